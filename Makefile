@@ -1,0 +1,53 @@
+# make train | make test: each sets up what it needs on a fresh machine first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+TYPES  := .cache/types/yieldrl
+
+.PHONY: setup train test test-fast lint format docs bench clean
+.DEFAULT_GOAL := setup
+
+# Two stamps, so that training needs neither pytest nor mkdocs.
+$(VENV)/.core: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "yieldrl needs Python 3.11 or newer; name one with make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet -e '.[dev,docs]'
+	mkdir -p $(dir $(TYPES)) && ln -sfn ../.. $(TYPES)
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -e '.[bench]'
+	touch $@
+
+setup: $(VENV)/.dev
+
+train: $(VENV)/.core
+	$(BIN)/yieldrl train ppo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+test-fast: $(VENV)/.dev
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .cache build dist site *.egg-info

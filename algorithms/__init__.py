@@ -1,0 +1,1 @@
+"""The algorithms, one folder each; a variant holds what differs from its parent."""

@@ -1,0 +1,104 @@
+"""The mathematics of DQN.
+
+Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nature
+518:529-533, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl import abstractions
+from yieldrl.abstractions import Logs
+
+from .config import Config
+from .model import Model
+
+
+class Algorithm(abstractions.Algorithm):
+    """Q-learning on replayed transitions towards a target network that lags behind.
+
+    Each idea of the value family has its method: `next_action`, `td_target`,
+    `element_loss`, `weigh`. A variant overrides the one that it changes.
+
+    Differs from the paper: Adam for RMSProp, clipping of the gradient's norm, and by
+    default the squared error; `error_clip=1` is the paper's clipped error, which wants
+    clipped rewards too: with long returns it can diverge, since a terminal state's
+    large error then weighs no more than many small ones that point the other way.
+    """
+
+    config: Config
+    model: Model
+
+    def __init__(self, model: Model, config: Config) -> None:
+        super().__init__(model, config)
+        self.target_model = copy.deepcopy(self.model).requires_grad_(False)
+        self.parameters = list(self.model.parameters())
+        self.optimizer = torch.optim.Adam(
+            self.parameters, lr=config.learning_rate, fused=True
+        )
+        if config.compile:
+            self.loss = torch.compile(self.loss)
+
+    def predict(self, obs: Any) -> Tensor:
+        """The greedy action `[B]`."""
+        return self.model.value(obs).argmax(1)
+
+    def next_action(self, data: TensorDict) -> Tensor:
+        """The action `[B]` whose value the next state is given: the target's best."""
+        return self.target_model.value(data["next_obs"]).argmax(1)
+
+    @torch.no_grad()
+    def td_target(self, data: TensorDict) -> Tensor:
+        """`r + gamma Q'(s', a')`, `[B]`; only a termination ends the future."""
+        next_value = self.target_model.value(data["next_obs"], self.next_action(data))
+        return data["reward"] + data["discount"] * next_value * ~data["terminated"]
+
+    def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """Half the squared TD error of every transition, `[B]`, and what to log."""
+        q_value = self.model.value(data["obs"], data["action"])
+        td_error = self.td_target(data) - q_value
+        clip = self.config.error_clip
+        size = td_error.abs() if clip is None else td_error.abs().clamp(max=clip)
+        loss = size * (td_error.abs() - 0.5 * size)  # Huber 1964; e^2 / 2 unclipped
+        logs = {
+            "q_value": q_value.detach().mean(),
+            "td_error": td_error.detach().abs().mean(),
+        }
+        return loss, logs
+
+    def weigh(self, element_loss: Tensor, data: TensorDict) -> Tensor:
+        """From the losses of the transitions `[B]` to one number: their mean."""
+        return element_loss.mean()
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The objective to minimise on a batch `[B]`, and what to log of it."""
+        element_loss, logs = self.element_loss(data)
+        loss = self.weigh(element_loss, data)
+        return loss, {"loss": loss.detach(), **logs}
+
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on a batch `[B]`."""
+        loss, logs = self.loss(data)
+        self.optimizer.zero_grad()
+        loss.backward()
+        logs["grad_norm"] = nn.utils.clip_grad_norm_(
+            self.parameters, self.config.max_grad_norm
+        )
+        self.optimizer.step()
+        return logs
+
+    @torch.no_grad()
+    def sync_target(self) -> None:
+        """Move the target towards the model: `theta' += tau (theta - theta')`."""
+        ours, theirs = self.model.state_dict(), self.target_model.state_dict()
+        for name, target in theirs.items():
+            if target.is_floating_point():
+                target.lerp_(ours[name], self.config.tau)
+            else:
+                target.copy_(ours[name])

@@ -1,0 +1,119 @@
+"""The replay buffer: a ring of the latest transitions, sampled at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.buffers.storage import Storage, transition_spec
+
+
+class ReplayBuffer:
+    """A ring of `capacity` transitions `[rows, N]`; the oldest row is overwritten.
+
+    Lin 1992, "Self-Improving Reactive Agents Based On Reinforcement Learning, Planning
+    and Teaching"; Mnih et al. 2015. Images stay uint8.
+
+    Args:
+        capacity: Transitions to keep, over all environments (rounded down to rows).
+        observation_space: Space of one observation.
+        action_space: Space of one action.
+        num_envs: `N`, environments that write side by side.
+        gamma: Discount; samples carry it as `discount`, so that a buffer of n-step
+            returns can carry `gamma ** n` and nothing else need know.
+        device: Where the tensors live.
+        seed: Seed of the sampling.
+
+    Raises:
+        ValueError: If the capacity does not hold one row.
+        MemoryError: If the device has less memory free than the buffer needs.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        *,
+        num_envs: int,
+        gamma: float,
+        device: torch.device | str = "cpu",
+        seed: int = 0,
+    ) -> None:
+        if capacity < num_envs:
+            raise ValueError(
+                f"capacity = {capacity} does not hold one step of {num_envs}"
+                " environments: choose a larger buffer_size"
+            )
+        self.num_envs, self.gamma = num_envs, gamma
+        self.rows = capacity // num_envs
+        self.device = torch.device(device)
+        spec = transition_spec(observation_space, action_space)
+        self._storage = Storage(self.rows, num_envs, spec, self.device)
+        self._generator = torch.Generator(self.device).manual_seed(seed)
+        self._written = 0
+
+    def __len__(self) -> int:
+        return min(self._written, self.rows) * self.num_envs
+
+    @property
+    def capacity(self) -> int:
+        """Transitions that it can hold."""
+        return self.rows * self.num_envs
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Write one step of all environments, each entry `[N, ...]`."""
+        row = self._written % self.rows
+        for name, value in transition.items():
+            self._storage.write(row, (name,), value)
+        self._written += 1
+
+    def sample(self, batch_size: int) -> TensorDict:
+        """A batch `[B]` drawn uniformly with replacement, with its `discount`.
+
+        Raises:
+            RuntimeError: If nothing was added yet.
+        """
+        if len(self) == 0:
+            raise RuntimeError("the replay buffer is empty: collect first")
+        batch = self._storage.gather(self._sample_index(batch_size))
+        batch["discount"] = torch.full_like(batch["reward"], self.gamma)
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """The transitions, where the ring stands, and the sampling's generator."""
+        return {
+            "storage": self._storage.state_dict(min(self._written, self.rows)),
+            "written": self._written,
+            "generator": self._generator.get_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._storage.load_state_dict(state["storage"])
+        self._written = state["written"]
+        self._generator.set_state(state["generator"])
+
+    def _sample_index(self, batch_size: int) -> Tensor:
+        """Flat positions of valid transitions."""
+        index = self._random_index(batch_size)
+        if "valid" not in self._storage:
+            return index
+        # NEXT_STEP autoreset only: draw again where a step merely reset.
+        valid = self._storage["valid"].flatten()
+        while not bool(valid[index].all()):
+            index = torch.where(valid[index], index, self._random_index(batch_size))
+        return index
+
+    def _random_index(self, batch_size: int) -> Tensor:
+        return torch.randint(
+            len(self),
+            (batch_size,),
+            generator=self._generator,
+            device=self.device,
+        )

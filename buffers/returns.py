@@ -1,0 +1,89 @@
+"""Advantages and returns: pure functions of `[T, N]` tensors, time first."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def gae(
+    reward: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    gamma: float,
+    gae_lambda: float,
+    valid: Tensor | None = None,
+) -> Tensor:
+    """Generalized advantage estimation, exact at both kinds of episode end.
+
+    Schulman et al. 2016, "High-Dimensional Continuous Control Using Generalized
+    Advantage Estimation", arXiv:1506.02438, equation 16:
+
+        delta_t = r_t + gamma V(s_{t+1}) (1 - terminated_t) - V(s_t)
+        A_t     = delta_t + gamma lambda (1 - ended_t) A_{t+1}
+
+    A terminated episode has no future: nothing is bootstrapped. A truncated one was
+    only cut short: the recursion stops, but `V` of its last observation still counts.
+    That is why `next_value` is asked for by itself: at an episode's end it belongs to
+    the observation before the reset (`final_obs`), not to the one after it.
+
+    Args:
+        reward: `[T, N]` float32.
+        value: `[T, N]`, `V(obs)`.
+        next_value: `[T, N]`, `V(next_obs)`.
+        terminated: `[T, N]` bool, the episode ended in the environment's own terms.
+        truncated: `[T, N]` bool, the episode was cut, by a time limit say.
+        gamma: Discount.
+        gae_lambda: 0 gives the one-step TD error, 1 the Monte Carlo advantage.
+        valid: `[T, N]` bool; False marks steps that only reset an environment
+            (NEXT_STEP autoreset). They get advantage 0 and cut the recursion.
+
+    Returns:
+        Advantages `[T, N]`; add `value` for the returns that a critic regresses to.
+
+    >>> ones, no = torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.bool)
+    >>> gae(ones, 0 * ones, 0 * ones, no, no, gamma=0.5, gae_lambda=1.0).squeeze(1)
+    tensor([1.5000, 1.0000])
+    """
+    delta = reward + gamma * next_value * ~terminated - value
+    ended = terminated | truncated
+    if valid is not None:
+        delta = delta * valid
+        ended = ended | ~valid
+    carry = gamma * gae_lambda * ~ended
+    advantage = delta.clone()
+    for t in range(len(reward) - 2, -1, -1):
+        advantage[t].addcmul_(carry[t], advantage[t + 1])
+    return advantage
+
+
+def discounted_returns(
+    reward: Tensor,
+    next_value: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    gamma: float,
+) -> Tensor:
+    """Rewards to go `G_t = r_t + gamma G_{t+1}`, bootstrapped where data end.
+
+    Sutton & Barto 2018, equation 3.9. After a termination `G` is 0; after a truncation
+    and after the last row it is `next_value`.
+
+    Args:
+        reward: `[T, N]` float32.
+        next_value: `[T, N]`, `V(next_obs)`; zeros for plain Monte Carlo returns.
+        terminated: `[T, N]` bool.
+        truncated: `[T, N]` bool.
+        gamma: Discount.
+
+    Returns:
+        Returns `[T, N]`.
+    """
+    returns = reward + gamma * next_value * ~terminated
+    goes_on = ~(terminated | truncated)
+    for t in range(len(reward) - 2, -1, -1):
+        followed = reward[t] + gamma * returns[t + 1]
+        returns[t] = torch.where(goes_on[t], followed, returns[t])
+    return returns

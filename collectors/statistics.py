@@ -1,0 +1,188 @@
+"""Returns and lengths of the episodes that end while collecting.
+
+Also the watch for numbers that are not: a NaN from an environment is named here, with
+the environment and the step, before it reaches a network.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from yieldrl.collectors.stepping import Step
+
+
+class ArrayStatistics:
+    """For NumPy environments: an episode is reported at the step that ends it."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.returns = np.zeros(num_envs)
+        self.lengths = np.zeros(num_envs, dtype=np.int64)
+
+    def update(self, step: Step) -> dict[str, float]:
+        """Take in a step; the means over the episodes that it ended, if any.
+
+        Raises:
+            ValueError: If a reward or an observation is not finite.
+        """
+        self._check(step)
+        self.returns += step.reward
+        self.lengths += 1 if step.valid is None else step.valid
+        ended = step.terminated | step.truncated
+        if not ended.any():
+            return {}
+        logs = {
+            "episode_return": float(self.returns[ended].mean()),
+            "episode_length": float(self.lengths[ended].mean()),
+            "episodes": float(ended.sum()),
+        }
+        self.returns[ended] = 0.0
+        self.lengths[ended] = 0
+        return logs
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Returns and lengths of the episodes under way."""
+        return {
+            "returns": torch.from_numpy(self.returns.copy()),
+            "lengths": torch.from_numpy(self.lengths.copy()),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Restore what `state_dict` returned."""
+        self.returns[:] = state["returns"].numpy()
+        self.lengths[:] = state["lengths"].numpy()
+
+    def _check(self, step: Step) -> None:
+        # A dot product is the cheapest look; only if it fails do we look closely.
+        if not math.isfinite(np.dot(step.reward, step.reward)):
+            _refuse("reward", np.asarray(step.reward, dtype=np.float64))
+        for name, leaf in _float_arrays(step.next_obs, "observation"):
+            flat = leaf.ravel()
+            if not math.isfinite(np.dot(flat, flat)):
+                _refuse(name, leaf)
+
+
+class TensorStatistics:
+    """For environments of tensors: rewards and flags are kept, and read together.
+
+    Nothing is computed per step. Every `report_every` steps the episodes that ended
+    are found from the whole block `[K, N]`, with one synchronisation.
+    """
+
+    def __init__(self, num_envs: int, device: torch.device, report_every: int) -> None:
+        self.report_every = report_every
+        self.returns = torch.zeros(num_envs, dtype=torch.float32, device=device)
+        self.lengths = torch.zeros(num_envs, dtype=torch.float32, device=device)
+        self._pending: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def update(self, step: Step) -> dict[str, float]:
+        """Take in a step; every `report_every` steps the means over ended episodes.
+
+        Raises:
+            ValueError: If a reward or an observation of the block is not finite.
+        """
+        ended = step.terminated | step.truncated
+        valid = ended | ~ended if step.valid is None else step.valid
+        self._pending.append((step.reward.detach(), ended, valid))
+        if len(self._pending) < self.report_every:
+            return {}
+        block = [torch.stack(part) for part in zip(*self._pending, strict=True)]
+        self._pending = []
+        return self._report(block[0].float(), block[1], block[2], step)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Episodes under way, and the steps not reported yet."""
+        return {
+            "returns": self.returns,
+            "lengths": self.lengths,
+            "pending": [list(entry) for entry in self._pending],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self.returns.copy_(state["returns"])
+        self.lengths.copy_(state["lengths"])
+        device = self.returns.device
+        self._pending = [
+            (reward.to(device), ended.to(device), valid.to(device))
+            for reward, ended, valid in state["pending"]
+        ]
+
+    def _report(
+        self, reward: Tensor, ended: Tensor, valid: Tensor, step: Step
+    ) -> dict[str, float]:
+        total = reward.cumsum(0) + self.returns
+        length = valid.float().cumsum(0) + self.lengths
+        # What had been summed up when the environment's previous episode ended.
+        row = torch.arange(1, len(reward) + 1, device=reward.device).unsqueeze(1)
+        index = torch.where(ended, row, 0).cummax(0).values
+        previous = torch.cat([torch.zeros_like(index[:1]), index[:-1]])
+        return_before, length_before = (
+            torch.where(previous > 0, x.gather(0, (previous - 1).clamp(min=0)), 0)
+            for x in (total, length)
+        )
+        sums = torch.stack(
+            [
+                ended.sum().float(),
+                ((total - return_before) * ended).sum(),
+                ((length - length_before) * ended).sum(),
+                reward.sum() + sum(x.sum() for x in _float_tensors(step.next_obs)),
+            ]
+        )
+        last = index[-1]
+        for own, x in ((self.returns, total), (self.lengths, length)):
+            at_last = x.gather(0, (last - 1).clamp(min=0).unsqueeze(0)).squeeze(0)
+            own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
+        episodes, return_sum, length_sum, watch = sums.tolist()  # the one look
+        if not math.isfinite(watch):
+            _refuse("reward", reward.cpu().numpy())
+            for name, leaf in _float_leaves(step.next_obs, "observation"):
+                _refuse(name, leaf.cpu().numpy())
+        if episodes == 0:
+            return {}
+        return {
+            "episode_return": return_sum / episodes,
+            "episode_length": length_sum / episodes,
+            "episodes": episodes,
+        }
+
+
+def _refuse(name: str, values: np.ndarray) -> None:
+    """Raise if any value is not finite, naming the first.
+
+    The environment is the last but one axis of rewards `[K, N]`, the first of
+    observations `[N, ...]`.
+    """
+    where = np.argwhere(~np.isfinite(values))
+    if len(where) == 0:
+        return
+    env = where[0][-1] if name == "reward" else where[0][0]
+    raise ValueError(
+        f"environment {env} returned {name} {values[tuple(where[0])]}"
+        f" (index {tuple(int(i) for i in where[0])} of shape {values.shape}): rewards"
+        " and observations must be finite; find the division or overflow in the"
+        " environment's step, or clip there"
+    )
+
+
+def _float_leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
+    if hasattr(obs, "items"):
+        return [
+            leaf for key in obs for leaf in _float_leaves(obs[key], f"{name}[{key!r}]")
+        ]
+    return [(name, obs)]
+
+
+def _float_arrays(obs: Any, name: str) -> list[tuple[str, np.ndarray]]:
+    if type(obs) is np.ndarray:  # the common case, without building lists
+        return [(name, obs)] if obs.dtype.kind == "f" else []
+    return [(n, leaf) for n, leaf in _float_leaves(obs, name) if leaf.dtype.kind == "f"]
+
+
+def _float_tensors(obs: Any) -> list[Tensor]:
+    return [leaf for _, leaf in _float_leaves(obs, "") if leaf.is_floating_point()]

@@ -1,0 +1,128 @@
+"""The synchronous collector: act, step, write down, all in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+
+from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
+from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs import spaces
+
+
+class SyncCollector:
+    """Steps environments with an exploring agent and writes every transition.
+
+    A transition holds `obs`, `action`, `reward`, `terminated`, `truncated` and the
+    true `next_obs`, which at an episode's end is its last observation, never the one
+    after the reset; and whatever extras the agent returned (`log_prob`, the unclipped
+    `action`, ...), which take precedence.
+
+    Args:
+        envs: A vector environment in any autoreset mode.
+        agent: Anything with `sample(obs) -> (action, extras)` and `sample_step`.
+        buffer: Anything with `add(transition)`.
+        seed: Seed of the environments' first reset.
+        report_every: Steps between reports of episodes, for tensor environments.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        agent: Any,
+        buffer: Any,
+        *,
+        seed: int,
+        report_every: int = 128,
+    ) -> None:
+        self.envs, self.agent, self.buffer = envs, agent, buffer
+        self.seed, self.report_every = seed, report_every
+        self.stepper = Stepper(envs)
+        self.obs: Any = None
+        self.statistics: ArrayStatistics | TensorStatistics | None = None
+
+    def step(self) -> dict[str, Any]:
+        """Step all environments once; logs of the episodes that ended, if any."""
+        if self.obs is None:
+            self.reset(self.seed)
+        obs = self.obs
+        action, extras = self.agent.sample(obs)
+        step = self.stepper.step(action)
+        transition = {
+            "obs": obs,
+            "next_obs": step.next_obs,
+            "action": action,
+            "reward": step.reward,
+            "terminated": step.terminated,
+            "truncated": step.truncated,
+        }
+        if step.valid is not None:
+            transition["valid"] = step.valid
+        transition.update(extras)
+        self.buffer.add(transition)
+        self.obs = step.obs
+        self.agent.sample_step += self.envs.num_envs
+        assert self.statistics is not None
+        return self.statistics.update(step)
+
+    def reset(self, seed: int | None) -> None:
+        """Begin new episodes everywhere."""
+        self.obs = self.stepper.reset(seed)
+        self.statistics = self._make_statistics()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the environments stand, if they can say; nothing otherwise."""
+        save = getattr(self.envs, "state_dict", None)
+        if self.obs is None or save is None:
+            return {}
+        assert self.statistics is not None
+        resets = self.stepper.resets
+        return {
+            "envs": save(),
+            "obs": spaces.to_tensor(self.obs, torch.device("cpu")),
+            "resets": None if resets is None else torch.as_tensor(resets),
+            "statistics": self.statistics.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where `state_dict` was taken, or begin new episodes.
+
+        Environments that cannot restore their state are reset at the next step, with a
+        seed that differs from every earlier one of the run.
+        """
+        restore = getattr(self.envs, "load_state_dict", None)
+        if not state or restore is None:
+            self.obs = None
+            self.seed = self.seed + self.agent.sample_step
+            return
+        self.reset(self.seed)
+        assert self.statistics is not None
+        restore(state["envs"])
+        self.obs = _like(state["obs"], self.obs)
+        if state["resets"] is not None:
+            as_arrays = isinstance(self.statistics, ArrayStatistics)
+            resets = state["resets"]
+            self.stepper.resets = resets.numpy() if as_arrays else resets
+        self.statistics.load_state_dict(state["statistics"])
+
+    def _make_statistics(self) -> ArrayStatistics | TensorStatistics:
+        count = self.envs.num_envs
+        if not spaces.holds_tensors(self.obs):
+            return ArrayStatistics(count)
+        leaf = self.obs
+        while hasattr(leaf, "items"):
+            leaf = next(iter(leaf.values()))
+        return TensorStatistics(count, leaf.device, self.report_every)
+
+
+def _like(saved: Any, current: Any) -> Any:
+    """Saved tensors as what the environment gives: arrays, or tensors on a device."""
+    if hasattr(saved, "items"):
+        return {name: _like(saved[name], current[name]) for name in saved}
+    if isinstance(current, np.ndarray):
+        return saved.numpy().astype(current.dtype)
+    return saved.to(current.device, current.dtype)

@@ -1,0 +1,249 @@
+"""N environments as one set of tensors, stepped by tensor operations on a device."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.envs import batched_support as support
+
+
+class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
+    """Base class of device-batched environments.
+
+    A subclass names its spaces and how many random numbers a reset takes, and writes
+    two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
+    is more than transposing. Resets, time limit, seeds and checkpoints are done here.
+    No step waits for the device, so the values of actions are not looked at.
+
+    A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
+    dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
+    where `dynamics` is smooth; the graph grows over steps only if the state or the
+    actions require gradients, until `detach`.
+
+    Args:
+        num_envs: N, the number of environments; the first argument of subclasses too.
+        max_episode_steps: `truncated` is set from this step on; None for no limit.
+        device: Where the tensors live.
+        dtype: Precision of the state. Observations have the dtype of their space.
+        autoreset_mode: SAME_STEP resets within the step that ends an episode; NEXT_STEP
+            in the one after it, which ignores the action; DISABLED leaves it to
+            `reset(options={"reset_mask": ended})`.
+        render_mode: None, or "rgb_array" where the subclass can `draw`.
+        compile: Whether to `torch.compile` the pure step.
+
+    Attributes:
+        state: The state, None before the first reset. It may be replaced.
+
+    Example:
+        >>> from gymnasium.spaces import Box
+        >>> class Walk(TorchVectorEnv):
+        ...     single_observation_space = Box(-9, 9, (1,))
+        ...     single_action_space = Box(-1, 1, ())
+        ...     noise_size = 1
+        ...     def initial_state(self, noise):
+        ...         return noise - 0.5
+        ...     def dynamics(self, state, action):
+        ...         state = state + action
+        ...         return state, -state[0].abs(), state[0].abs() > 3
+        >>> envs = Walk(num_envs=2, max_episode_steps=50)
+        >>> obs, info = envs.reset(seed=0)
+        >>> obs, reward, terminated, truncated, info = envs.step(torch.tensor([0.0, 4]))
+        >>> terminated, info["final_obs"].shape
+        (tensor([False,  True]), torch.Size([2, 1]))
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as in gymnasium)
+    noise_size: int
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the arguments, for `clone`."""
+        envs = super().__new__(cls)
+        envs._arguments = args[1:], {k: kwargs[k] for k in kwargs if k != "num_envs"}
+        return envs
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype = torch.float32,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.SAME_STEP,
+        render_mode: str | None = None,
+        compile: bool = False,  # noqa: A002 (the word that PyTorch's users know)
+    ) -> None:
+        self.num_envs = num_envs
+        self.max_episode_steps = max_episode_steps
+        self.device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
+        self.dtype = dtype
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = render_mode
+        support.check_arguments(self)
+        # Copies, because a space has a random generator that instances must not share.
+        self.single_action_space = copy.deepcopy(self.single_action_space)
+        self.single_observation_space = copy.deepcopy(self.single_observation_space)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        floats = np.issubdtype(self.action_space.dtype, np.floating)
+        self.action_dtype = dtype if floats else torch.int64
+        observation = np.empty(0, self.single_observation_space.dtype)
+        self._obs_dtype = torch.from_numpy(observation).dtype
+        self.state: Any = None
+        self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
+        self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
+        self._limit = max_episode_steps or torch.iinfo(torch.int64).max
+        self.generator = torch.Generator(self.device)
+        self.generator.seed()  # unpredictable, as gymnasium is, until reset(seed=...)
+        self._step = support.compiled(self.pure_step) if compile else self.pure_step
+
+    def initial_state(self, noise: Tensor) -> Any:
+        """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states."""
+        raise NotImplementedError(f"{type(self)} lacks initial_state(noise)")
+
+    def dynamics(self, state: Any, action: Tensor) -> tuple[Any, Tensor, Tensor]:
+        """Next state, reward `[N]` and bool `terminated` `[N]`; writes to no argument.
+
+        Actions `[N, ...]` are int64, or of the state's `dtype` in a Box of floats.
+        """
+        raise NotImplementedError(f"{type(self)} lacks dynamics(state, action)")
+
+    def observe(self, state: Any) -> Any:
+        """Observations `[N, ...]` in memory of their own; here the transposed state."""
+        obs = state.movedim(-1, 0).to(self._obs_dtype)
+        return obs.clone(memory_format=torch.contiguous_format)
+
+    def draw(self, state: Any, index: int) -> np.ndarray:
+        """Picture uint8 `[H, W, 3]` of environment `index`, its state as an array."""
+        raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
+
+    def parameter(self, name: str, value: Any) -> Tensor:
+        """A constant as a tensor: `[]`, or `[N]` with one value per environment."""
+        return support.parameter(self, name, value)
+
+    def pure_step(
+        self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Tensor
+    ) -> tuple[Any, ...]:
+        """All of a step as a function of tensors: this is what gets compiled.
+
+        `ended` says whose episode ended in the step before, bool `[N]` (for NEXT_STEP);
+        `noise` is for those that reset, uniform in [0, 1), `[noise_size, N]`.
+
+        Returns:
+            `state, elapsed, ended` for the next step, and what `step` answers: `obs,
+            reward, terminated, truncated, final_obs`.
+        """
+        fresh = self.initial_state(noise)
+        state, reward, terminated = self.dynamics(state, action)
+        elapsed = elapsed + 1
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            state = support.where(ended, fresh, state)
+            elapsed = elapsed.masked_fill(ended, 0)
+            reward = reward.masked_fill(ended, 0)
+            terminated = terminated & ~ended
+        truncated = elapsed >= self._limit
+        ended = terminated | truncated
+        obs = final_obs = self.observe(state)
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            state = support.where(ended, fresh, state)
+            elapsed = elapsed.masked_fill(ended, 0)
+            obs = self.observe(state)
+        reward = reward.to(torch.float32)
+        return state, elapsed, ended, obs, reward, terminated, truncated, final_obs
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes: observations of all environments, and an empty info.
+
+        Args:
+            seed: An int seeds the generator, and so all that follows. N ints give each
+                environment the first state of its own seed, at any place in the batch
+                and on any device; later episodes share the generator, which all N seed.
+            options: `{"reset_mask": bool [N]}` resets those environments alone. Unlike
+                gymnasium's, the mask may be all False: looking would make us wait.
+
+        Raises:
+            ValueError: If an argument is not as above, or if the subclass's functions
+                disagree with each other or with its spaces.
+        """
+        mask = support.reset_mask(self, options)
+        noise = self.draw_noise() if seed is None else support.seeded_noise(self, seed)
+        fresh = self.initial_state(noise)
+        if self.state is None:
+            support.check_functions(self, fresh)
+        if mask is None:
+            mask, self.state = torch.ones_like(self._ended), fresh
+        self.state = support.where(mask, fresh, self.state)
+        self.elapsed = self.elapsed.masked_fill(mask, 0)
+        self._ended = self._ended & ~mask
+        return self.observe(self.state), {}
+
+    def step(
+        self, actions: Tensor | np.ndarray
+    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step every environment once.
+
+        Args:
+            actions: `[N, ...]`, a tensor on the environments' device or an array.
+
+        Returns:
+            `obs [N, ...]`, `reward` float32 `[N]`, `terminated` and `truncated` bool
+            `[N]`, and info; all new tensors. In SAME_STEP mode info has `final_obs`
+            `[N, ...]`, what every environment came to before any reset, and the mask
+            `_final_obs` of those whose episode ended.
+
+        Raises:
+            ResetNeeded: Before the first reset, and (seen on the CPU only) if in
+                DISABLED mode an episode has ended that was not reset.
+            TypeError, ValueError: If the actions are not as above.
+        """
+        support.check_running(self)
+        action = support.action_tensor(self, actions)
+        self.state, self.elapsed, self._ended, *answer, final_obs = self._step(
+            self.state, self.elapsed, self._ended, action, self.draw_noise()
+        )
+        info = {"final_obs": final_obs, "_final_obs": self._ended}
+        return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
+
+    def draw_noise(self) -> Tensor:
+        """Uniform numbers in [0, 1), `[noise_size, N]`, from the generator."""
+        size, on = (self.noise_size, self.num_envs), self.device
+        return torch.rand(size, generator=self.generator, dtype=self.dtype, device=on)
+
+    def detach(self) -> None:
+        """Cut the state off from the graph of the steps that led to it."""
+        self.state = support.tree_map(Tensor.detach, self.state)
+
+    def clone(self, num_envs: int, *, render_mode: str | None = None) -> Self:
+        """New environments, made with the same arguments except these two."""
+        args, kwargs = self._arguments
+        return type(self)(num_envs, *args, **{**kwargs, "render_mode": render_mode})
+
+    def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
+        """Pictures uint8 `[H, W, 3]` of all environments, or of those at `indices`."""
+        state = support.to_render(self)
+        chosen = range(self.num_envs) if indices is None else indices
+        columns = [support.tree_map(lambda x, i=i: x[..., i], state) for i in chosen]
+        return tuple(map(self.draw, columns, chosen))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Let go of the state's memory."""
+        self.state = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that stepping needs to go on bitwise, except the constants."""
+        return support.save(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
+        support.load(self, state)

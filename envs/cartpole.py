@@ -1,0 +1,157 @@
+"""CartPole: balance a pole on a cart that is pushed to the left or to the right."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from yieldrl.envs.batched import TorchVectorEnv
+
+X_LIMIT = 2.4  # metres from the middle of the track
+THETA_LIMIT = 12 * 2 * math.pi / 360  # 12 degrees from the upright, in radians
+HIGH = np.array([2 * X_LIMIT, np.inf, 2 * THETA_LIMIT, np.inf], dtype=np.float32)
+
+
+class CartPoleVectorEnv(TorchVectorEnv):
+    """Gymnasium's CartPole-v1, N of them at once on a device.
+
+    State and observation are the cart's position (m) and velocity (m/s) and the pole's
+    angle (rad) and angular velocity (rad/s). Action 1 pushes to the right, 0 to the
+    left. An episode ends when the pole leans by more than 12 degrees or the cart is
+    more than 2.4 m off the middle, and is cut after 500 steps.
+
+    Source: Barto, Sutton and Anderson (1983), "Neuronlike adaptive elements that can
+    solve difficult learning control problems", IEEE Trans. SMC-13(5); the equations are
+    those of Florian (2007), "Correct equations for the dynamics of the cart-pole
+    system", without friction, rounded in the order of gymnasium's code.
+
+    Args:
+        num_envs: N, the number of carts.
+        max_episode_steps: Time limit in steps, or None.
+        sutton_barto_reward: Reward 0 per step and -1 for a fall, instead of 1 per step.
+        kinematics_integrator: "euler", or "semi-implicit euler", in which positions
+            move by the new velocities.
+        gravity: In m/s^2. This and all that follow: a number, or one per cart, `[N]`.
+        masscart: Mass of the cart (kg).
+        masspole: Mass of the pole (kg).
+        length: Half of the pole's length (m).
+        force_mag: Force of a push (N).
+        tau: Time from step to step (s).
+        low: Lower bound of the four first numbers, which are uniform.
+        high: Upper bound of the same.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Raises:
+        ValueError: If an argument is outside of its range or of a wrong shape.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+    single_observation_space = spaces.Box(-HIGH, HIGH)
+    single_action_space = spaces.Discrete(2)
+    noise_size = 4
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = 500,
+        sutton_barto_reward: bool = False,
+        kinematics_integrator: str = "euler",
+        gravity: float | Tensor = 9.8,
+        masscart: float | Tensor = 1.0,
+        masspole: float | Tensor = 0.1,
+        length: float | Tensor = 0.5,
+        force_mag: float | Tensor = 10.0,
+        tau: float | Tensor = 0.02,
+        low: float | Tensor = -0.05,
+        high: float | Tensor = 0.05,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
+        integrators = ("euler", "semi-implicit euler")
+        if kinematics_integrator not in integrators:
+            raise ValueError(
+                f"kinematics_integrator = {kinematics_integrator!r}: use one of"
+                f" {integrators}"
+            )
+        self.sutton_barto_reward = sutton_barto_reward
+        self.semi_implicit = kinematics_integrator == "semi-implicit euler"
+        self.gravity = self.parameter("gravity", gravity)
+        self.masscart = self.parameter("masscart", masscart)
+        self.masspole = self.parameter("masspole", masspole)
+        self.length = self.parameter("length", length)
+        self.force_mag = self.parameter("force_mag", force_mag)
+        self.tau = self.parameter("tau", tau)
+        self.low = self.parameter("low", low)
+        self.high = self.parameter("high", high)
+        limits = torch.tensor([[X_LIMIT], [THETA_LIMIT]], dtype=self.dtype)
+        self.limits = limits.to(self.device)  # [2, 1], of position and angle
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        """The four numbers of each cart, uniform between `low` and `high`."""
+        return torch.lerp(self.low, self.high, noise)
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Push the cart, and let `tau` seconds pass."""
+        _, x_dot, theta, theta_dot = state.unbind()
+        sin, cos = theta.sin(), theta.cos()
+        force = torch.where(action == 1, self.force_mag, -self.force_mag)
+        total_mass = self.masspole + self.masscart
+        polemass_length = self.masspole * self.length
+
+        temp = (force + polemass_length * theta_dot.square() * sin) / total_mass
+        theta_acc = (self.gravity * sin - cos * temp) / (
+            self.length * (4 / 3 - self.masspole * cos.square() / total_mass)
+        )
+        x_acc = temp - polemass_length * theta_acc * cos / total_mass
+
+        if self.semi_implicit:
+            x_dot = x_dot + self.tau * x_acc
+            theta_dot = theta_dot + self.tau * theta_acc
+        rate = torch.stack((x_dot, x_acc, theta_dot, theta_acc))
+        state = state + self.tau * rate
+
+        terminated = (state[::2].abs() > self.limits).any(dim=0)
+        reward = (
+            -terminated.float() if self.sutton_barto_reward else torch.ones_like(x_acc)
+        )
+        return state, reward, terminated
+
+    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
+        """The picture uint8 `[400, 600, 3]` that gymnasium draws, without pygame."""
+        from PIL import Image, ImageDraw
+
+        x, _, theta, _ = state.tolist()
+        scale = 600 / (2 * X_LIMIT)  # pixels per metre
+        length = float(self.length.expand(self.num_envs)[index])
+        # Points are complex numbers, in pixels and upwards: turning is multiplying.
+        cart = 300 + scale * x + 100j
+        axle = cart + 7.5j
+        tip = (2 * scale * length - 5) * 1j
+        box = [cart + z for z in (-25 - 15j, -25 + 15j, 25 + 15j, 25 - 15j)]
+        pole = [
+            axle + z * cmath.exp(-1j * theta)
+            for z in (-5 - 5j, -5 + tip, 5 + tip, 5 - 5j)
+        ]
+
+        image = Image.new("RGB", (600 * FINE, 400 * FINE), "white")
+        pen = ImageDraw.Draw(image)
+        pen.polygon(_pixels(box), "black")
+        pen.polygon(_pixels(pole), (202, 152, 101))
+        pen.ellipse(_pixels([axle - 5 + 5j, axle + 5 - 5j]), (129, 132, 203))
+        pen.line(_pixels([100j, 600 + 100j]), "black", width=FINE)
+        return np.array(image.reduce(FINE))
+
+
+FINE = 2  # pictures are drawn so many times larger: Pillow does not smooth edges
+
+
+def _pixels(points: list[complex]) -> list[tuple[float, float]]:
+    """From pixels upwards to the fine picture's pixels downwards."""
+    return [(FINE * z.real, FINE * (399 - z.imag)) for z in points]

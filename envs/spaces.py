@@ -1,0 +1,146 @@
+"""Between Gymnasium's spaces and tensors: shapes, dtypes, nesting, action bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from torch import Tensor
+
+Path = tuple[str, ...]
+"""Where a leaf lies in a nested observation; `()` if it is not nested."""
+
+
+def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any]]]:
+    """All leaf spaces of a possibly nested `Dict` space, with their paths.
+
+    Raises:
+        TypeError: If a leaf is of a kind that has no fixed-size tensor.
+    """
+    if isinstance(space, Dict):
+        for name, child in space.items():
+            yield from leaves(child, (*path, name))
+    elif isinstance(space, (Box, Discrete, MultiDiscrete, MultiBinary)):
+        yield path, space
+    else:
+        raise TypeError(
+            f"space {space} at {'.'.join(path) or 'the top'} is not supported: use"
+            " Box, Discrete, MultiDiscrete, MultiBinary or a Dict of them"
+        )
+
+
+def tensor_dtype(space: Space[Any]) -> torch.dtype:
+    """float32 for numbers, uint8 for images and bytes, int64 for choices."""
+    if isinstance(space, Box):
+        if space.dtype == np.uint8:
+            return torch.uint8
+        return torch.bool if space.dtype == np.bool_ else torch.float32
+    return torch.int64 if isinstance(space, (Discrete, MultiDiscrete)) else torch.int8
+
+
+def shape_of(space: Space[Any]) -> tuple[int, ...]:
+    """The shape of one element of a leaf space."""
+    assert space.shape is not None, f"{space} has no shape"
+    return space.shape
+
+
+def is_image(space: Space[Any]) -> bool:
+    """Whether a leaf is a picture: three axes, of which one is channels."""
+    return isinstance(space, Box) and len(space.shape) == 3
+
+
+def has_images(space: Space[Any]) -> bool:
+    """Whether any leaf is a picture."""
+    return any(is_image(leaf) for _, leaf in leaves(space))
+
+
+def to_tensor(obs: Any, device: torch.device) -> Any:
+    """NumPy arrays or tensors, nested or not, as tensors on `device`.
+
+    float64 becomes float32. An array on the CPU is viewed, not copied; on the way to a
+    GPU it passes through pinned memory and does not wait for the copy.
+    """
+    if isinstance(obs, np.ndarray):
+        if obs.dtype == np.float64:
+            obs = obs.astype(np.float32)
+        tensor = torch.from_numpy(obs)
+        if device.type == "cpu":
+            return tensor
+        if device.type == "cuda":
+            tensor = tensor.pin_memory()
+        return tensor.to(device, non_blocking=True)
+    if isinstance(obs, Tensor):
+        obs = obs.float() if obs.dtype == torch.float64 else obs
+        return obs.to(device, non_blocking=True)
+    if isinstance(obs, Mapping) or hasattr(obs, "items"):
+        return {name: to_tensor(child, device) for name, child in obs.items()}
+    return to_tensor(np.asarray(obs), device)
+
+
+def holds_tensors(obs: Any) -> bool:
+    """Whether the observation is made of tensors (otherwise of NumPy arrays)."""
+    if hasattr(obs, "items"):
+        return any(holds_tensors(child) for child in obs.values())
+    return isinstance(obs, Tensor)
+
+
+def is_batched(space: Space[Any], obs: Any) -> bool:
+    """Whether tensors carry a batch axis before the shape of `space`.
+
+    Raises:
+        ValueError: If the shape is that of neither one observation nor a batch.
+    """
+    if isinstance(space, Dict):
+        if not hasattr(obs, "items"):
+            raise ValueError(
+                f"expected a dict with keys {list(space)}, got {type(obs)}"
+            )
+        missing = [name for name in space if name not in obs.keys()]  # noqa: SIM118
+        if missing:
+            raise ValueError(f"observation lacks {missing}, it has {list(obs.keys())}")
+        name, child = next(iter(space.items()))
+        return is_batched(child, obs[name])
+    shape = shape_of(space)
+    if obs.shape[1:] == shape:
+        return True
+    if obs.shape == shape:
+        return False
+    raise ValueError(
+        f"observation of shape {tuple(obs.shape)} fits neither one observation {shape}"
+        f" nor a batch {('B', *shape)}"
+    )
+
+
+def add_batch_axis(obs: Any) -> Any:
+    """A batch of one."""
+    if isinstance(obs, dict):
+        return {name: add_batch_axis(child) for name, child in obs.items()}
+    return obs.unsqueeze(0)
+
+
+class ActionBorder:
+    """Turns what a policy chose into what the environment accepts.
+
+    A Gaussian's action is clipped to the bounds of its Box; a Discrete space that does
+    not start at zero is shifted.
+    """
+
+    def __init__(self, space: Space[Any], device: torch.device) -> None:
+        self._low = self._high = self._start = None
+        if isinstance(space, Box) and bool(
+            np.isfinite(space.low).any() or np.isfinite(space.high).any()
+        ):
+            self._low = torch.as_tensor(space.low, dtype=torch.float32, device=device)
+            self._high = torch.as_tensor(space.high, dtype=torch.float32, device=device)
+        if isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
+            self._start = torch.as_tensor(space.start, device=device)
+
+    def to_env(self, action: Tensor) -> Tensor:
+        """The action `[B, ...]` itself, or its clipped or shifted copy."""
+        if self._low is not None:
+            return torch.clamp(action, self._low, self._high)
+        return action if self._start is None else action + self._start

@@ -1,0 +1,114 @@
+"""Checkpoint files: written whole or not at all, read without running any code."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+
+FORMAT = 1
+_TRAILER = b"yieldrl crc32 %08x"
+_TRAILER_SIZE = len(_TRAILER % 0)
+
+
+class CheckpointError(RuntimeError):
+    """A file is not a checkpoint of this project, or it is damaged."""
+
+
+def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
+    """Write `state` to `path` atomically: readers see the old file or the new one.
+
+    The bytes go to a temporary file beside `path`, are flushed to the disk, and are
+    renamed over `path` in one step. A process killed at any moment, even by
+    `kill -9`, leaves the previous checkpoint as it was.
+
+    The file is what `torch.save` writes, and `torch.load` reads it. Behind that stands
+    a checksum of it all: those of the zip archive do not cover its directory, where one
+    flipped bit can turn weights into whatever the memory held.
+
+    Args:
+        state: Nested dicts and lists of tensors, numbers, strings and None.
+        path: The file to write; missing folders are made.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for stale in path.parent.glob(f".{path.name}.*.tmp"):
+        stale.unlink(missing_ok=True)  # left by a process that was killed
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("w+b") as file:
+            torch.save({"yieldrl_checkpoint": FORMAT, **state}, file)
+            size = file.tell()
+            file.seek(0)
+            file.write(_trailer(file, size))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_folder(path.parent)
+    return path
+
+
+def load_checkpoint(path: str | Path) -> dict[str, Any]:
+    """Read a checkpoint onto the CPU with `weights_only=True`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        CheckpointError: If the file is truncated, damaged (its checksum is compared) or
+            something else than a checkpoint.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such checkpoint")
+    _check_trailer(path)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as reason:
+        raise CheckpointError(
+            f"{path}: not a readable checkpoint ({reason}); {_REMEDY}"
+        ) from reason
+    if not isinstance(state, dict) or "yieldrl_checkpoint" not in state:
+        raise CheckpointError(f"{path}: not written by yieldrl; {_REMEDY}")
+    if state["yieldrl_checkpoint"] != FORMAT:
+        found = state["yieldrl_checkpoint"]
+        raise CheckpointError(f"{path}: format {found}, this version reads {FORMAT}")
+    return state
+
+
+_REMEDY = "load an earlier checkpoint of the run, or train again"
+
+
+def _check_trailer(path: Path) -> None:
+    with path.open("rb") as file:
+        expected = _trailer(file, path.stat().st_size - _TRAILER_SIZE)
+        found = file.read()
+    if found[:-8] != expected[:-8]:
+        raise CheckpointError(f"{path}: cut off, or no checkpoint of ours; {_REMEDY}")
+    if found != expected:
+        raise CheckpointError(f"{path}: damaged, its checksum is wrong; {_REMEDY}")
+
+
+def _trailer(file: BinaryIO, size: int) -> bytes:
+    """What belongs behind the first `size` bytes, which it reads: their CRC-32."""
+    checksum, left = 0, size
+    while left > 0 and (block := file.read(min(left, 2**20))):
+        checksum = zlib.crc32(block, checksum)
+        left -= len(block)
+    return _TRAILER % checksum
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system can (not on Windows)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

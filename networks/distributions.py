@@ -1,0 +1,145 @@
+"""Distributions over actions, as few tensor operations as their formulas have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import gymnasium as gym
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from torch import Tensor
+
+
+class Distribution(Protocol):
+    """A batch `[B]` of distributions over actions of one shape."""
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """One action each, `[B, ...]`."""
+        ...
+
+    def mode(self) -> Tensor:
+        """The most likely action, `[B, ...]`."""
+        ...
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        """Log of the probability (density) of given actions, `[B]`."""
+        ...
+
+    def entropy(self) -> Tensor:
+        """Differential or discrete entropy in nats, `[B]`."""
+        ...
+
+
+class Categorical:
+    """One choice out of `A`, from unnormalised `logits [B, A]`."""
+
+    def __init__(self, logits: Tensor) -> None:
+        self.logits = logits
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        # Gumbel-max: argmax(logits + g), g = -log(Exponential(1)); no normalisation.
+        noise = torch.empty_like(self.logits).exponential_(generator=generator)
+        return (self.logits - noise.log_()).argmax(-1)
+
+    def mode(self) -> Tensor:
+        return self.logits.argmax(-1)
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        log_p = self.logits.log_softmax(-1)
+        return log_p.gather(-1, action.long().unsqueeze(-1)).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        log_p = self.logits.log_softmax(-1)
+        return -(log_p.exp() * log_p).sum(-1)  # H = -sum p log p
+
+
+class MultiCategorical:
+    """Several independent choices, from concatenated `logits [B, sum(counts)]`."""
+
+    def __init__(
+        self, logits: Tensor, counts: list[int], shape: tuple[int, ...]
+    ) -> None:
+        self.choices = [Categorical(part) for part in logits.split(counts, dim=-1)]
+        self.shape = shape
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        return self._join([choice.sample(generator) for choice in self.choices])
+
+    def mode(self) -> Tensor:
+        return self._join([choice.mode() for choice in self.choices])
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        flat = action.flatten(1)
+        parts = [choice.log_prob(flat[:, i]) for i, choice in enumerate(self.choices)]
+        return torch.stack(parts).sum(0)
+
+    def entropy(self) -> Tensor:
+        return torch.stack([choice.entropy() for choice in self.choices]).sum(0)
+
+    def _join(self, choices: list[Tensor]) -> Tensor:
+        return torch.stack(choices, dim=-1).unflatten(-1, self.shape)
+
+
+class Gaussian:
+    """Independent normals, `mean [B, D]`, `log_std [D]`, actions `[B, *shape]`."""
+
+    def __init__(self, mean: Tensor, log_std: Tensor, shape: tuple[int, ...]) -> None:
+        self.mean, self.log_std, self.shape = mean, log_std, shape
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        noise = torch.empty_like(self.mean).normal_(generator=generator)
+        return (self.mean + self.log_std.exp() * noise).unflatten(-1, self.shape)
+
+    def mode(self) -> Tensor:
+        return self.mean.unflatten(-1, self.shape)
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        # log N(a; mu, sigma) = -((a - mu) / sigma)^2 / 2 - log sigma - log(2 pi) / 2
+        z = (action.flatten(1) - self.mean) * (-self.log_std).exp()
+        return -0.5 * z.square().sum(-1) - self.log_std.sum(-1) - self._constant
+
+    def entropy(self) -> Tensor:
+        # H = sum(log sigma) + D (1 + log(2 pi)) / 2
+        total = self.log_std.sum(-1) + 0.5 * self.mean.shape[-1] + self._constant
+        return total.expand(len(self.mean))
+
+    @property
+    def _constant(self) -> float:
+        return 0.5 * math.log(2 * math.pi) * self.mean.shape[-1]
+
+
+def action_size(space: gym.Space[Any]) -> int:
+    """How many numbers an actor must output for a space.
+
+    Raises:
+        TypeError: If there is no distribution for such a space.
+    """
+    if isinstance(space, Discrete):
+        return int(space.n)
+    if isinstance(space, MultiDiscrete):
+        return int(space.nvec.sum())
+    if isinstance(space, MultiBinary):
+        return 2 * math.prod(space.shape)
+    if isinstance(space, Box):
+        return math.prod(space.shape)
+    raise TypeError(
+        f"action space {space} is not supported: use Discrete, MultiDiscrete,"
+        " MultiBinary or Box"
+    )
+
+
+def make_distribution(
+    space: gym.Space[Any], output: Tensor, log_std: Tensor | None
+) -> Distribution:
+    """The distribution that an actor's `output [B, action_size]` stands for."""
+    if isinstance(space, Discrete):
+        return Categorical(output)
+    if isinstance(space, MultiDiscrete):
+        counts = [int(n) for n in space.nvec.flatten()]
+        return MultiCategorical(output, counts, space.shape)
+    if isinstance(space, MultiBinary):
+        return MultiCategorical(output, [2] * math.prod(space.shape), space.shape)
+    assert isinstance(space, Box)
+    assert log_std is not None
+    return Gaussian(output, log_std, space.shape)

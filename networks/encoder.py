@@ -1,0 +1,134 @@
+"""From any supported observation to one vector of features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import torch
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from torch import Tensor, nn
+from torch.nn import functional
+
+from yieldrl.envs import spaces
+from yieldrl.networks.layers import orthogonal
+
+
+class Encoder(nn.Module):
+    """Turns observations `[B, ...]` into features `[B, size]`.
+
+    Vectors pass as they are, choices become one-hot, images go through a small CNN
+    (or the Nature CNN from 36 pixels on), and the leaves of a Dict are concatenated.
+
+    Args:
+        space: Space of one observation.
+
+    Attributes:
+        size: Number of features.
+    """
+
+    def __init__(self, space: gym.Space[Any]) -> None:
+        super().__init__()
+        self.paths: list[spaces.Path] = []
+        self.parts = nn.ModuleList()
+        self.size = 0
+        for path, leaf in spaces.leaves(space):
+            part = _leaf_encoder(leaf)
+            self.paths.append(path)
+            self.parts.append(part)
+            self.size += part.size
+
+    def forward(self, obs: Any) -> Tensor:
+        if self.paths == [()]:
+            return self.parts[0](obs)
+        features = []
+        for path, part in zip(self.paths, self.parts, strict=True):
+            leaf = obs
+            for name in path:
+                leaf = leaf[name]
+            features.append(part(leaf))
+        return torch.cat(features, dim=-1)
+
+
+class _Flat(nn.Module):
+    """Numbers: a flat float32 vector."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.size = int(torch.Size(shape).numel())
+        self.is_vector = len(shape) == 1
+
+    def forward(self, obs: Tensor) -> Tensor:
+        obs = obs if self.is_vector else obs.reshape(len(obs), self.size)
+        return obs.float()
+
+
+class _OneHot(nn.Module):
+    """Choices: one-hot codes, concatenated."""
+
+    starts: Tensor
+
+    def __init__(self, counts: list[int], starts: list[int]) -> None:
+        super().__init__()
+        self.counts = counts
+        self.size = sum(counts)
+        self.register_buffer("starts", torch.tensor(starts), persistent=False)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        choices = obs.reshape(len(obs), -1).long() - self.starts
+        codes = [
+            functional.one_hot(choices[:, i], count)
+            for i, count in enumerate(self.counts)
+        ]
+        return torch.cat(codes, dim=-1).float()
+
+
+class NatureCNN(nn.Module):
+    """The network of Mnih et al. 2015 for images `[B, C, H, W]`, `[B, H, W, C]`.
+
+    "Human-level control through deep reinforcement learning", Nature 518: three
+    convolutions and 512 features. Differs from the paper: images under 36 pixels get
+    the one 3 x 3 convolution and 128 features of MinAtar (arXiv:1903.03176).
+
+    Args:
+        space: An image, uint8 in 0-255 (divided by 255) or float.
+    """
+
+    def __init__(self, space: Box) -> None:
+        super().__init__()
+        first, last = space.shape[0], space.shape[2]
+        self.channels_last = last < first and last <= space.shape[1]
+        self.scale = 1 / 255 if space.dtype.kind in "ui" else 1.0
+        height, width, channels = space.shape
+        if not self.channels_last:
+            channels, height, width = space.shape
+        if min(height, width) >= 36:
+            kernels = [(channels, 32, 8, 4), (32, 64, 4, 2), (64, 64, 3, 1)]
+        else:
+            kernels = [(channels, 16, 3, 1)]
+        layers: list[nn.Module] = []
+        for inputs, outputs, kernel, stride in kernels:
+            convolution = nn.Conv2d(inputs, outputs, kernel, stride)
+            layers += [orthogonal(convolution), nn.ReLU()]
+        self.convolutions = nn.Sequential(*layers, nn.Flatten())
+        with torch.no_grad():
+            flat = self.convolutions(torch.zeros(1, channels, height, width)).shape[1]
+        self.size = 512 if len(kernels) == 3 else 128
+        self.head = nn.Sequential(orthogonal(nn.Linear(flat, self.size)), nn.ReLU())
+
+    def forward(self, obs: Tensor) -> Tensor:
+        image = obs.permute(0, 3, 1, 2) if self.channels_last else obs
+        return self.head(self.convolutions(image.float() * self.scale))
+
+
+def _leaf_encoder(space: gym.Space[Any]) -> _Flat | _OneHot | NatureCNN:
+    if spaces.is_image(space):
+        assert isinstance(space, Box)
+        if min(space.shape[0], space.shape[2]) <= 16 and space.shape[1] >= 5:
+            return NatureCNN(space)
+    if isinstance(space, Discrete):
+        return _OneHot([int(space.n)], [int(space.start)])
+    if isinstance(space, MultiDiscrete):
+        counts = [int(n) for n in space.nvec.flatten()]
+        return _OneHot(counts, [int(s) for s in space.start.flatten()])
+    return _Flat(spaces.shape_of(space))

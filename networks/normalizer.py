@@ -1,0 +1,132 @@
+"""Running statistics, kept as buffers of a model: saved, loaded and shipped with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import torch
+from gymnasium.spaces import Box
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl.envs import spaces
+
+
+class RunningMoments(nn.Module):
+    """Mean and variance of all values seen, over every axis but those of `shape`.
+
+    Chan, Golub & LeVeque 1979: two groups' moments combine without a second look at
+    the data. float32, because MPS has no other.
+    """
+
+    mean: Tensor
+    var: Tensor
+    count: Tensor
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("var", torch.ones(shape))
+        self.register_buffer("count", torch.zeros(()))
+
+    @torch.no_grad()
+    def update(self, batch: Tensor) -> None:
+        """Fold in a batch `[..., *shape]`."""
+        flat = batch.reshape(-1, *self.mean.shape).float()
+        size = len(flat)
+        var, mean = torch.var_mean(flat, dim=0, correction=0)
+        total = self.count + size
+        delta = mean - self.mean
+        share = size / total
+        self.var.copy_(
+            self.var * (self.count / total)
+            + var * share
+            + delta.square() * (share * self.count / total)
+        )
+        self.mean.add_(delta * share)
+        self.count.copy_(total)
+
+
+class ObservationNormalizer(nn.Module):
+    """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
+
+    Only leaves of numbers are touched; images and choices pass. The statistics move
+    only in `update`, which training calls once a rollout: evaluation never does.
+
+    Args:
+        space: Space of one observation.
+        limit: Bound of the result.
+    """
+
+    def __init__(self, space: gym.Space[Any], limit: float = 10.0) -> None:
+        super().__init__()
+        self.limit = limit
+        self.paths: list[spaces.Path] = []
+        self.moments = nn.ModuleDict()
+        for path, leaf in spaces.leaves(space):
+            if isinstance(leaf, Box) and not spaces.is_image(leaf):
+                self.paths.append(path)
+                moments = RunningMoments(spaces.shape_of(leaf))
+                self.moments["/".join(("obs", *path))] = moments
+
+    def forward(self, obs: Any) -> Any:
+        return self._map(obs, ())
+
+    def update(self, obs: Any) -> None:
+        """Fold in observations `[..., *shape]`."""
+        for path in self.paths:
+            leaf = obs
+            for key in path:
+                leaf = leaf[key]
+            self._moments_of(path).update(leaf)
+
+    def _moments_of(self, path: spaces.Path) -> RunningMoments:
+        moments = self.moments["/".join(("obs", *path))]
+        assert isinstance(moments, RunningMoments)
+        return moments
+
+    def _map(self, obs: Any, path: spaces.Path) -> Any:
+        if not isinstance(obs, Tensor):
+            return {name: self._map(obs[name], (*path, name)) for name in obs.keys()}  # noqa: SIM118
+        if path not in self.paths:
+            return obs
+        moments = self._moments_of(path)
+        scaled = (obs - moments.mean) * torch.rsqrt(moments.var + 1e-8)
+        return scaled.clamp(-self.limit, self.limit)
+
+
+class RewardScaler(nn.Module):
+    """Divides rewards by the running deviation of the discounted return.
+
+    Engstrom et al. 2020, "Implementation Matters in Deep RL", arXiv:2005.12729,
+    section 3: rewards keep their sign and their mean, so the task stays the same.
+
+    Args:
+        num_envs: `N`, environments whose returns are followed.
+        gamma: Discount of the return.
+        limit: Bound of the scaled reward.
+    """
+
+    carry: Tensor
+
+    def __init__(self, num_envs: int, gamma: float, limit: float = 10.0) -> None:
+        super().__init__()
+        self.gamma, self.limit = gamma, limit
+        self.moments = RunningMoments(())
+        self.register_buffer("carry", torch.zeros(num_envs))
+
+    @torch.no_grad()
+    def update(self, rollout: TensorDict) -> None:
+        """Follow the returns through a rollout `[T, N]` and fold them in."""
+        goes_on = ~(rollout["terminated"] | rollout["truncated"])
+        returns = []
+        for reward, on in zip(rollout["reward"], goes_on, strict=True):
+            self.carry = self.carry * self.gamma + reward
+            returns.append(self.carry)
+            self.carry = self.carry * on
+        self.moments.update(torch.stack(returns))
+
+    def forward(self, reward: Tensor) -> Tensor:
+        scaled = reward * torch.rsqrt(self.moments.var + 1e-8)
+        return scaled.clamp(-self.limit, self.limit)

@@ -1,0 +1,183 @@
+"""DQN's mathematics with exact numbers, its exploration, its schedule, learning."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from tensordict import TensorDict
+from torch import nn
+
+from yieldrl.algorithms import dqn
+
+
+class Table(nn.Module):
+    """`Q(s, .)` for observations that are row numbers."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = nn.Parameter(torch.tensor(rows))
+
+    def forward(self, obs):
+        return self.rows[obs[:, 0].long()]
+
+
+def algorithm_of(ours, theirs, **kwargs):
+    config = dqn.Config(**kwargs)
+    model = dqn.Model(Box(0, 9, (1,), np.float32), Discrete(2), config)
+    model.head = Table(ours)
+    algorithm = dqn.Algorithm(model, config)
+    algorithm.target_model.head = Table(theirs).requires_grad_(False)
+    return algorithm
+
+
+def batch(reward, next_row, terminated, action=0):
+    size = len(reward)
+    return TensorDict(
+        {
+            "obs": torch.zeros(size, 1),
+            "action": torch.full((size,), action),
+            "next_obs": torch.tensor(next_row).float().unsqueeze(1),
+            "reward": torch.tensor(reward),
+            "discount": torch.full((size,), 0.5),
+            "terminated": torch.tensor(terminated),
+            "truncated": ~torch.tensor(terminated),
+        },
+        [size],
+    )
+
+
+class TestTarget:
+    def test_by_hand(self):
+        algorithm = algorithm_of([[0.0, 0], [9.0, 0]], [[0.0, 0], [2.0, 6.0]])
+        data = batch([1.0, 1.0, 1.0], [1, 1, 0], [False, True, False])
+        # 1 + .5 * max(2, 6); only the reward after a termination, never a truncation.
+        assert algorithm.td_target(data).tolist() == [4.0, 1.0, 1.0]
+
+    def test_the_best_action_is_the_targets_own(self):
+        algorithm = algorithm_of([[0.0, 0], [9.0, 0]], [[0.0, 0], [2.0, 6.0]])
+        assert algorithm.next_action(batch([0.0], [1], [False])).tolist() == [1]
+
+    def test_no_gradient_flows_into_it(self):
+        algorithm = algorithm_of([[1.0, 0.0]], [[1.0, 0.0]])
+        loss, _ = algorithm.loss(batch([2.0], [0], [False]))
+        loss.backward()
+        head = algorithm.model.head
+        assert isinstance(head, Table)
+        # d/dQ (Q - 2.5)^2 / 2 = Q - 2.5 for the action taken, nothing elsewhere.
+        assert head.rows.grad is not None
+        assert head.rows.grad.tolist() == [[-1.5, 0.0]]
+
+
+class TestLoss:
+    @pytest.mark.parametrize("clip", [None, 1.0, 0.3])
+    def test_it_is_the_huber_loss(self, clip):
+        algorithm = algorithm_of([[0.0, 0]], [[0.0, 0]], error_clip=clip)
+        errors = [-3.0, -0.5, 0.0, 0.2, 2.0]
+        loss, _ = algorithm.element_loss(batch(errors, [0] * 5, [True] * 5))
+        reference = nn.functional.huber_loss(
+            torch.zeros(5), torch.tensor(errors), reduction="none", delta=clip or 1e6
+        )
+        torch.testing.assert_close(loss, reference)
+
+    def test_gradients_equal_finite_differences(self):
+        algorithm = algorithm_of([[0.0, 0]], [[0.0, 0]], error_clip=1.0)
+        data = batch([-3.0, -0.5, 0.2, 2.0], [0] * 4, [True] * 4)
+        data["reward"] = data["reward"].double()
+
+        def loss(rows):
+            algorithm.model.head = lambda obs: rows.expand(len(obs), 2)
+            return algorithm.loss(data)[0]
+
+        del algorithm.model.head
+        rows = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(loss, rows)
+
+
+class TestSync:
+    def test_copies_by_default(self):
+        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]])
+        algorithm.sync_target()
+        assert algorithm.target_model.head.rows.tolist() == [[1.0, 2.0]]
+
+    def test_moves_a_part_of_the_way(self):
+        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=0.25)
+        algorithm.sync_target()
+        assert algorithm.target_model.head.rows.tolist() == [[0.25, 0.5]]
+
+    def test_the_target_shares_no_memory(self):
+        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]])
+        algorithm.sync_target()
+        with torch.no_grad():
+            algorithm.model.head.rows += 1
+        assert algorithm.target_model.head.rows.tolist() == [[1.0, 2.0]]
+
+
+class TestExploration:
+    def agent(self, **kwargs):
+        config = dqn.Config(total_steps=1000, exploration_fraction=0.5, **kwargs)
+        model = dqn.Model(Box(-1, 1, (2,), np.float32), Discrete(4), config)
+        return dqn.Agent(dqn.Algorithm(model, config), config)
+
+    def test_epsilon_falls_linearly_then_stays(self):
+        agent = self.agent(epsilon_start=1.0, epsilon_end=0.2)
+        found = []
+        for agent.sample_step in (0, 250, 500, 900):
+            found.append(agent.epsilon())
+        assert found == pytest.approx([1.0, 0.6, 0.2, 0.2])
+
+    def test_every_environment_throws_its_own_dice(self):
+        agent = self.agent(epsilon_start=0.4, epsilon_end=0.4)
+        obs = np.zeros((20_000, 2), dtype=np.float32)
+        greedy = agent.predict(obs)
+        random = agent.sample(obs)[0] != greedy
+        # A random action is the greedy one in a quarter of the cases.
+        assert random.mean() == pytest.approx(0.4 * 0.75, abs=0.01)
+
+    def test_spread_makes_some_bold_and_some_careful(self):
+        agent = self.agent(epsilon_start=0.5, epsilon_end=0.5, epsilon_spread=3.0)
+        assert agent.epsilons(4).tolist() == pytest.approx([0.5, 0.25, 0.125, 0.0625])
+
+    def test_evaluation_does_not_explore(self):
+        agent = self.agent()
+        obs = np.random.default_rng(0).normal(size=(50, 2))
+        assert np.array_equal(agent.predict(obs), agent.predict(obs))
+
+
+class TestSchedule:
+    def test_updates_follow_the_steps(self):
+        config = dqn.Config(
+            num_envs=3,
+            total_steps=60,
+            learning_starts=20,
+            train_every=5,
+            gradient_steps=2,
+            batch_size=4,
+            eval_every=0,
+        )
+        seen = {}
+        for log in dqn.Trainer(config)():
+            seen[log["sample_step"]] = log["learn_step"]
+        # Due at 20, 25, 30, ..., two steps each; environments step three at a time.
+        for step, learned in seen.items():
+            due = 0 if step < 20 else 2 * ((step - 20) // 5 + 1)
+            assert learned == due
+
+    def test_the_target_is_synchronised_every_so_many_gradient_steps(self):
+        config = dqn.Config(
+            total_steps=60, learning_starts=20, target_every=3, eval_every=0
+        )
+        trainer, synced = dqn.Trainer(config), []
+        trainer.algorithm.sync_target = lambda: synced.append(trainer.agent.learn_step)
+        list(trainer())
+        assert synced == [3, 6, 9]
+
+
+def test_it_learns_to_balance():
+    config = dqn.Config(
+        total_steps=12_000, exploration_fraction=0.3, seed=1, eval_every=0
+    )
+    trainer = dqn.Trainer(config)
+    assert trainer.evaluate(20)["logs"]["episode_return"] < 100
+    for _ in trainer():
+        pass
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 130

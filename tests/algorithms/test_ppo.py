@@ -1,0 +1,315 @@
+"""PPO's mathematics with exact numbers, its schedule, and that it learns."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from tensordict import TensorDict
+from torch import nn
+from worlds import Counter
+
+from yieldrl.abstractions import Policy
+from yieldrl.algorithms import ppo
+from yieldrl.buffers import gae
+
+VECTOR = Box(-1, 1, (3,), np.float32)
+SMALL = {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2}
+
+
+def algorithm_of(action_space=Discrete(3), **kwargs):  # noqa: B008
+    config = ppo.Config(**kwargs)
+    torch.manual_seed(0)
+    return ppo.Algorithm(ppo.Model(VECTOR, action_space, config), config)
+
+
+def rollout_of(steps=6, envs=2, action=None):
+    generator = torch.Generator().manual_seed(1)
+    data = {
+        "obs": torch.randn(steps, envs, 3, generator=generator),
+        "next_obs": torch.randn(steps, envs, 3, generator=generator),
+        "reward": torch.randn(steps, envs, generator=generator),
+        "action": torch.randint(3, (steps, envs), generator=generator),
+        "terminated": torch.zeros(steps, envs, dtype=torch.bool),
+        "truncated": torch.zeros(steps, envs, dtype=torch.bool),
+    }
+    # Within an episode the next observation is the following row's observation.
+    data["next_obs"][:-1] = data["obs"][1:]
+    if action is not None:
+        data["action"] = action
+    return TensorDict(data, [steps, envs])
+
+
+class TestObjective:
+    def test_equation_seven_by_hand(self):
+        algorithm = algorithm_of(normalize_advantage=False, clip_coef=0.2)
+        ratio = torch.tensor([1.5, 0.5, 1.5, 0.5, 1.1])
+        advantage = torch.tensor([1.0, 1.0, -1.0, -1.0, 2.0])
+        # min(r A, clip(r) A) = 1.2, 0.5, -1.5, -0.8, 2.2
+        loss = algorithm.policy_loss(ratio, advantage)
+        assert loss.item() == pytest.approx(-(1.2 + 0.5 - 1.5 - 0.8 + 2.2) / 5)
+
+    def test_no_gradient_beyond_the_clip(self):
+        algorithm = algorithm_of(normalize_advantage=False)
+        ratio = torch.tensor([1.5, 0.5, 1.5, 0.5], requires_grad=True)
+        advantage = torch.tensor([1.0, 1.0, -1.0, -1.0])
+        algorithm.policy_loss(ratio, advantage).backward()
+        assert ratio.grad is not None
+        assert ratio.grad.tolist() == pytest.approx([0, -0.25, 0.25, 0])
+
+    def test_gradients_equal_finite_differences(self):
+        algorithm = algorithm_of(clip_value=0.3)
+        generator = torch.Generator().manual_seed(2)
+        ratio = torch.rand(9, generator=generator, dtype=torch.float64) + 0.5
+        value, old, returns, advantage = torch.randn(
+            4, 9, generator=generator, dtype=torch.float64
+        )
+        data = TensorDict({"value": old, "returns": returns}, [9])
+        assert torch.autograd.gradcheck(
+            lambda r: algorithm.policy_loss(r, advantage), ratio.requires_grad_()
+        )
+        assert torch.autograd.gradcheck(
+            lambda v: algorithm.value_loss(v, data), value.requires_grad_()
+        )
+
+    def test_value_clipping_by_hand(self):
+        algorithm = algorithm_of(clip_value=0.5)
+        data = TensorDict({"value": torch.zeros(2), "returns": torch.ones(2)}, [2])
+        # Values 2 and 0.25: errors 1 and .5625; clipped to .5 and .25: .25, .5625.
+        loss = algorithm.value_loss(torch.tensor([2.0, 0.25]), data)
+        assert loss.item() == pytest.approx(0.5 * (1 + 0.5625) / 2)
+
+    def test_the_parts_of_the_loss(self):
+        algorithm = algorithm_of(entropy_coef=0.1, value_coef=0.7)
+        data = algorithm.prepare(rollout_of()).flatten(0, 1)
+        loss, logs = algorithm.loss(data)
+        expected = (
+            logs["policy_loss"] + 0.7 * logs["value_loss"] - 0.1 * logs["entropy"]
+        )
+        assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+        assert logs["approx_kl"].item() == pytest.approx(0, abs=1e-6)
+        assert logs["clip_fraction"].item() == 0
+        assert logs["entropy"].item() == pytest.approx(np.log(3), rel=1e-2)
+
+
+class TestPrepare:
+    def test_advantages_use_the_value_of_the_last_observation(self):
+        algorithm = algorithm_of(gamma=0.9, gae_lambda=0.8)
+        rollout = rollout_of()
+        rollout["truncated"][2, 0] = rollout["terminated"][3, 1] = True
+        rollout["next_obs"][2, 0] = torch.tensor([5.0, -5.0, 5.0])
+        with torch.no_grad():
+            value = algorithm.model.value(rollout["obs"].flatten(0, 1)).view(6, 2)
+            every = algorithm.model.value(rollout["next_obs"].flatten(0, 1)).view(6, 2)
+        expected = gae(
+            rollout["reward"],
+            value,
+            every,
+            rollout["terminated"],
+            rollout["truncated"],
+            0.9,
+            0.8,
+        )
+        prepared = algorithm.prepare(rollout.clone())
+        torch.testing.assert_close(prepared["advantage"], expected)
+        torch.testing.assert_close(prepared["returns"], expected + value)
+
+    def test_log_prob_is_that_of_the_acting_policy(self):
+        """The normalizer moves only after it, so the ratio accounts for the move."""
+        algorithm = algorithm_of(normalize_observation=True)
+        rollout = rollout_of()
+        flat = rollout["obs"].flatten(0, 1), rollout["action"].flatten()
+        before = algorithm.model.evaluate_actions(*flat)[0]
+        prepared = algorithm.prepare(rollout.clone())
+        after, _, value = algorithm.model.evaluate_actions(*flat)
+        torch.testing.assert_close(prepared["log_prob"].flatten(), before)
+        assert not torch.allclose(after, before)
+        torch.testing.assert_close(prepared["value"].flatten(), value)
+
+    def test_what_acting_computed_is_kept(self):
+        rollout = rollout_of()
+        rollout["log_prob"] = torch.full((6, 2), -7.0)
+        rollout["value"] = torch.full((6, 2), 3.0)
+        prepared = algorithm_of().prepare(rollout)
+        assert prepared["log_prob"].eq(-7).all()
+        assert prepared["value"].eq(3).all()
+
+    def test_scaled_rewards_reach_only_the_advantages(self):
+        rollout = rollout_of()
+        rollout["reward"] *= 1000
+        algorithm = algorithm_of(normalize_reward=True, num_envs=2)
+        prepared = algorithm.prepare(rollout)
+        assert rollout["reward"].abs().max() > 100
+        assert prepared["advantage"].abs().max() < 20
+
+    def test_a_rollout_in_chunks_is_the_rollout(self, monkeypatch):
+        whole = algorithm_of().prepare(rollout_of())
+        monkeypatch.setattr("yieldrl.algorithms.ppo.algorithm.CHUNK", 5)
+        parts = algorithm_of().prepare(rollout_of())
+        torch.testing.assert_close(whole["advantage"], parts["advantage"])
+
+
+class TestSchedule:
+    def test_a_far_move_ends_the_passes(self):
+        config = ppo.Config(**SMALL, target_kl=1e-9, total_steps=64, eval_every=0)
+        logs = [x for x in ppo.Trainer(config)() if x["log_type"] == "train"]
+        # The first minibatch of a rollout has moved nowhere yet, the second ends it.
+        assert len(logs) == 4
+
+    def test_the_step_size_falls_linearly(self):
+        config = ppo.Config(
+            **SMALL, total_steps=96, eval_every=0, learning_rate=0.3, max_grad_norm=1e-9
+        )
+        trainer = ppo.Trainer(config)
+        rates = [
+            trainer.algorithm.optimizer.param_groups[0]["lr"]
+            for log in trainer()
+            if log["log_type"] == "train"
+        ]
+        assert rates[::4] == pytest.approx([0.3, 0.2, 0.1])
+
+    def test_the_rollout_is_completed_beyond_total_steps(self):
+        config = ppo.Config(**SMALL, total_steps=33, eval_every=0)
+        assert [x["sample_step"] for x in ppo.Trainer(config)()][-1] == 64
+
+
+class Spaces(Counter):
+    """A Counter with the spaces of your choice."""
+
+    def __init__(self, observation_space, action_space):
+        super().__init__(length=4)
+        self.observation_space = observation_space
+        self.action_space = action_space
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return super().step(0)
+
+    def _obs(self):
+        return self.observation_space.sample()
+
+
+IMAGE = Box(0, 255, (10, 10, 3), np.uint8)
+NESTED = Dict({"camera": IMAGE, "joints": Dict({"angle": VECTOR, "mode": Discrete(3)})})
+
+
+class TestSpaces:
+    @pytest.mark.parametrize("normalize", [False, True])
+    @pytest.mark.parametrize(
+        ("observation", "action"),
+        [
+            (VECTOR, Discrete(3, start=1)),
+            (IMAGE, MultiDiscrete([2, 3])),
+            (NESTED, Box(-1, 1, (2, 2), np.float32)),
+            (Discrete(5), MultiBinary(3)),
+            (MultiDiscrete([3, 4]), Box(-np.inf, np.inf, (1,), np.float32)),
+        ],
+    )
+    def test_they_train_evaluate_and_resume(
+        self, observation, action, normalize, tmp_path
+    ):
+        config = ppo.Config(
+            **SMALL,
+            total_steps=64,
+            eval_every=0,
+            hidden_sizes=(8,),
+            normalize_observation=normalize,
+            normalize_reward=normalize,
+        )
+        envs = lambda: Spaces(observation, action)  # noqa: E731
+        trainer = ppo.Trainer(config, envs=envs)
+        before = [p.clone() for p in trainer.model.parameters()]
+        for log in trainer():
+            assert all(np.isfinite(float(v)) for v in log["logs"].values())
+        after = list(trainer.model.parameters())
+        assert all(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+        assert trainer.evaluate(2)["logs"]["episode_return"] == 10.0
+        resumed = ppo.Trainer.load(trainer.save(tmp_path / "run.pt"), envs=envs)
+        assert resumed.agent.learn_step == trainer.agent.learn_step
+
+    def test_images_keep_their_bytes(self):
+        trainer = ppo.Trainer(
+            ppo.Config(**SMALL), envs=lambda: Spaces(IMAGE, Discrete(2))
+        )
+        next(iter(trainer()))
+        assert trainer.buffer.rollout()["obs"].dtype == torch.uint8
+
+
+class Bandit(Policy):
+    """Three methods, no more: any policy that has them can be trained."""
+
+    def __init__(self, observation_space, action_space):
+        super().__init__(observation_space, action_space)
+        self.logits = nn.Parameter(torch.zeros(2))
+        self.worth = nn.Parameter(torch.zeros(()))
+
+    def forward(self, obs, deterministic=False):
+        policy = torch.distributions.Categorical(logits=self.logits.expand(len(obs), 2))
+        action = policy.mode if deterministic else policy.sample()
+        return action, policy.log_prob(action), self.get_value(obs)
+
+    def evaluate_actions(self, obs, action):
+        policy = torch.distributions.Categorical(logits=self.logits.expand(len(obs), 2))
+        return policy.log_prob(action), policy.entropy(), self.get_value(obs)
+
+    def get_value(self, obs):
+        return self.worth.expand(len(obs))
+
+
+class Choice(Counter):
+    """Reward 1 for action 1, nothing for action 0."""
+
+    def step(self, action):
+        obs, _, *rest = super().step(action)
+        return obs, float(action), *rest
+
+
+def test_any_policy_can_be_exchanged():
+    env = Choice(4)
+    config = ppo.Config(
+        num_envs=2, num_steps=32, total_steps=4096, eval_every=0, learning_rate=0.02
+    )
+    model = Bandit(env.observation_space, env.action_space)
+    trainer = ppo.Trainer(config, envs=lambda: Choice(4), model=model)
+    *_, log = trainer()
+    assert "log_prob" in trainer.buffer.rollout().keys()  # noqa: SIM118
+    assert trainer.evaluate(2)["logs"]["episode_return"] == 4.0
+    assert log["logs"]["entropy"] < 0.5
+
+
+def test_it_learns_to_balance():
+    config = ppo.Config(total_steps=30_000, seed=1, eval_every=0)
+    trainer = ppo.Trainer(config)
+    untrained = trainer.evaluate(20)["logs"]["episode_return"]
+    for _ in trainer():
+        pass
+    assert untrained < 150
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 400
+
+
+@pytest.mark.slow
+def test_compiled_it_learns_the_same():
+    """The same losses to the last digits, in a process that compiles."""
+    runs = []
+    for compiled in (False, True):
+        config = ppo.Config(**SMALL, total_steps=128, eval_every=0, compile=compiled)
+        logs = [x["logs"] for x in ppo.Trainer(config)() if x["log_type"] == "train"]
+        runs.append([float(log["loss"]) for log in logs])
+    assert runs[0] == pytest.approx(runs[1], rel=1e-3, abs=1e-5)
+
+
+def test_the_environment_sees_valid_actions_only():
+    seen = []
+
+    class Narrow(gym.ActionWrapper):
+        def action(self, action):
+            seen.append(action)
+            return action
+
+    config = ppo.Config(
+        **SMALL, env_id="Pendulum-v1", total_steps=64, eval_every=0, log_std_init=2.0
+    )
+    trainer = ppo.Trainer(config, envs=lambda: Narrow(gym.make("Pendulum-v1")))
+    list(trainer())
+    assert all(abs(a) <= 2.0 for (a,) in seen)
+    assert trainer.buffer.rollout().shape == (0, 2)

@@ -1,0 +1,221 @@
+"""What is written down must be what happened, in every autoreset mode."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from worlds import Broken, Counter, Idle, Reusing
+
+from yieldrl.buffers import ReplayBuffer, RolloutBuffer, gae
+from yieldrl.collectors import SyncCollector
+from yieldrl.envs import SerialVectorEnv, make
+
+MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
+
+
+def collect(envs, steps, **kwargs):
+    buffer = RolloutBuffer(
+        steps,
+        envs.single_observation_space,
+        envs.single_action_space,
+        num_envs=envs.num_envs,
+    )
+    collector = SyncCollector(envs, Idle(), buffer, seed=0, **kwargs)
+    logs = [collector.step() for _ in range(steps)]
+    return buffer.rollout(), logs
+
+
+def transitions(rollout, env):
+    """The valid rows of one environment, as plain tuples."""
+    column = rollout[:, env]
+    valid = column.get("valid", torch.ones(len(column), dtype=torch.bool))
+    return [
+        (
+            tuple(row["obs"].tolist()),
+            row["reward"].item(),
+            tuple(row["next_obs"].tolist()),
+            row["terminated"].item(),
+            row["truncated"].item(),
+        )
+        for row, is_valid in zip(column, valid, strict=True)
+        if is_valid
+    ]
+
+
+def truth(length, count):
+    """The first transitions of a Counter, written down by hand."""
+    rows = []
+    episode = 0
+    while len(rows) < count:
+        for step in range(1, length + 1):
+            ended = step == length
+            rows.append(
+                (
+                    (float(episode), step - 1.0),
+                    float(step),
+                    (float(episode), float(step)),
+                    ended and episode % 2 == 0,
+                    ended and episode % 2 == 1,
+                )
+            )
+        episode += 1
+    return rows[:count]
+
+
+# Gymnasium's own SAME_STEP loses the last observation of a world that reuses its
+# array, before anyone can see it; SerialVectorEnv does not.
+@pytest.mark.parametrize(
+    ("world", "mode"),
+    [(Counter, mode) for mode in MODES] + [(Reusing, mode) for mode in MODES[1:]],
+)
+def test_transitions_are_what_happened(world, mode):
+    lengths = (1, 2, 5)
+    envs = SyncVectorEnv(
+        [lambda n=n: world(n) for n in lengths], copy=False, autoreset_mode=mode
+    )
+    rollout, _ = collect(envs, 20)
+    for env, length in enumerate(lengths):
+        found = transitions(rollout, env)
+        assert found == truth(length, len(found))
+        assert len(found) >= 10  # NEXT_STEP spends up to every other step on resets
+
+
+@pytest.mark.parametrize("world", [Counter, Reusing])
+def test_our_own_vector_environment_agrees(world):
+    rollout, _ = collect(SerialVectorEnv([lambda: world(2), lambda: world(3)]), 12)
+    assert transitions(rollout, 0) == truth(2, 12)
+    assert transitions(rollout, 1) == truth(3, 12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_advantages_are_the_same_in_every_mode(mode):
+    """A critic V(s) = 10 episode + step makes every bootstrap recognisable."""
+    envs = SyncVectorEnv([lambda: Counter(3)], autoreset_mode=mode)
+    rollout, _ = collect(envs, 12)
+    critic = torch.tensor([10.0, 1.0])
+    rollout["value"] = rollout["obs"] @ critic
+    advantage = gae(
+        rollout["reward"],
+        rollout["value"],
+        rollout["next_obs"] @ critic,
+        rollout["terminated"],
+        rollout["truncated"],
+        gamma=0.5,
+        gae_lambda=0.5,
+        valid=rollout.get("valid", None),
+    )
+    if "valid" in rollout.keys():  # noqa: SIM118
+        advantage = advantage[rollout["valid"]]
+    # Episode 0 ends by termination: values 0 1 2, rewards 1 2 3, nothing after.
+    #   delta = 1 + .5*1 - 0, 2 + .5*2 - 1, 3 - 2 = 1.5, 2, 1
+    # Episode 1 is cut at V(final_obs) = 13: values 10 11 12.
+    #   delta = 1 + .5*11 - 10, 2 + .5*12 - 11, 3 + .5*13 - 12 = -3.5, -3, -2.5
+    expected = [1.5 + 0.25 * 2.25, 2 + 0.25 * 1, 1.0]
+    expected += [-3.5 + 0.25 * (-3 - 0.625), -3 - 0.625, -2.5]
+    assert advantage.flatten()[:6].tolist() == pytest.approx(expected)
+
+
+def test_replay_never_hands_out_a_step_that_only_reset():
+    envs = SyncVectorEnv([lambda: Counter(1)], autoreset_mode=AutoresetMode.NEXT_STEP)
+    buffer = ReplayBuffer(
+        20,
+        envs.single_observation_space,
+        envs.single_action_space,
+        num_envs=1,
+        gamma=0.9,
+    )
+    collector = SyncCollector(envs, Idle(), buffer, seed=0)
+    for _ in range(20):
+        collector.step()
+    batch = buffer.sample(200)
+    assert batch["reward"].eq(1).all()  # a reset's reward would be 0
+    assert (batch["obs"][:, 0] == batch["next_obs"][:, 0]).all()  # one episode
+
+
+def test_an_episode_is_reported_when_it_ends_and_only_then():
+    _, logs = collect(SerialVectorEnv([lambda: Counter(2), lambda: Counter(3)]), 6)
+    returns = [log.get("episode_return") for log in logs]
+    assert returns == [None, 3.0, 6.0, 3.0, None, 4.5]
+    assert logs[5]["episode_length"] == 2.5
+    assert logs[5]["episodes"] == 2
+
+
+def test_the_length_leaves_out_steps_that_only_reset():
+    envs = SyncVectorEnv([lambda: Counter(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
+    _, logs = collect(envs, 8)
+    assert [log["episode_length"] for log in logs if log] == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("what", ["reward", "observation"])
+def test_a_number_that_is_none_is_named_with_its_environment(what):
+    envs = SerialVectorEnv([lambda: Counter(9), lambda: Broken(what)])
+    with pytest.raises(ValueError, match=f"environment 1 returned {what} (nan|inf)"):
+        collect(envs, 4)
+
+
+def test_tensor_environments_report_the_same_episodes(config):
+    """Deferred statistics on tensors equal immediate ones on arrays."""
+    envs = make("yieldrl/CartPole-v1", config, num_envs=3)
+
+    class Random(Idle):
+        generator = torch.Generator().manual_seed(3)
+
+        def sample(self, obs):
+            return torch.randint(2, (len(obs),), generator=self.generator), {}
+
+    buffer = RolloutBuffer(
+        300, envs.single_observation_space, envs.single_action_space, num_envs=3
+    )
+    collector = SyncCollector(envs, Random(), buffer, seed=5, report_every=50)
+    logs = [collector.step() for _ in range(300)]
+    assert {i % 50 for i, log in enumerate(logs) if log} == {49}
+    ended = buffer.rollout()["terminated"] | buffer.rollout()["truncated"]
+    lengths = []
+    for env in range(3):
+        ends = [-1, *ended[:, env].nonzero().flatten().tolist()]
+        lengths += [b - a for a, b in pairwise(ends)]
+    episodes = sum(log["episodes"] for log in logs if log)
+    total = sum(log["episodes"] * log["episode_length"] for log in logs if log)
+    assert episodes == len(lengths)
+    assert total == pytest.approx(sum(lengths))
+    assert all(log["episode_return"] == log["episode_length"] for log in logs if log)
+
+
+def test_bad_numbers_of_tensor_environments_are_named(config):
+    envs = make("yieldrl/CartPole-v1", config, num_envs=2)
+    envs.reset(seed=0)
+    step = envs.step
+
+    def broken(action):
+        obs, reward, *rest = step(action)
+        return obs, torch.where(torch.tensor([False, True]), torch.nan, reward), *rest
+
+    envs.step = broken
+    buffer = RolloutBuffer(
+        8, envs.single_observation_space, envs.single_action_space, num_envs=2
+    )
+    collector = SyncCollector(envs, _TensorIdle(), buffer, seed=0, report_every=4)
+    for _ in range(3):
+        collector.step()
+    with pytest.raises(ValueError, match="environment 1 returned reward nan"):
+        collector.step()
+
+
+class _TensorIdle(Idle):
+    def sample(self, obs):
+        return torch.zeros(len(obs), dtype=torch.int64), {}
+
+
+def test_extras_take_precedence():
+    class Clipping(Idle):
+        def sample(self, obs):
+            return np.zeros(len(obs), dtype=np.int64), {"action": np.array([7])}
+
+    envs = SerialVectorEnv([lambda: Counter(3)])
+    buffer = RolloutBuffer(
+        1, envs.single_observation_space, envs.single_action_space, num_envs=1
+    )
+    SyncCollector(envs, Clipping(), buffer, seed=0).step()
+    assert buffer.rollout()["action"].item() == 7

@@ -1,0 +1,18 @@
+"""Fixtures that every room's tests may use."""
+
+import pytest
+import torch
+
+from yieldrl.experiments import Config
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Narrow networks are fastest, and results the same everywhere, on one thread."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def config():
+    """The fields that every algorithm shares, at their defaults."""
+    return Config()

@@ -1,0 +1,281 @@
+"""The base of device-batched environments, with environments of a few lines."""
+
+import doctest
+import io
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from yieldrl.envs import batched
+from yieldrl.envs.batched import TorchVectorEnv
+
+MODES = list(AutoresetMode)
+
+
+class Walk(TorchVectorEnv):
+    """A point that walks by its action; the walk ends beyond 2."""
+
+    single_observation_space = spaces.Box(-9, 9, (2,))
+    single_action_space = spaces.Box(-1, 1, ())
+    noise_size = 2
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return noise - 0.5
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state = state + action
+        return state, state.sum(0), state[0].abs() > 2
+
+
+class Counter(TorchVectorEnv):
+    """A state of several dtypes, nested, with images for observations."""
+
+    single_observation_space = spaces.Dict(
+        image=spaces.Box(0, 255, (2, 2, 1), np.uint8), count=spaces.Discrete(10)
+    )
+    single_action_space = spaces.Discrete(3)
+    noise_size = 1
+
+    def initial_state(self, noise: Tensor) -> dict:
+        count = (noise[0] * 3).long()
+        return {"count": count, "nested": {"board": torch.zeros(2, 2, self.num_envs)}}
+
+    def dynamics(self, state: dict, action: Tensor) -> tuple[dict, Tensor, Tensor]:
+        count = state["count"] + action
+        board = state["nested"]["board"] + action
+        moved = {"count": count, "nested": {"board": board}}
+        return moved, count.float(), count >= 9
+
+    def observe(self, state: dict) -> dict:
+        image = state["nested"]["board"].permute(2, 0, 1).unsqueeze(-1)
+        return {"image": image.to(torch.uint8), "count": state["count"].clone()}
+
+
+class NoSync(TorchDispatchMode):
+    """Raises when an operation makes the host wait for a device."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        waits = ("_local_scalar_dense", "nonzero", "is_nonzero", "masked_select")
+        assert not any(name in str(func) for name in waits), f"{func} synchronises"
+        return func(*args, **(kwargs or {}))
+
+
+def roll(envs: TorchVectorEnv, steps: int, seed: int = 0) -> list[Tensor]:
+    """Everything that some steps with random actions return."""
+    generator, seen = torch.Generator().manual_seed(seed), []
+    for _ in range(steps):
+        action = torch.rand(envs.num_envs, generator=generator) * 2 - 1
+        *answer, info = envs.step(action)
+        seen += [*answer, *info.values()]
+        if envs.autoreset_mode is AutoresetMode.DISABLED:
+            ended = {"reset_mask": answer[2] | answer[3]}
+            seen.append(envs.reset(options=ended)[0])
+    return seen
+
+
+def assert_same(these: list[Tensor], those: list[Tensor]) -> None:
+    assert all(torch.equal(x, y) for x, y in zip(these, those, strict=True))
+
+
+def test_doctest() -> None:
+    assert doctest.testmod(batched).failed == 0
+
+
+def test_shapes_and_dtypes() -> None:
+    envs = Walk(3, max_episode_steps=2)
+    obs, info = envs.reset(seed=0)
+    assert (obs.shape, obs.dtype, info) == ((3, 2), torch.float32, {})
+    obs, reward, terminated, truncated, info = envs.step(np.array([0.0, 0, 9], "f4"))
+    assert [x.dtype for x in (obs, reward)] == [torch.float32] * 2
+    assert terminated.tolist() == info["_final_obs"].tolist() == [False, False, True]
+    assert truncated.tolist() == [False] * 3
+    assert obs.is_contiguous()
+    *_, truncated, _ = envs.step(torch.zeros(3))
+    assert truncated.tolist() == [True, True, False]
+    assert envs.action_space.shape == (3,)
+    assert envs.observation_space.shape == (3, 2)
+    precise = Walk(3, dtype=torch.float64)
+    assert precise.reset(seed=0)[0].dtype == torch.float32  # as the space says
+    assert precise.state.dtype == torch.float64
+
+
+def test_state_may_be_a_nested_dict_of_any_dtypes() -> None:
+    envs = Counter(4)
+    first, _ = envs.reset(seed=0)
+    assert envs.observation_space.contains({k: v.numpy() for k, v in first.items()})
+    obs, _, terminated, _, info = envs.step(torch.tensor([0, 1, 2, 9]))
+    assert terminated.tolist() == [False, False, False, True]
+    assert (info["final_obs"]["count"] - first["count"]).tolist() == [0, 1, 2, 9]
+    assert obs["image"][:, 0, 0, 0].tolist() == [0, 1, 2, 0]
+    copy = Counter(4)
+    copy.load_state_dict(envs.state_dict())
+    after = [e.step(torch.full((4,), 2))[0]["count"] for e in (envs, copy)]
+    assert_same(after[:1], after[1:])
+    with pytest.raises(ValueError, match="saved was"):
+        Counter(5).load_state_dict(envs.state_dict())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_state_dict_continues_bitwise(mode: AutoresetMode) -> None:
+    envs = Walk(16, max_episode_steps=5, autoreset_mode=mode)
+    envs.reset(seed=1)
+    roll(envs, 5)  # in NEXT_STEP mode, resets are pending now
+    file = io.BytesIO()
+    torch.save(envs.state_dict(), file)
+    file.seek(0)
+    other = Walk(16, max_episode_steps=5, autoreset_mode=mode)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    assert_same(roll(envs, 20), roll(other, 20))
+
+
+def test_state_dict_before_reset_and_misfits() -> None:
+    envs, other = Walk(2), Walk(2)
+    other.load_state_dict(envs.state_dict())
+    assert_same([envs.reset()[0]], [other.reset()[0]])
+    for misfit in (Walk(3), Walk(2, dtype=torch.float64)):
+        with pytest.raises(ValueError, match="saved was"):
+            misfit.load_state_dict(envs.state_dict())
+    saved = envs.state_dict()
+    before = saved["state"].clone()
+    envs.state.zero_()
+    assert torch.equal(saved["state"], before)
+    with pytest.raises(ValueError, match="saved was"):
+        envs.load_state_dict({})
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_seed_determines_everything(mode: AutoresetMode) -> None:
+    runs = []
+    for seed in (5, 5, 6, [1, 2, 3, 4], [1, 2, 3, 4]):
+        envs = Walk(4, max_episode_steps=3, autoreset_mode=mode)
+        runs.append([envs.reset(seed=seed)[0], *roll(envs, 10)])
+    assert_same(runs[0], runs[1])
+    assert_same(runs[3], runs[4])
+    assert not torch.equal(runs[0][0], runs[2][0])
+    assert not torch.equal(Walk(4).reset()[0], Walk(4).reset()[0])
+
+
+def test_own_seed_alone_determines_first_state() -> None:
+    these, _ = Walk(3).reset(seed=[7, 8, 9])
+    those, _ = Walk(2).reset(seed=np.array([9, 7]))
+    assert torch.equal(these[[2, 0]], those)
+
+
+def test_reset_mask() -> None:
+    envs = Walk(4, autoreset_mode="Disabled")
+    first, _ = envs.reset(seed=0)
+    before, *_ = envs.step(torch.tensor([0.1, 5, 0.1, 5]))
+    options = {"reset_mask": np.array([False, True, False, True])}
+    after, _ = envs.reset(options=options)
+    assert list(options) == ["reset_mask"]
+    assert torch.equal(after[::2], before[::2])
+    assert (after[1::2].abs() <= 0.5).all()
+    assert not torch.equal(after[1::2], first[1::2])
+    assert envs.elapsed.tolist() == [1, 0, 1, 0]
+    unchanged, _ = envs.reset(options={"reset_mask": torch.zeros(4).bool()})
+    assert torch.equal(unchanged, after)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_step_never_synchronises(mode: AutoresetMode) -> None:
+    envs = Walk(4, max_episode_steps=3, autoreset_mode=mode)
+    envs.reset(seed=0)
+    with NoSync():
+        roll(envs, 8)
+        envs.reset(options={"reset_mask": torch.ones(4).bool()})
+
+
+def test_answers_are_never_overwritten() -> None:
+    envs = Walk(4, max_episode_steps=2)
+    kept = [envs.reset(seed=0)[0], *roll(envs, 3)]
+    copies = [x.clone() for x in kept]
+    roll(envs, 5)
+    assert_same(kept, copies)
+    state = envs.state.clone()
+    envs.step(torch.zeros(4))[0].zero_()  # the caller may write to what it was given
+    assert not torch.equal(envs.state, torch.zeros_like(state))
+
+
+def test_gradients_flow_until_detached() -> None:
+    envs = Walk(2)
+    envs.reset(seed=0)
+    action = torch.zeros(2, requires_grad=True)
+    for _ in range(3):
+        _, reward, *_ = envs.step(action)
+    assert torch.autograd.grad(reward.sum(), action)[0].tolist() == [6.0, 6.0]
+    assert not envs.state_dict()["state"].requires_grad
+    envs.detach()
+    assert not envs.step(torch.zeros(2))[0].requires_grad
+    action = torch.tensor([9.0, 0], requires_grad=True)
+    obs, *_ = envs.step(action)  # an episode that ended has no gradient
+    assert torch.autograd.grad(obs.sum(), action)[0].tolist() == [0.0, 2.0]
+    assert not envs.reset()[0].requires_grad
+
+
+def test_clone_is_of_the_same_kind() -> None:
+    envs = Walk(4, max_episode_steps=2, autoreset_mode="NextStep").clone(2)
+    assert (envs.num_envs, envs.max_episode_steps) == (2, 2)
+    assert envs.autoreset_mode is AutoresetMode.NEXT_STEP
+    assert envs.single_action_space is not Walk.single_action_space
+
+
+def test_wrong_arguments() -> None:
+    for wrong in ({"num_envs": 0}, {"max_episode_steps": 0}, {"dtype": torch.int64}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Walk(**wrong)
+    with pytest.raises(ValueError, match="render_mode"):
+        Walk(render_mode="human")
+    with pytest.raises(ValueError, match="Never"):
+        Walk(autoreset_mode="Never")
+    with pytest.raises(TypeError, match="no single_observation_space"):
+        TorchVectorEnv(1)
+
+
+def test_wrong_calls() -> None:
+    envs = Walk(2, autoreset_mode="Disabled")
+    with pytest.raises(ResetNeeded, match="reset"):
+        envs.step(torch.zeros(2))
+    with pytest.raises(ResetNeeded, match="first"):
+        envs.reset(options={"reset_mask": torch.ones(2).bool()})
+    for seed in (-1, [1], [1, 2, 3], []):
+        with pytest.raises(ValueError, match="seed"):
+            envs.reset(seed=seed)
+    with pytest.raises(ValueError, match="low"):
+        envs.reset(options={"low": 0})
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="reset_mask"):
+        envs.reset(options={"reset_mask": np.ones(2)})
+    for action in (torch.zeros(3), torch.zeros(2).int(), np.zeros((2, 1))):
+        with pytest.raises(ValueError, match="floats of shape"):
+            envs.step(action)
+    with pytest.raises(TypeError, match="list"):
+        envs.step([0.0, 0.0])
+    with pytest.raises(ValueError, match="rgb_array"):
+        envs.render()
+    envs.step(torch.tensor([9.0, 0.0]))
+    with pytest.raises(ResetNeeded, match=r"\[0\]"):
+        envs.step(torch.zeros(2))
+    envs.close()
+    envs.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "message"),
+    [
+        ("initial_state", torch.zeros(2, 5), "last axis"),
+        ("dynamics", (torch.zeros(1, 4), torch.zeros(4), torch.zeros(4)), "next state"),
+        ("dynamics", (torch.zeros(2, 4), torch.zeros(1), torch.zeros(4)), "reward"),
+        ("dynamics", (torch.zeros(2, 4), torch.zeros(4), torch.zeros(4)), "terminated"),
+        ("observe", torch.zeros(4, 3), r"float32\[4, 2\], got float32\[4, 3\]"),
+    ],
+)
+def test_functions_that_disagree(method: str, result, message: str) -> None:
+    broken = type("Broken", (Walk,), {method: lambda *_: result})
+    with pytest.raises(ValueError, match=message):
+        broken(4).reset()

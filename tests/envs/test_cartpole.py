@@ -1,0 +1,279 @@
+"""CartPole on tensors is gymnasium's CartPole-v1."""
+
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+import yieldrl.envs  # noqa: F401 (registers the environment)
+from yieldrl.envs.cartpole import CartPoleVectorEnv
+
+SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
+
+
+def scalar_step(env: CartPoleEnv, state: np.ndarray, action: int) -> tuple:
+    """One step of gymnasium's environment from a given state."""
+    env.state, env.steps_beyond_terminated = state, None
+    _, reward, terminated, _, _ = env.step(action)
+    return env.state, reward, terminated
+
+
+@pytest.mark.parametrize("sutton_barto_reward", [False, True])
+@pytest.mark.parametrize("integrator", ["euler", "semi-implicit euler"])
+def test_equals_gymnasium_step_by_step(integrator: str, sutton_barto_reward) -> None:
+    n, rng = 100, np.random.default_rng(0)
+    reference = CartPoleEnv(sutton_barto_reward=sutton_barto_reward)
+    reference.kinematics_integrator = integrator
+    envs = CartPoleVectorEnv(
+        n,
+        dtype=torch.float64,
+        kinematics_integrator=integrator,
+        sutton_barto_reward=sutton_barto_reward,
+    )
+    envs.reset(seed=0)
+    ends = 0
+    for _ in range(60):
+        before, action = envs.state.numpy(), rng.integers(0, 2, n)
+        after, reward, terminated = envs.dynamics(envs.state, torch.as_tensor(action))
+        rows = [scalar_step(reference, before[:, i], action[i]) for i in range(n)]
+        expected = np.stack([row[0] for row in rows], axis=1)
+        largest = np.maximum(np.abs(before), np.abs(expected))
+        ulps = np.abs(after.numpy() - expected) / np.spacing(largest)
+        assert ulps.max() <= 1
+        if integrator == "euler":  # then both numbers that end an episode are exact
+            assert (ulps[::2] == 0).all()
+        assert reward.tolist() == [row[1] for row in rows]
+        assert terminated.tolist() == [row[2] for row in rows]
+        ends += sum(terminated.tolist())
+        envs.step(action)
+    assert ends > n
+
+
+@example(state=(2.4, 0, 0, 0), action=0)
+@example(state=(-2.4 - 1e-15, 0, 0, 0), action=0)
+@example(state=(0, 0, 12 * 2 * math.pi / 360, 0), action=1)
+@example(state=(0, 0, 12 * 2 * math.pi / 360 + 1e-16, 0), action=1)
+@settings(max_examples=200, deadline=None)
+@given(
+    state=st.tuples(*[st.floats(-m, m) for m in (3, 10, 0.5, 10)]),
+    action=st.integers(0, 1),
+)
+def test_equals_gymnasium_anywhere(state: tuple, action: int) -> None:
+    envs = CartPoleVectorEnv(1, dtype=torch.float64)
+    column = torch.tensor(state, dtype=torch.float64).unsqueeze(-1)
+    after, _, terminated = envs.dynamics(column, torch.tensor([action]))
+    expected, _, ended = scalar_step(CartPoleEnv(), np.array(state), action)
+    np.testing.assert_allclose(after[:, 0], expected, rtol=1e-14, atol=1e-14)
+    assert terminated.item() == ended
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_autoreset_equals_sync_vector_env(mode: AutoresetMode) -> None:
+    n, limit, rng = 16, 14, np.random.default_rng(1)
+    one = lambda: gymnasium.make("CartPole-v1", max_episode_steps=limit)  # noqa: E731
+    theirs = SyncVectorEnv([one] * n, autoreset_mode=mode)
+    ours = CartPoleVectorEnv(
+        n, max_episode_steps=limit, autoreset_mode=mode, dtype=torch.float64
+    )
+    theirs.reset(seed=0)
+    ours.reset(seed=0)
+    seen = np.zeros(3)
+    over = np.zeros(n, bool)
+    for _ in range(60):
+        states = [env.unwrapped.state for env in theirs.envs]
+        ours.state = torch.as_tensor(np.stack(states, axis=1))
+        action = rng.integers(0, 2, n)
+        obs, reward, terminated, truncated, info = theirs.step(action)
+        my_obs, my_reward, my_terminated, my_truncated, my_info = ours.step(action)
+        assert my_terminated.tolist() == terminated.tolist()
+        assert my_truncated.tolist() == truncated.tolist()
+        assert my_reward.tolist() == reward.tolist()
+        ended = terminated | truncated
+        was_reset = {SAME_STEP: ended, NEXT_STEP: over}.get(mode, np.zeros(n, bool))
+        np.testing.assert_allclose(my_obs[~was_reset], obs[~was_reset], rtol=1e-6)
+        assert (my_obs[was_reset].abs() <= 0.05).all()
+        elapsed = [env.get_wrapper_attr("_elapsed_steps") for env in theirs.envs]
+        assert ours.elapsed.tolist() == elapsed
+        if mode is SAME_STEP:
+            assert my_info["_final_obs"].tolist() == ended.tolist()
+            final = obs.copy()
+            if ended.any():
+                final[ended] = np.stack(info["final_obs"][ended])
+            np.testing.assert_allclose(my_info["final_obs"], final, rtol=1e-6)
+        if mode is AutoresetMode.DISABLED and ended.any():
+            theirs.reset(options={"reset_mask": ended.copy()})
+            my_obs, _ = ours.reset(options={"reset_mask": ended})
+            assert (my_obs[ended].abs() <= 0.05).all()
+        over = ended if mode is NEXT_STEP else over
+        flags = (terminated & ~truncated, truncated & ~terminated, ended & terminated)
+        seen += [flag.any() for flag in flags]
+    theirs.close()
+    assert (seen > 0).all()
+
+
+def test_time_limit_of_500() -> None:
+    envs = CartPoleVectorEnv(2)
+    envs.reset(seed=0)
+    for step in range(1, 502):
+        envs.state = torch.zeros(4, 2)
+        *_, terminated, truncated, _ = envs.step(torch.tensor([0, 1]))
+        assert truncated.tolist() == [step == 500] * 2
+        assert not terminated.any()
+
+
+def test_first_states_are_uniform_and_independent() -> None:
+    n = 20_000
+    envs = CartPoleVectorEnv(n, max_episode_steps=1)  # every step resets
+    first, _ = envs.reset(seed=3)
+    second, *_ = envs.step(torch.zeros(n, dtype=torch.int64))
+    both = torch.cat([first, second], dim=1)
+    assert both.abs().max() <= 0.05
+    assert both.mean(0).abs().max() < 4 * 0.1 / math.sqrt(12 * n)
+    empirical = (both.sort(dim=0).values + 0.05) / 0.1
+    uniform = (torch.arange(n).unsqueeze(-1) + 0.5) / n
+    assert (empirical - uniform).abs().max() < 1.63 / math.sqrt(n)  # Kolmogorov, 1 %
+    correlation = torch.corrcoef(both.T) - torch.eye(8)
+    assert correlation.abs().max() < 4 / math.sqrt(n)
+
+
+def test_spaces_are_gymnasiums() -> None:
+    theirs = gymnasium.make_vec("CartPole-v1", num_envs=3)
+    ours = CartPoleVectorEnv(3)
+    assert ours.single_observation_space == theirs.single_observation_space
+    assert ours.single_action_space == theirs.single_action_space
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    obs, _ = ours.reset(seed=0)
+    assert ours.observation_space.contains(obs.numpy())
+
+
+def test_gradient_of_a_step_equals_finite_differences() -> None:
+    envs = CartPoleVectorEnv(3, dtype=torch.float64)
+    envs.reset(seed=0)
+
+    def step(state: Tensor) -> Tensor:
+        envs.state = state
+        envs.step(torch.tensor([0, 1, 1]))
+        return envs.state
+
+    assert torch.autograd.gradcheck(step, envs.state.requires_grad_())
+
+
+def test_constants_per_environment_equal_separate_environments() -> None:
+    n, rng = 5, np.random.default_rng(0)
+    constants = {"gravity": 9.8, "masscart": 1.0, "masspole": 0.1, "length": 0.5}
+    constants |= {"force_mag": 10.0, "tau": 0.02}
+    drawn = {
+        k: torch.as_tensor(v * rng.uniform(0.5, 2, n)) for k, v in constants.items()
+    }
+    together = CartPoleVectorEnv(n, dtype=torch.float64, **drawn)
+    together.reset(seed=list(range(n)))
+    alone = []
+    for i in range(n):
+        own = {k: float(v[i]) for k, v in drawn.items()}
+        alone.append(CartPoleVectorEnv(1, dtype=torch.float64, **own))
+        alone[-1].reset(seed=[i])
+    for _ in range(8):
+        action = rng.integers(0, 2, n)
+        together.step(action)
+        states = []
+        for i, envs in enumerate(alone):
+            envs.step(action[i : i + 1])
+            states.append(envs.state)
+        torch.testing.assert_close(together.state, torch.cat(states, dim=-1))
+    with pytest.raises(ValueError, match="masspole"):
+        CartPoleVectorEnv(2, masspole=torch.ones(3))
+
+
+def test_constants_can_be_learnt() -> None:
+    masspole = torch.tensor(0.1, requires_grad=True)
+    envs = CartPoleVectorEnv(4, masspole=masspole)
+    envs.reset(seed=0)
+    for _ in range(2):  # the graph is built anew in every step
+        obs, *_ = envs.step(torch.tensor([0, 1, 0, 1]))
+        (gradient,) = torch.autograd.grad(obs[:, 1].abs().sum(), masspole)
+        assert gradient != 0
+        envs.detach()
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="kinematics_integrator"):
+        CartPoleVectorEnv(kinematics_integrator="leapfrog")
+    envs = CartPoleVectorEnv(2)
+    envs.reset()
+    with pytest.raises(ValueError, match="integers"):
+        envs.step(torch.zeros(2))
+
+
+def test_make_vec() -> None:
+    envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=8, device="cpu")
+    assert isinstance(envs, CartPoleVectorEnv)
+    assert (envs.num_envs, envs.max_episode_steps) == (8, 500)
+    assert envs.metadata["autoreset_mode"] is SAME_STEP
+    assert envs.spec is not None
+    kwargs = {"max_episode_steps": 7, "autoreset_mode": "NextStep"}
+    envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=2, **kwargs)
+    assert envs.max_episode_steps == 7
+    assert envs.metadata["autoreset_mode"] is NEXT_STEP
+
+
+def test_render() -> None:
+    envs = CartPoleVectorEnv(
+        3, render_mode="rgb_array", length=torch.tensor([0.5, 1, 0.5])
+    )
+    envs.reset(seed=0)
+    envs.state = torch.tensor([[0.0, 1, 0], [0, 0, 0], [0, 0, 0.2], [0, 0, 0]])
+    frames = envs.render()
+    assert [frame.shape for frame in frames] == [(400, 600, 3)] * 3
+    assert all(frame.dtype == np.uint8 for frame in frames)
+    assert [frame[299, 300].tolist() for frame in frames[::2]] == [[0, 0, 0]] * 2
+    wood = [(frame == (202, 152, 101)).all(-1).sum() for frame in frames]
+    assert wood[1] > 1.8 * wood[0] > 1000
+    rows, columns = (frames[2] == (202, 152, 101)).all(-1).nonzero()
+    assert columns[rows.argmin()] > 310  # a positive angle leans to the right
+    np.testing.assert_array_equal(envs.render(indices=[2])[0], frames[2])
+
+
+def test_render_resembles_gymnasiums() -> None:
+    pytest.importorskip("pygame")
+    theirs = CartPoleEnv(render_mode="rgb_array")
+    theirs.state = np.array([-1.0, 0, 0.15, 0])
+    ours = CartPoleVectorEnv(1, render_mode="rgb_array")
+    ours.reset(seed=0)
+    ours.state = torch.as_tensor(theirs.state, dtype=torch.float32).unsqueeze(-1)
+    difference = theirs.render().astype(float) - ours.render()[0]
+    theirs.close()
+    assert np.abs(difference).mean() < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`")  # PyTorch's own
+@pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
+def test_compiled_equals_eager(mode: AutoresetMode) -> None:
+    eager, compiled = (
+        CartPoleVectorEnv(
+            64,
+            max_episode_steps=30,
+            autoreset_mode=mode,
+            dtype=torch.float64,
+            compile=c,
+        )
+        for c in (False, True)
+    )
+    eager.reset(seed=0)
+    compiled.reset(seed=0)
+    for _ in range(100):
+        compiled.state = eager.state
+        action = torch.randint(0, 2, (64,))
+        these, those = eager.step(action), compiled.step(action)
+        for x, y in zip(these[:4], those[:4], strict=True):
+            torch.testing.assert_close(x, y)
+        assert torch.equal(eager.elapsed, compiled.elapsed)
+        torch.testing.assert_close(eager.state, compiled.state, rtol=0, atol=1e-12)

@@ -1,0 +1,328 @@
+"""The contract of the four classes, on the two algorithms that exist."""
+
+import dataclasses
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
+from torch import nn
+from worlds import Counter
+
+from yieldrl import abstractions
+from yieldrl.algorithms import dqn, ppo
+from yieldrl.experiments import CheckpointError
+
+SMALL = {
+    ppo: {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2},
+    dqn: {"num_envs": 2, "learning_starts": 20, "batch_size": 8, "buffer_size": 64},
+}
+
+
+def trainer_of(module, /, **kwargs):
+    fields = {f.name for f in dataclasses.fields(module.Config)}
+    values = SMALL[module] | {"total_steps": 96, "eval_every": 0}
+    config = values | {k: kwargs.pop(k) for k in list(kwargs) if k in fields}
+    return module.Trainer(module.Config(**config), **kwargs)
+
+
+def plain(log):
+    """A LogData whose numbers can be compared bit by bit."""
+    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
+
+
+@pytest.fixture(params=[ppo, dqn], ids=["ppo", "dqn"])
+def algorithm(request):
+    return request.param
+
+
+class TestLoop:
+    def test_every_step_yields_log_data(self, algorithm):
+        trainer = trainer_of(algorithm, eval_every=50, eval_episodes=2)
+        logs = list(trainer())
+        assert {log["log_type"] for log in logs} == {"collect", "train", "evaluate"}
+        keys = set(abstractions.LogData.__annotations__)
+        assert all(set(log) == keys for log in logs)
+        steps = [log["sample_step"] for log in logs if log["log_type"] == "collect"]
+        assert steps == list(range(2, 97, 2))
+        assert logs[-1]["learn_step"] == trainer.agent.learn_step > 0
+
+    def test_evaluations_come_when_due_and_once_at_the_end(self, algorithm):
+        trainer = trainer_of(algorithm, eval_every=40, eval_episodes=2)
+        steps = [x["sample_step"] for x in trainer() if x["log_type"] == "evaluate"]
+        assert steps == [40, 80, 96]
+
+    def test_no_evaluation_twice_at_the_same_step(self, algorithm):
+        trainer = trainer_of(algorithm, eval_every=48, eval_episodes=2)
+        steps = [x["sample_step"] for x in trainer() if x["log_type"] == "evaluate"]
+        assert steps == [48, 96]
+
+    def test_breaking_out_anywhere_changes_nothing(self, algorithm):
+        through = [plain(log) for log in trainer_of(algorithm, eval_every=30)()]
+        trainer, pieces = trainer_of(algorithm, eval_every=30), []
+        while len(pieces) < len(through):
+            for log in trainer():
+                pieces.append(plain(log))
+                break
+        assert pieces == through
+        assert list(trainer()) == []
+
+    def test_the_same_seed_gives_the_same_logs(self, algorithm):
+        first, again = (list(map(plain, trainer_of(algorithm)())) for _ in range(2))
+        other = list(map(plain, trainer_of(algorithm, seed=2)()))
+        assert first == again
+        assert first != other
+
+    def test_looking_away_changes_nothing(self, algorithm):
+        """Evaluating, drawing random numbers and saving leave training as it was."""
+        through = [plain(log) for log in trainer_of(algorithm)()]
+        trainer, disturbed = trainer_of(algorithm), []
+        for log in trainer():
+            disturbed.append(plain(log))
+            if len(disturbed) % 20 == 0:
+                trainer.evaluate(2)
+                torch.rand(3)
+                np.random.rand(3)
+                trainer.state_dict()
+        assert disturbed == through
+
+    def test_the_callers_grad_mode_stays(self, algorithm):
+        for _ in trainer_of(algorithm)():
+            assert torch.is_grad_enabled()
+            assert not torch.is_inference_mode_enabled()
+
+    def test_logs_hold_no_graph(self, algorithm):
+        for log in trainer_of(algorithm)():
+            for value in log["logs"].values():
+                assert not isinstance(value, torch.Tensor) or not value.requires_grad
+                assert not isinstance(value, torch.Tensor) or value.ndim == 0
+
+    def test_a_learning_rate_changed_in_the_loop_counts(self, algorithm):
+        trainer = trainer_of(algorithm)
+        for log in trainer():
+            if log["log_type"] == "train":
+                break
+        for group in trainer.algorithm.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] = 0.0
+        before = [p.clone() for p in trainer.model.parameters()]
+        for _ in trainer():
+            pass
+        after = list(trainer.model.parameters())
+        assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+class TestParts:
+    def test_a_model_of_ones_own_is_trained(self, algorithm):
+        envs = gym.make("CartPole-v1")
+        config = algorithm.Config(**SMALL[algorithm], total_steps=96, eval_every=0)
+        spaces = envs.observation_space, envs.action_space
+        wide = dataclasses.replace(config, hidden_sizes=(7,))
+        model = algorithm.Model(*spaces, wide)
+        trainer = algorithm.Trainer(config, model=model)
+        assert trainer.model is model
+        before = [p.clone() for p in model.parameters()]
+        list(trainer())
+        after = list(model.parameters())
+        assert not all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+    def test_algorithm_and_agent_are_used_when_passed(self, algorithm):
+        made = trainer_of(algorithm)
+        assert trainer_of(algorithm, algorithm=made.algorithm).model is made.model
+        assert trainer_of(algorithm, agent=made.agent).agent is made.agent
+        assert trainer_of(algorithm, buffer=made.buffer).buffer is made.buffer
+
+    def test_parts_that_contradict_are_refused(self, algorithm):
+        made = trainer_of(algorithm)
+        with pytest.raises(ValueError, match=r"\['model', 'agent'\]"):
+            trainer_of(algorithm, model=made.model, agent=made.agent)
+
+    def test_the_wrong_config_is_refused(self):
+        with pytest.raises(TypeError, match=r"ppo takes a .*ppo.*Config"):
+            ppo.Trainer(dqn.Config())
+
+    def test_the_environments_say_how_many_they_are(self):
+        trainer = trainer_of(ppo, envs=gym.make("CartPole-v1"))
+        assert trainer.config.num_envs == 1
+        assert [x["log_type"] for x in trainer()].count("collect") == 96
+
+    @pytest.mark.parametrize(
+        "envs",
+        [Counter, lambda: Counter(4), Counter()],
+        ids=["class", "factory", "env"],
+    )
+    def test_environments_of_ones_own(self, algorithm, envs):
+        trainer = trainer_of(algorithm, envs=envs)
+        logs = list(trainer())
+        returns = [x["logs"].get("episode_return") for x in logs]
+        assert max(r for r in returns if r is not None) in {6.0, 10.0}
+        if not isinstance(envs, gym.Env):
+            assert trainer.evaluate(3)["logs"]["episodes"] == 3
+
+    def test_without_a_second_environment_evaluation_says_what_to_do(self):
+        trainer = trainer_of(ppo, envs=Counter())
+        with pytest.raises(ValueError, match="eval_envs="):
+            trainer.evaluate()
+        with_eval = trainer_of(ppo, envs=Counter(), eval_envs=Counter)
+        assert with_eval.evaluate(1)["logs"]["episode_return"] == 6.0
+
+    def test_unknown_and_unfit_environments(self, algorithm):
+        with pytest.raises(ValueError, match=r"CartPol-v1.*near names.*CartPole-v1"):
+            trainer_of(algorithm, env_id="CartPol-v1")
+
+        class Talking(Counter):
+            def __init__(self):
+                super().__init__()
+                self.observation_space = Text(5)
+
+        with pytest.raises(TypeError, match=r"Text.*not supported"):
+            trainer_of(algorithm, envs=Talking)
+
+    def test_dqn_refuses_continuous_actions(self):
+        with pytest.raises(TypeError, match=r"Discrete.*take PPO"):
+            trainer_of(dqn, env_id="Pendulum-v1")
+
+    def test_dropout_is_on_while_learning_and_off_while_acting(self):
+        modes = []
+
+        class Watched(ppo.Model):
+            def __init__(self, *args):
+                super().__init__(*args)
+                self.dropout = nn.Dropout(0.5)
+
+            def features(self, obs):
+                modes.append((self.dropout.training, torch.is_grad_enabled()))
+                return super().features(obs)
+
+        made = trainer_of(ppo)
+        model = Watched(
+            made.envs.single_observation_space,
+            made.envs.single_action_space,
+            made.config,
+        )
+        list(trainer_of(ppo, model=model)())
+        assert set(modes) == {(True, True), (False, False)}
+
+
+class TestAgent:
+    SPACE = Dict({"a": Box(-1, 1, (3,)), "b": Discrete(4)})
+
+    def agent(self, action_space, observation_space=SPACE):
+        config = ppo.Config()
+        model = ppo.Model(observation_space, action_space, config)
+        return ppo.Agent(ppo.Algorithm(model, config), config)
+
+    def test_it_answers_in_kind(self):
+        agent = self.agent(MultiDiscrete([2, 3]))
+        arrays = {"a": np.zeros((5, 3)), "b": np.zeros(5, dtype=np.int64)}
+        tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
+        for act in (agent.predict, lambda obs: agent.sample(obs)[0]):
+            assert isinstance(act(arrays), np.ndarray)
+            assert isinstance(act(tensors), torch.Tensor)
+            assert act(arrays).shape == act(tensors).shape == (5, 2)
+
+    def test_one_observation_gets_one_action(self):
+        agent = self.agent(Box(-1, 1, (2, 2)), Box(-1, 1, (3,)))
+        assert agent.predict(np.zeros(3, dtype=np.float32)).shape == (2, 2)
+        assert agent.predict(np.zeros((6, 3))).shape == (6, 2, 2)
+        with pytest.raises(ValueError, match=r"\(4,\) fits neither"):
+            agent.predict(np.zeros(4))
+
+    def test_predict_repeats_itself_and_sample_does_not(self):
+        agent = self.agent(Box(-1, 1, (2,)), Box(-1, 1, (3,)))
+        obs = np.ones((4, 3), dtype=np.float32)
+        assert np.array_equal(agent.predict(obs), agent.predict(obs))
+        assert not np.array_equal(agent.sample(obs)[0], agent.sample(obs)[0])
+
+    def test_the_environment_gets_a_valid_action_and_the_buffer_the_chosen_one(self):
+        space = Box(-0.1, 0.1, (2,))
+        agent = self.agent(space, Box(-1, 1, (3,)))
+        action, extras = agent.sample(np.ones((64, 3), dtype=np.float32))
+        assert all(space.contains(a) for a in action)
+        assert (extras["action"].abs() > 0.1).any()
+        assert np.array_equal(extras["action"].clamp(-0.1, 0.1).numpy(), action)
+
+    def test_discrete_actions_that_do_not_start_at_zero(self):
+        space = Discrete(3, start=5)
+        agent = self.agent(space, Box(-1, 1, (3,)))
+        action, extras = agent.sample(np.ones((64, 3), dtype=np.float32))
+        assert set(action.tolist()) == {5, 6, 7}
+        assert set(extras["action"].tolist()) == {0, 1, 2}
+        assert agent.predict(np.ones(3)).item() in {5, 6, 7}
+
+    def test_an_array_is_viewed_not_copied(self):
+        seen = []
+        agent = self.agent(Discrete(2), Box(-1, 1, (3,)))
+        agent.algorithm.predict = lambda obs: seen.append(obs) or obs[:, 0].long()
+        obs = np.zeros((2, 3), dtype=np.float32)
+        agent.predict(obs)
+        assert seen[0].data_ptr() == obs.ctypes.data
+
+    def test_a_loss_that_is_no_number_is_named(self, algorithm):
+        trainer = trainer_of(algorithm)
+        for log in trainer():
+            if log["log_type"] == "train":
+                break
+        name, parameter = next(iter(trainer.model.named_parameters()))
+        with torch.no_grad():
+            parameter.fill_(torch.nan)
+        with pytest.raises(FloatingPointError, match=name):
+            list(trainer())
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize("stop", [1, 17, 33, 40, 61])
+    def test_a_resumed_run_is_the_run(self, algorithm, stop, tmp_path):
+        """N + M steps equal N steps, a file, and M steps, bit by bit."""
+        env = {"env_id": "yieldrl/CartPole-v1", "eval_every": 24, "eval_episodes": 2}
+        through = [plain(log) for log in trainer_of(algorithm, **env)()]
+        trainer, logs = trainer_of(algorithm, **env), []
+        for log in trainer():
+            logs.append(plain(log))
+            if len(logs) == stop:
+                break
+        trainer.save(tmp_path / "run.pt")
+        torch.rand(5)
+        resumed = algorithm.Trainer.load(tmp_path / "run.pt")
+        logs += [plain(log) for log in resumed()]
+        assert logs == through
+
+    def test_a_gymnasium_run_goes_on_with_new_episodes(self, algorithm, tmp_path):
+        trainer = trainer_of(algorithm)
+        for log in trainer():
+            if log["sample_step"] == 50:
+                break
+        trainer.save(tmp_path / "run.pt")
+        resumed = algorithm.Trainer.load(tmp_path / "run.pt")
+        assert [log["sample_step"] for log in resumed()][-1] == 96
+        assert resumed.config == trainer.config
+
+    def test_a_loaded_policy_acts_the_same(self, algorithm, tmp_path):
+        trainer = trainer_of(algorithm)
+        list(trainer())
+        loaded = algorithm.Trainer.load(trainer.save(tmp_path / "policy.pt"))
+        obs = np.random.default_rng(0).normal(size=(32, 4)).astype(np.float32)
+        assert np.array_equal(loaded.agent.predict(obs), trainer.agent.predict(obs))
+        assert loaded.evaluate(4) == trainer.evaluate(4)
+
+    def test_the_wrong_class_or_parts_are_named(self, tmp_path):
+        path = trainer_of(ppo).save(tmp_path / "run.pt")
+        with pytest.raises(CheckpointError, match=r"saved by yieldrl.*ppo.*dqn"):
+            dqn.Trainer.load(path)
+        with pytest.raises(CheckpointError, match="does not fit"):
+            ppo.Trainer.load(path, config=ppo.Config(hidden_sizes=(3,)))
+
+    def test_the_run_keeps_its_folder(self, tmp_path):
+        trainer = trainer_of(ppo, run_root=str(tmp_path), run_name="mine")
+        assert trainer.run_dir == tmp_path / "mine"
+        path = trainer.save(trainer.run_dir / "run.pt")
+        assert ppo.Trainer.load(path).run_dir == tmp_path / "mine"
+        assert trainer_of(ppo, run_root=str(tmp_path), run_name="mine").run_dir == (
+            tmp_path / "mine-2"
+        )
+
+    def test_with_closes(self):
+        with trainer_of(ppo) as trainer:
+            trainer.evaluate(1)
+        assert trainer.envs.closed
+        trainer.close()
