@@ -45,9 +45,16 @@ class LogData(TypedDict):
     """What every step of a trainer yields."""
 
     log_type: Literal["collect", "train", "evaluate"]
-    sample_step: int  # environment steps so far, over all environments
-    learn_step: int  # gradient steps so far
+    """Which kind of step this was."""
+
+    sample_step: int
+    """Environment steps so far, over all environments."""
+
+    learn_step: int
+    """Gradient steps so far."""
+
     logs: Logs
+    """Metric name -> number; `episode_return` and `episode_length` among them."""
 
 
 class Model(nn.Module):
@@ -312,6 +319,8 @@ class Trainer(Run):
         buffer: Any = None,
     ) -> None:
         config = self._checked(config)
+        if envs is not None:
+            config = dataclasses.replace(config, env_id=environments.name_of(envs))
         super().__init__(config)
         seed_everything(config.seed)
         device = str(resolve_device(config.device))

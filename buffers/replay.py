@@ -77,7 +77,7 @@ class ReplayBuffer:
         """A batch `[B]` drawn uniformly with replacement, with its `discount`.
 
         Raises:
-            RuntimeError: If nothing was added yet.
+            RuntimeError: If nothing was added yet, or nothing but resets.
         """
         if len(self) == 0:
             raise RuntimeError("the replay buffer is empty: collect first")
@@ -90,13 +90,22 @@ class ReplayBuffer:
         return {
             "storage": self._storage.state_dict(min(self._written, self.rows)),
             "written": self._written,
+            "rows": self.rows,
             "generator": self._generator.get_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore what `state_dict` returned, into a ring of this size or a larger one.
+
+        Raises:
+            ValueError: If it does not fit.
+        """
         self._storage.load_state_dict(state["storage"])
-        self._written = state["written"]
+        self._written, rows = state["written"], state["rows"]
+        if self._written > rows and rows != self.rows:
+            # It had come full circle: the oldest row goes first in the new ring.
+            self._storage.roll(rows, -(self._written % rows))
+            self._written = rows
         self._generator.set_state(state["generator"])
 
     def _sample_index(self, batch_size: int) -> Tensor:
@@ -107,6 +116,8 @@ class ReplayBuffer:
         # NEXT_STEP autoreset only: draw again where a step merely reset.
         valid = self._storage["valid"].flatten()
         while not bool(valid[index].all()):
+            if not bool(valid.any()):
+                raise RuntimeError("the replay buffer holds only resets: collect more")
             index = torch.where(valid[index], index, self._random_index(batch_size))
         return index
 

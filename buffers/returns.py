@@ -42,12 +42,13 @@ def gae(
 
     Returns:
         Advantages `[T, N]`; add `value` for the returns that a critic regresses to.
+        Detached: to a loss they are constants, even if `value` has a graph.
 
     >>> ones, no = torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.bool)
     >>> gae(ones, 0 * ones, 0 * ones, no, no, gamma=0.5, gae_lambda=1.0).squeeze(1)
     tensor([1.5000, 1.0000])
     """
-    delta = reward + gamma * next_value * ~terminated - value
+    delta = (reward + gamma * next_value * ~terminated - value).detach()
     ended = terminated | truncated
     if valid is not None:
         delta = delta * valid
@@ -79,9 +80,9 @@ def discounted_returns(
         gamma: Discount.
 
     Returns:
-        Returns `[T, N]`.
+        Returns `[T, N]`, detached as in `gae`.
     """
-    returns = reward + gamma * next_value * ~terminated
+    returns = (reward + gamma * next_value * ~terminated).detach()
     goes_on = ~(terminated | truncated)
     for t in range(len(reward) - 2, -1, -1):
         followed = reward[t] + gamma * returns[t + 1]

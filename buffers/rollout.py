@@ -28,6 +28,10 @@ class RolloutBuffer:
         num_minibatches: Into how many minibatches an epoch is cut.
         device: Where the tensors live.
         seed: Seed of the order in which transitions are dealt.
+
+    Raises:
+        ValueError: If there are more minibatches than transitions.
+        MemoryError: If the device has less memory free than the buffer needs.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class RolloutBuffer:
     ) -> None:
         self.num_steps, self.num_envs = num_steps, num_envs
         self.num_minibatches = num_minibatches
+        self._check_minibatches(num_steps * num_envs)
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
         self._storage = Storage(num_steps, num_envs, spec, self.device)
@@ -90,10 +95,15 @@ class RolloutBuffer:
         return self._storage.tensordict(self.row)
 
     def prepare(self, rollout: TensorDict) -> None:
-        """Take the completed rollout `[T, N]` that minibatches are drawn from."""
+        """Take the completed rollout `[T, N]` that minibatches are drawn from.
+
+        Raises:
+            ValueError: If too few of its transitions are valid for the minibatches.
+        """
         flat = rollout.flatten(0, 1)
         if "valid" in flat.keys():  # noqa: SIM118 - TensorDict iterates over the batch
             flat = flat[flat["valid"]]  # steps that only reset teach nothing
+            self._check_minibatches(len(flat))
         self._prepared = flat
         self.dealt = 0
 
@@ -133,11 +143,23 @@ class RolloutBuffer:
             "prepared_size": 0 if prepared is None else len(prepared),
             "order": self._order,
             "dealt": self.dealt,
+            "schedule": [self.num_steps, self.num_minibatches],
             "generator": self._generator.get_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore what `state_dict` returned.
+
+        Raises:
+            ValueError: If it does not fit this buffer.
+        """
+        own, saved = [self.num_steps, self.num_minibatches], state["schedule"]
+        if state["prepared"] is not None and own != saved:
+            raise ValueError(
+                f"[num_steps, num_minibatches] = {own}, but the checkpoint was taken"
+                f" half way through the minibatches of a rollout with {saved}: go on"
+                " with these once, or load a checkpoint taken while collecting"
+            )
         self.clear()
         self._storage.load_state_dict(state["storage"])
         self.row, self.dealt = state["row"], state["dealt"]
@@ -148,6 +170,14 @@ class RolloutBuffer:
             )
         if state["order"] is not None:
             self._order = state["order"].to(self.device)
+
+    def _check_minibatches(self, transitions: int) -> None:
+        """An empty minibatch would be a loss of NaN."""
+        if transitions < self.num_minibatches:
+            raise ValueError(
+                f"{transitions} transitions cannot be cut into num_minibatches ="
+                f" {self.num_minibatches}: choose fewer, or a longer rollout"
+            )
 
     def _shuffled(self) -> tuple[TensorDict, ...]:
         """One gather an epoch; the minibatches are views of it."""

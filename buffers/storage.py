@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
-import psutil
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.buffers.memory import Spec, check_memory
 from yieldrl.envs import spaces
-
-Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
-"""Leaf path -> shape of one entry, dtype."""
 
 
 def transition_spec(
@@ -28,7 +24,9 @@ def transition_spec(
         for path, leaf in spaces.leaves(observation_space):
             dtype = spaces.tensor_dtype(leaf)
             spec[(key, *path)] = (spaces.shape_of(leaf), dtype)
-    dtype = spaces.tensor_dtype(action_space)
+    # A Gaussian chooses real numbers, even where the environment wants bytes.
+    real = isinstance(action_space, gym.spaces.Box)
+    dtype = torch.float32 if real else spaces.tensor_dtype(action_space)
     spec["action",] = (spaces.shape_of(action_space), dtype)
     spec["reward",] = ((), torch.float32)
     spec["terminated",] = spec["truncated",] = ((), torch.bool)
@@ -56,6 +54,7 @@ class Storage:
         check_memory(rows, num_envs, spec, device)
         self._tensors: dict[spaces.Path, Tensor] = {}
         self._views: dict[spaces.Path, np.ndarray] = {}
+        self._always = frozenset(spec)  # what is no extra
         for path, (shape, dtype) in spec.items():
             self._add(path, shape, dtype)
 
@@ -70,65 +69,84 @@ class Storage:
 
         A name that was not in the spec (an extra of the agent's) is allocated at its
         first arrival.
+
+        Raises:
+            ValueError: If the value does not have the entry's shape.
         """
         view = self._views.get(path)
-        if view is not None and type(value) is np.ndarray:
-            view[row] = value
-        elif isinstance(value, Mapping):
-            for name, child in value.items():
-                self.write(row, (*path, name), child)
-        else:
-            tensor = torch.as_tensor(value)
-            if path not in self._tensors:
-                self._add(path, tuple(tensor.shape[1:]), tensor.dtype)
-            self._tensors[path][row].copy_(tensor, non_blocking=True)
+        try:
+            if view is not None and type(value) is np.ndarray:
+                view[row] = value
+            elif isinstance(value, Mapping):
+                for name, child in value.items():
+                    self.write(row, (*path, name), child)
+            else:
+                self._write_tensor(row, path, torch.as_tensor(value))
+        except (RuntimeError, ValueError) as reason:
+            got, own = tuple(np.shape(cast("Any", value))), self._tensors.get(path)
+            if own is None or own.shape[1:] == got:
+                raise
+            raise ValueError(
+                f"entry {'.'.join(path)!r} of a transition takes the shape"
+                f" {tuple(own.shape[1:])}, got {got}: what the agent or the environment"
+                " returns is not what its spaces say"
+            ) from reason
 
     def tensordict(self, rows: int | None = None) -> TensorDict:
         """The first `rows` as a TensorDict `[rows, N]` that shares the memory."""
-        nested: dict[str, Any] = {}
-        for path, tensor in self._tensors.items():
-            folder = nested
-            for name in path[:-1]:
-                folder = folder.setdefault(name, {})
-            folder[path[-1]] = tensor[:rows]
         rows = self.rows if rows is None else rows
+        nested = _nested((path, t[:rows]) for path, t in self._tensors.items())
         return TensorDict(nested, [rows, self.num_envs], device=self.device)
 
-    def gather(self, index: Tensor, rows: int | None = None) -> TensorDict:
+    def gather(self, index: Tensor) -> TensorDict:
         """Copies of the entries at flat positions `t * N + n`: a batch `[B]`."""
-        nested: dict[str, Any] = {}
-        for path, tensor in self._tensors.items():
-            folder = nested
-            for name in path[:-1]:
-                folder = folder.setdefault(name, {})
-            folder[path[-1]] = tensor.flatten(0, 1).index_select(0, index)
+        nested = _nested(
+            (path, t.flatten(0, 1).index_select(0, index))
+            for path, t in self._tensors.items()
+        )
         return TensorDict(nested, [len(index)], device=self.device)
 
-    def state_dict(self, rows: int | None = None) -> dict[str, Tensor]:
-        """The tensors by dotted path, as far as they were written."""
-        # A slice would drag its whole storage into the file: copy, unless it is whole.
-        return {
-            ".".join(path): t if rows in (None, self.rows) else t[:rows].clone()
-            for path, t in self._tensors.items()
-        }
+    def roll(self, rows: int, shift: int) -> None:
+        """Move the first `rows` along by `shift`, the last ones to the front."""
+        for tensor in self._tensors.values():
+            tensor[:rows] = tensor[:rows].roll(shift, 0)
 
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+    def state_dict(self, rows: int | None = None) -> dict[str, Any]:
+        """The tensors, nested as observations are, as far as they were written."""
+        # A slice would drag its whole storage into the file: copy, unless it is whole.
+        return _nested(
+            (path, t if rows in (None, self.rows) else t[:rows].clone())
+            for path, t in self._tensors.items()
+        )
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Copy saved rows back in place.
 
         Raises:
-            ValueError: If a saved tensor has another shape.
+            ValueError: If a saved tensor has another shape or dtype, or one is missing.
         """
-        for name, saved in state.items():
-            path = tuple(name.split("."))
-            if path not in self._tensors:
-                self._add(path, tuple(saved.shape[2:]), saved.dtype)
-            own = self._tensors[path]
-            if own.shape[1:] != saved.shape[1:] or len(saved) > len(own):
+        saved = dict(_leaves(state))
+        for path, own in self._tensors.items():
+            other = saved.get(path)
+            if other is None and path not in self._always:
+                continue  # an extra that had not come yet
+            if other is None or not _fits(other, own):
                 raise ValueError(
-                    f"buffer entry {name!r} is {tuple(own.shape)}, the checkpoint's"
-                    f" {tuple(saved.shape)}: the config or the environment differs"
+                    f"buffer entry {'.'.join(path)!r} is {_layout(own)}, the"
+                    f" checkpoint's {_layout(other)}: the config or the environment"
+                    " differs"
                 )
-            own[: len(saved)].copy_(saved)
+        for path, tensor in saved.items():
+            if path not in self._tensors:
+                self._add(path, tuple(tensor.shape[2:]), tensor.dtype)
+            self._tensors[path][: len(tensor)].copy_(tensor)
+
+    def _write_tensor(self, row: int, path: spaces.Path, tensor: Tensor) -> None:
+        if path not in self._tensors:
+            double = tensor.dtype == torch.float64
+            dtype = torch.float32 if double else tensor.dtype
+            self._add(path, tuple(tensor.shape[1:]), dtype)
+        self._tensors[path][row].copy_(tensor.detach(), non_blocking=True)
 
     def _add(
         self, path: spaces.Path, shape: tuple[int, ...], dtype: torch.dtype
@@ -137,26 +155,34 @@ class Storage:
             self.rows, self.num_envs, *shape, dtype=dtype, device=self.device
         )
         self._tensors[path] = tensor
-        if self.device.type == "cpu":
+        if self.device.type == "cpu" and dtype != torch.bfloat16:  # NumPy has none
             self._views[path] = tensor.numpy()  # NumPy writes a row ten times faster
 
 
-def entry_bytes(spec: Spec) -> int:
-    """Bytes that one transition of one environment takes."""
-    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
+def _nested(leaves: Iterable[tuple[spaces.Path, Tensor]]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path, tensor in leaves:
+        folder = tree
+        for name in path[:-1]:
+            folder = folder.setdefault(name, {})
+        folder[path[-1]] = tensor
+    return tree
 
 
-def check_memory(rows: int, num_envs: int, spec: Spec, device: torch.device) -> None:
-    """Refuse to allocate more than the device has free, before trying to."""
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-    else:
-        free = psutil.virtual_memory().available
-    one = entry_bytes(spec)
-    needed = rows * num_envs * one
-    if needed > free:
-        raise MemoryError(
-            f"a buffer of {rows} x {num_envs} transitions of {one:,} bytes needs"
-            f" {needed / 2**30:.1f} GiB, {device} has {free / 2**30:.1f} GiB free:"
-            f" at most {int(0.8 * free / one):,} transitions would fit comfortably"
-        )
+def _leaves(
+    tree: Mapping[str, Any], path: spaces.Path = ()
+) -> Iterator[tuple[spaces.Path, Tensor]]:
+    for name, child in tree.items():
+        if isinstance(child, Mapping):
+            yield from _leaves(child, (*path, name))
+        else:
+            yield (*path, name), child
+
+
+def _fits(saved: Tensor, own: Tensor) -> bool:
+    same = saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
+    return same and len(saved) <= len(own)
+
+
+def _layout(tensor: Tensor | None) -> str:
+    return "missing" if tensor is None else f"{tensor.dtype} {list(tensor.shape)}"

@@ -30,11 +30,19 @@ class ArrayStatistics:
         Raises:
             ValueError: If a reward or an observation is not finite.
         """
-        self._check(step)
-        self.returns += step.reward
+        reward, obs = step.reward, step.next_obs
+        # Squared sums are the cheapest look; only where they fail do we look closely.
+        watch = np.dot(reward, reward)
+        if type(obs) is np.ndarray and obs.dtype.kind == "f":
+            watch += np.vdot(obs, obs)
+        elif type(obs) is not np.ndarray:
+            watch += sum(np.vdot(leaf, leaf) for _, leaf in _float_arrays(obs))
+        if not math.isfinite(watch):
+            self._look_closely(step)
+        self.returns += reward
         self.lengths += 1 if step.valid is None else step.valid
         ended = step.terminated | step.truncated
-        if not ended.any():
+        if not np.count_nonzero(ended):
             return {}
         logs = {
             "episode_return": float(self.returns[ended].mean()),
@@ -57,14 +65,10 @@ class ArrayStatistics:
         self.returns[:] = state["returns"].numpy()
         self.lengths[:] = state["lengths"].numpy()
 
-    def _check(self, step: Step) -> None:
-        # A dot product is the cheapest look; only if it fails do we look closely.
-        if not math.isfinite(np.dot(step.reward, step.reward)):
-            _refuse("reward", np.asarray(step.reward, dtype=np.float64))
-        for name, leaf in _float_arrays(step.next_obs, "observation"):
-            flat = leaf.ravel()
-            if not math.isfinite(np.dot(flat, flat)):
-                _refuse(name, leaf)
+    def _look_closely(self, step: Step) -> None:
+        _refuse("reward", np.asarray(step.reward, dtype=np.float64))
+        for name, leaf in _float_arrays(step.next_obs):
+            _refuse(name, leaf)
 
 
 class TensorStatistics:
@@ -141,7 +145,7 @@ class TensorStatistics:
         episodes, return_sum, length_sum, watch = sums.tolist()  # the one look
         if not math.isfinite(watch):
             _refuse("reward", reward.cpu().numpy())
-            for name, leaf in _float_leaves(step.next_obs, "observation"):
+            for name, leaf in _leaves(step.next_obs, "observation"):
                 _refuse(name, leaf.cpu().numpy())
         if episodes == 0:
             return {}
@@ -170,19 +174,16 @@ def _refuse(name: str, values: np.ndarray) -> None:
     )
 
 
-def _float_leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
+def _leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
     if hasattr(obs, "items"):
-        return [
-            leaf for key in obs for leaf in _float_leaves(obs[key], f"{name}[{key!r}]")
-        ]
+        return [leaf for key in obs for leaf in _leaves(obs[key], f"{name}[{key!r}]")]
     return [(name, obs)]
 
 
-def _float_arrays(obs: Any, name: str) -> list[tuple[str, np.ndarray]]:
-    if type(obs) is np.ndarray:  # the common case, without building lists
-        return [(name, obs)] if obs.dtype.kind == "f" else []
-    return [(n, leaf) for n, leaf in _float_leaves(obs, name) if leaf.dtype.kind == "f"]
+def _float_arrays(obs: Any) -> list[tuple[str, np.ndarray]]:
+    leaves = _leaves(obs, "observation")
+    return [(name, leaf) for name, leaf in leaves if leaf.dtype.kind == "f"]
 
 
 def _float_tensors(obs: Any) -> list[Tensor]:
-    return [leaf for _, leaf in _float_leaves(obs, "") if leaf.is_floating_point()]
+    return [leaf for _, leaf in _leaves(obs, "") if leaf.is_floating_point()]

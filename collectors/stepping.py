@@ -9,7 +9,7 @@ import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, spaces
 
 
 class Step(NamedTuple):
@@ -42,9 +42,21 @@ class Stepper:
         self._fresh = isinstance(envs, SerialVectorEnv | TorchVectorEnv)
 
     def reset(self, seed: int | None) -> Any:
-        """Begin new episodes everywhere; the first observations `[N, ...]`."""
+        """Begin new episodes everywhere; the first observations `[N, ...]`.
+
+        Raises:
+            ValueError: If they do not have the shape that the space promises.
+        """
         self.resets = None
-        obs, _ = self.envs.reset(seed=seed)
+        space = self.envs.single_observation_space
+        try:
+            obs, _ = self.envs.reset(seed=seed)
+            spaces.is_batched(space, obs)
+        except (KeyError, TypeError, ValueError) as reason:
+            raise ValueError(
+                f"reset() of {self.envs} gave no observations of {space}: {reason}."
+                " Make the environment's observations and its observation_space agree"
+            ) from reason
         return obs if self._fresh else _copy(obs)
 
     def step(self, action: Any) -> Step:

@@ -3,10 +3,11 @@
 import gymnasium
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.make import make, make_eval
+from yieldrl.envs.evaluation import make_eval
+from yieldrl.envs.make import make, name_of
 from yieldrl.envs.serial import SerialVectorEnv
 
-__all__ = ["SerialVectorEnv", "TorchVectorEnv", "make", "make_eval"]
+__all__ = ["SerialVectorEnv", "TorchVectorEnv", "make", "make_eval", "name_of"]
 
 gymnasium.register(
     id="yieldrl/CartPole-v1",

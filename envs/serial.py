@@ -23,7 +23,8 @@ class SerialVectorEnv(SyncVectorEnv):
 
     Args:
         env_fns: Functions that make one environment each.
-        info_keys: Keys of the sub-environments' infos to stack into `info`.
+        info_keys: Keys of the sub-environments' infos to stack into `info`: what `step`
+            said, at an episode's end too.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class SerialVectorEnv(SyncVectorEnv):
             last, reward, terminated, truncated, info = env.step(action)
             if terminated or truncated:
                 next_obs.append(deepcopy(last))  # reset may write into the same array
-                last, info = env.reset()
+                last, _ = env.reset()
             else:
                 next_obs.append(last)
             obs.append(last)

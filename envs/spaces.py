@@ -49,8 +49,23 @@ def shape_of(space: Space[Any]) -> tuple[int, ...]:
 
 
 def is_image(space: Space[Any]) -> bool:
-    """Whether a leaf is a picture: three axes, of which one is channels."""
-    return isinstance(space, Box) and len(space.shape) == 3
+    """Whether a leaf is a picture: `[H, W, C]` or `[C, H, W]` with few channels."""
+    if not isinstance(space, Box) or len(space.shape) != 3:
+        return False
+    first, middle, last = space.shape
+    return min(first, last) <= 16 and min(middle, max(first, last)) >= 5
+
+
+def channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether an image is `[H, W, C]`, not `[C, H, W]`.
+
+    Most are square, so the axis that differs is channels. A cube is taken for
+    `[H, W, C]`, as Gymnasium's images are; otherwise channels are the fewest.
+    """
+    first, middle, last = shape
+    if first != middle and middle == last:
+        return False
+    return first == middle or last < first
 
 
 def has_images(space: Space[Any]) -> bool:
@@ -61,12 +76,15 @@ def has_images(space: Space[Any]) -> bool:
 def to_tensor(obs: Any, device: torch.device) -> Any:
     """NumPy arrays or tensors, nested or not, as tensors on `device`.
 
-    float64 becomes float32. An array on the CPU is viewed, not copied; on the way to a
-    GPU it passes through pinned memory and does not wait for the copy.
+    float64 becomes float32. An array on the CPU is viewed, not copied, unless it is
+    strided or read-only; on the way to a GPU it passes through pinned memory and does
+    not wait for the copy.
     """
     if isinstance(obs, np.ndarray):
         if obs.dtype == np.float64:
             obs = obs.astype(np.float32)
+        if not obs.flags.carray:  # PyTorch knows no negative strides
+            obs = obs.copy()
         tensor = torch.from_numpy(obs)
         if device.type == "cpu":
             return tensor
@@ -105,10 +123,10 @@ def is_batched(space: Space[Any], obs: Any) -> bool:
         name, child = next(iter(space.items()))
         return is_batched(child, obs[name])
     shape = shape_of(space)
+    if obs.shape == shape:  # first: `()[1:]` is `()` as well
+        return False
     if obs.shape[1:] == shape:
         return True
-    if obs.shape == shape:
-        return False
     raise ValueError(
         f"observation of shape {tuple(obs.shape)} fits neither one observation {shape}"
         f" nor a batch {('B', *shape)}"

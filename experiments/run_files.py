@@ -23,6 +23,7 @@ import yaml
 
 import yieldrl
 from yieldrl.experiments.config import read_file
+from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.files import write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
@@ -62,13 +63,6 @@ def read_config(run_dir: str | Path) -> dict[str, Any]:
     return read_file(path) if path.is_file() else {}
 
 
-def checkpoints(run_dir: str | Path) -> list[Path]:
-    """The checkpoints of a run, without `best.pt`, the one written last first."""
-    found = (Path(run_dir) / CHECKPOINTS).glob("step_*.pt")
-    # By time, not by step: a run may have gone on from an older checkpoint.
-    return sorted(found, key=lambda p: (p.stat().st_mtime_ns, p.name), reverse=True)
-
-
 def find_checkpoint(run: str | Path, which: str = "last") -> Path:
     """The checkpoint that a person means.
 
@@ -85,7 +79,7 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
         return run
     if not run.is_dir():
         raise FileNotFoundError(f"{run}: no such folder of a run, nor a checkpoint")
-    best, saved = run / CHECKPOINTS / "best.pt", checkpoints(run)
+    best, saved = run / CHECKPOINTS / "best.pt", list_checkpoints(run)
     if which == "best" and best.is_file():
         return best
     if which in ("best", "last"):

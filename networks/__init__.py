@@ -1,5 +1,6 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
+from yieldrl.networks.compiled import CompiledStep
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -8,14 +9,16 @@ from yieldrl.networks.distributions import (
     action_size,
     make_distribution,
 )
-from yieldrl.networks.encoder import Encoder, NatureCNN
-from yieldrl.networks.layers import mlp, orthogonal
+from yieldrl.networks.encoder import DictEncoder, NatureCNN, make_encoder
+from yieldrl.networks.layers import MLP, orthogonal
 from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler
 
 __all__ = [
+    "MLP",
     "Categorical",
+    "CompiledStep",
+    "DictEncoder",
     "Distribution",
-    "Encoder",
     "Gaussian",
     "MultiCategorical",
     "NatureCNN",
@@ -23,6 +26,6 @@ __all__ = [
     "RewardScaler",
     "action_size",
     "make_distribution",
-    "mlp",
+    "make_encoder",
     "orthogonal",
 ]

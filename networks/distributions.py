@@ -89,14 +89,14 @@ class Gaussian:
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         noise = torch.empty_like(self.mean).normal_(generator=generator)
-        return (self.mean + self.log_std.exp() * noise).unflatten(-1, self.shape)
+        return (self.mean + self.log_std.exp() * noise).reshape(-1, *self.shape)
 
     def mode(self) -> Tensor:
-        return self.mean.unflatten(-1, self.shape)
+        return self.mean.reshape(-1, *self.shape)
 
     def log_prob(self, action: Tensor) -> Tensor:
         # log N(a; mu, sigma) = -((a - mu) / sigma)^2 / 2 - log sigma - log(2 pi) / 2
-        z = (action.flatten(1) - self.mean) * (-self.log_std).exp()
+        z = (action.reshape(self.mean.shape) - self.mean) * (-self.log_std).exp()
         return -0.5 * z.square().sum(-1) - self.log_std.sum(-1) - self._constant
 
     def entropy(self) -> Tensor:

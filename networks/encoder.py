@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 import torch
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -15,42 +15,54 @@ from yieldrl.networks.layers import orthogonal
 
 
 class Encoder(nn.Module):
-    """Turns observations `[B, ...]` into features `[B, size]`.
-
-    Vectors pass as they are, choices become one-hot, images go through a small CNN
-    (or the Nature CNN from 36 pixels on), and the leaves of a Dict are concatenated.
-
-    Args:
-        space: Space of one observation.
+    """From observations `[B, ...]` to features `[B, size]`.
 
     Attributes:
         size: Number of features.
     """
 
-    def __init__(self, space: gym.Space[Any]) -> None:
+    size: int
+
+
+def make_encoder(space: gym.Space[Any]) -> Encoder:
+    """The encoder that fits a space.
+
+    Vectors pass as they are, choices become one-hot, images go through a small CNN
+    (the Nature CNN from 36 pixels on), and the leaves of a Dict are concatenated.
+
+    Raises:
+        TypeError: If a leaf is of a kind that has no fixed-size tensor.
+    """
+    list(spaces.leaves(space))  # raises
+    if isinstance(space, Dict):
+        return DictEncoder(space)
+    if spaces.is_image(space):
+        assert isinstance(space, Box)
+        return NatureCNN(space)
+    if isinstance(space, Discrete):
+        return _OneHot([int(space.n)], [int(space.start)])
+    if isinstance(space, MultiDiscrete):
+        counts = [int(n) for n in space.nvec.flatten()]
+        return _OneHot(counts, [int(s) for s in space.start.flatten()])
+    return _Flat(spaces.shape_of(space))
+
+
+class DictEncoder(Encoder):
+    """The features of every entry of a Dict, side by side in the space's order."""
+
+    def __init__(self, space: Dict) -> None:
         super().__init__()
-        self.paths: list[spaces.Path] = []
-        self.parts = nn.ModuleList()
-        self.size = 0
-        for path, leaf in spaces.leaves(space):
-            part = _leaf_encoder(leaf)
-            self.paths.append(path)
-            self.parts.append(part)
-            self.size += part.size
+        self.names = list(space)
+        parts = [make_encoder(space[name]) for name in self.names]
+        self.parts = nn.ModuleList(parts)
+        self.size = sum(part.size for part in parts)
 
     def forward(self, obs: Any) -> Tensor:
-        if self.paths == [()]:
-            return self.parts[0](obs)
-        features = []
-        for path, part in zip(self.paths, self.parts, strict=True):
-            leaf = obs
-            for name in path:
-                leaf = leaf[name]
-            features.append(part(leaf))
-        return torch.cat(features, dim=-1)
+        parts = zip(self.names, self.parts, strict=True)
+        return torch.cat([part(obs[name]) for name, part in parts], dim=-1)
 
 
-class _Flat(nn.Module):
+class _Flat(Encoder):
     """Numbers: a flat float32 vector."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -63,7 +75,7 @@ class _Flat(nn.Module):
         return obs.float()
 
 
-class _OneHot(nn.Module):
+class _OneHot(Encoder):
     """Choices: one-hot codes, concatenated."""
 
     starts: Tensor
@@ -83,7 +95,7 @@ class _OneHot(nn.Module):
         return torch.cat(codes, dim=-1).float()
 
 
-class NatureCNN(nn.Module):
+class NatureCNN(Encoder):
     """The network of Mnih et al. 2015 for images `[B, C, H, W]`, `[B, H, W, C]`.
 
     "Human-level control through deep reinforcement learning", Nature 518: three
@@ -96,8 +108,7 @@ class NatureCNN(nn.Module):
 
     def __init__(self, space: Box) -> None:
         super().__init__()
-        first, last = space.shape[0], space.shape[2]
-        self.channels_last = last < first and last <= space.shape[1]
+        self.channels_last = spaces.channels_last(space.shape)
         self.scale = 1 / 255 if space.dtype.kind in "ui" else 1.0
         height, width, channels = space.shape
         if not self.channels_last:
@@ -119,16 +130,3 @@ class NatureCNN(nn.Module):
     def forward(self, obs: Tensor) -> Tensor:
         image = obs.permute(0, 3, 1, 2) if self.channels_last else obs
         return self.head(self.convolutions(image.float() * self.scale))
-
-
-def _leaf_encoder(space: gym.Space[Any]) -> _Flat | _OneHot | NatureCNN:
-    if spaces.is_image(space):
-        assert isinstance(space, Box)
-        if min(space.shape[0], space.shape[2]) <= 16 and space.shape[1] >= 5:
-            return NatureCNN(space)
-    if isinstance(space, Discrete):
-        return _OneHot([int(space.n)], [int(space.start)])
-    if isinstance(space, MultiDiscrete):
-        counts = [int(n) for n in space.nvec.flatten()]
-        return _OneHot(counts, [int(s) for s in space.start.flatten()])
-    return _Flat(spaces.shape_of(space))

@@ -35,6 +35,8 @@ class RunningMoments(nn.Module):
         """Fold in a batch `[..., *shape]`."""
         flat = batch.reshape(-1, *self.mean.shape).float()
         size = len(flat)
+        if size == 0:
+            return
         var, mean = torch.var_mean(flat, dim=0, correction=0)
         total = self.count + size
         delta = mean - self.mean
@@ -63,12 +65,11 @@ class ObservationNormalizer(nn.Module):
         super().__init__()
         self.limit = limit
         self.paths: list[spaces.Path] = []
-        self.moments = nn.ModuleDict()
+        self.moments = nn.ModuleList()  # one for each path: names may hold dots
         for path, leaf in spaces.leaves(space):
             if isinstance(leaf, Box) and not spaces.is_image(leaf):
                 self.paths.append(path)
-                moments = RunningMoments(spaces.shape_of(leaf))
-                self.moments["/".join(("obs", *path))] = moments
+                self.moments.append(RunningMoments(spaces.shape_of(leaf)))
 
     def forward(self, obs: Any) -> Any:
         return self._map(obs, ())
@@ -82,7 +83,7 @@ class ObservationNormalizer(nn.Module):
             self._moments_of(path).update(leaf)
 
     def _moments_of(self, path: spaces.Path) -> RunningMoments:
-        moments = self.moments["/".join(("obs", *path))]
+        moments = self.moments[self.paths.index(path)]
         assert isinstance(moments, RunningMoments)
         return moments
 
@@ -92,7 +93,7 @@ class ObservationNormalizer(nn.Module):
         if path not in self.paths:
             return obs
         moments = self._moments_of(path)
-        scaled = (obs - moments.mean) * torch.rsqrt(moments.var + 1e-8)
+        scaled = (obs.float() - moments.mean) * torch.rsqrt(moments.var + 1e-8)
         return scaled.clamp(-self.limit, self.limit)
 
 
@@ -118,14 +119,18 @@ class RewardScaler(nn.Module):
 
     @torch.no_grad()
     def update(self, rollout: TensorDict) -> None:
-        """Follow the returns through a rollout `[T, N]` and fold them in."""
+        """Follow the returns through a rollout `[T, N]` and fold them in.
+
+        Steps that only reset (`valid` is False) are left out.
+        """
         goes_on = ~(rollout["terminated"] | rollout["truncated"])
         returns = []
         for reward, on in zip(rollout["reward"], goes_on, strict=True):
             self.carry = self.carry * self.gamma + reward
             returns.append(self.carry)
             self.carry = self.carry * on
-        self.moments.update(torch.stack(returns))
+        followed, valid = torch.stack(returns), rollout.get("valid", None)
+        self.moments.update(followed if valid is None else followed[valid])
 
     def forward(self, reward: Tensor) -> Tensor:
         scaled = reward * torch.rsqrt(self.moments.var + 1e-8)

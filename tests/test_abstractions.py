@@ -159,6 +159,11 @@ class TestParts:
         if not isinstance(envs, gym.Env):
             assert trainer.evaluate(3)["logs"]["episodes"] == 3
 
+    def test_a_run_is_called_after_its_environment(self):
+        assert trainer_of(ppo, envs=Counter).config.env_id == "Counter"
+        trainer = trainer_of(ppo, envs=gym.make("Acrobot-v1"))
+        assert trainer.config.env_id == "Acrobot-v1"
+
     def test_without_a_second_environment_evaluation_says_what_to_do(self):
         trainer = trainer_of(ppo, envs=Counter())
         with pytest.raises(ValueError, match="eval_envs="):

@@ -20,11 +20,11 @@ class Agent(abstractions.Agent):
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Actions `[N]`, each environment with its own epsilon and its own dice."""
         greedy = self.algorithm.predict(obs)
-        dice = torch.empty_like(greedy, dtype=torch.float32)
-        dice.uniform_(generator=self.generator)
-        random = torch.empty_like(greedy)
-        random.random_(self.algorithm.model.num_actions, generator=self.generator)
-        return torch.where(dice < self.epsilons(len(greedy)), random, greedy), {}
+        size, dice, on = greedy.shape, self.generator, self.device
+        choices = self.algorithm.model.num_actions
+        bold = torch.rand(size, generator=dice, device=on) < self.epsilons(len(greedy))
+        random = torch.randint(choices, size, generator=dice, device=on)
+        return torch.where(bold, random, greedy), {}
 
     def epsilon(self) -> float:
         """Probability of a random action at this step, before it is spread."""

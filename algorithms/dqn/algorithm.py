@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
+from yieldrl.networks import CompiledStep
 
 from .config import Config
 from .model import Model
@@ -26,10 +27,11 @@ class Algorithm(abstractions.Algorithm):
     Each idea of the value family has its method: `next_action`, `td_target`,
     `element_loss`, `weigh`. A variant overrides the one that it changes.
 
-    Differs from the paper: Adam for RMSProp, clipping of the gradient's norm, and by
-    default the squared error; `error_clip=1` is the paper's clipped error, which wants
-    clipped rewards too: with long returns it can diverge, since a terminal state's
-    large error then weighs no more than many small ones that point the other way.
+    Differs from the paper: Adam for RMSProp; the gradient's norm is clipped; by default
+    the target follows slowly (`tau`, Lillicrap et al. 2016, arXiv:1509.02971) and the
+    errors are squared. `error_clip=1` is the paper's clipped error. It wants clipped
+    rewards too: with long returns it can diverge, because a terminal state's large
+    error then weighs no more than each of many small ones that point the other way.
     """
 
     config: Config
@@ -39,24 +41,35 @@ class Algorithm(abstractions.Algorithm):
         super().__init__(model, config)
         self.target_model = copy.deepcopy(self.model).requires_grad_(False)
         self.parameters = list(self.model.parameters())
+        self.target_parameters = list(self.target_model.parameters())
         self.optimizer = torch.optim.Adam(
             self.parameters, lr=config.learning_rate, fused=True
         )
-        if config.compile:
-            self.loss = torch.compile(self.loss)
+        self.compiled_step = (
+            CompiledStep(self.loss, model, self.optimizer, config.max_grad_norm)
+            if config.compile
+            else None
+        )
 
     def predict(self, obs: Any) -> Tensor:
         """The greedy action `[B]`."""
         return self.model.value(obs).argmax(1)
 
-    def next_action(self, data: TensorDict) -> Tensor:
-        """The action `[B]` whose value the next state is given: the target's best."""
-        return self.target_model.value(data["next_obs"]).argmax(1)
+    def next_action(self, data: TensorDict, target_q_value: Tensor) -> Tensor:
+        """The action `[B]` that the next state is valued by: the target network's best.
+
+        Args:
+            data: The batch `[B]`.
+            target_q_value: `Q'(s', .)`, `[B, A]`.
+        """
+        return target_q_value.argmax(1)
 
     @torch.no_grad()
     def td_target(self, data: TensorDict) -> Tensor:
         """`r + gamma Q'(s', a')`, `[B]`; only a termination ends the future."""
-        next_value = self.target_model.value(data["next_obs"], self.next_action(data))
+        target_q_value = self.target_model.value(data["next_obs"])
+        action = self.next_action(data, target_q_value)
+        next_value = target_q_value.gather(1, action.unsqueeze(1)).squeeze(1)
         return data["reward"] + data["discount"] * next_value * ~data["terminated"]
 
     def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
@@ -84,6 +97,8 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`."""
+        if self.compiled_step is not None:  # the same five lines as one function
+            return self.compiled_step(data)
         loss, logs = self.loss(data)
         self.optimizer.zero_grad()
         loss.backward()
@@ -96,9 +111,9 @@ class Algorithm(abstractions.Algorithm):
     @torch.no_grad()
     def sync_target(self) -> None:
         """Move the target towards the model: `theta' += tau (theta - theta')`."""
-        ours, theirs = self.model.state_dict(), self.target_model.state_dict()
-        for name, target in theirs.items():
-            if target.is_floating_point():
-                target.lerp_(ours[name], self.config.tau)
-            else:
-                target.copy_(ours[name])
+        for ours, theirs in zip(self.parameters, self.target_parameters, strict=True):
+            theirs.lerp_(ours, self.config.tau)
+        for ours, theirs in zip(
+            self.model.buffers(), self.target_model.buffers(), strict=True
+        ):
+            theirs.copy_(ours)

@@ -32,11 +32,12 @@ class Config(experiments.Config):
     batch_size: int = 128
     """Transitions drawn for each gradient step."""
 
-    target_every: int = 100
+    target_every: int = 1
     """Gradient steps between synchronisations of the target network."""
 
-    tau: float = 1.0
-    """Share of the network that a synchronisation moves into the target; 1 copies."""
+    tau: float = 0.005
+    """Share of the network that a synchronisation moves into the target; 1 copies it,
+    which the paper does every 10 000 gradient steps."""
 
     learning_rate: float = 5e-4
     """Adam's step size."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Discrete
-from torch import Tensor, nn
+from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.networks import Encoder, mlp
+from yieldrl.networks import MLP, make_encoder
 
 from .config import Config
 
@@ -38,10 +38,10 @@ class Model(abstractions.Model):
                 " continuous or several actions"
             )
         super().__init__(observation_space, action_space)
-        self.encoder = Encoder(observation_space)
+        self.encoder = make_encoder(observation_space)
         self.num_actions = int(action_space.n)
         sizes = [self.encoder.size, *config.hidden_sizes, self.num_actions]
-        self.head = mlp(sizes, nn.ReLU)
+        self.head = MLP(sizes, "relu")
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """`Q(s, .)`, `[B, A]`; with actions `[B]` their `Q(s, a)`, `[B]`."""

@@ -27,10 +27,10 @@ class Config(experiments.Config):
     anneal_learning_rate: bool = True
     """Let the step size fall linearly to zero at `total_steps`."""
 
-    gamma: float = 0.99
+    gamma: float = 0.98
     """Discount of future rewards."""
 
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.9
     """Generalized advantage estimation: 0 trusts the critic, 1 the rewards."""
 
     clip_coef: float = 0.2

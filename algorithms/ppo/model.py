@@ -12,17 +12,15 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Policy
 from yieldrl.networks import (
+    MLP,
     Distribution,
-    Encoder,
     ObservationNormalizer,
     action_size,
     make_distribution,
-    mlp,
+    make_encoder,
 )
 
 from .config import Config
-
-ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
 class Model(Policy):
@@ -51,12 +49,11 @@ class Model(Policy):
             if config.normalize_observation
             else None
         )
-        self.encoder = Encoder(observation_space)
+        self.encoder = make_encoder(observation_space)
         sizes = [self.encoder.size, *config.hidden_sizes]
-        activation = ACTIVATIONS[config.activation]
         outputs = action_size(action_space)
-        self.actor = mlp([*sizes, outputs], activation, last_gain=0.01)
-        self.critic = mlp([*sizes, 1], activation, last_gain=1.0)
+        self.actor = MLP([*sizes, outputs], config.activation, last_gain=0.01)
+        self.critic = MLP([*sizes, 1], config.activation, last_gain=1.0)
         self.log_std = (
             nn.Parameter(torch.full((outputs,), config.log_std_init))
             if isinstance(action_space, Box)

@@ -24,9 +24,10 @@ class Table(nn.Module):
 def algorithm_of(ours, theirs, **kwargs):
     config = dqn.Config(**kwargs)
     model = dqn.Model(Box(0, 9, (1,), np.float32), Discrete(2), config)
-    model.head = Table(ours)
-    algorithm = dqn.Algorithm(model, config)
-    algorithm.target_model.head = Table(theirs).requires_grad_(False)
+    model.head = Table(theirs)
+    algorithm = dqn.Algorithm(model, config)  # the target starts out as a copy
+    with torch.no_grad():
+        model.head.rows.copy_(torch.tensor(ours))
     return algorithm
 
 
@@ -55,7 +56,9 @@ class TestTarget:
 
     def test_the_best_action_is_the_targets_own(self):
         algorithm = algorithm_of([[0.0, 0], [9.0, 0]], [[0.0, 0], [2.0, 6.0]])
-        assert algorithm.next_action(batch([0.0], [1], [False])).tolist() == [1]
+        target_q_value = torch.tensor([[2.0, 6.0], [3.0, 1.0]])
+        data = batch([0.0, 0.0], [1, 1], [False, False])
+        assert algorithm.next_action(data, target_q_value).tolist() == [1, 0]
 
     def test_no_gradient_flows_into_it(self):
         algorithm = algorithm_of([[1.0, 0.0]], [[1.0, 0.0]])
@@ -94,8 +97,8 @@ class TestLoss:
 
 
 class TestSync:
-    def test_copies_by_default(self):
-        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]])
+    def test_copies_with_tau_one(self):
+        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=1.0)
         algorithm.sync_target()
         assert algorithm.target_model.head.rows.tolist() == [[1.0, 2.0]]
 
@@ -105,7 +108,7 @@ class TestSync:
         assert algorithm.target_model.head.rows.tolist() == [[0.25, 0.5]]
 
     def test_the_target_shares_no_memory(self):
-        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]])
+        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=1.0)
         algorithm.sync_target()
         with torch.no_grad():
             algorithm.model.head.rows += 1

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Broken, Counter, Idle, Reusing
 
@@ -152,6 +153,26 @@ def test_the_length_leaves_out_steps_that_only_reset():
 def test_a_number_that_is_none_is_named_with_its_environment(what):
     envs = SerialVectorEnv([lambda: Counter(9), lambda: Broken(what)])
     with pytest.raises(ValueError, match=f"environment 1 returned {what} (nan|inf)"):
+        collect(envs, 4)
+
+
+class Misfit(Counter):
+    """Promises three numbers and gives two, at first or later."""
+
+    def __init__(self, when):
+        super().__init__(length=5)
+        self.when = when
+        self.observation_space = Box(-np.inf, np.inf, (3,), np.float32)
+
+    def _obs(self):
+        size = 3 if self.step_number < self.when else 2
+        return np.zeros(size, dtype=np.float32)
+
+
+@pytest.mark.parametrize("when", [0, 2])
+def test_observations_that_do_not_fit_their_space_are_refused(when):
+    envs = SerialVectorEnv([lambda: Misfit(when)])
+    with pytest.raises(ValueError, match="space"):
         collect(envs, 4)
 
 

@@ -1,0 +1,59 @@
+"""Call a function in a fresh Python process, so that no run can disturb another.
+
+The child runs `python -m yieldrl.benchmarks.isolated MODULE FUNCTION ARGUMENTS`:
+arguments arrive as JSON, and the last line that it prints is the result as JSON. It
+starts in an empty folder: there `yieldrl` can only be the installed package, its rooms
+cannot be imported bare, and what libraries leave behind (MuJoCo's log) goes with it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+PACKAGE = "yieldrl.benchmarks"
+"""This package, whether it was started under this name or as `benchmarks`."""
+
+
+def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
+    """Call a function of a module by its name, in a process of its own.
+
+    Args:
+        function: A function at the top of a module of this package.
+        threads: Threads of OpenMP and BLAS, and thereby of PyTorch, in the child.
+        arguments: Keyword arguments that JSON can hold.
+
+    Returns:
+        What the function returned, as JSON gives it back.
+
+    Raises:
+        RuntimeError: If the child failed; the message ends with its traceback.
+    """
+    module = f"{PACKAGE}.{function.__module__.rpartition('.')[2]}"
+    command = [sys.executable, "-m", f"{PACKAGE}.isolated"]
+    command += [module, function.__qualname__, json.dumps(arguments)]
+    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    env = os.environ | dict.fromkeys(pools, str(threads))
+    with tempfile.TemporaryDirectory() as folder:
+        child = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True
+        )
+    if child.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{child.stderr[-4000:]}")
+    return json.loads(child.stdout.splitlines()[-1])
+
+
+def main(module: str, function: str, arguments: str) -> None:
+    """The child's side of `call`."""
+    target = getattr(importlib.import_module(module), function)
+    print(json.dumps(target(**json.loads(arguments))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,151 @@
+"""Result files: the circumstances of a measurement, how to write it and to print it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "benchmarks" / "results"
+PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
+RIVALS = ("stable-baselines3", "mujoco")
+REQUIRED = {
+    "kind": str,
+    "command": str,
+    "date": str,
+    "revision": str,
+    "hardware": dict,
+    "versions": dict,
+    "seeds": list,
+}
+"""What every result file says about itself, and as which type."""
+
+
+def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:
+    """Everything about a measurement but its numbers.
+
+    Args:
+        kind: "speed" or "learning".
+        command: The command line that repeats it.
+        seeds: The seeds that it ran.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "kind": kind,
+        "command": command,
+        "date": now.isoformat(timespec="seconds"),
+        "revision": _revision(),
+        "hardware": hardware(),
+        "versions": versions(),
+        "seeds": list(seeds),
+    }
+
+
+def hardware() -> dict[str, Any]:
+    """This machine, and how busy others kept it when the measurement began."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": psutil.cpu_count(logical=False) or os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": platform.platform(),
+        "load_average": round(psutil.getloadavg()[0], 2),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of every package that decides a measurement."""
+    found = {"python": platform.python_version()}
+    for name in (*PACKAGES, *RIVALS):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def check(result: dict[str, Any]) -> None:
+    """Refuse a result that does not say where its numbers come from.
+
+    Raises:
+        ValueError: If an entry is missing, empty or of the wrong type.
+    """
+    for name, kind in REQUIRED.items():
+        value = result.get(name)
+        if not isinstance(value, kind) or not value:
+            raise ValueError(f"result[{name!r}] = {value!r}: expected a filled {kind}")
+    for name in ("cpu", "cores"):
+        if not result["hardware"].get(name):
+            raise ValueError(f"result['hardware'] lacks {name!r}")
+
+
+def save(result: dict[str, Any], path: str | Path) -> Path:
+    """Check a result and write it as JSON.
+
+    Raises:
+        ValueError: If it is incomplete (see `check`).
+    """
+    check(result)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def load(path: str | Path) -> dict[str, Any]:
+    """Read what `save` wrote."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, aligned so that a terminal shows it well too.
+
+    >>> print(table(["name", "value"], [["a", "1"]]))
+    | name | value |
+    |------|-------|
+    | a    | 1     |
+    """
+    columns = zip(header, *rows, strict=True)
+    widths = [max(len(cell) for cell in column) for column in columns]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        return f"| {' | '.join(padded)} |"
+
+    rule = "|".join("-" * (width + 2) for width in widths)
+    return "\n".join([line(header), f"|{rule}|", *map(line, rows)])
+
+
+def footer(result: dict[str, Any]) -> str:
+    """The circumstances as the two lines under a table."""
+    machine = result["hardware"]
+    packages = ", ".join(f"{name} {v}" for name, v in result["versions"].items())
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, load {machine['load_average']}"
+        f" at the start; {result['date']}; seeds {result['seeds']}\n"
+        f"{packages}; revision {result['revision']}\n{result['command']}"
+    )
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _revision() -> str:
+    """The commit, with `-dirty` where files differ from it."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "uncommitted"

@@ -1,0 +1,169 @@
+"""`yieldrl COMMAND`: the functions here are the commands, their docstrings the help.
+
+Only what a command needs is imported, and only when it runs: `yieldrl --help` answers
+before PyTorch would have been read from the disk.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+from tyro.conf import Positional, PositionalMetavarFromFieldName, arg
+from tyro.extras import SubcommandApp
+
+from yieldrl.cli.errors import usage_errors
+from yieldrl.cli.evaluating import EPISODES, SEED
+
+_app = SubcommandApp()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one command.
+
+    Args:
+        argv: The words after `yieldrl`; those of the process if omitted.
+
+    Raises:
+        SystemExit: With code 2 if something is wrong with the words, 130 after Ctrl-C.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if words[:1] == ["train"] and words[1:] and not words[1].startswith("-"):
+            # The options are those of this algorithm, so it alone is imported.
+            _train(words[1], words[2:])
+        else:
+            _app.cli(
+                prog="yieldrl",
+                args=words,
+                description=_DESCRIPTION,
+                config=(PositionalMetavarFromFieldName,),
+            )
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+_DESCRIPTION = (
+    "Reinforcement learning that you read, loop over in a notebook, and copy."
+)
+
+
+@_app.command(name="list")
+def list_algorithms(tree: bool = False) -> None:
+    """List the algorithms.
+
+    Args:
+        tree: Show what extends what, which classes change, and how many lines it takes.
+    """
+    from yieldrl.cli import listing
+
+    print(listing.tree() if tree else listing.table())
+
+
+@_app.command
+def train(algorithm: Positional[str]) -> None:
+    """Train; `yieldrl train ppo --help` shows the options of PPO.
+
+    Args:
+        algorithm: One of `yieldrl list`; its options follow it.
+    """
+    _train(algorithm, [])
+
+
+@_app.command
+def evaluate(
+    run: Positional[str],
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    checkpoint: str = "best",
+    device: str | None = None,
+    video: str | None = None,
+) -> None:
+    """Play whole episodes with a trained agent, deterministically.
+
+    Args:
+        run: Folder of a run, or a checkpoint file.
+        episodes: Episodes to play.
+        seed: Seed of the environments, the same for all runs, so that they compare.
+        checkpoint: `best` (the last, if none was the best), `last`, or a file.
+        device: Instead of the device that it was trained on: `cpu`, `cuda`, ...
+        video: Film the first episode into this file, for example `episode.mp4`.
+    """
+    with usage_errors():
+        from yieldrl.cli import evaluating, restoring
+        from yieldrl.experiments import run_files
+
+        path = run_files.find_checkpoint(run, checkpoint)
+        trainer = restoring.player(path, episodes, device)
+    with trainer:
+        print(f"checkpoint: {path}")
+        print(evaluating.report(trainer, episodes, seed, every_episode=True))
+        if video is not None:
+            with usage_errors():
+                print(f"video: {evaluating.film(trainer, video, seed)}")
+
+
+@_app.command
+def resume(run: Positional[str], total_steps: int | None = None) -> None:
+    """Go on with a run from its last usable checkpoint, in the same folder.
+
+    Args:
+        run: Folder of a run, or a checkpoint file.
+        total_steps: Train up to this many environment steps instead.
+    """
+    from yieldrl.cli import training
+
+    training.resume(run, total_steps)
+
+
+@_app.command
+def plot(
+    runs: Positional[tuple[str, ...]],
+    out: str = "curves.png",
+    metric: str = "episode_return",
+    log_type: str = "evaluate",
+) -> None:
+    """Draw curves: runs that differ in their seed alone become one line.
+
+    Args:
+        runs: Folders of runs, or folders that hold such folders.
+        out: Picture to write; an .svg is written beside it.
+        metric: Metric to draw.
+        log_type: Where the metric was logged: `collect`, `train` or `evaluate`.
+    """
+    with usage_errors():
+        from yieldrl.experiments import plot as plots
+
+        for path in plots.draw(runs, out, metric=metric, log_type=log_type):
+            print(path)
+
+
+@_app.command
+def new(
+    name: Positional[str],
+    source: Annotated[str, arg(name="from")],
+    into: str = ".",
+) -> None:
+    """Copy an algorithm as the start of your own.
+
+    Args:
+        name: Name of the copy, for example `my_ppo`.
+        source: The algorithm to copy.
+        into: Folder that will hold the copy.
+    """
+    from yieldrl.cli import template
+
+    with usage_errors():
+        print(template.copy(name, source, into))
+
+
+def _train(algorithm: str, words: list[str]) -> None:
+    import importlib
+
+    from yieldrl.cli import family, training
+
+    with usage_errors():
+        family.folder(algorithm)
+        module = importlib.import_module(f"{family.PACKAGE}.{algorithm}")
+    training.train_command(module.Trainer, words, prog=f"yieldrl train {algorithm}")

@@ -1,0 +1,50 @@
+"""Mistakes of the person at the keyboard: one line, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn what a wrong option, file or package raises into one line and exit code 2.
+
+    It belongs around the preparation of a command. An error while training is no
+    mistake at the keyboard and keeps its traceback; `python -X dev -m yieldrl ...`
+    keeps all of them.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        # The reader has gone, as in `yieldrl ... | head`; nothing is left to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except Exception as error:
+        if sys.flags.dev_mode or not isinstance(error, _expected()):
+            raise
+        fail(str(error))
+
+
+def fail(message: str) -> NoReturn:
+    """Say in one line what was wrong, and exit with code 2."""
+    print(f"yieldrl: error: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _expected() -> tuple[type[Exception], ...]:
+    from yieldrl.experiments import CheckpointError
+
+    return (
+        CheckpointError,
+        ImportError,
+        MemoryError,
+        OSError,
+        TypeError,
+        ValueError,
+    )

@@ -1,0 +1,141 @@
+"""Which algorithms there are, and how each differs from its parent."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import io
+import pkgutil
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+
+import yieldrl.algorithms
+
+PACKAGE = yieldrl.algorithms.__name__
+PARTS = ("Algorithm", "Model", "Agent", "Trainer", "Config")
+
+
+@dataclass(frozen=True)
+class Member:
+    """An algorithm's place in the family.
+
+    Attributes:
+        name: Its folder.
+        parents: Folders whose classes its own classes extend, the nearest alone.
+        changed: Names of the classes that the folder itself defines.
+        lines: Lines of code in the folder.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    changed: tuple[str, ...]
+    lines: int
+
+
+def folders() -> dict[str, Path]:
+    """Name -> folder of every algorithm of the package."""
+    found = {
+        module.name: Path(home) / module.name
+        for home in yieldrl.algorithms.__path__
+        for module in pkgutil.iter_modules([home])
+        if module.ispkg
+    }
+    return dict(sorted(found.items()))
+
+
+def folder(name: str) -> Path:
+    """Where an algorithm lies on the disk.
+
+    Raises:
+        ValueError: If there is no such algorithm.
+    """
+    known = folders()
+    if name not in known:
+        names = ", ".join(known)
+        raise ValueError(f"no algorithm is called {name!r}: choose one of {names}")
+    return known[name]
+
+
+def descriptions() -> dict[str, str]:
+    """Name -> first line of its docstring, read without importing PyTorch."""
+    return {name: _first_line(path) for name, path in folders().items()}
+
+
+def family() -> list[Member]:
+    """All algorithms, each after its parents."""
+    members = {name: _member(name) for name in folders()}
+    ordered: dict[str, Member] = {}
+
+    def add(name: str) -> None:
+        for parent in members[name].parents:
+            add(parent)
+        ordered[name] = members[name]
+
+    for name in members:
+        add(name)
+    return list(ordered.values())
+
+
+def code_lines(source: str) -> int:
+    """Lines that hold code: neither blank, nor comment, nor docstring.
+
+    >>> code_lines('"Adds."\\n\\ndef add(a, b):\\n    # why\\n    return a + b\\n')
+    2
+    """
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in _NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
+    return len(lines)
+
+
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.INDENT,
+    tokenize.NEWLINE,
+    tokenize.NL,
+}
+
+
+@functools.cache
+def _member(name: str) -> Member:
+    module = importlib.import_module(f"{PACKAGE}.{name}")
+    classes: dict[str, type] = {part: getattr(module, part) for part in PARTS}
+    changed = [part for part, cls in classes.items() if _home(cls) == name]
+    related = dict.fromkeys(
+        home
+        for part in changed or PARTS
+        for cls in classes[part].__mro__
+        if (home := _home(cls)) not in (None, name)
+    )
+    parents = [home for home in related if not _is_ancestor(home, set(related))]
+    sources = folder(name).glob("*.py")
+    return Member(
+        name=name,
+        parents=tuple(parents),
+        changed=tuple(changed),
+        lines=sum(code_lines(path.read_text("utf-8")) for path in sources),
+    )
+
+
+def _is_ancestor(name: str, related: set[str]) -> bool:
+    """Whether a related folder extends this one: then that one is the nearer parent."""
+    return any(name in _member(other).parents for other in related - {name})
+
+
+def _home(cls: type) -> str | None:
+    """The algorithm folder that defines a class; None for the rest of the world."""
+    package, _, rest = cls.__module__.partition(f"{PACKAGE}.")
+    return rest.partition(".")[0] if rest and not package else None
+
+
+def _first_line(home: Path) -> str:
+    source = (home / "__init__.py").read_text("utf-8")
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

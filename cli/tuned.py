@@ -1,0 +1,59 @@
+"""Config files: anyone's own, and the tuned ones that lie with an algorithm."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+from yieldrl.cli import family
+
+FOLDER = "configs"
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def load(name: str, trainer_class: type[Any]) -> Any:
+    """The config that a path or the name of a tuned file stands for.
+
+    Raises:
+        ValueError: If there is no such file, or its content does not fit.
+    """
+    path = find(name, trainer_class)
+    try:
+        return trainer_class.config_class.from_file(path)
+    except ValueError as reason:
+        text = str(reason)
+        raise ValueError(text if str(path) in text else f"{path}: {text}") from None
+
+
+def find(name: str, trainer_class: type[Any]) -> Path:
+    """The file: `name` itself, or `configs/NAME.yaml` with the algorithm.
+
+    A copied folder has its tuned files copied too; `ppo/pendulum` finds those of an
+    algorithm of yieldrl, `pendulum` alone those of the algorithm itself.
+
+    Raises:
+        ValueError: If there is no such file; the message lists the tuned ones.
+    """
+    if Path(name).suffix in SUFFIXES:
+        return Path(name)
+    known = available(trainer_class)
+    if name not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        raise ValueError(
+            f"--config {name}: neither a {', '.join(SUFFIXES)} file nor the name of a"
+            f" tuned one: {listed}"
+        )
+    return known[name]
+
+
+def available(trainer_class: type[Any]) -> dict[str, Path]:
+    """Name -> file of everything that was tuned."""
+    home = Path(inspect.getfile(trainer_class)).parent
+    own = {path.stem: path for path in _files(home)}
+    folders = [*family.folders().values(), home]
+    return own | {f"{f.name}/{path.stem}": path for f in folders for path in _files(f)}
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in (folder / FOLDER).glob("*") if path.suffix in SUFFIXES]

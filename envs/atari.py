@@ -1,0 +1,93 @@
+"""Atari 2600 games in ALE's own vector environment, and a window into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+
+RAW = {"reward_clipping": False, "episodic_life": False}
+"""Scores as the game counts them, whatever training makes of them."""
+
+PICTURES = {"grayscale": False, "img_height": 210, "img_width": 160, "stack_num": 1}
+
+
+def register(env_id: str) -> None:
+    """Make the games known to Gymnasium.
+
+    Raises:
+        ImportError: If ale-py is not installed.
+    """
+    try:
+        import ale_py
+    except ImportError as reason:
+        raise ImportError(
+            f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
+        ) from reason
+    gym.register_envs(ale_py)
+
+
+def make_atari(
+    env_id: str, num_envs: int, *, render_mode: str | None = None, **kwargs: Any
+) -> VectorEnv[Any, Any, Any]:
+    """Games on C++ threads: 84 x 84 grey, four frames stacked, `[N, 4, 84, 84]`.
+
+    Args:
+        env_id: `ALE/...`.
+        num_envs: `N`.
+        render_mode: `rgb_array` to watch them.
+        kwargs: Those of `ale_py.vector_env.AtariVectorEnv`.
+    """
+
+    def games(**changes: Any) -> VectorEnv[Any, Any, Any]:
+        return gym.make_vec(
+            env_id,
+            num_envs=num_envs,
+            vectorization_mode="vector_entry_point",
+            **{"autoreset_mode": AutoresetMode.SAME_STEP, **kwargs, **changes},
+        )
+
+    return games() if render_mode is None else Watched(games(), games(**PICTURES))
+
+
+class Watched(VectorWrapper[Any, Any, Any]):
+    """ALE's vector environment draws no pictures: the same games are played twice.
+
+    With the same seeds and actions they stay the same, frame by frame; once small and
+    grey for the agent, once as they look on a television.
+    """
+
+    def __init__(
+        self, envs: VectorEnv[Any, Any, Any], pictures: VectorEnv[Any, Any, Any]
+    ) -> None:
+        super().__init__(envs)
+        self.pictures = pictures
+        fps = 60 / (envs.spec.kwargs.get("frameskip", 4) if envs.spec else 4)
+        self.metadata = {**envs.metadata, "render_fps": fps}
+        self._frames = np.zeros((self.num_envs, 1, 210, 160, 3), np.uint8)
+
+    @property
+    def render_mode(self) -> str:
+        return "rgb_array"
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**30))
+        self._frames, _ = self.pictures.reset(seed=seed, options=options)
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        self._frames, *_ = self.pictures.step(actions)
+        return self.env.step(actions)
+
+    def render(self) -> tuple[np.ndarray, ...]:
+        """Pictures uint8 `[210, 160, 3]` of all games."""
+        return tuple(self._frames[:, -1])
+
+    def close(self, **kwargs: Any) -> None:
+        self.pictures.close(**kwargs)
+        self.env.close(**kwargs)

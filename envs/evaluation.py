@@ -1,0 +1,82 @@
+"""Environments to evaluate in, apart from those that training steps."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+
+from yieldrl.envs import atari
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.make import AnyVectorEnv, check, games_inside, make, vectorize
+
+if TYPE_CHECKING:
+    from yieldrl.experiments import Config
+
+
+def make_eval(
+    source: Any,
+    config: Config,
+    *,
+    device: str = "cpu",
+    num_envs: int | None = None,
+    render_mode: str | None = None,
+) -> AnyVectorEnv:
+    """Environments apart from the training ones, made from the same source.
+
+    Raises:
+        ValueError: If the source is an object of which no second can be made.
+    """
+    count = min(config.eval_episodes, 16) if num_envs is None else num_envs
+    if isinstance(source, TorchVectorEnv):
+        return source.clone(count, render_mode=render_mode)
+    if isinstance(source, gym.Env | VectorEnv):
+        envs = _another(source, count, render_mode)
+        check(envs)
+        return envs
+    if isinstance(source, str) and source.rpartition(":")[2].startswith("ALE/"):
+        kwargs = {**config.env_kwargs, **atari.RAW}
+        config = dataclasses.replace(config, env_kwargs=kwargs)
+    return make(source, config, device=device, num_envs=count, render_mode=render_mode)
+
+
+def _another(source: Any, count: int, render_mode: str | None) -> AnyVectorEnv:
+    """More of what an object is. The config had no part in making it, nor has it here.
+
+    `gym.make` leaves in an environment the spec that makes it again, its arguments and
+    wrappers with it; vector environments hold the functions that made theirs.
+    """
+    refusal = ValueError(
+        f"no second environment can be made from {source}"
+        + (f" with render_mode={render_mode!r}" if render_mode else "")
+        + ": pass eval_envs= (an id, a class or a function that makes one) to the"
+        " trainer"
+    )
+    wraps = isinstance(source, VectorWrapper)  # has no spec of its own
+    parts = isinstance(source, SyncVectorEnv | AsyncVectorEnv)
+    if parts and render_mode is None:
+        envs = vectorize(source.env_fns[0], count, "sync")
+        if games_inside(envs) & games_inside(source):
+            raise refusal
+        return envs
+    spec = None if wraps else source.get_attr("spec")[0] if parts else source.spec
+    if spec is None:
+        raise refusal
+    spec = copy.deepcopy(spec)
+    for name in ("render_mode", "num_envs"):
+        spec.kwargs.pop(name, None)
+    kwargs: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
+    try:
+        if parts or isinstance(source, gym.Env):
+            return vectorize(lambda: gym.make(spec, **kwargs), count, "sync")
+        if spec.id.startswith("ALE/"):
+            spec.kwargs.pop("vectorization_mode", None)
+            return atari.make_atari(
+                spec.id, count, **{**spec.kwargs, **atari.RAW, **kwargs}
+            )
+        return gym.make_vec(spec, num_envs=count, **kwargs)
+    except ValueError as reason:  # a wrapper that cannot be made again
+        raise refusal from reason

@@ -1,0 +1,192 @@
+"""Learning curves over seeds: one line a setting, with an interval around it.
+
+Runs whose configs differ in the seed alone belong together. From three runs on the band
+is the 95 % bootstrap interval of the mean over runs, as Agarwal et al. 2021, "Deep
+Reinforcement Learning at the Edge of the Statistical Precipice", arXiv:2108.13264, ask
+for instead of a bare mean. They aggregate scores of many tasks by the interquartile
+mean; for the few runs of one task that would throw half of them away, so the mean it
+is. With two runs the band spans both, with one there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yieldrl.experiments import run_files
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RESAMPLES = 2000
+_SUFFIXES = (".png", ".svg")
+OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads")
+"""Fields in which the runs of one group may differ."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Several runs as one line.
+
+    Attributes:
+        label: What sets these runs apart from the other groups.
+        steps: Environment steps that all of the runs reached, `[P]`.
+        mean: Mean over runs, `[P]`.
+        low: Lower end of the interval, `[P]`.
+        high: Upper end of the interval, `[P]`.
+        num_runs: How many runs.
+    """
+
+    label: str
+    steps: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    num_runs: int
+
+
+def draw(
+    runs: Sequence[str | Path],
+    out: str | Path = "curves.png",
+    *,
+    metric: str = "episode_return",
+    log_type: str = "evaluate",
+) -> list[Path]:
+    """Write the curves of runs as a PNG and an SVG file.
+
+    Args:
+        runs: Folders of runs, or folders that hold such folders.
+        out: File to write, with the ending `.png` and with the ending `.svg`.
+        metric: Metric to draw.
+        log_type: Where it was logged: `collect`, `train` or `evaluate`.
+
+    Returns:
+        The two files.
+
+    Raises:
+        FileNotFoundError: If a path leads to no run.
+        ValueError: If a run did not log the metric, or there is no run.
+        ImportError: If matplotlib is not installed.
+    """
+    drawing = figure(curves(runs, metric, log_type), f"{log_type}/{metric}")
+    out = Path(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    stem = out.stem if out.suffix in _SUFFIXES else out.name
+    files = [out.with_name(stem + suffix) for suffix in _SUFFIXES]
+    for file in files:
+        drawing.savefig(file, dpi=150)
+    return files
+
+
+def curves(
+    runs: Sequence[str | Path],
+    metric: str = "episode_return",
+    log_type: str = "evaluate",
+) -> list[Curve]:
+    """One curve for each group of runs that differ in their seed alone."""
+    folders = run_files.find_runs(runs)
+    if not folders:
+        raise ValueError("no runs: name at least one folder of a run")
+    settings = {folder: _setting(folder) for folder in folders}
+    groups: dict[str, list[Path]] = {}
+    for folder, label in _labels(settings).items():
+        groups.setdefault(label, []).append(folder)
+    return [
+        aggregate(
+            label, [run_files.read_curve(run, metric, log_type) for run in members]
+        )
+        for label, members in groups.items()
+    ]
+
+
+def aggregate(label: str, runs: list[tuple[np.ndarray, np.ndarray]]) -> Curve:
+    """Mean and interval of several runs, over the steps that all of them cover.
+
+    Args:
+        label: The curve's label.
+        runs: Steps `[P_i]` and values `[P_i]` of each run; where steps differ, values
+            are interpolated linearly.
+    """
+    first = max(steps[0] for steps, _ in runs)
+    last = min(steps[-1] for steps, _ in runs)
+    steps = np.unique(np.concatenate([steps for steps, _ in runs]))
+    steps = steps[(steps >= first) & (steps <= last)]
+    if len(steps) == 0:
+        raise ValueError(f"{label}: these runs have no step in common: plot them apart")
+    values = np.stack([np.interp(steps, *run) for run in runs])  # [runs, P]
+    low, high = interval(values)
+    return Curve(label, steps, values.mean(0), low, high, len(runs))
+
+
+def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends `[P]` of the interval around the mean of values `[runs, P]`.
+
+    From three runs on the 2.5 and 97.5 percentiles of the mean over runs drawn with
+    replacement (Efron 1979), the same draws at each call; below, least and greatest.
+    """
+    count = len(values)
+    if count < 3:
+        return values.min(0), values.max(0)
+    drawn = np.random.default_rng(0).multinomial(
+        count, np.full(count, 1 / count), RESAMPLES
+    )
+    means = drawn @ values / count  # [RESAMPLES, P]
+    low, high = np.percentile(means, [2.5, 97.5], axis=0)
+    return low, high
+
+
+def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
+    """The picture of some curves; a notebook shows it.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as reason:
+        raise ImportError(
+            "plots need matplotlib: pip install 'yieldrl[plot]'"
+        ) from reason
+
+    picture = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = picture.subplots()
+    for curve in drawn:
+        runs = f"{curve.num_runs} run" + ("s" if curve.num_runs > 1 else "")
+        axes.plot(curve.steps, curve.mean, label=f"{curve.label} ({runs})")
+        axes.fill_between(curve.steps, curve.low, curve.high, alpha=0.2, linewidth=0)
+    axes.set(xlabel="environment steps", ylabel=ylabel)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return picture
+
+
+def _setting(run: Path) -> dict[str, Any]:
+    """What a run was, apart from its seed and its place."""
+    config, module = run_files.read_config(run), run_files.read_run(run).get("trainer")
+    if not config or not module:
+        return {"": run_files.family_name(run)}
+    for name in OF_ONE_RUN:
+        config.pop(name, None)
+    name = module.removesuffix(".trainer").rpartition(".")[2]
+    return {"": name, **config}
+
+
+def _labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
+    """Of each setting the name, and the fields in which it differs from others."""
+    names = dict.fromkeys(name for setting in settings.values() for name in setting)
+    seen = {
+        name: {repr(setting.get(name)) for setting in settings.values()}
+        for name in names
+    }
+    telling = [name for name in names if name and len(seen[name]) > 1]
+    return {
+        run: " ".join(
+            [setting[""]]
+            + [f"{name}={setting[name]}" for name in telling if name in setting]
+        )
+        for run, setting in settings.items()
+    }

@@ -1,0 +1,60 @@
+"""Decorators of the trainer's generator: everything else around a training loop.
+
+    trainer = loggers.csv()(loggers.progress()(trainer))
+    for log in trainer():
+        ...
+
+A logger yields the very logs it gets, writes before it yields, and closes however the
+loop ends; a new loop goes on where the last one stopped. Over an instance it returns a
+proxy that is the trainer in all else, and never changes the class; in a class body it
+decorates `__call__`. Nothing is imported (wandb, for one) until a loop uses it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from yieldrl.loggers.base import Decorated, Logger
+from yieldrl.loggers.checkpoints import checkpoint, latest_checkpoint, list_checkpoints
+from yieldrl.loggers.csv_file import csv
+from yieldrl.loggers.early_stopping import early_stop
+from yieldrl.loggers.evaluations import evaluation
+from yieldrl.loggers.jsonl_file import jsonl
+from yieldrl.loggers.live_plots import live_plot
+from yieldrl.loggers.means import Row
+from yieldrl.loggers.progress_bar import progress
+from yieldrl.loggers.recording import record_video
+from yieldrl.loggers.tensorboard_events import tensorboard
+from yieldrl.loggers.videos import video
+from yieldrl.loggers.wandb_run import wandb
+from yieldrl.loggers.writer import Writer
+
+__all__ = [
+    "Decorated",
+    "Logger",
+    "Row",
+    "Writer",
+    "checkpoint",
+    "csv",
+    "default",
+    "early_stop",
+    "evaluation",
+    "jsonl",
+    "latest_checkpoint",
+    "list_checkpoints",
+    "live_plot",
+    "progress",
+    "record_video",
+    "tensorboard",
+    "video",
+    "wandb",
+]
+
+AnyTrainer = TypeVar("AnyTrainer")
+
+
+def default(trainer: AnyTrainer) -> AnyTrainer:
+    """What a run from the command line gets: checkpoints, a table, events, a bar."""
+    for logger in (checkpoint(), csv(), tensorboard(), progress()):
+        trainer = logger(trainer)
+    return trainer

@@ -1,0 +1,166 @@
+"""What every logger is: a generator around the trainer's generator."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Hashable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from yieldrl.loggers.loops import close_loop, start_loop
+
+if TYPE_CHECKING:
+    from yieldrl.abstractions import LogData, Trainer
+
+    Stream = Generator[LogData, None, None]
+
+Target = TypeVar("Target")
+
+
+class Logger(ABC):
+    """A decorator of the trainer's generator. Write your own by writing `run`.
+
+    Over an instance it returns a proxy that is the trainer in all but its generator;
+    in a class body it decorates `__call__`. A logger holds its settings only: what a
+    run needs lives in the local variables of `run`, so one logger serves many trainers.
+
+    Example:
+        >>> class PrintReturns(Logger):
+        ...     def run(self, trainer, logs):
+        ...         for log in logs:
+        ...             if "episode_return" in log["logs"]:
+        ...                 print(log["sample_step"], log["logs"]["episode_return"])
+        ...             yield log
+        >>> class Trainer:
+        ...     @PrintReturns()
+        ...     def __call__(self):
+        ...         yield {"sample_step": 8, "logs": {"episode_return": 20.0}}
+        >>> for log in Trainer()():
+        ...     pass
+        8 20.0
+    """
+
+    adds_logs: ClassVar[bool] = False
+    """Whether `run` yields logs of its own: then it is placed innermost over an
+    instance, so that every other logger sees them in whichever order they stack."""
+
+    @abstractmethod
+    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+        """Yield every log of `logs`, doing what is to be done before each `yield`.
+
+        Work at the end belongs into `finally`: it is reached after the last step, a
+        `break`, an error and Ctrl-C alike. `logs` itself is closed by the caller.
+        """
+
+    @property
+    def destination(self) -> Hashable:
+        """Where this logger writes: of two alike over an instance the later stays."""
+        return None
+
+    def wrap(self, trainer: Trainer, logs: Stream) -> Stream:
+        """`run`, with the wrapped generator closed after it, whatever happens."""
+        try:
+            yield from self.run(trainer, logs)
+        finally:
+            logs.close()
+
+    def __call__(self, target: Target) -> Target:
+        """Decorate a trainer, or `__call__` in the body of its class.
+
+        Raises:
+            TypeError: If the target is neither.
+        """
+        if inspect.isfunction(target):
+            return cast(Target, self._over_function(target))
+        if isinstance(target, type | Generator) or not callable(target):
+            raise TypeError(
+                f"{type(self).__name__} decorates a trainer, or __call__ in the body of"
+                f" its class; got {target!r}. Write loggers.{type(self).__name__}(...)"
+                "(trainer), then loop over trainer()"
+            )
+        if isinstance(target, Decorated):
+            return target._with(self)
+        return cast(Target, Decorated(target, (self,)))
+
+    def _over_function(self, function: Callable[..., Stream]) -> Callable[..., Stream]:
+        @functools.wraps(function)
+        def decorated(trainer: Trainer, *args: Any, **kwargs: Any) -> Stream:
+            start = functools.partial(function, trainer, *args, **kwargs)
+            return start_loop(trainer, lambda: self.wrap(trainer, start()))
+
+        return decorated
+
+
+class Decorated:
+    """A trainer with loggers around its generator; in all else the trainer itself.
+
+    Attributes are read from and written to the trainer, `isinstance` sees its class,
+    and `with` closes it.
+    """
+
+    __slots__ = ("__loggers", "__trainer", "__weakref__")
+    __loggers: tuple[Logger, ...]
+    __trainer: Any
+
+    def __init__(self, trainer: Any, loggers: tuple[Logger, ...]) -> None:
+        object.__setattr__(self, "_Decorated__trainer", trainer)
+        object.__setattr__(self, "_Decorated__loggers", loggers)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Stream:
+        """The trainer's generator, with each logger around those before it."""
+        trainer = self.__trainer
+
+        def start() -> Stream:
+            logs = trainer(*args, **kwargs)
+            for logger in sorted(self.__loggers, key=lambda one: not one.adds_logs):
+                logs = logger.wrap(trainer, logs)
+            return logs
+
+        return start_loop(trainer, start)
+
+    def _with(self, logger: Logger) -> Any:
+        """The same trainer with one more logger, or with one in the place of its like.
+
+        Keeping the place makes it harmless to run any notebook cell a second time.
+        """
+        keys = [_key(known) for known in self.__loggers]
+        if _key(logger) not in keys:
+            return Decorated(self.__trainer, (*self.__loggers, logger))
+        at = keys.index(_key(logger))
+        before, after = self.__loggers[:at], self.__loggers[at + 1 :]
+        return Decorated(self.__trainer, (*before, logger, *after))
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return type(self.__trainer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__trainer, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__trainer, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__trainer, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__trainer)
+
+    def __enter__(self) -> Any:
+        self.__trainer.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        close_loop(self.__trainer)
+        return self.__trainer.__exit__(*error)
+
+    def __repr__(self) -> str:
+        return " over ".join(repr(x) for x in (*self.__loggers[::-1], self.__trainer))
+
+    def __reduce__(self) -> Any:
+        return Decorated, (self.__trainer, self.__loggers)
+
+
+def _key(logger: Logger) -> Hashable:
+    return type(logger), logger.destination

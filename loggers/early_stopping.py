@@ -1,0 +1,81 @@
+"""Stop when it is good enough, or no longer gets better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from yieldrl.loggers import arguments
+from yieldrl.loggers.base import Logger
+from yieldrl.loggers.means import read
+
+if TYPE_CHECKING:
+    from yieldrl.abstractions import Trainer
+    from yieldrl.loggers.base import Stream
+
+
+@dataclass(eq=False)
+class early_stop(Logger):  # noqa: N801 (used like a function)
+    """End the loop after the log in which a metric reached its goal.
+
+    A new loop goes on training and counts its patience anew.
+
+    Raises:
+        ValueError: If neither `threshold` nor `patience` is given.
+    """
+
+    metric: str = "episode_return"
+    """Name of the metric in the logs."""
+
+    _: KW_ONLY
+
+    threshold: float | None = None
+    """Stop when the metric is as good as this."""
+
+    patience: int | None = None
+    """Stop when the metric did not beat its best for so many logs in a row."""
+
+    log_type: Literal["collect", "train", "evaluate"] = "evaluate"
+    """Type of the logs to look at. Metrics of the others are tensors, often on a GPU:
+    looking at each makes it wait."""
+
+    mode: Literal["max", "min"] = "max"
+    """Whether more is better, or less."""
+
+    def __post_init__(self) -> None:
+        arguments.text("metric", self.metric)
+        arguments.choice("log_type", self.log_type, ("collect", "train", "evaluate"))
+        arguments.choice("mode", self.mode, ("max", "min"))
+        if self.threshold is not None:
+            arguments.number("threshold", self.threshold)
+        if self.patience is not None:
+            arguments.whole("patience", self.patience, low=1)
+        if self.threshold is None and self.patience is None:
+            raise ValueError(
+                "early_stop would never stop: give threshold= or patience="
+            )
+
+    @property
+    def destination(self) -> Hashable:
+        """The metric that is watched."""
+        return self.log_type, self.metric
+
+    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+        """Yield logs until the metric is good enough, or has stopped improving."""
+        sign = 1.0 if self.mode == "max" else -1.0
+        goal = None if self.threshold is None else sign * self.threshold
+        best, waited = -math.inf, 0
+        for log in logs:
+            yield log
+            if log["log_type"] != self.log_type or self.metric not in log["logs"]:
+                continue
+            (value,) = read({self.metric: log["logs"][self.metric]}).values()
+            if sign * value > best:
+                best, waited = sign * value, 0
+            else:  # NaN is no improvement
+                waited += 1
+            reached = goal is not None and sign * value >= goal
+            if reached or waited == self.patience:
+                return

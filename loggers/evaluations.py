@@ -1,0 +1,77 @@
+"""Evaluation while training, for trainers that do not evaluate by themselves."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from yieldrl.loggers import arguments
+from yieldrl.loggers.base import Logger
+
+if TYPE_CHECKING:
+    from yieldrl.abstractions import Trainer
+    from yieldrl.loggers.base import Stream
+
+
+@dataclass(eq=False)
+class evaluation(Logger):  # noqa: N801 (used like a function)
+    """Evaluate now and then, and yield that log after the one that made it due.
+
+    For trainers with `config.eval_every = 0`. It evaluates each time `every` was
+    crossed, and when training has finished. In a class body write it below the loggers
+    that are to see its logs; over an instance the order does not matter.
+
+    Raises:
+        ValueError: When a loop starts, if the trainer evaluates by itself too.
+    """
+
+    adds_logs: ClassVar[bool] = True
+
+    every: int = 10_000
+    """Environment steps between evaluations."""
+
+    episodes: int = 10
+    """Episodes of each evaluation."""
+
+    seed: int | None = None
+    """Seed of the evaluation environments; by default the trainer's choice."""
+
+    _evaluated_at: weakref.WeakKeyDictionary[Any, int] = field(
+        default_factory=weakref.WeakKeyDictionary, init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        arguments.whole("every", self.every, low=1)
+        arguments.whole("episodes", self.episodes, low=1)
+        if self.seed is not None:
+            arguments.whole("seed", self.seed, low=0)
+
+    @property
+    def destination(self) -> Hashable:
+        """The seed: evaluations on others measure something else."""
+        return self.seed
+
+    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+        """Yield every log, and evaluations between them."""
+        own = trainer.config.eval_every
+        if own != 0:
+            raise ValueError(
+                f"config.eval_every = {own}: the trainer evaluates by itself. Set it to"
+                " 0, or leave loggers.evaluation out"
+            )
+        # A loop that was left just when an evaluation was due has not lost it.
+        then = self._evaluated_at.setdefault(trainer, trainer.agent.sample_step)
+        due = (then // self.every + 1) * self.every
+        for log in logs:
+            yield log
+            if log["sample_step"] >= due:
+                yield self._evaluate(trainer)
+                due = (log["sample_step"] // self.every + 1) * self.every
+        if trainer.agent.sample_step > self._evaluated_at[trainer]:
+            yield self._evaluate(trainer)
+
+    def _evaluate(self, trainer: Trainer) -> Any:
+        self._evaluated_at[trainer] = trainer.agent.sample_step
+        return trainer.evaluate(self.episodes, self.seed)

@@ -1,0 +1,172 @@
+"""Curves that grow in the notebook while training runs."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from yieldrl.loggers import arguments
+from yieldrl.loggers.base import Logger
+from yieldrl.loggers.means import Means
+from yieldrl.loggers.notebook import in_notebook
+from yieldrl.loggers.svg import Curve, draw_panels
+
+if TYPE_CHECKING:
+    from yieldrl.abstractions import Trainer
+    from yieldrl.loggers.base import Stream
+    from yieldrl.loggers.means import Row
+
+POINTS = 300  # that a curve has at least; from twice as many on, pairs become one
+TYPES = ("collect", "train", "evaluate")
+
+
+@dataclass(eq=False)
+class live_plot(Logger):  # noqa: N801 (used like a function)
+    """Plot metrics in a notebook while training runs; elsewhere it does nothing.
+
+    The picture is redrawn in place, and stays in the saved notebook as a PNG when the
+    loop ends (if matplotlib is installed). A new loop over the same trainer continues
+    the curves.
+    """
+
+    metrics: Sequence[str] = (
+        "collect/episode_return",
+        "evaluate/episode_return",
+        "train/loss",
+    )
+    """What to plot, a panel each: the type of log, a slash, the name in its logs."""
+
+    every_seconds: float = 0.5
+    """How often to draw."""
+
+    _curves: weakref.WeakKeyDictionary[Any, Curves] = field(
+        default_factory=weakref.WeakKeyDictionary, init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        arguments.number("every_seconds", self.every_seconds, low=0)
+        if isinstance(self.metrics, str):
+            self.metrics = (self.metrics,)
+        for metric in self.metrics:
+            log_type, _, name = metric.partition("/")
+            if log_type not in TYPES or not name:
+                raise ValueError(
+                    f"metrics: {metric!r} is not a type of log and a name; write for"
+                    f" example 'train/loss' (types: {list(TYPES)})"
+                )
+
+    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+        """Redraw now and then while logs pass, and for the last time at the end."""
+        if not in_notebook():
+            yield from logs
+            return
+        curves = self._curves.setdefault(trainer, Curves(self.metrics))
+        means = Means(max(1, trainer.config.total_steps // POINTS))
+        display, due = _Display(), 0.0
+        try:
+            for log in logs:
+                if log["logs"]:
+                    curves.extend(means.add(log))
+                if log["logs"] and perf_counter() >= due:
+                    curves.extend(means.flush())
+                    display.show({"image/svg+xml": draw_panels(curves.points)})
+                    due = perf_counter() + self.every_seconds
+                yield log
+        finally:
+            curves.extend(means.flush())
+            display.show(_final_picture(curves.points))
+
+
+class Curves:
+    """The points of some metrics."""
+
+    def __init__(self, metrics: Sequence[str]) -> None:
+        self._series = {metric: _Series() for metric in metrics}
+
+    @property
+    def points(self) -> dict[str, list[tuple[float, float]]]:
+        """Metric -> points `(sample_step, value)`."""
+        return {metric: series.points for metric, series in self._series.items()}
+
+    def extend(self, rows: list[Row]) -> None:
+        """Take in rows; of the metrics that are not plotted nothing is kept."""
+        for row in rows:
+            for name, value in row["logs"].items():
+                series = self._series.get(f"{row['log_type']}/{name}")
+                if series is not None:
+                    series.add(row["sample_step"], value)
+
+
+class _Series:
+    """A curve that is thinned out evenly: each point is the mean of equally many."""
+
+    def __init__(self) -> None:
+        self.points: list[tuple[float, float]] = []
+        self._waiting: list[float] = []
+        self._share = 1
+
+    def add(self, step: float, value: float) -> None:
+        self._waiting.append(value)
+        if len(self._waiting) < self._share:
+            return
+        # One value that is not finite makes its point so: it stays visible as a gap.
+        value = sum(self._waiting) / self._share
+        self._waiting = []
+        if self.points and self.points[-1][0] == step:  # drawn within one update
+            self.points[-1] = (step, (self.points[-1][1] + value) / 2)
+        else:
+            self.points.append((step, value))
+        if len(self.points) == 2 * POINTS:
+            pairs = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [(x1, (y0 + y1) / 2) for (_, y0), (x1, y1) in pairs]
+            self._share *= 2
+
+
+class _Display:
+    """One place in the notebook's output that is drawn again and again."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, picture: dict[str, str]) -> None:
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display(picture, raw=True, display_id=True)
+        else:
+            self._handle.update(picture, raw=True)
+
+
+def _final_picture(curves: dict[str, list[tuple[float, float]]]) -> dict[str, str]:
+    """A PNG, which every viewer of notebooks shows; the SVG without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return {"image/svg+xml": draw_panels(curves)}
+    figure = Figure(figsize=(3.4 * len(curves), 2.4), layout="constrained")
+    for i, (title, curve) in enumerate(curves.items()):
+        axes = figure.add_subplot(1, len(curves), i + 1)
+        axes.plot(*_columns(curve), linewidth=1.2, marker="." if len(curve) < 3 else "")
+        axes.set_title(title, fontsize=9)
+        if not curve:
+            axes.text(
+                0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes
+            )
+        axes.tick_params(labelsize=8)
+        axes.grid(alpha=0.3)
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=100)
+    return {"image/png": base64.b64encode(png.getvalue()).decode()}
+
+
+def _columns(curve: Curve) -> tuple[list[float], list[float]]:
+    return (
+        [x for x, _ in curve],
+        [y if abs(y) < 1e100 else math.nan for _, y in curve],
+    )

@@ -1,0 +1,55 @@
+"""Which loops are under way: one a trainer, and none when Python exits."""
+
+from __future__ import annotations
+
+import atexit
+import inspect
+import weakref
+from collections.abc import Callable, Generator
+from typing import Any
+
+Loop = Generator[Any, None, None]
+
+_loops: weakref.WeakKeyDictionary[Any, weakref.ref[Loop]] = weakref.WeakKeyDictionary()
+"""Trainer -> the outermost generator of its loop, as long as that lives."""
+
+
+def start_loop(trainer: Any, start: Callable[[], Loop]) -> Loop:
+    """One loop at a time: close one that was left suspended, then start another.
+
+    So its files are whole before they are opened again.
+    """
+    if not close_loop(trainer):
+        return start()  # an inner part of the loop under way, by `super().__call__()`
+    logs = start()
+    _loops[trainer] = weakref.ref(logs)
+    return logs
+
+
+def close_loop(trainer: Any) -> bool:
+    """Close the loop that is left suspended, if any; False if it is under way."""
+    reference = _loops.get(trainer)
+    logs = None if reference is None else reference()
+    if logs is None:
+        return True
+    if inspect.getgeneratorstate(logs) == inspect.GEN_RUNNING:
+        return False
+    logs.close()
+    return True
+
+
+def _close_all_loops() -> None:
+    for trainer in list(_loops):
+        close_loop(trainer)
+
+
+def close_first_at_exit() -> None:
+    """At exit, close suspended loops before anything registered so far is taken down.
+
+    Later still, the threads and modules that closing needs would be gone.
+    """
+    atexit.unregister(_close_all_loops)
+    atexit.register(_close_all_loops)
+
+
+close_first_at_exit()

@@ -1,0 +1,81 @@
+"""A progress bar: how far, how fast, how long still, how well."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from yieldrl.loggers.base import Logger
+from yieldrl.loggers.means import read
+from yieldrl.loggers.notebook import in_notebook
+
+if TYPE_CHECKING:
+    from yieldrl.abstractions import LogData, Trainer
+    from yieldrl.loggers.base import Stream
+
+
+@dataclass(eq=False)
+class progress(Logger):  # noqa: N801 (used like a function)
+    """Show a progress bar, in a terminal as in a notebook.
+
+    It counts environment steps up to `config.total_steps` and shows the last episode's
+    return and the last evaluation's. It is drawn ten times a second, or every ten
+    seconds where the output is a file.
+    """
+
+    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+        """Draw the bar while logs pass."""
+        watched = in_notebook() or sys.stderr.isatty()
+        period = 0.1 if watched else 10.0
+        bar = _Bar(trainer)
+        due = perf_counter() + period
+        try:
+            for log in logs:
+                if log["logs"]:
+                    bar.look(log)
+                if perf_counter() >= due:
+                    bar.draw(log["sample_step"])
+                    due = perf_counter() + period
+                yield log
+        finally:
+            bar.draw(trainer.agent.sample_step)
+            bar.close()
+
+
+class _Bar:
+    def __init__(self, trainer: Trainer) -> None:
+        from tqdm.auto import tqdm
+
+        self.total = trainer.config.total_steps
+        self.returns: dict[str, Any] = {}
+        self.tqdm = tqdm(
+            desc=trainer.name,
+            total=self.total,
+            initial=min(trainer.agent.sample_step, self.total),
+            unit=" steps",
+            unit_scale=True,
+            mininterval=0,
+            miniters=1,
+            dynamic_ncols=True,
+        )
+        self.close = self.tqdm.close
+
+    def look(self, log: LogData) -> None:
+        """Remember a return, without reading it yet."""
+        value: Any = log["logs"].get("episode_return")
+        if value is not None and log["log_type"] in _SHOWN:
+            held = value.detach() if hasattr(value, "detach") else value
+            self.returns[_SHOWN[log["log_type"]]] = held
+
+    def draw(self, step: int) -> None:
+        """Bring the bar up to date."""
+        returns = {name: f"{x:.4g}" for name, x in read(self.returns).items()}
+        self.tqdm.set_postfix(returns, refresh=False)
+        # Without new steps `update` draws nothing, and the returns may be new.
+        if not self.tqdm.update(min(step, self.total) - self.tqdm.n):
+            self.tqdm.refresh()
+
+
+_SHOWN = {"collect": "episode_return", "evaluate": "evaluation"}

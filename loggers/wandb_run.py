@@ -1,0 +1,96 @@
+"""Logs for Weights & Biases."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from yieldrl.loggers import arguments, files
+from yieldrl.loggers.loops import close_first_at_exit
+from yieldrl.loggers.writer import Writer
+
+if TYPE_CHECKING:
+    from yieldrl.abstractions import Trainer
+    from yieldrl.loggers.means import Row
+
+Mode = Literal["online", "offline", "disabled", "shared"]
+
+
+class wandb(Writer):  # noqa: N801 (used like a function)
+    """Log to Weights & Biases; `mode="offline"` needs no account and no network.
+
+    Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`.
+    The run's id is kept in `wandb_id.txt` in the run's folder, so that every later
+    loop, and a resumed run, goes on with the same run (`resume="allow"`). Offline each
+    loop leaves a folder of its own: `wandb sync --append` joins them.
+
+    Args:
+        project: The project on the site.
+        mode: "online", "offline", "disabled" or "shared"; by default what the
+            environment variable `WANDB_MODE` says.
+        every: Environment steps that one point averages over; 0 logs every log.
+        init_kwargs: Further arguments of `wandb.init`: `name`, `group`, `tags`, ...
+
+    Raises:
+        ImportError: If wandb is not installed.
+    """
+
+    def __init__(
+        self,
+        project: str = "yieldrl",
+        mode: Mode | None = None,
+        *,
+        every: int | None = None,
+        **init_kwargs: Any,
+    ) -> None:
+        super().__init__(every=every)
+        arguments.package("wandb", extra="wandb")
+        arguments.text("project", project)
+        if mode is not None:
+            arguments.choice("mode", mode, get_args(Mode))
+        self.project = project
+        self.mode: Mode | None = mode
+        self.init_kwargs = init_kwargs
+
+    @property
+    def destination(self) -> Hashable:
+        """The project, and the run in it if it was named."""
+        return self.project, self.init_kwargs.get("id")
+
+    @contextmanager
+    def open(self, trainer: Trainer) -> Iterator[Callable[[list[Row]], None]]:
+        """Begin the run, or go on with it."""
+        import wandb as sdk
+
+        settings: dict[str, Any] = {
+            "name": trainer.run_dir.name,
+            "dir": str(trainer.run_dir),
+            "config": trainer.config.to_dict(),
+            "resume": "allow",
+            "reinit": "create_new",  # two trainers, two runs, in one process
+            **self.init_kwargs,
+        }
+        settings.setdefault("id", _run_id(trainer))
+        run = sdk.init(project=self.project, mode=self.mode, **settings)
+        close_first_at_exit()  # wandb has just arranged to be taken down
+        run.define_metric("*", step_metric="sample_step")
+
+        def write(rows: list[Row]) -> None:
+            for row in rows:
+                logs = {f"{row['log_type']}/{k}": v for k, v in row["logs"].items()}
+                steps = {name: row[name] for name in ("sample_step", "learn_step")}
+                run.log({**logs, **steps})
+
+        try:
+            yield write
+        finally:
+            run.finish()
+
+
+def _run_id(trainer: Trainer) -> str:
+    path = trainer.run_dir / "wandb_id.txt"
+    if not path.exists():
+        files.write_atomically(path, secrets.token_hex(4) + "\n")
+    return path.read_text("utf-8").strip()

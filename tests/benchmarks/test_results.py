@@ -1,0 +1,64 @@
+"""Result files say where their numbers come from; the committed ones too."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yieldrl.benchmarks import results
+
+COMMITTED = sorted(results.FOLDER.glob("*.json"))
+
+
+@pytest.fixture
+def result() -> dict[str, Any]:
+    return results.circumstances("speed", "python -m benchmarks speed", [1, 2])
+
+
+def test_a_result_is_read_back_as_it_was_saved(
+    result: dict[str, Any], tmp_path: Path
+) -> None:
+    path = results.save(result, tmp_path / "new" / "speed.json")
+    assert results.load(path) == result
+
+
+@pytest.mark.parametrize("name", results.REQUIRED)
+def test_an_incomplete_result_is_refused(
+    name: str, result: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=name):
+        results.save(result | {name: None}, tmp_path / "speed.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_hardware_without_a_processor_is_refused(result: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="cpu"):
+        results.check(result | {"hardware": {"cores": 2}})
+
+
+def test_a_table_is_aligned_markdown() -> None:
+    lines = results.table(["name", "n"], [["a", "1"], ["long name", "22"]]).splitlines()
+    assert lines[0] == "| name      | n  |"
+    assert lines[1] == "|-----------|----|"
+    assert lines[3] == "| long name | 22 |"
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
+def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
+    result = results.load(path)
+    results.check(result)
+    assert result["command"].startswith("python -m benchmarks ")
+    if result["kind"] == "learning":
+        assert [run["seed"] for run in result["runs"]] == result["seeds"]
+        assert result["whole_config"]["total_steps"] > 0
+    else:
+        check_speed(result)
+
+
+def check_speed(result: dict[str, Any]) -> None:
+    for workload in result["workloads"].values():
+        assert [pair["seed"] for pair in workload["pairs"]] == result["seeds"]
+        ours, theirs = (
+            workload["summary"][f"{side}_updates"] for side in ("yieldrl", "sb3")
+        )
+        assert ours == pytest.approx(theirs, rel=0.01), "different amounts of work"

@@ -1,0 +1,291 @@
+"""Advantages and returns: exact numbers by hand, then a slow reference."""
+
+import doctest
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from yieldrl.buffers import discounted_returns, gae, returns
+
+FEW = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+LAMBDAS = st.sampled_from([0.0, 0.5, 0.95, 1.0])
+GAMMAS = st.sampled_from([0.0, 0.9, 0.99, 1.0])
+
+
+def column(*numbers):
+    return torch.tensor(numbers, dtype=torch.float32).unsqueeze(1)
+
+
+def flags(*ones):
+    return torch.tensor(ones, dtype=torch.bool).unsqueeze(1)
+
+
+def advantage_by_definition(data, gamma, gae_lambda):
+    """A_t = sum_k (gamma lambda)^k delta_{t+k}, summed forward to the episode's end."""
+    steps, count = data["reward"].shape
+    result = np.zeros((steps, count))
+    for t, n in np.ndindex(steps, count):
+        weight = 1.0
+        for k in range(t, steps):
+            if not data["valid"][k, n]:
+                break
+            future = 0.0 if data["terminated"][k, n] else data["next_value"][k, n]
+            delta = data["reward"][k, n] + gamma * future - data["value"][k, n]
+            result[t, n] += weight * delta
+            if data["terminated"][k, n] or data["truncated"][k, n]:
+                break
+            weight *= gamma * gae_lambda
+    return result
+
+
+def return_by_definition(data, gamma):
+    """G_t = r_t + gamma r_{t+1} + ..., and the value of what was not seen any more."""
+    steps, count = data["reward"].shape
+    result = np.zeros((steps, count))
+    for t, n in np.ndindex(steps, count):
+        weight = 1.0
+        for k in range(t, steps):
+            result[t, n] += weight * data["reward"][k, n]
+            weight *= gamma
+            if data["terminated"][k, n]:
+                break
+            if data["truncated"][k, n] or k == steps - 1:
+                result[t, n] += weight * data["next_value"][k, n]
+                break
+    return result
+
+
+@st.composite
+def rollouts(draw, with_valid=False):
+    steps, count = draw(st.integers(1, 7)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    numbers = {
+        name: rng.normal(size=(steps, count)).astype(np.float32)
+        for name in ("reward", "value", "next_value")
+    }
+    rate = draw(st.sampled_from([0.0, 0.3, 1.0]))  # 1: every step ends an episode
+    ends = {
+        name: rng.random((steps, count)) < rate for name in ("terminated", "truncated")
+    }
+    valid = np.ones((steps, count), bool)
+    if with_valid:
+        valid = rng.random((steps, count)) < 0.7
+    return {**numbers, **ends, "valid": valid}
+
+
+def tensors(data, *names):
+    return [torch.from_numpy(data[name]) for name in names]
+
+
+ALL = ("reward", "value", "next_value", "terminated", "truncated")
+
+
+# ------------------------------------------------------------------------------- gae
+
+
+def test_by_hand_with_both_kinds_of_end():
+    # gamma = lambda = 0.5, so that all numbers are exact in binary.
+    advantage = gae(
+        column(1, 2, 1, 4),
+        column(2, 0, 4, 8),
+        column(4, 8, 2, 16),
+        flags(0, 1, 0, 0),
+        flags(0, 0, 1, 0),
+        gamma=0.5,
+        gae_lambda=0.5,
+    )
+    last = 4 + 0.5 * 16 - 8
+    cut = 1 + 0.5 * 2 - 4  # truncated: V' counts, the next row does not
+    over = 2 - 0
+    first = (1 + 0.5 * 4 - 2) + 0.25 * over
+    assert advantage.squeeze(1).tolist() == [first, over, cut, last]
+
+
+def test_truncation_bootstraps_and_termination_does_not():
+    one, no, yes = column(1), flags(0), flags(1)
+    arguments = {"gamma": 0.5, "gae_lambda": 1.0}
+    value, next_value = column(3), column(10)
+    terminated = gae(one, value, next_value, yes, no, **arguments)
+    truncated = gae(one, value, next_value, no, yes, **arguments)
+    both = gae(one, value, next_value, yes, yes, **arguments)
+    assert terminated.item() == 1 - 3
+    assert truncated.item() == 1 + 5 - 3
+    assert both.item() == 1 - 3, "a state that is both has no future"
+
+
+def test_the_next_episode_does_not_leak_into_the_last():
+    reward, no = column(0, 1000), flags(0, 0)
+    for kind in ("terminated", "truncated"):
+        ends = {"terminated": no, "truncated": no, kind: flags(1, 0)}
+        advantage = gae(
+            reward, 0 * reward, 0 * reward, **ends, gamma=0.99, gae_lambda=1.0
+        )
+        assert advantage.squeeze(1).tolist() == [0, 1000]
+
+
+@FEW
+@given(data=rollouts(), gamma=GAMMAS, gae_lambda=LAMBDAS)
+def test_equals_the_definition(data, gamma, gae_lambda):
+    advantage = gae(*tensors(data, *ALL), gamma, gae_lambda)
+    assert advantage.dtype == torch.float32
+    expected = advantage_by_definition(data, gamma, gae_lambda)
+    np.testing.assert_allclose(advantage, expected, rtol=1e-5, atol=1e-5)
+
+
+@FEW
+@given(data=rollouts(with_valid=True), gamma=GAMMAS, gae_lambda=LAMBDAS)
+def test_steps_that_are_none_cut_and_get_nothing(data, gamma, gae_lambda):
+    advantage = gae(*tensors(data, *ALL), gamma, gae_lambda, *tensors(data, "valid"))
+    expected = advantage_by_definition(data, gamma, gae_lambda)
+    np.testing.assert_allclose(advantage, expected, rtol=1e-5, atol=1e-5)
+    assert (advantage.numpy()[~data["valid"]] == 0).all()
+
+
+@FEW
+@given(
+    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    kinds=st.lists(
+        st.sampled_from(["terminated", "truncated"]), min_size=4, max_size=4
+    ),
+    open_end=st.booleans(),
+    seed=st.integers(0, 2**16),
+    gae_lambda=LAMBDAS,
+)
+def test_both_autoreset_modes_give_the_same(lengths, kinds, open_end, seed, gae_lambda):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number, (length, kind) in enumerate(zip(lengths, kinds, strict=False)):
+        for step in range(length):
+            row = dict.fromkeys(("terminated", "truncated"), False)
+            row |= dict(zip(ALL[:3], rng.normal(size=3), strict=True))
+            if step == length - 1 and not (open_end and number == len(lengths) - 1):
+                row[kind] = True
+            rows.append({**row, "valid": True})
+    # NEXT_STEP: after every end comes a row in which the environment only resets.
+    spread = []
+    for row in rows:
+        spread.append(row)
+        if row["terminated"] or row["truncated"]:
+            junk = dict(zip(ALL[:3], rng.normal(size=3), strict=True))
+            spread.append(
+                {**junk, "terminated": False, "truncated": False, "valid": False}
+            )
+
+    def layout(table):
+        columns = {name: np.array([[row[name]] for row in table]) for name in table[0]}
+        for name in ALL[:3]:
+            columns[name] = columns[name].astype(np.float32)
+        return columns
+
+    same_step, next_step = layout(rows), layout(spread)
+    expected = gae(*tensors(same_step, *ALL), 0.9, gae_lambda)
+    got = gae(*tensors(next_step, *ALL), 0.9, gae_lambda, *tensors(next_step, "valid"))
+    kept = got[torch.from_numpy(next_step["valid"])].unsqueeze(1)
+    torch.testing.assert_close(kept, expected, rtol=0, atol=0)
+
+
+@FEW
+@given(data=rollouts(), gamma=GAMMAS)
+def test_lambda_zero_is_the_td_error(data, gamma):
+    reward, value, next_value, terminated, truncated = tensors(data, *ALL)
+    td_error = reward + gamma * next_value * ~terminated - value
+    advantage = gae(reward, value, next_value, terminated, truncated, gamma, 0.0)
+    assert torch.equal(advantage, td_error)
+
+
+@FEW
+@given(data=rollouts(), gamma=GAMMAS)
+def test_lambda_one_is_the_return_less_the_value(data, gamma):
+    # True where V' is the value of the following row, as it is within an episode.
+    ends = data["terminated"] | data["truncated"]
+    following = np.roll(data["value"], -1, axis=0)
+    within = ~ends
+    within[-1] = False
+    data["next_value"] = np.where(within, following, data["next_value"])
+    reward, value, next_value, terminated, truncated = tensors(data, *ALL)
+    advantage = gae(reward, value, next_value, terminated, truncated, gamma, 1.0)
+    monte_carlo = discounted_returns(reward, next_value, terminated, truncated, gamma)
+    torch.testing.assert_close(advantage + value, monte_carlo, rtol=1e-4, atol=1e-4)
+
+
+def test_environments_do_not_mix():
+    data = {name: torch.randn(5, 3) for name in ALL[:3]}
+    data |= {name: torch.rand(5, 3) < 0.3 for name in ALL[3:]}
+    together = gae(*data.values(), 0.9, 0.9)
+    for n in range(3):
+        alone = gae(*(x[:, n : n + 1] for x in data.values()), 0.9, 0.9)
+        assert torch.equal(together[:, n : n + 1], alone)
+
+
+def test_critics_get_no_gradient_through_their_own_targets():
+    """An advantage with a graph would push the critic from inside the policy loss."""
+    value = torch.randn(4, 2, requires_grad=True)
+    next_value = torch.randn(4, 2, requires_grad=True)
+    no = torch.zeros(4, 2, dtype=torch.bool)
+    assert not gae(torch.ones(4, 2), value, next_value, no, no, 0.9, 0.9).requires_grad
+    goals = discounted_returns(torch.ones(4, 2), next_value, no, no, 0.9)
+    assert not goals.requires_grad
+
+
+def test_arguments_are_left_as_they_were():
+    data = {name: torch.randn(5, 3) for name in ALL[:3]}
+    data |= {name: torch.rand(5, 3) < 0.5 for name in ALL[3:]}
+    valid = torch.rand(5, 3) < 0.5
+    before = [x.clone() for x in (*data.values(), valid)]
+    gae(*data.values(), 0.9, 0.9, valid)
+    discounted_returns(
+        *(data[n] for n in ("reward", "next_value", "terminated", "truncated")), 0.9
+    )
+    for old, new in zip(before, (*data.values(), valid), strict=True):
+        assert torch.equal(old, new)
+
+
+# ------------------------------------------------------------------ discounted_returns
+
+
+def test_returns_by_hand():
+    returned = discounted_returns(
+        column(1, 2, 4, 8, 16),
+        column(100, 100, 100, 100, 32),
+        flags(0, 1, 0, 0, 0),
+        flags(0, 0, 0, 1, 0),
+        gamma=0.5,
+    )
+    cut = 8 + 0.5 * 100
+    assert returned.squeeze(1).tolist() == [1 + 0.5 * 2, 2, 4 + 0.5 * cut, cut, 32]
+
+
+@FEW
+@given(data=rollouts(), gamma=GAMMAS)
+def test_returns_equal_the_definition(data, gamma):
+    names = ("reward", "next_value", "terminated", "truncated")
+    returned = discounted_returns(*tensors(data, *names), gamma)
+    expected = return_by_definition(data, gamma)
+    np.testing.assert_allclose(returned, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_returns_are_plain_sums_without_a_critic():
+    no = flags(0, 0, 0)
+    zeros = column(0, 0, 0)
+    returned = discounted_returns(column(1, 1, 1), zeros, no, no, gamma=1.0)
+    assert returned.squeeze(1).tolist() == [3, 2, 1]
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_no_look_at_the_numbers(device):
+    """On "meta" there are no numbers: whatever synchronises with a GPU raises there."""
+    data = [torch.zeros(4, 2, device=device) for _ in ALL[:3]]
+    data += [torch.zeros(4, 2, dtype=torch.bool, device=device) for _ in range(3)]
+    assert gae(*data[:5], 0.9, 0.9, data[5]).shape == (4, 2)
+    assert discounted_returns(data[0], *data[2:5], 0.9).shape == (4, 2)
+
+
+def test_the_example_is_run():
+    result = doctest.testmod(returns)
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -1,0 +1,64 @@
+"""Which errors are mistakes at the keyboard, and what they look like."""
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from yieldrl.cli.errors import usage_errors
+from yieldrl.experiments import CheckpointError
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        CheckpointError,
+        FileNotFoundError,
+        ImportError,
+        MemoryError,
+        TypeError,
+        ValueError,
+    ],
+)
+def test_a_mistake_is_one_line_whatever_its_message(
+    kind: type[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_, usage_errors():
+        raise kind("two\n  lines")
+    assert exit_.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.err == "yieldrl: error: two lines\n"
+    assert captured.out == ""
+
+
+def test_other_errors_are_bugs_and_pass_through() -> None:
+    with pytest.raises(KeyError), usage_errors():
+        raise KeyError("bug")
+
+
+def test_dev_mode_keeps_every_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "flags", SimpleNamespace(dev_mode=True))
+    with pytest.raises(ValueError, match="where"), usage_errors():
+        raise ValueError("where does this come from?")
+
+
+def test_ctrl_c_is_130() -> None:
+    with pytest.raises(SystemExit) as exit_, usage_errors():
+        raise KeyboardInterrupt
+    assert exit_.value.code == 130
+
+
+def test_a_reader_that_has_gone_is_no_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with pytest.raises(SystemExit) as exit_, usage_errors():
+            print("help", flush=True)
+        print("what was left", flush=True)
+    monkeypatch.undo()
+    assert exit_.value.code == 1
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,90 @@
+"""`yieldrl new`: a copy of a folder, under a name of its own."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yieldrl.cli import family, main
+
+
+def test_a_copy_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["new", "my_ppo", "--from", "ppo"])
+    out = capsys.readouterr().out
+    assert "my_ppo is a copy of ppo: __init__.py, __main__.py, agent.py" in out
+    assert "  python -m my_ppo --help\n" in out
+    assert "cd " not in out
+    copied = {path.name for path in Path("my_ppo").iterdir()}
+    original = {path.name for path in family.folder("ppo").iterdir()}
+    assert copied == original - {"__pycache__"}
+    text = Path("my_ppo/__main__.py").read_text()
+    assert "`python -m my_ppo --help`" in text
+    for path in Path("my_ppo").rglob("*.py"):
+        assert "yieldrl.algorithms" not in path.read_text()
+
+
+@pytest.mark.parametrize("name", list(family.folders()))
+def test_every_algorithm_can_be_copied(name: str) -> None:
+    main(["new", f"my_{name}", "--from", name])
+    assert Path(f"my_{name}/__main__.py").is_file()
+
+
+def test_into_makes_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["new", "my_dqn", "--from", "dqn", "--into", "some/where"])
+    assert Path("some/where/my_dqn/trainer.py").is_file()
+    assert f"  cd {Path('some/where')}\n" in capsys.readouterr().out
+
+
+def test_only_the_source_is_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "ppo"
+    home.mkdir()
+    (home / "__init__.py").write_text(
+        "# yieldrl train ppo; yieldrl train ppo_big; yieldrl.algorithms.ppo.agent\n"
+        "from yieldrl.algorithms.ppo_big import Model\n"
+        "from yieldrl.algorithms import dqn\n"
+    )
+    monkeypatch.setattr(family, "folders", lambda: {"ppo": home})
+    main(["new", "mine", "--from", "ppo"])
+    assert Path("mine/__init__.py").read_text() == (
+        "# python -m mine; yieldrl train ppo_big; mine.agent\n"
+        "from yieldrl.algorithms.ppo_big import Model\n"
+        "from yieldrl.algorithms import dqn\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("my-ppo", "'my-ppo' is no name that Python can import"),
+        ("2ppo", "no name that Python can import"),
+        ("a.b", "no name that Python can import"),
+        ("../ppo", "no name that Python can import"),
+        ("class", "no name that Python can import"),
+        ("torch", "'torch' hides another module"),
+        ("json", "'json' hides another module"),
+        ("sys", "'sys' hides another module, built-in"),
+        ("yieldrl", "'yieldrl' hides another module"),
+        ("taken", "taken is there already"),
+    ],
+)
+def test_a_bad_name_gets_one_line(name: str, message: str, refused: Any) -> None:
+    Path("taken").touch()
+    assert message in refused("new", name, "--from", "ppo")
+    assert os.listdir() == ["taken"]
+
+
+def test_an_unknown_source_gets_one_line(refused: Any) -> None:
+    assert "no algorithm is called 'ppp'" in refused("new", "mine", "--from", "ppp")
+
+
+def test_a_taken_name_is_refused_wherever_it_is_installed(
+    refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("installed").mkdir()
+    Path("installed/my_lib.py").touch()
+    monkeypatch.setattr(sys, "path", [str(Path("installed").absolute()), *sys.path])
+    assert "hides another module" in refused("new", "my_lib", "--from", "ppo")

@@ -1,0 +1,224 @@
+"""`yieldrl train`: options, files, loggers, the end and the interruption."""
+
+import csv
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from yieldrl.algorithms import ppo
+from yieldrl.cli import main, options, train_command
+
+Run = Callable[..., Path]
+TINY = ("--total-steps", "256", "--eval-every", "0", "--num-steps", "32")
+
+
+def parse(*words: str) -> ppo.Config:
+    return options.parse(ppo.Trainer, words, "test")[1]
+
+
+def test_a_run_leaves_what_it_says(
+    train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train("--seed", "3")
+    written = {path.name for path in run.iterdir()}
+    assert written >= {"config.yaml", "run.json", "logs.csv", "checkpoints"}
+    config = ppo.Config.from_file(run / "config.yaml")
+    assert (config.seed, config.total_steps, config.num_steps) == (3, 256, 32)
+    about = json.loads((run / "run.json").read_text())
+    assert about["trainer"] == "yieldrl.algorithms.ppo.trainer"
+    names = sorted(path.name for path in (run / "checkpoints").glob("*.pt"))
+    assert names == ["step_000000256.pt"]
+    with (run / "logs.csv").open() as file:
+        kinds = {row["log_type"] for row in csv.DictReader(file)}
+    assert kinds == {"collect", "train"}
+
+    first, summary, last = capsys.readouterr().out.splitlines()
+    assert first == last == f"run folder: {run}"
+    assert summary.startswith("ppo on CartPole-v1, 20 episodes: return ")
+    assert " +- " in summary
+    assert "(min " in summary
+
+
+def test_without_a_name_a_run_is_called_after_what_it_is() -> None:
+    main(
+        ["train", "ppo", "--total-steps", "64", "--num-steps", "16", "--run-root", "r"]
+    )
+    (run,) = Path("r").iterdir()
+    assert run.name.startswith("ppo-CartPole-v1-seed1-")
+
+
+def test_flags_reach_fields_of_every_kind() -> None:
+    config = parse(
+        *("--env-id", "Pendulum-v1", "--env-kwargs", "g=9.8", "name=a b", "on=true"),
+        *("--hidden-sizes", "32", "16", "--clip-value", "0.5", "--threads", "2"),
+        *("--normalize-reward", "--no-anneal-learning-rate", "--activation", "relu"),
+        *("--learning_rate", "3e-4"),
+    )
+    assert config == ppo.Config(
+        env_id="Pendulum-v1",
+        env_kwargs={"g": 9.8, "name": "a b", "on": True},
+        hidden_sizes=(32, 16),
+        clip_value=0.5,
+        threads=2,
+        normalize_reward=True,
+        anneal_learning_rate=False,
+        activation="relu",
+        learning_rate=3e-4,
+    )
+    assert parse("--clip-value", "None").clip_value is None
+    assert parse() == ppo.Config()
+
+
+def test_help_says_every_docstring_and_default(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as exit_:
+        main(["train", "ppo", "--help"])
+    assert exit_.value.code == 0
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "usage: yieldrl train ppo [-h] [OPTIONS]" in text
+    for words in (
+        "--gae-lambda FLOAT Generalized advantage estimation: 0 trusts the critic, 1"
+        " the rewards. (default: 0.9)",
+        "--clip-value {None}|FLOAT How far a value may leave its old estimate",
+        "--env-kwargs [KEY=VALUE ...] Keyword arguments for the environment's",
+        "--config {None}|STR JSON or YAML file",
+        "--wandb, --no-wandb Log to Weights & Biases too. (default: False)",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_a_file_gives_the_defaults_and_flags_override_it(suffix: str) -> None:
+    path = Path(f"config{suffix}")
+    values = {"gamma": 0.9, "hidden_sizes": [8], "env_kwargs": {"g": 1.0}, "seed": 5}
+    path.write_text((yaml.safe_dump if suffix == ".yaml" else json.dumps)(values))
+    config = parse("--config", str(path), "--seed", "6")
+    expected = {"gamma": 0.9, "hidden_sizes": (8,), "env_kwargs": {"g": 1.0}, "seed": 6}
+    assert config == ppo.Config(**expected)
+
+
+def test_a_tuned_file_is_found_by_its_name() -> None:
+    config = parse("--config", "ppo/pendulum")
+    assert config == parse("--config", "pendulum")
+    assert config.env_id == "Pendulum-v1"
+
+
+def test_the_config_of_a_run_repeats_it(train: Run) -> None:
+    first = train("--gamma", "0.9")
+    second = train("--config", str(first / "config.yaml"), name="again")
+    first_logs, second_logs = (run / "logs.csv" for run in (first, second))
+    assert first_logs.read_text() == second_logs.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("ppp", "no algorithm is called 'ppp': choose one of "),
+        ("ppo --env-id CartPol-v1", "near names: ['CartPole-v1'"),
+        ("ppo --env-id nowhere:Env-v0", "no such environment"),
+        ("ppo --num-minibatches 1000", "a rollout has only 512 transitions"),
+        ("ppo --learning-rate 0", "learning_rate = 0.0: choose a number above 0"),
+        ("ppo --device abacus", "device = 'abacus': not usable on this machine"),
+        ("ppo --config nothing", "neither a .yaml, .yml, .json file nor the name of a"),
+        ("ppo --config nothing.yaml", "nothing.yaml: no such config file"),
+        ("dqn --env-id Pendulum-v1", "DQN needs a Discrete action space"),
+    ],
+)
+def test_a_mistake_gets_one_line(words: str, message: str, refused: Any) -> None:
+    assert message in refused("train", *words.split())
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gama: 0.9", "c.yaml: Config has no field 'gama': did you mean 'gamma'?"),
+        ("gamma: high", "c.yaml: Config.gamma = 'high': wrong type"),
+        ("gamma: 2", "c.yaml: Config.gamma = 2: choose a number at least 0"),
+        ("- gamma", "c.yaml: expected names and values"),
+        ("a: [", "c.yaml: not a readable config file"),
+    ],
+)
+def test_a_mistake_in_a_file_gets_one_line(
+    text: str, message: str, refused: Any
+) -> None:
+    Path("c.yaml").write_text(text)
+    assert message in refused("train", "ppo", "--config", "c.yaml")
+
+
+def test_an_unknown_option_is_met_with_a_near_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["train", "ppo", "--gama", "0.9"])
+    assert exit_.value.code == 2
+    assert "--gamma" in capsys.readouterr().err
+
+
+def test_an_error_within_training_keeps_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, train: Run
+) -> None:
+    def broken(*_: Any) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(ppo.Algorithm, "learn", broken)
+    with pytest.raises(ValueError, match="a bug"):
+        train()
+
+
+class Interrupted(ppo.Trainer):
+    """Somebody presses Ctrl-C in the middle of a step."""
+
+    def _run_train(self) -> Any:
+        if self.agent.learn_step == 5:
+            signal.raise_signal(signal.SIGINT)
+        return super()._run_train()
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        train_command(Interrupted, [*TINY, "--run-name", "it"])
+    assert exit_.value.code == 130
+    out = capsys.readouterr().out
+    assert "interrupted at step 128; saved runs/it/checkpoints/step_000000128.pt" in out
+    assert "go on with: yieldrl resume runs/it\n" in out
+    with ppo.Trainer.load("runs/it/checkpoints/step_000000128.pt") as trainer:
+        # The step in which it was pressed was taken to its end, and is not lost.
+        assert trainer.agent.learn_step == 6
+
+
+def test_copied_folders_are_called_as_modules(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Interrupted, "__module__", "my_ppo.trainer")
+    with pytest.raises(SystemExit):
+        train_command(Interrupted, ["--help"])
+    assert "usage: python -m my_ppo [-h]" in capsys.readouterr().out
+
+
+def test_wandb_and_video_are_switched_on_by_flags(
+    train: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from yieldrl import loggers
+
+    on: list[str] = []
+
+    def switch(name: str) -> Any:
+        return lambda: lambda trainer: on.append(name) or trainer
+
+    for name in ("wandb", "video"):
+        monkeypatch.setattr(loggers, name, switch(name))
+    run = train("--wandb", "--video")
+    assert on == ["wandb", "video"]
+    on.clear()
+    main(["resume", str(run), "--total-steps", "300"])
+    assert on == ["wandb", "video"]

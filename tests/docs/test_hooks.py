@@ -1,0 +1,117 @@
+"""The site's own logic."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from mkdocs.exceptions import PluginError
+
+ROOT = Path(__file__).parents[2]
+
+
+def load_hooks():
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+hooks = load_hooks()
+
+
+def test_source_of_a_method_is_unindented_and_whole():
+    text = hooks.source("abstractions.py", "Trainer.training_done")
+    assert text.startswith("@property\ndef training_done(self)")
+    assert text in hooks.source("abstractions.py", "Trainer").replace("\n    ", "\n")
+
+
+def test_source_of_the_imports():
+    text = hooks.source("algorithms/ppo/trainer.py", "imports")
+    assert text.startswith("from __future__")
+    assert text.endswith("from .model import Model")
+
+
+def test_source_of_a_constant():
+    assert hooks.source("abstractions.py", "Logs").startswith("Logs = ")
+
+
+@pytest.mark.parametrize("symbol", ["Teacher", "Trainer.juggle", "Trainer.save.juggle"])
+def test_source_that_is_not_there_is_an_error(symbol):
+    with pytest.raises(PluginError, match=r"abstractions\.py has no"):
+        hooks.source("abstractions.py", symbol)
+
+
+def test_pages_get_sources_with_the_indentation_of_the_page():
+    page = (
+        '    ```{.python}\n    --8<-- "abstractions.py#Trainer.training_done"\n    ```'
+    )
+    shown = hooks.on_page_markdown(page)
+    assert "\n    def training_done(self) -> bool:\n" in shown
+    assert "--8<--" not in shown
+
+
+def test_a_star_is_everything_that_a_package_exports():
+    from yieldrl import buffers
+
+    shown = hooks.on_page_markdown("::: yieldrl.buffers.*").split()
+    names = [word.rpartition(".")[2] for word in shown if word != ":::"]
+    assert names == buffers.__all__
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script src="https://cdn.example.org/x.js"></script>',
+        "<script async src=//cdn.example.org/x.js></script>",
+        '<link rel="stylesheet" href="https://fonts.googleapis.com/css">',
+        '<img alt="a badge" src="https://img.example.org/badge.svg">',
+        '@import url("https://example.org/x.css");',
+        "@font-face{src:url(https://example.org/x.woff2)}",
+        'import x from "https://example.org/x"',
+        'load("https://unpkg.com/mermaid@11")',
+        "load('https://example.org/dist/x.min.mjs')",
+    ],
+)
+def test_what_would_ask_another_host_is_found(text):
+    assert hooks.external(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<a href="https://arxiv.org/abs/1707.06347">paper</a>',
+        '<script src="../assets/math.js"></script>',
+        '<link rel="canonical" href="https://example.org/ppo/">',
+        '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+        "@font-face{src:url(fonts/inter.woff2)}",
+        '<video src="data:video/mp4;base64,AAAA"></video>',
+    ],
+)
+def test_what_asks_nobody_passes(text):
+    assert not hooks.external(text)
+
+
+def test_scripts_of_material_that_we_do_not_know_are_an_error():
+    known = 'a("https://unpkg.com/x");b("https://unpkg.com/mermaid@11/m.min.js")'
+    assert not hooks.external(hooks.without_cdn(known))
+    with pytest.raises(PluginError):
+        hooks.without_cdn(known * 2)
+
+
+def test_vendored_files_are_all_there():
+    styles = ROOT / "docs" / "assets" / "katex" / "katex.min.css"
+    fonts = hooks.re.findall(r"url\(([^)]+)\)", styles.read_text("utf-8"))
+    assert fonts
+    assert all((styles.parent / font).is_file() for font in fonts)
+
+
+def test_doctests_in_docstrings_become_code():
+    docstring = "Adds.\n\nExample:\n    >>> 1 + 1\n    2\n\nReturns:\n    A sum."
+    assert hooks.with_fences(docstring) == (
+        "Adds.\n\nExample:\n    ```pycon\n    >>> 1 + 1\n    2\n    ```\n\n"
+        "Returns:\n    A sum."
+    )

@@ -1,0 +1,59 @@
+"""The notebooks run, and the `.ipynb` files are what their sources give."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+SOURCES = sorted(p for p in FOLDER.glob("*.py") if p.name != "execute.py")
+each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+
+# Jupyter warns of its own future at import, so that it has processes of its own here.
+
+
+def cells(notebook: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+
+@each_source
+def test_source_and_notebook_have_the_same_cells(source):
+    command = [sys.executable, "-m", "jupytext", "--to", "ipynb", "--output", "-"]
+    done = subprocess.run([*command, source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    saved = json.loads(source.with_suffix(".ipynb").read_text("utf-8"))
+    remedy = f"run: python notebooks/execute.py {source.name}"
+    assert cells(json.loads(done.stdout)) == cells(saved), remedy
+
+
+@each_source
+def test_outputs_are_small_and_say_nothing_of_the_machine(source):
+    saved = source.with_suffix(".ipynb")
+    assert saved.stat().st_size < 300_000
+    notebook = json.loads(saved.read_text("utf-8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    for output in (output for cell in code for output in cell["outputs"]):
+        assert output.get("name") != "stderr"
+        text = str(output.get("text", "")) + str(
+            output.get("data", {}).get("text/plain")
+        )
+        assert not re.search(r"/(home|root|tmp|work|Users)/|[A-Z]:\\", text)
+
+
+@pytest.mark.slow
+@each_source
+def test_it_runs(source, tmp_path):
+    for path in (source, FOLDER / "execute.py"):
+        shutil.copy(path, tmp_path)
+    command = [sys.executable, "execute.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / source.name).with_suffix(".ipynb").exists()

@@ -1,0 +1,221 @@
+"""What the README and the pages say is tried: their Python, output, diffs, commands."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+from yieldrl.cli import app, family, options
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("**/*.md")),
+]
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<marks>`{3,})(?P<info>[^`\n]*)\n"
+    r"(?P<body>.*?)^(?P=indent)(?P=marks) *$",
+    re.MULTILINE | re.DOTALL,
+)
+REASON = re.compile(r"<!-- notest: (.+?) -->\s*$")
+
+
+@dataclass
+class Fence:
+    """A block of code in a page."""
+
+    language: str
+    title: str
+    body: str
+    line: int  # of its first line of code
+    reason: str  # why it is not run, if it is not
+
+
+def fences(page: Path) -> list[Fence]:
+    text = page.read_text("utf-8")
+    return [_fence(text, match) for match in FENCE.finditer(text)]
+
+
+def _fence(text: str, match: re.Match[str]) -> Fence:
+    title = re.search(r'title="([^"]*)"', match["info"])
+    reason = REASON.search(text[: match.start()])
+    return Fence(
+        language=(match["info"].split() or [""])[0],
+        title=title[1] if title else "",
+        body=textwrap.dedent(match["body"]),
+        line=text.count("\n", 0, match.start("body")) + 1,
+        reason=reason[1] if reason else "",
+    )
+
+
+def with_fences(*languages: str) -> list[Path]:
+    def is_wanted(page: Path) -> bool:
+        return any(fence.language in languages for fence in fences(page))
+
+    return [pytest.param(p, id=p.name) for p in PAGES if is_wanted(p)]
+
+
+def run(page: Path) -> None:
+    """Run the Python of a page, block after block, in one namespace.
+
+    Blocks of the real source (`{.python ...}`) and those with a reason are left out. A
+    block with the title "prints" is what the block before it must have printed.
+    """
+    namespace: dict[str, object] = {"__name__": "__page__"}
+    printed = io.StringIO()
+    for fence in fences(page):
+        if fence.title == "prints":
+            assert printed.getvalue().strip() == fence.body.strip(), (
+                f"{page.name}, line {fence.line}"
+            )
+        elif fence.language == "python" and not fence.reason:
+            code = "\n" * (fence.line - 1) + fence.body
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, str(page), "exec"), namespace)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", with_fences("python"))
+def test_python_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(page)
+
+
+def test_an_error_names_the_line_of_the_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Text.\n\n=== tab\n\n    ```python\n    fine = 1\n    1 / 0\n    ```\n"
+    )
+    with pytest.raises(ZeroDivisionError) as error:
+        run(page)
+    assert error.traceback[-1].lineno + 1 == 7
+    assert str(error.traceback[-1].path) == str(page)
+
+
+def test_output_is_compared(tmp_path):
+    page = tmp_path / "page.md"
+    text = '```python\nprint(1)\n```\n\n```text title="prints"\n{}\n```\n'
+    page.write_text(text.format(1))
+    run(page)
+    page.write_text(text.format(2))
+    with pytest.raises(AssertionError, match=r"page\.md, line 6"):
+        run(page)
+
+
+def test_a_block_is_left_out_only_with_a_reason(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- notest: it is wrong -->\n```python\n1 / 0\n```\n")
+    run(page)
+    page.write_text("<!-- notest: -->\n```python\n1 / 0\n```\n")
+    with pytest.raises(ZeroDivisionError):
+        run(page)
+
+
+def commands(page: Path) -> list[list[str]]:
+    bodies = [fence.body for fence in fences(page) if fence.language == "bash"]
+    lines = re.sub(r"(^| )#.*", "", "\n".join(bodies), flags=re.M)
+    parts = re.split(r"\n|; do |; done|;", lines)
+    return [words for part in parts if (words := shlex.split(part))]
+
+
+@pytest.mark.parametrize("page", with_fences("bash"))
+def test_commands_exist(page):
+    for words in commands(page):
+        check(words)
+
+
+def check(words: list[str]) -> None:
+    """A command of ours with options that it has; any other program is let pass."""
+    match words:
+        case ["make", *targets]:
+            known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
+            assert set(targets) <= set(known), words
+        case ["yieldrl", "train", name, *rest]:
+            parse_options(name, rest)
+        case ["python", "-m", "my_ppo", *rest]:
+            unknown_to_ppo = [i for i, w in enumerate(rest) if w == "--clip-coef-high"]
+            for i in unknown_to_ppo:  # the page adds it: see the test of its diff
+                del rest[i : i + 2]
+            parse_options("ppo", rest)
+        case ["yieldrl", name, *rest]:
+            command = {"list": app.list_algorithms}.get(name) or getattr(app, name)
+            known = {"--from"} | {
+                "--" + parameter.replace("_", "-")
+                for parameter in inspect.signature(command).parameters
+            }
+            used = {word for word in rest if word.startswith("--")}
+            assert used <= known, words
+        case ["python", "-m", "benchmarks", *_]:
+            pass
+        case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
+            pass
+        case _:
+            pytest.fail(f"who knows this command? {words}")
+
+
+def parse_options(name: str, words: list[str]) -> None:
+    import importlib
+
+    trainer = importlib.import_module(f"{family.PACKAGE}.{name}").Trainer
+    if "--config" in words and "RUN" in words[words.index("--config") + 1]:
+        at = words.index("--config")
+        words = words[:at] + words[at + 2 :]
+    words = ["1" if word == "$seed" else word for word in words]
+    _, config = options.parse(trainer, words, "yieldrl")
+    gymnasium.make(config.env_id).close()
+
+
+def test_unknown_commands_are_noticed():
+    with pytest.raises(AssertionError):
+        check(["make", "coffee"])
+    with pytest.raises(AttributeError):
+        check(["yieldrl", "juggle"])
+    with pytest.raises(AssertionError):
+        check(["yieldrl", "plot", "--colour", "red"])
+    with pytest.raises(SystemExit):
+        check(["yieldrl", "train", "ppo", "--learning-rat", "1"])
+
+
+@pytest.mark.slow
+def test_diffs_apply_and_the_changed_copy_runs(tmp_path):
+    copied = tmp_path / "my_ppo"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "algorithms" / "ppo", copied, ignore=ignored)
+    diffs = [f for f in fences(ROOT / "docs" / "copy.md") if f.language == "diff"]
+    assert len(diffs) == 2
+    for diff in diffs:
+        path = tmp_path / diff.title
+        text = path.read_text()
+        # Context lines start with a space, and an empty one may have lost it.
+        lines = [line or " " for line in diff.body.splitlines()]
+        old = "\n".join(line[1:] for line in lines if line[0] != "+")
+        new = "\n".join(line[1:] for line in lines if line[0] != "-")
+        assert text.count(old) == 1, f"{diff.title}: the page's context is not there"
+        path.write_text(text.replace(old, new))
+    words = "--total-steps 512 --eval-every 0 --run-name changed --clip-coef-high 0.4"
+    command = [sys.executable, "-m", "my_ppo", *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "clip_coef_high: 0.4" in (tmp_path / "runs/changed/config.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_into_the_repository_lead_somewhere(name):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / name).read_text("utf-8"))
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link

@@ -1,0 +1,227 @@
+"""SerialVectorEnv: Gymnasium's SyncVectorEnv, step by step, only faster."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from yieldrl.envs import SerialVectorEnv
+
+
+class Wanderer(gym.Env[Any, int]):
+    """A random walk with nested observations that ends, one way or the other, soon."""
+
+    observation_space = Dict(
+        place=Box(-np.inf, np.inf, (2,)),
+        more=Dict(
+            picture=Box(0, 255, (2, 2, 1), np.uint8), room=Discrete(10, start=-4)
+        ),
+    )
+    action_space = Discrete(3, start=-1)
+
+    def __init__(self) -> None:
+        self.place = np.zeros(2, np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.np_random.normal(size=2).astype(np.float32)
+        return self.observe(), {"success": False, "reset": True}
+
+    def step(self, action):
+        self.place = self.place + np.float32(action)
+        self.place += self.np_random.normal(size=2).astype(np.float32)
+        far, late = abs(self.place[0]) > 4, abs(self.place[1]) > 4
+        info = {"success": bool(far), "distance": float(self.place[0])}
+        return self.observe(), self.place[1], bool(far), bool(late), info
+
+    def observe(self):
+        number = int(np.clip(round(float(self.place[0])), -4, 5))
+        picture = np.full((2, 2, 1), number + 4, np.uint8)
+        return {"place": self.place, "more": {"picture": picture, "room": number}}
+
+
+class InPlace(Wanderer):
+    """Writes all observations into one array, as hurried people do."""
+
+    observation_space = Box(-np.inf, np.inf, (2,))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.array = np.zeros(2, np.float32)
+
+    def observe(self):
+        self.array[:] = self.place
+        return self.array
+
+
+class DictInPlace(InPlace):
+    observation_space = Dict(a=Box(-np.inf, np.inf, (2,)))
+
+    def observe(self):
+        return {"a": super().observe()}
+
+
+MAKERS = {
+    "CartPole": lambda: gym.make("CartPole-v1", max_episode_steps=12),
+    "Pendulum": lambda: gym.make("Pendulum-v1", max_episode_steps=5),
+    "Dict": Wanderer,
+    "Discrete": lambda: gym.make("FrozenLake-v1", max_episode_steps=6),
+    "Blackjack": lambda: gym.wrappers.FlattenObservation(gym.make("Blackjack-v1")),
+}
+
+
+def assert_same(ours, theirs):
+    if isinstance(theirs, dict):
+        assert ours.keys() == theirs.keys()
+        for name in theirs:
+            assert_same(ours[name], theirs[name])
+    else:
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype
+
+
+def row(batch, i):
+    """One environment's observation out of a batch."""
+    if isinstance(batch, dict):
+        return {name: row(child, i) for name, child in batch.items()}
+    return batch[i]
+
+
+def assert_equal_values(ours, theirs):
+    if isinstance(theirs, dict):
+        for name in theirs:
+            assert_equal_values(ours[name], theirs[name])
+    else:
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_equals_gymnasiums_own_step_by_step(name):
+    makers = [MAKERS[name]] * 3
+    ours = SerialVectorEnv(makers)
+    theirs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    assert ours.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    assert ours.observation_space == theirs.observation_space
+    obs, _ = ours.reset(seed=7)
+    assert_same(obs, theirs.reset(seed=7)[0])
+    ours.action_space.seed(1)
+    ended = 0
+    for _ in range(60):
+        action = ours.action_space.sample()
+        before = obs
+        obs, *flags, info = ours.step(action)
+        expected, *expected_flags, expected_info = theirs.step(action)
+        assert_same(obs, expected)
+        for got, wanted in zip(flags, expected_flags, strict=True):
+            assert_same(got, wanted)
+        assert ("final_obs" in info) == ("final_obs" in expected_info)
+        assert obs is not before
+        if "final_obs" not in info:
+            continue
+        assert_same(info["_final_obs"], expected_info["_final_obs"])
+        assert_same(info["_final_obs"], flags[1] | flags[2])
+        for i in range(3):
+            # Dense: where no episode ended it is the next observation itself.
+            at_end = info["_final_obs"][i]
+            wanted = expected_info["final_obs"][i] if at_end else row(obs, i)
+            assert_equal_values(row(info["final_obs"], i), wanted)
+        ended += info["_final_obs"].sum()
+    assert ended > 3
+    ours.close()
+    theirs.close()
+
+
+def test_final_obs_is_a_batch_of_the_space():
+    envs = SerialVectorEnv([Wanderer] * 2)
+    envs.reset(seed=1)
+    for _ in range(50):
+        obs, _, _, _, info = envs.step(np.array([1, 1]))
+        if "final_obs" in info:
+            assert envs.observation_space.contains(info["final_obs"])
+        assert envs.observation_space.contains(obs)
+    envs.close()
+
+
+@pytest.mark.parametrize("env_class", [InPlace, DictInPlace])
+def test_observations_written_in_place_survive_the_reset(env_class):
+    """Else `final_obs` would silently be the first observation of the next episode."""
+    envs, watched = SerialVectorEnv([env_class]), InPlace()
+    envs.reset(seed=3)
+    watched.reset(seed=3)
+    ends = 0
+    for _ in range(40):
+        _, _, _, _, info = envs.step(np.array([1]))
+        last, _, terminated, truncated, _ = watched.step(1)
+        if terminated or truncated:
+            final_obs = info["final_obs"]
+            final_obs = final_obs["a"] if isinstance(final_obs, dict) else final_obs
+            np.testing.assert_array_equal(final_obs[0], last)
+            watched.reset()
+            ends += 1
+    assert ends > 2
+    envs.close()
+
+
+def test_what_was_returned_is_never_written_again():
+    envs = SerialVectorEnv([InPlace] * 2)
+    first, _ = envs.reset(seed=0)
+    kept, held = first.copy(), []
+    for _ in range(20):
+        obs, _, _, _, info = envs.step(np.array([1, -1]))
+        held.append((obs, obs.copy()))
+        if "final_obs" in info:
+            held.append((info["final_obs"], info["final_obs"].copy()))
+    np.testing.assert_array_equal(first, kept)
+    for given, copy in held:
+        np.testing.assert_array_equal(given, copy)
+    envs.close()
+
+
+def test_info_keys_are_those_of_the_step_even_at_an_episodes_end():
+    """Success shows in the last step's info, which the reset must not hide."""
+    envs, watched = SerialVectorEnv([Wanderer], ["success", "distance"]), Wanderer()
+    envs.reset(seed=3)
+    watched.reset(seed=3)
+    successes = 0
+    for _ in range(40):
+        _, _, _, _, info = envs.step(np.array([1]))
+        _, _, terminated, truncated, expected = watched.step(1)
+        assert info["success"].tolist() == [expected["success"]]
+        assert info["distance"].tolist() == [expected["distance"]]
+        successes += expected["success"]
+        if terminated or truncated:
+            watched.reset()
+    assert successes > 0
+    envs.close()
+
+
+def test_no_other_infos_are_merged():
+    envs = SerialVectorEnv([Wanderer] * 2)
+    envs.reset(seed=0)
+    keys = set()
+    for _ in range(30):
+        keys |= set(envs.step(np.array([0, 0]))[4])
+    assert keys == {"final_obs", "_final_obs"}
+    envs.close()
+
+
+def test_a_wrong_number_of_actions_is_refused():
+    envs = SerialVectorEnv([Wanderer] * 2)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="shorter"):
+        envs.step(np.array([0]))
+    envs.close()
+
+
+def test_seeds():
+    envs = SerialVectorEnv([MAKERS["CartPole"]] * 2)
+    first, _ = envs.reset(seed=5)
+    assert not np.array_equal(first[0], first[1])
+    again, _ = envs.reset(seed=5)
+    np.testing.assert_array_equal(first, again)
+    shifted, _ = envs.reset(seed=[6, 5])
+    np.testing.assert_array_equal(shifted, first[::-1])
+    envs.close()

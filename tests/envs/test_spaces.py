@@ -1,0 +1,265 @@
+"""Between Gymnasium's spaces and tensors."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    Graph,
+    MultiBinary,
+    MultiDiscrete,
+    OneOf,
+    Sequence,
+    Text,
+    Tuple,
+)
+from tensordict import TensorDict
+
+from yieldrl.envs import spaces
+
+CPU = torch.device("cpu")
+VECTOR = Box(-1, 1, (3,))
+IMAGE = Box(0, 255, (4, 84, 84), np.uint8)
+NESTED = Dict(b=Dict(c=Discrete(3), d=VECTOR), a=IMAGE)
+
+
+# ------------------------------------------------------------------------------ leaves
+
+
+def test_leaves():
+    found = dict(spaces.leaves(NESTED))
+    assert set(found) == {("a",), ("b", "c"), ("b", "d")}
+    assert found["b", "d"] is VECTOR
+    assert list(spaces.leaves(VECTOR)) == [((), VECTOR)]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Text(5),
+        Tuple([VECTOR]),
+        Sequence(VECTOR),
+        OneOf([VECTOR]),
+        Graph(VECTOR, None),
+    ],
+)
+def test_other_spaces_are_refused_by_name_and_place(space):
+    kind = type(space).__name__
+    with pytest.raises(TypeError, match=rf"{kind}.* at the top is not supported: use"):
+        list(spaces.leaves(space))
+    with pytest.raises(TypeError, match=rf"{kind}.* at b\.c is not supported: use"):
+        list(spaces.leaves(Dict(a=VECTOR, b=Dict(c=space))))
+
+
+@pytest.mark.parametrize(
+    ("space", "dtype", "shape"),
+    [
+        (VECTOR, torch.float32, (3,)),
+        (Box(-1, 1, (), np.float64), torch.float32, ()),
+        (Box(-1, 1, (2, 3), np.float16), torch.float32, (2, 3)),
+        (Box(-9, 9, (2,), np.int64), torch.float32, (2,)),
+        (IMAGE, torch.uint8, (4, 84, 84)),
+        (Box(0, 1, (2,), np.bool_), torch.bool, (2,)),
+        (Discrete(4), torch.int64, ()),
+        (MultiDiscrete([[2, 3]]), torch.int64, (1, 2)),
+        (MultiBinary(4), torch.int8, (4,)),
+        (MultiBinary((2, 2)), torch.int8, (2, 2)),
+    ],
+)
+def test_dtypes_and_shapes(space, dtype, shape):
+    assert spaces.tensor_dtype(space) == dtype
+    assert spaces.shape_of(space) == shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((4, 84, 84), True),
+        ((210, 160, 3), True),
+        ((10, 10, 4), True),
+        ((84, 84), False),
+        ((2, 7, 2), False),
+        ((3, 4, 5), False),
+        ((20, 20, 20), False),
+        ((4, 84, 84, 3), False),
+    ],
+)
+def test_what_is_an_image(shape, expected):
+    space = Box(0, 255, shape, np.uint8)
+    assert spaces.is_image(space) is expected
+    assert spaces.has_images(Dict(a=VECTOR, b=Dict(c=space))) is expected
+
+
+def test_choices_are_no_images():
+    assert not spaces.is_image(MultiBinary((10, 10, 4)))
+    assert not spaces.has_images(Dict(a=Discrete(2), b=VECTOR))
+
+
+# --------------------------------------------------------------------------- to_tensor
+
+
+def test_float64_becomes_float32():
+    for given in (np.ones(3), torch.ones(3, dtype=torch.float64)):
+        tensor = spaces.to_tensor(given, CPU)
+        assert tensor.dtype == torch.float32
+        assert tensor.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.int64, np.bool_, np.int8])
+def test_other_dtypes_stay_and_are_viewed(dtype):
+    array = np.ones(3, dtype)
+    tensor = spaces.to_tensor(array, CPU)
+    assert torch.equal(tensor, torch.from_numpy(array))
+    array[0] = 0
+    assert tensor[0] == 0, "the same memory"
+
+
+def test_tensors_pass_as_they_are():
+    tensor = torch.ones(3)
+    assert spaces.to_tensor(tensor, CPU) is tensor
+
+
+def test_nested_observations():
+    obs = {"a": np.ones(2), "b": {"c": torch.zeros(1), "d": 3}}
+    expected = {"a": [1, 1], "b": {"c": [0], "d": 3}}
+    for given in (obs, TensorDict({"a": torch.ones(2), "b": obs["b"]}, [])):
+        got = spaces.to_tensor(given, CPU)
+        assert type(got) is dict
+        assert got["a"].tolist() == expected["a"]
+        assert got["b"]["c"].tolist() == expected["b"]["c"]
+        assert got["b"]["d"].item() == 3
+
+
+@pytest.mark.parametrize("number", [3, 2.5, True, np.int64(3), np.float64(2.5)])
+def test_single_numbers(number):
+    tensor = spaces.to_tensor(number, CPU)
+    assert tensor.shape == ()
+    assert tensor.item() == number
+    assert tensor.dtype != torch.float64
+
+
+def test_lists():
+    assert spaces.to_tensor([[1.0, 2.0]], CPU).tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_pictures_that_were_flipped_or_are_read_only(dtype):
+    """`frame[::-1]` is how a camera's picture is turned, `frombuffer` how it comes."""
+    array = np.arange(6, dtype=dtype).reshape(3, 2)
+    assert spaces.to_tensor(array[::-1], CPU).tolist() == [[4, 5], [2, 3], [0, 1]]
+    fixed = np.frombuffer(array.tobytes(), dtype).reshape(3, 2)
+    tensor = spaces.to_tensor(fixed, CPU)  # a warning would fail this test
+    tensor[0, 0] = 9
+    assert fixed[0, 0] == 0
+    strided = spaces.to_tensor(array[:, 1], CPU)
+    assert strided.tolist() == [1, 3, 5]
+
+
+def test_what_is_made_of_tensors():
+    assert spaces.holds_tensors(torch.ones(1))
+    assert spaces.holds_tensors({"a": {"b": torch.ones(1)}})
+    assert spaces.holds_tensors(TensorDict({"a": torch.ones(1)}, []))
+    assert not spaces.holds_tensors(np.ones(1))
+    assert not spaces.holds_tensors({"a": {"b": np.ones(1)}})
+    assert not spaces.holds_tensors(3)
+
+
+# -------------------------------------------------------------------------- batch axes
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        VECTOR,
+        IMAGE,
+        Discrete(3),
+        Box(-1, 1, ()),
+        MultiDiscrete([[2, 3]]),
+        Box(0, 1, (1,)),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 2, 3, 5])
+def test_with_or_without_a_batch_axis(space, batch):
+    one = spaces.to_tensor(np.asarray(space.sample()), CPU)
+    assert spaces.is_batched(space, one) is False
+    many = one.expand(batch, *one.shape)
+    assert spaces.is_batched(space, many) is True
+    assert spaces.is_batched(space, spaces.add_batch_axis(one)) is True
+
+
+def test_batches_of_nested_observations():
+    one = spaces.to_tensor({"a": IMAGE.sample(), "b": NESTED["b"].sample()}, CPU)
+    assert spaces.is_batched(NESTED, one) is False
+    many = spaces.add_batch_axis(one)
+    assert spaces.is_batched(NESTED, many) is True
+    assert many["b"]["c"].shape == (1,)
+    assert many["b"]["d"].shape == (1, 3)
+    assert spaces.is_batched(NESTED, TensorDict(many, [1])) is True
+
+
+def test_a_wrong_shape_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(4,\) fits neither one.*\(3,\).*'B'"):
+        spaces.is_batched(VECTOR, torch.ones(4))
+    with pytest.raises(ValueError, match=r"shape \(2, 5, 3\) fits neither"):
+        spaces.is_batched(VECTOR, torch.ones(2, 5, 3))
+
+
+def test_a_wrong_structure_is_refused():
+    with pytest.raises(ValueError, match=r"expected a dict with keys \['b', 'a'\]"):
+        spaces.is_batched(Dict(b=VECTOR, a=VECTOR), torch.ones(3))
+    with pytest.raises(ValueError, match=r"lacks \['a'\], it has \['b'\]"):
+        spaces.is_batched(Dict(a=VECTOR, b=VECTOR), {"b": torch.ones(3)})
+
+
+# ------------------------------------------------------------------------ ActionBorder
+
+
+def test_actions_are_clipped_to_their_box():
+    low, high = np.array([[-1, 0], [2, 0.5]], np.float32)
+    border = spaces.ActionBorder(Box(low, high), CPU)
+    action = torch.tensor([[-3.0, -3.0], [3.0, 3.0], [0.5, 0.25]])
+    clipped = border.to_env(action)
+    assert clipped.tolist() == [[-1, 0], [2, 0.5], [0.5, 0.25]]
+    assert action[0].tolist() == [-3, -3], "what the policy chose is left alone"
+
+
+def test_bounds_on_one_side():
+    low = np.array([-np.inf, 0.0], np.float32)
+    high = np.array([1.0, np.inf], np.float32)
+    border = spaces.ActionBorder(Box(low, high), CPU)
+    action = torch.tensor([[-9.0, -9.0], [9.0, 9.0]])
+    assert border.to_env(action).tolist() == [[-9, 0], [1, 9]]
+
+
+def test_clipped_actions_lie_in_the_space():
+    space = Box(-0.1, 0.3, (4,))
+    border = spaces.ActionBorder(space, CPU)
+    for action in border.to_env(torch.randn(50, 4)):
+        assert space.contains(action.numpy())
+
+
+@pytest.mark.parametrize(
+    ("space", "action", "expected"),
+    [
+        (Discrete(3, start=-1), [0, 2], [-1, 1]),
+        (MultiDiscrete([2, 3], start=[10, 0]), [[0, 1]], [[10, 1]]),
+        (MultiDiscrete([[2], [3]], start=[[1], [2]]), [[[0], [1]]], [[[1], [3]]]),
+    ],
+)
+def test_choices_are_shifted_to_their_start(space, action, expected):
+    shifted = spaces.ActionBorder(space, CPU).to_env(torch.tensor(action))
+    assert shifted.tolist() == expected
+    assert shifted.dtype == torch.int64
+    assert all(space.contains(row.numpy()) for row in shifted)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [Discrete(3), MultiDiscrete([2, 3]), MultiBinary(2), Box(-np.inf, np.inf, (2,))],
+)
+def test_otherwise_the_action_is_passed_on_itself(space):
+    """Agents tell by identity whether the buffer must remember another action."""
+    action = torch.ones(4, 2)
+    assert spaces.ActionBorder(space, CPU).to_env(action) is action

@@ -1,0 +1,162 @@
+"""Checkpoint files: whole or refused, and never a program."""
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from yieldrl.experiments import CheckpointError, load_checkpoint, save_checkpoint
+
+STATE: dict[str, Any] = {
+    "weights": torch.arange(6.0).reshape(2, 3),
+    "nested": {"count": 3, "list": [1.5, "text", None, True]},
+}
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return save_checkpoint(STATE, tmp_path / "folder" / "step_1.pt")
+
+
+def test_what_was_saved_is_loaded(saved: Path) -> None:
+    state = load_checkpoint(saved)
+    assert torch.equal(state["weights"], STATE["weights"])
+    assert state["nested"] == STATE["nested"]
+
+
+def test_the_file_is_one_that_torch_reads_too(saved: Path) -> None:
+    state = torch.load(saved, weights_only=True)
+    assert torch.equal(state["weights"], STATE["weights"])
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
+        load_checkpoint(tmp_path / "none.pt")
+
+
+def is_refused(path: Path) -> bool:
+    try:
+        load_checkpoint(path)
+    except CheckpointError as error:
+        return path.name in str(error) and "earlier checkpoint" in str(error)
+    return False
+
+
+def test_cut_off_at_any_byte_it_is_refused(saved: Path) -> None:
+    whole = saved.read_bytes()
+    for size in {*range(0, len(whole), 5), *range(len(whole) - 50, len(whole))}:
+        saved.write_bytes(whole[:size])
+        assert is_refused(saved), size
+
+
+def test_with_any_byte_flipped_it_is_refused(saved: Path) -> None:
+    # In the archive's directory that once gave a tensor of whatever the memory held.
+    damaged = bytearray(saved.read_bytes())
+    for position in range(len(damaged))[::-3]:
+        damaged[position] ^= 0xFF
+        saved.write_bytes(damaged)
+        assert is_refused(saved), position
+        damaged[position] ^= 0xFF
+
+
+def test_with_anything_behind_it_it_is_refused(saved: Path) -> None:
+    saved.write_bytes(saved.read_bytes() + b"\n")
+    with pytest.raises(CheckpointError):
+        load_checkpoint(saved)
+
+
+class Code:
+    """Unpickling it would make a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path(self.path),)
+
+
+def test_code_in_a_checkpoint_does_not_run(tmp_path: Path) -> None:
+    proof = tmp_path / "executed"
+    path = save_checkpoint({"code": Code(str(proof))}, tmp_path / "evil.pt")
+    with pytest.raises(CheckpointError, match="not a readable checkpoint"):
+        load_checkpoint(path)
+    assert not proof.exists()
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    torch.save({"yieldrl_checkpoint": 1}, tmp_path / "foreign.pt")
+    with zipfile.ZipFile(tmp_path / "archive.pt", "w") as archive:
+        archive.writestr("data.pkl", "hello")
+    (tmp_path / "pickled.pt").write_bytes(pickle.dumps(STATE["nested"]))
+    (tmp_path / "empty.pt").write_bytes(b"")
+    for path in tmp_path.glob("*.pt"):
+        with pytest.raises(CheckpointError, match="no checkpoint of ours"):
+            load_checkpoint(path)
+
+
+def test_other_formats_are_refused_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yieldrl.experiments.checkpoint.FORMAT", 99)
+    path = save_checkpoint(STATE, tmp_path / "future.pt")
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError, match="format 99, this version reads 1"):
+        load_checkpoint(path)
+
+
+def test_a_failing_save_leaves_the_old_file_and_nothing_else(saved: Path) -> None:
+    before = saved.read_bytes()
+    with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
+        save_checkpoint({"unpicklable": lambda: None}, saved)
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_leftovers_of_a_killed_save_are_swept_up(saved: Path) -> None:
+    stale = saved.parent / f".{saved.name}.0badcafe.tmp"
+    other = saved.parent / ".step_2.pt.0badcafe.tmp"
+    stale.touch()
+    other.touch()
+    save_checkpoint(STATE, saved)
+    assert not stale.exists()
+    assert other.exists()
+
+
+WRITE_FOREVER = """
+import itertools, sys, torch
+from yieldrl.experiments import save_checkpoint
+for number in itertools.count():
+    weights = torch.full((200_000,), float(number))
+    save_checkpoint({"number": number, "weights": weights}, sys.argv[1])
+"""
+
+
+def test_killed_while_it_writes_it_leaves_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "step_1.pt"
+    process = subprocess.Popen([sys.executable, "-c", WRITE_FOREVER, str(path)])
+    try:
+        deadline = time.monotonic() + 60
+        for pause in (0.0, 0.011, 0.023, 0.037):
+            while not path.exists():
+                assert time.monotonic() < deadline, "nothing was written"
+                time.sleep(0.01)
+            # What a kill would leave at this moment: the folder as it is.
+            time.sleep(pause)
+            shutil.copy(path, tmp_path / "now.pt")
+            state = load_checkpoint(tmp_path / "now.pt")
+            assert (state["weights"] == state["number"]).all()
+    finally:
+        process.kill()
+        process.wait()
+    state = load_checkpoint(path)
+    assert (state["weights"] == state["number"]).all()
+    save_checkpoint(STATE, path)
+    assert not list(tmp_path.glob(".*.tmp"))

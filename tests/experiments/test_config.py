@@ -1,0 +1,194 @@
+"""Configs: typed, in range, loadable, and clear about what is wrong."""
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yieldrl.algorithms import dqn, ppo
+from yieldrl.experiments import Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Small(Config):
+    """A config with a field of every kind."""
+
+    rate: float = 0.1
+    """A number."""
+
+    limit: float | None = None
+    """A number or none."""
+
+    sizes: tuple[int, ...] = (64, 64)
+    """Whole numbers."""
+
+    mode: Literal["fast", "slow"] = "fast"
+    """One of two words."""
+
+    flag: bool = False
+    """Yes or no."""
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2),
+    max_leaves=4,
+)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+smalls = st.builds(
+    Small,
+    env_id=st.text(min_size=1, max_size=20),
+    env_kwargs=st.dictionaries(st.text(max_size=5), plain, max_size=3),
+    num_envs=st.integers(1, 10**6),
+    seed=st.integers(0, 2**31 - 1),
+    threads=st.none() | st.integers(1, 64),
+    run_name=st.none() | st.from_regex(r"[\w .:#-]*\w", fullmatch=True),
+    rate=floats,
+    limit=st.none() | floats,
+    sizes=st.lists(st.integers(), max_size=4).map(tuple),
+    mode=st.sampled_from(["fast", "slow"]),
+    flag=st.booleans(),
+)
+
+
+@given(config=smalls)
+@settings(max_examples=100, deadline=None)
+def test_a_config_survives_dict_json_and_yaml(config: Small) -> None:
+    values = config.to_dict()
+    assert Small.from_dict(values) == config
+    assert Small.from_dict(json.loads(json.dumps(values))) == config
+    assert Small.from_dict(yaml.safe_load(yaml.safe_dump(values))) == config
+
+
+@pytest.mark.parametrize("suffix", [".json", ".yaml", ".yml"])
+@pytest.mark.parametrize("config_class", [Config, dqn.Config, ppo.Config])
+def test_a_config_survives_a_file(
+    config_class: type[Config], suffix: str, tmp_path: Path
+) -> None:
+    config = config_class(env_id="Hüpfer-v0", env_kwargs={"g": 9.8}, seed=7)
+    path = tmp_path / f"config{suffix}"
+    dump = json.dumps if suffix == ".json" else yaml.safe_dump
+    path.write_text(dump(config.to_dict()), encoding="utf-8")
+    assert config_class.from_file(path) == config
+
+
+def test_a_config_cannot_be_changed_and_can_be_replaced() -> None:
+    config = Small()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.rate = 1.0  # type: ignore[misc]
+    assert dataclasses.replace(config, rate=1.0).rate == 1.0
+    with pytest.raises(ValueError, match="num_envs = 0"):
+        dataclasses.replace(config, num_envs=0)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"num_envs": 0}, r"Small\.num_envs = 0: choose a number at least 1"),
+        ({"total_steps": -1}, r"total_steps = -1: .*at least 1"),
+        ({"seed": 2**31}, r"seed = 2147483648: .*at least 0 and at most 2147483647"),
+        ({"eval_every": -1}, r"eval_every = -1: .*at least 0"),
+        ({"eval_episodes": 0}, r"eval_episodes = 0: .*at least 1"),
+        ({"threads": 0}, r"threads = 0: .*at least 1"),
+        ({"env_id": ""}, r"env_id = '': name an environment"),
+        ({"run_name": ""}, r"run_name = '': give a folder name, or None"),
+        ({"rate": math.nan}, r"rate = nan: choose a finite number"),
+        ({"rate": math.inf}, r"rate = inf: choose a finite number"),
+        ({"rate": "high"}, r"rate = 'high': wrong type"),
+        ({"num_envs": 4.0}, r"num_envs = 4\.0: wrong type"),
+        ({"num_envs": True}, r"num_envs = True: wrong type"),
+        ({"flag": 1}, r"flag = 1: wrong type"),
+        ({"mode": "medium"}, r"mode = 'medium': wrong type.*fast.*slow"),
+        ({"sizes": [64]}, r"sizes = \[64\]: wrong type.*tuple"),
+        ({"sizes": (64, "wide")}, r"sizes = \(64, 'wide'\): wrong type"),
+        ({"env_kwargs": None}, r"env_kwargs = None: wrong type"),
+    ],
+)
+def test_a_wrong_value_is_named(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Small(**values)
+
+
+@pytest.mark.parametrize(
+    ("config_class", "values", "message"),
+    [
+        (ppo.Config, {"num_minibatches": 1000}, "a rollout has only 512 transitions"),
+        (ppo.Config, {"num_minibatches": 512}, "normalize_advantage=False"),
+        (ppo.Config, {"hidden_sizes": (64, 0)}, "every width must be at least 1"),
+        (ppo.Config, {"clip_coef": 0.0}, "clip_coef = 0.0: .*above 0"),
+        (ppo.Config, {"target_kl": -1.0}, "target_kl = -1.0: .*above 0"),
+        (ppo.Config, {"gamma": 1.1}, "gamma = 1.1: .*at least 0 and at most 1"),
+        (dqn.Config, {"tau": 0.0}, "tau = 0.0: .*above 0"),
+        (dqn.Config, {"tau": 1.5}, "tau = 1.5: .*at most 1"),
+        (dqn.Config, {"buffer_size": 1, "num_envs": 2}, "buffer_size = 1: .*least 2"),
+    ],
+)
+def test_an_impossible_algorithm_is_refused(
+    config_class: type[Config], values: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        config_class(**values)
+
+
+def test_an_unknown_name_is_met_with_the_nearest_known_one() -> None:
+    with pytest.raises(ValueError, match="no field 'num_env': did you mean 'num_envs'"):
+        Small.from_dict({"num_env": 4})
+    with pytest.raises(ValueError, match=r"no field 'xyzzy': known: .*'env_id'"):
+        Small.from_dict({"xyzzy": 4})
+
+
+def test_yaml_and_json_cannot_say_everything(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("rate: 3e-4\nlimit: 1e-2\nsizes: [32, 16]\nrun_name: 1e3x\n")
+    config = Small.from_file(path)
+    assert (config.rate, config.limit, config.sizes) == (3e-4, 1e-2, (32, 16))
+    assert config.run_name == "1e3x"
+
+
+def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("# nothing\n")
+    assert Small.from_file(path) == Small()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("config.toml", "rate = 1", "ends in .json, .yaml or .yml"),
+        ("config.json", "{", "not a readable config file"),
+        ("config.yaml", "a: [", "not a readable config file"),
+        ("config.yaml", "- 1\n- 2\n", "expected names and values, got .*list"),
+        ("config.yaml", "rate: fast\n", "rate = 'fast': wrong type"),
+        ("config.yaml", "rate: .nan\n", "rate = nan: choose a finite number"),
+        ("config.yaml", "3: 4\n", "no field 3"),
+        ("config.json", "\ud800", "not a readable config file"),
+    ],
+)
+def test_a_bad_file_is_refused(
+    name: str, text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(ValueError, match=message):
+        Small.from_file(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.yaml: no such config file"):
+        Small.from_file(tmp_path / "none.yaml")
+
+
+def test_every_field_has_a_docstring() -> None:
+    from yieldrl.cli.options import _docstrings
+
+    for config_class in (Config, dqn.Config, ppo.Config):
+        texts = _docstrings(config_class)
+        for field in dataclasses.fields(config_class):
+            assert texts.get(field.name), f"{config_class}.{field.name}"

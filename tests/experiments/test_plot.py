@@ -1,0 +1,117 @@
+"""Curves over seeds, their intervals and their pictures."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from yieldrl.algorithms import ppo
+from yieldrl.experiments import plot, run_files
+from yieldrl.loggers.files import write_atomically
+
+
+def make_run(folder: Path, points: dict[int, float], **config: Any) -> Path:
+    write_atomically(
+        folder / "logs.csv",
+        "log_type,sample_step,learn_step,metric,value\n"
+        + "".join(f"evaluate,{s},0,episode_return,{v}\n" for s, v in points.items()),
+    )
+    if config:
+        trainer = ppo.Trainer(ppo.Config(eval_every=0, **config))
+        trainer.run_dir = folder
+        run_files.describe(trainer)
+        trainer.close()
+    return folder
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", {100: 1.0, 200: 2.0}, seed=1, run_name="a")
+    make_run(tmp_path / "b", {100: 3.0, 200: 6.0}, seed=2, run_name="b")
+    make_run(tmp_path / "c", {100: 9.0, 200: 9.0}, seed=1, gamma=0.5)
+    both, other = plot.curves([tmp_path])
+    assert (both.label, both.num_runs) == ("ppo gamma=0.98", 2)
+    assert both.steps.tolist() == [100, 200]
+    assert both.mean.tolist() == [2.0, 4.0]
+    assert both.low.tolist() == [1.0, 2.0]
+    assert both.high.tolist() == [3.0, 6.0]
+    assert (other.label, other.num_runs) == ("ppo gamma=0.5", 1)
+
+
+def test_runs_without_config_are_grouped_by_their_names(tmp_path: Path) -> None:
+    for name in ("dqn-Acrobot-v1-seed1-20260101-000000", "mine"):
+        make_run(tmp_path / name, {1: 1.0})
+    make_run(tmp_path / "dqn-Acrobot-v1-seed2-20260101-000001", {1: 3.0})
+    labels = {curve.label: curve.num_runs for curve in plot.curves([tmp_path])}
+    assert labels == {"dqn-Acrobot-v1": 2, "mine": 1}
+
+
+def test_steps_that_differ_are_interpolated_where_all_runs_have_been() -> None:
+    runs = [
+        (np.array([0, 100, 200]), np.array([0.0, 10.0, 20.0])),
+        (np.array([50, 150]), np.array([5.0, 15.0])),
+    ]
+    curve = plot.aggregate("two", runs)
+    assert curve.steps.tolist() == [50, 100, 150]
+    np.testing.assert_allclose(curve.mean, [5.0, 10.0, 15.0])
+
+
+def test_runs_without_a_common_step_are_refused() -> None:
+    runs = [(np.array([0, 1]), np.zeros(2)), (np.array([5, 6]), np.zeros(2))]
+    with pytest.raises(ValueError, match="early: these runs have no step in common"):
+        plot.aggregate("early", runs)
+
+
+def test_the_interval_is_that_of_the_bootstrapped_mean() -> None:
+    values = np.random.default_rng(0).normal(size=(100, 1))
+    low, high = plot.interval(values)
+    # For many runs the bootstrap agrees with the normal approximation.
+    error = 1.96 * values.std() / 10
+    np.testing.assert_allclose(high - low, 2 * error, rtol=0.1)
+    np.testing.assert_allclose((high + low) / 2, values.mean(), atol=0.02)
+    again = plot.interval(values)
+    assert (low, high) == again
+
+
+@given(
+    values=arrays.arrays(
+        np.float64,
+        st.tuples(st.integers(1, 6), st.integers(1, 3)),
+        elements=st.floats(-1e3, 1e3),
+    )
+)
+def test_an_interval_stays_within_the_runs(values: Any) -> None:
+    low, high = plot.interval(values)
+    assert (low <= high).all()
+    assert (low >= values.min(0) - 1e-6).all()
+    assert (high <= values.max(0) + 1e-6).all()
+
+
+def test_png_and_svg_are_written(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", {1: 1.0, 2: 2.0})
+    for out in ("curve.v2", "curve.v2.png", "curve.v2.svg"):
+        files = plot.draw([run], tmp_path / "figures" / out)
+        assert [file.name for file in files] == ["curve.v2.png", "curve.v2.svg"]
+        assert files[0].read_bytes().startswith(b"\x89PNG")
+        assert b"<svg" in files[1].read_bytes()
+
+
+def test_nothing_to_draw_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no runs: name at least one"):
+        plot.draw([])
+    run = make_run(tmp_path / "run", {1: 1.0})
+    with pytest.raises(ValueError, match="no train/loss; it has evaluate/episode_ret"):
+        plot.draw([run], tmp_path / "x.png", metric="loss", log_type="train")
+
+
+def test_without_matplotlib_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path / "run", {1: 1.0})
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[plot\]'"):
+        plot.draw([run], tmp_path / "x.png")

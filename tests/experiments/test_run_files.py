@@ -1,0 +1,106 @@
+"""The folder of a run: what is written there is found again."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from yieldrl.algorithms import ppo
+from yieldrl.experiments import run_files
+from yieldrl.loggers import list_checkpoints
+
+LOGS = "log_type,sample_step,learn_step,metric,value\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with two checkpoints; the one of step 100 was written last."""
+    folder = tmp_path / "runs" / "ppo-CartPole-v1-seed3-20260101-101010"
+    (folder / "checkpoints").mkdir(parents=True)
+    for name in ("step_000000100.pt", "step_000000200.pt", "best.pt"):
+        (folder / "checkpoints" / name).touch()
+    # The run went on from an older checkpoint: step 100 was written after step 200.
+    index = {"saved": ["step_000000200.pt", "step_000000100.pt"], "best": 9.0}
+    (folder / "checkpoints" / "checkpoints.json").write_text(json.dumps(index))
+    return folder
+
+
+def describe(folder: Path, config: Any = None, **more: Any) -> None:
+    kind = type("Trainer", (SimpleNamespace,), {"__module__": "my_ppo.trainer"})
+    run_files.describe(kind(config=config or ppo.Config(), run_dir=folder), **more)
+
+
+def test_a_described_run_can_be_repeated(tmp_path: Path) -> None:
+    config = ppo.Config(env_id="Pendulum-v1", gamma=0.9, hidden_sizes=(8,))
+    describe(tmp_path, config, wandb=True)
+    assert ppo.Config.from_file(tmp_path / "config.yaml") == config
+    assert run_files.read_config(tmp_path) == config.to_dict()
+    assert run_files.read_run(tmp_path)["trainer"] == "my_ppo.trainer"
+    assert run_files.read_run(tmp_path)["wandb"] is True
+    assert sorted(os.listdir(tmp_path)) == ["config.yaml", "run.json"]
+
+
+def test_a_run_without_description_says_nothing(tmp_path: Path) -> None:
+    assert run_files.read_config(tmp_path) == run_files.read_run(tmp_path) == {}
+
+
+def test_checkpoints_come_in_the_order_of_writing(run: Path) -> None:
+    names = [path.name for path in list_checkpoints(run)]
+    assert names == ["step_000000100.pt", "step_000000200.pt"]
+
+
+@pytest.mark.parametrize(
+    ("which", "name"),
+    [
+        ("last", "step_000000100.pt"),
+        ("best", "best.pt"),
+        ("step_000000200.pt", "step_000000200.pt"),
+    ],
+)
+def test_a_checkpoint_is_found_by_what_it_is(run: Path, which: str, name: str) -> None:
+    assert run_files.find_checkpoint(run, which) == run / "checkpoints" / name
+
+
+def test_a_file_is_taken_as_it_is_and_the_last_for_want_of_a_best(run: Path) -> None:
+    best = run / "checkpoints" / "best.pt"
+    assert run_files.find_checkpoint(best, "last") == best
+    best.unlink()
+    found = run_files.find_checkpoint(run, "best")
+    assert found.name == "step_000000100.pt"
+
+
+def test_what_is_not_there_is_named(run: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such folder of a run"):
+        run_files.find_checkpoint(run / "nowhere")
+    with pytest.raises(FileNotFoundError, match="no checkpoints/step_"):
+        run_files.find_checkpoint(run.parent)
+    with pytest.raises(FileNotFoundError, match=r"step_9\.pt: .*has .*step_000000200"):
+        run_files.find_checkpoint(run, "step_9.pt")
+    with pytest.raises(FileNotFoundError, match=r"has a logs\.csv"):
+        run_files.find_runs([run])
+
+
+def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
+    rows = [
+        "evaluate,200,8,episode_return,20.5",
+        "evaluate,100,4,episode_return,10",
+        "evaluate,100,4,episode_length,7",
+        "train,100,4,loss,nan",
+        "evaluate,300,12,episode_ret",  # torn by kill -9
+    ]
+    (run / "logs.csv").write_text(LOGS + "\n".join(rows))
+    steps, values = run_files.read_curve(run, "episode_return", "evaluate")
+    assert steps.tolist() == [100, 200]
+    assert values.tolist() == [10.0, 20.5]
+    assert run_files.find_runs([run.parent, run]) == [run]
+    with pytest.raises(ValueError, match=r"no train/lost; it has .*train/loss"):
+        run_files.read_curve(run, "lost", "train")
+
+
+def test_seed_and_time_are_cut_off_a_name(run: Path) -> None:
+    assert run_files.family_name(run) == "ppo-CartPole-v1"
+    assert run_files.family_name(f"{run}-2") == "ppo-CartPole-v1"
+    assert run_files.family_name("runs/mine") == "mine"

@@ -1,0 +1,319 @@
+"""The checkpoint logger: when it saves, what it keeps, what survives."""
+
+import gc
+import json
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yieldrl import loggers
+from yieldrl.loggers import latest_checkpoint
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.suffix == ".pt")
+
+
+def step(number: int) -> str:
+    return f"step_{number:09d}.pt"
+
+
+def state(path: Path) -> list[Any]:
+    """sample_step, learn_step, whether a train step is due."""
+    return json.loads(path.read_text())
+
+
+def press() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_every_and_at_the_end(make_trainer: Callable[..., Any]) -> None:
+    trainer = make_trainer(total_steps=70)
+    saved = []
+    original = trainer.save
+    trainer.save = lambda path: saved.append(path.name) or original(path)
+    list(loggers.checkpoint(every=25, keep=9)(trainer)())
+    folder = trainer.run_dir / "checkpoints"
+    # The first step at or after each multiple, and the end; each once.
+    assert saved == [step(26), step(50), step(70)]
+    assert [state(folder / name) for name in saved] == [
+        [26, 12, True],
+        [50, 24, True],
+        [70, 35, False],
+    ]
+
+
+def test_zero_saves_at_the_end_alone(trainer: Any, tmp_path: Path) -> None:
+    list(loggers.checkpoint(every=0, folder=tmp_path / "mine")(trainer)())
+    assert names(tmp_path / "mine") == [step(100)]
+
+
+def test_the_newest_are_kept(trainer: Any) -> None:
+    list(loggers.checkpoint(every=10, keep=2)(trainer)())
+    assert names(trainer.run_dir / "checkpoints") == [step(90), step(100)]
+    assert latest_checkpoint(trainer.run_dir).name == step(100)
+
+
+def test_the_trainer_is_saved_before_the_log_is_seen(trainer: Any) -> None:
+    for log in loggers.checkpoint(every=10)(trainer)():
+        if log["sample_step"] == 10:
+            break
+    assert state(latest_checkpoint(trainer.run_dir)) == [10, 4, True]
+
+
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+def test_leaving_the_loop_saves(trainer: Any, error: Any) -> None:
+    def train() -> None:
+        for log in loggers.checkpoint()(trainer)():
+            if log["sample_step"] == 14 and error is not None:
+                raise error
+            if log["sample_step"] == 14:
+                break
+
+    with nullcontext() if error is None else pytest.raises(error):
+        train()
+    assert state(latest_checkpoint(trainer.run_dir)) == [14, 6, True]
+
+
+def test_a_forgotten_loop_saves(trainer: Any) -> None:
+    loop = loggers.checkpoint()(trainer)()
+    assert [next(loop)["sample_step"] for _ in range(3)] == [2, 2, 4]
+    del loop
+    gc.collect()
+    assert state(latest_checkpoint(trainer.run_dir)) == [4, 1, True]
+
+
+def test_an_error_within_a_step_does_not_save(trainer: Any) -> None:
+    def explode() -> None:
+        if trainer.agent.sample_step == 24:
+            raise FloatingPointError("the loss became nan")
+
+    trainer.within_step = explode
+    with pytest.raises(FloatingPointError):
+        list(loggers.checkpoint(every=10)(trainer)())
+    assert latest_checkpoint(trainer.run_dir).name == step(20)
+
+
+def test_nothing_new_is_not_saved(trainer: Any) -> None:
+    stack = loggers.checkpoint()(trainer)
+    list(stack())
+    folder = trainer.run_dir / "checkpoints"
+    before = (folder / step(100)).stat().st_mtime_ns
+    assert list(stack()) == []
+    assert (folder / step(100)).stat().st_mtime_ns == before
+    stack().close()
+
+
+def test_an_interrupt_waits_for_the_end_of_the_step(trainer: Any) -> None:
+    original = trainer._collect
+
+    def collect() -> Any:
+        log = original()
+        if trainer.agent.sample_step == 24:
+            trainer.agent.sample_step -= 1  # half way through a step ...
+            press()
+            trainer.agent.sample_step += 1  # ... which still comes to its end
+        return log
+
+    trainer._collect = collect
+    stack = loggers.checkpoint()(trainer)
+    with pytest.raises(KeyboardInterrupt):
+        deque(stack())
+    trainer._collect = original
+    assert state(latest_checkpoint(trainer.run_dir)) == [24, 11, True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert [log["log_type"] for log in stack()][:2] == ["train", "collect"]
+    assert trainer.agent.learn_step == 50
+
+
+def test_the_last_step_is_seen_before_the_interrupt(trainer: Any) -> None:
+    trainer.within_step = lambda: trainer.agent.sample_step == 10 and press()
+    stack = loggers.csv(every=0)(loggers.checkpoint()(trainer))
+    with pytest.raises(KeyboardInterrupt):
+        deque(stack())
+    assert "train,10,5,loss,5.0" in (trainer.run_dir / "logs.csv").read_text()
+
+
+def test_a_second_interrupt_does_not_wait(trainer: Any) -> None:
+    def impatient() -> None:
+        if trainer.agent.sample_step == 24:
+            press()
+            press()
+            raise AssertionError("not reached")
+
+    trainer.within_step = impatient
+    with pytest.raises(KeyboardInterrupt):
+        list(loggers.checkpoint(every=10)(trainer)())
+    assert latest_checkpoint(trainer.run_dir).name == step(20)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_in_the_body_comes_at_once(trainer: Any) -> None:
+    reached = []
+
+    def train() -> None:
+        for log in loggers.checkpoint()(trainer)():
+            if log["sample_step"] == 24:
+                press()
+                reached.append(log)
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
+    assert reached == []
+    assert state(latest_checkpoint(trainer.run_dir))[0] == 24
+
+
+def test_an_interrupt_after_the_last_step_is_not_lost(
+    trainer_class: type[Any], tmp_path: Path
+) -> None:
+    class Trainer(trainer_class):
+        def __call__(self) -> Any:
+            yield from super().__call__()
+            press()
+
+    trainer = Trainer(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        list(loggers.checkpoint()(trainer)())
+    assert state(latest_checkpoint(trainer.run_dir)) == [100, 50, False]
+
+
+def test_an_interrupt_is_not_lost_in_a_loop_that_is_left(trainer: Any) -> None:
+    trainer.within_step = lambda: trainer.agent.sample_step == 10 and press()
+    stop = loggers.early_stop("loss", threshold=5, log_type="train")
+    with pytest.raises(KeyboardInterrupt):
+        list(stop(loggers.checkpoint()(trainer))())
+    assert state(latest_checkpoint(trainer.run_dir)) == [10, 5, False]
+
+
+def test_two_of_them_share_the_interrupt(trainer: Any, tmp_path: Path) -> None:
+    trainer.within_step = lambda: trainer.agent.sample_step == 10 and press()
+    stack = loggers.checkpoint()(loggers.checkpoint(folder=tmp_path / "b")(trainer))
+    with pytest.raises(KeyboardInterrupt):
+        list(stack())
+    for folder in (trainer.run_dir, tmp_path / "b"):
+        assert state(latest_checkpoint(folder)) == [10, 5, False]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_handler_of_a_program_is_left_alone(trainer: Any) -> None:
+    def own(*_: object) -> None: ...
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        for _ in loggers.checkpoint()(trainer)():
+            assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_it_works_in_a_thread(trainer: Any) -> None:
+    thread = threading.Thread(target=lambda: list(loggers.checkpoint()(trainer)()))
+    thread.start()
+    thread.join()
+    assert latest_checkpoint(trainer.run_dir).name == step(100)
+
+
+def scored(trainer: Any, scores: dict[int, float]) -> Any:
+    """The trainer, evaluating to these returns at these steps."""
+    trainer.evaluate = lambda *_: trainer.log(
+        "evaluate", {"episode_return": scores[trainer.agent.sample_step]}
+    )
+    return loggers.checkpoint(every=0)(trainer)
+
+
+def test_the_best_is_kept(make_trainer: Callable[..., Any]) -> None:
+    trainer = make_trainer(eval_every=20)
+    nan = float("nan")
+    list(scored(trainer, {20: nan, 40: -5.0, 60: 3.0, 80: nan, 100: 2.0})())
+    folder = trainer.run_dir / "checkpoints"
+    assert names(folder) == ["best.pt", step(100)]
+    assert state(folder / "best.pt") == [60, 29, True]
+    index = json.loads((folder / "checkpoints.json").read_text())
+    assert index == {
+        "saved": [step(100)],
+        "best": {"episode_return": 3.0, "sample_step": 60},
+    }
+
+
+def test_the_best_survives_loops_and_processes(
+    make_trainer: Callable[..., Any],
+) -> None:
+    trainer = make_trainer(eval_every=20)
+    for log in scored(trainer, {20: 9.0, 40: 1.0})():
+        if log["sample_step"] == 42:
+            break
+    folder = trainer.run_dir / "checkpoints"
+    resumed = make_trainer(eval_every=20)
+    resumed.load(latest_checkpoint(trainer.run_dir))
+    resumed._run_dir = trainer.run_dir
+    list(scored(resumed, {60: 8.0, 80: 9.0, 100: 7.0})())
+    assert state(folder / "best.pt")[0] == 20
+    assert names(folder) == ["best.pt", step(42), step(100)]
+
+
+def test_the_best_can_be_switched_off(make_trainer: Callable[..., Any]) -> None:
+    trainer = make_trainer(eval_every=50)
+    list(loggers.checkpoint(keep_best=False)(trainer)())
+    assert names(trainer.run_dir / "checkpoints") == [step(100)]
+
+
+def test_going_on_from_an_older_one_makes_that_the_latest(trainer: Any) -> None:
+    stack = loggers.checkpoint(every=20, keep=3)(trainer)
+    list(stack())
+    folder = trainer.run_dir / "checkpoints"
+    assert names(folder) == [step(60), step(80), step(100)]
+    trainer.load(folder / step(60))
+    for log in stack():
+        if log["sample_step"] == 66:
+            break
+    assert latest_checkpoint(trainer.run_dir) == folder / step(66)
+    assert names(folder) == [step(66), step(80), step(100)]  # the oldest write went
+
+
+def test_without_an_index_the_furthest_is_the_latest(trainer: Any) -> None:
+    list(loggers.checkpoint(every=20)(trainer)())
+    folder = trainer.run_dir / "checkpoints"
+    (folder / "checkpoints.json").unlink()
+    assert latest_checkpoint(str(folder)) == folder / step(100)
+
+
+def test_a_deleted_file_is_not_the_latest(trainer: Any) -> None:
+    list(loggers.checkpoint(every=20)(trainer)())
+    folder = trainer.run_dir / "checkpoints"
+    (folder / step(100)).unlink()
+    assert latest_checkpoint(folder) == folder / step(80)
+
+
+def test_the_list_begins_with_the_last_written(trainer: Any) -> None:
+    list(loggers.checkpoint(every=20)(trainer)())
+    folder = trainer.run_dir / "checkpoints"
+    trainer.load(folder / step(80))
+    for log in loggers.checkpoint()(trainer)():
+        if log["sample_step"] == 82:
+            break
+    (folder / step(99)).touch()  # written when the process was killed
+    found = [path.name for path in loggers.list_checkpoints(trainer.run_dir)]
+    assert found == [step(82), step(100), step(80), step(99)]
+
+
+def test_no_checkpoint_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint step_\*.pt in it"):
+        latest_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"every": -1}, "every = -1: give a whole number, at least 0"),
+        ({"keep": 0}, "keep = 0: give a whole number, at least 1"),
+    ],
+)
+def test_wrong_arguments(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        loggers.checkpoint(**arguments)

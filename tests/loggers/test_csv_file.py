@@ -1,0 +1,213 @@
+"""The CSV logger: its rows, and what is left after a kill or a resume."""
+
+import csv as standard
+import io
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from yieldrl import loggers
+
+HEADER = "log_type,sample_step,learn_step,metric,value"
+
+ENDLESS = """
+import sys, types
+from yieldrl import loggers
+
+class Trainer:
+    def __init__(self):
+        self.config = types.SimpleNamespace(total_steps=1000)
+        self.agent = types.SimpleNamespace(sample_step=0, learn_step=0)
+    def __call__(self):
+        while True:
+            self.agent.sample_step += 1
+            logs = {"episode_return": 1 / 3, "episode_length": 2 / 3}
+            yield {"log_type": "evaluate", "logs": logs, **vars(self.agent)}
+
+for log in loggers.csv(sys.argv[1])(Trainer())():
+    if log["sample_step"] == 1000:
+        print("running", flush=True)
+"""
+
+
+def rows(path: Path) -> list[str]:
+    lines = path.read_text().splitlines()
+    assert lines[0] == HEADER
+    return lines[1:]
+
+
+def test_rows_are_means_over_every(make_trainer: Callable[..., Any]) -> None:
+    trainer = make_trainer(total_steps=40, eval_every=30)
+    list(loggers.csv(every=20)(trainer)())
+    assert rows(trainer.run_dir / "logs.csv") == [
+        "train,20,10,loss,5.5",
+        "collect,20,9,episode_return,15.0",
+        "collect,20,9,episodes,2.0",
+        "evaluate,30,14,episode_return,15.0",
+        "evaluate,30,14,episodes,2.0",
+        "train,40,20,loss,15.5",
+        "collect,40,19,episode_return,35.0",
+        "collect,40,19,episodes,2.0",
+    ]
+
+
+@pytest.mark.parametrize(("total", "every"), [(400, 100), (200_000, 200)])
+def test_a_run_leaves_about_a_thousand_points(
+    make_trainer: Callable[..., Any], total: int, every: int
+) -> None:
+    trainer = make_trainer(total_steps=total)
+    trainer.agent.sample_step = total - 400
+    list(loggers.csv()(trainer)())
+    losses = [row for row in rows(trainer.run_dir / "logs.csv") if "loss" in row]
+    assert len(losses) == 400 // every
+
+
+def test_rows_are_on_disk_before_the_yield(trainer: Any, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "mine.csv"
+    for log in loggers.csv(path, every=0)(trainer)():
+        if log["log_type"] == "train":
+            step = log["learn_step"]
+            assert rows(path)[-1] == f"train,{2 * step},{step},loss,{float(step)}"
+
+
+def test_empty_logs_touch_nothing(
+    trainer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = loggers.csv(every=0)(trainer)()
+    next(loop)
+    next(loop)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", None)
+        assert next(loop)["logs"] == {}
+
+
+def test_a_new_loop_appends(trainer: Any) -> None:
+    stack = loggers.csv(every=10)(trainer)
+    for log in stack():
+        if log["sample_step"] == 14:
+            break
+    path = trainer.run_dir / "logs.csv"
+    assert rows(path)[-1] == "train,12,6,loss,6.0"  # pending when the loop was left
+    list(stack())
+    found = rows(path)
+    assert "train,20,10,loss,8.5" in found
+    assert found[-3] == "train,100,50,loss,48.0"
+    assert len(found) == len(set(found))
+
+
+def test_a_path_is_meant_from_where_it_was_given(
+    trainer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stack = loggers.csv("mine.csv")(trainer)
+    monkeypatch.chdir("/")
+    list(stack())
+    assert rows(tmp_path / "mine.csv")
+
+
+def test_an_older_checkpoint_rewinds_the_table(trainer: Any) -> None:
+    stack = loggers.csv(every=10)(trainer)
+    path = trainer.run_dir / "logs.csv"
+    for log in stack():
+        if log["sample_step"] == 40 and log["log_type"] == "train":
+            checkpoint = trainer.save(trainer.run_dir / "at-40")
+    once = path.read_text()
+    trainer.load(checkpoint)
+    for _ in stack():
+        break
+    assert rows(path)[-1] == "collect,40,19,episodes,1.0"
+    assert path.with_name("logs.csv.bak").read_text() == once
+    list(stack())
+    assert path.read_text() == once
+
+
+@pytest.mark.parametrize("cut", range(1, 26))
+def test_a_torn_line_is_mended(make_trainer: Callable[..., Any], cut: int) -> None:
+    trainer = make_trainer(total_steps=20)
+    stack = loggers.csv(every=10)(trainer)
+    list(stack())
+    path = trainer.run_dir / "logs.csv"
+    text = path.read_text()
+    path.write_text(text[:-cut])
+    assert list(stack()) == []
+    assert path.read_text() == text[: text.rindex("\n", 0, -cut) + 1]
+
+
+def test_another_file_is_refused(trainer: Any, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("player,score\nme,3\n")
+    with pytest.raises(ValueError, match=r"scores\.csv, line 1: 'player,score'"):
+        list(loggers.csv(path)(trainer)())
+    assert path.read_text() == "player,score\nme,3\n"
+    assert trainer.closed_loops == 0
+    assert trainer.agent.sample_step == 0
+
+
+def test_odd_values_and_names_are_read_back(trainer: Any, tmp_path: Path) -> None:
+    logs = {
+        'a, "b"': 0.1,
+        "nan": torch.tensor(math.nan),
+        "inf": math.inf,
+        "minus": torch.tensor(-math.inf),
+        "tiny": 1e-300,
+    }
+    trainer.evaluate = lambda *_: trainer.log("evaluate", logs)
+    path = tmp_path / "odd.csv"
+    stack = loggers.csv(path)(loggers.evaluation()(trainer))
+    list(stack())
+    table = list(standard.DictReader(io.StringIO(path.read_text())))
+    values = {
+        row["metric"]: float(row["value"])
+        for row in table
+        if row["log_type"] == "evaluate"
+    }
+    assert math.isnan(values.pop("nan"))
+    assert values == {
+        'a, "b"': 0.1,
+        "inf": math.inf,
+        "minus": -math.inf,
+        "tiny": 1e-300,
+    }
+    assert list(stack()) == []  # and the logger can read its own file
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "killed.csv"
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, str(path)], stdout=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"running\n"
+        process.send_signal(signal.SIGKILL)
+    text = path.read_text()
+    assert text.endswith("\n")
+    assert len(rows(path)) >= 2000
+    assert all(row.count(",") == 4 for row in rows(path))
+
+
+@pytest.mark.parametrize(
+    "row", ["train,1,1,loss", "train,1,1,loss,high", "1,2,3,4,5,6"]
+)
+def test_another_table_is_refused(trainer: Any, tmp_path: Path, row: str) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text(f"{HEADER}\n{row}\n")
+    with pytest.raises(ValueError, match=f"line 2: '{row}' is not a row"):
+        list(loggers.csv(path)(trainer)())
+
+
+@pytest.mark.parametrize(
+    ("every", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)]
+)
+def test_wrong_arguments_are_refused_at_once(every: Any, error: Any) -> None:
+    with pytest.raises(error, match=f"every = {every}: give a whole number"):
+        loggers.csv(every=every)

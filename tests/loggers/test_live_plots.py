@@ -1,0 +1,148 @@
+"""The live plot, in a notebook that is only pretended, and elsewhere."""
+
+import base64
+import itertools
+import math
+import sys
+from typing import Any
+
+import IPython.display
+import pytest
+import torch
+
+from yieldrl import loggers
+from yieldrl.loggers import live_plots
+
+METRICS = ("collect/episode_return", "train/loss")
+
+
+class Notebook:
+    """Stands in for IPython's display: what is shown, and in which place."""
+
+    def __init__(self) -> None:
+        self.places: list[list[dict[str, str]]] = []
+
+    def display(self, picture: dict[str, str], *, raw: bool, display_id: bool) -> Any:
+        assert raw
+        assert display_id
+        self.places.append([picture])
+        return Place(self.places[-1])
+
+
+class Place:
+    def __init__(self, pictures: list[dict[str, str]]) -> None:
+        self.pictures = pictures
+
+    def update(self, picture: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.pictures.append(picture)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    found, ticks = Notebook(), itertools.count(0, 0.1)
+    monkeypatch.setattr(live_plots, "in_notebook", lambda: True)
+    monkeypatch.setattr(live_plots, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(IPython.display, "display", found.display)
+    return found
+
+
+def test_elsewhere_it_does_nothing(trainer: Any, capsys: Any) -> None:
+    assert len(list(loggers.live_plot()(trainer)())) == 100
+    assert capsys.readouterr() == ("", "")
+
+
+def test_it_is_drawn_again_in_one_place(trainer: Any, notebook: Notebook) -> None:
+    list(loggers.live_plot(METRICS)(trainer)())
+    (pictures,) = notebook.places
+    assert 8 <= len(pictures) <= 16  # 60 logs with something in them, 0.1 s each
+    assert all(list(picture) == ["image/svg+xml"] for picture in pictures[:-1])
+    assert "train/loss" in pictures[0]["image/svg+xml"]
+    assert len(pictures[-2]["image/svg+xml"]) > len(pictures[0]["image/svg+xml"])
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt, ValueError])
+def test_a_png_stays(trainer: Any, notebook: Notebook, error: Any) -> None:
+    def train() -> None:
+        for log in loggers.live_plot()(trainer)():
+            if log["sample_step"] == 20 and error is not None:
+                raise error
+
+    if error is None:
+        train()
+    else:
+        with pytest.raises(error):
+            train()
+    png = base64.b64decode(notebook.places[0][-1]["image/png"])
+    assert png.startswith(b"\x89PNG\r\n")
+
+
+def test_without_matplotlib_the_svg_stays(
+    trainer: Any, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    list(loggers.live_plot()(trainer)())
+    assert list(notebook.places[0][-1]) == ["image/svg+xml"]
+
+
+@pytest.mark.usefixtures("notebook")
+def test_the_points_are_the_metrics(trainer: Any) -> None:
+    logger = loggers.live_plot(METRICS)
+    list(logger(trainer)())
+    points = logger._curves[trainer].points
+    assert points["collect/episode_return"] == [(s, s) for s in range(10, 101, 10)]
+    assert points["train/loss"] == [(2 * n, n) for n in range(1, 51)]
+
+
+def test_a_new_loop_continues_the_curves(trainer: Any, notebook: Notebook) -> None:
+    logger = loggers.live_plot("train/loss")
+    for log in logger(trainer)():
+        if log["sample_step"] == 50:
+            break
+    list(logger(trainer)())
+    assert len(notebook.places) == 2
+    (points,) = logger._curves[trainer].points.values()
+    assert points == [(2 * n, n) for n in range(1, 51)]
+
+
+def test_long_series_are_thinned_out_evenly() -> None:
+    curves = live_plots.Curves(["train/loss"])
+    row = {"log_type": "train", "learn_step": 0}
+    for i in range(10_000):
+        curves.extend([{**row, "sample_step": i, "logs": {"loss": i, "kl": 0}}])
+    (points,) = curves.points.values()
+    assert 300 <= len(points) < 600
+    assert points[:2] == [(31, 15.5), (63, 47.5)]  # means of 32 each
+    assert points[-1] == (9983, 9967.5)
+
+
+def test_two_values_at_one_step_are_one_point() -> None:
+    curves = live_plots.Curves(["train/loss"])
+    for step, value in ((512, 1.0), (1024, 2.0), (1024, 4.0)):
+        row = {"log_type": "train", "sample_step": step, "learn_step": 0}
+        curves.extend([{**row, "logs": {"loss": value}}])
+    assert curves.points == {"train/loss": [(512, 1.0), (1024, 3.0)]}
+
+
+def test_numbers_that_are_not_finite(trainer: Any, notebook: Notebook) -> None:
+    values = itertools.cycle([math.nan, math.inf, 1e200, 1.0])
+
+    def train() -> Any:
+        trainer.train_is_due = False
+        trainer.agent.learn_step += 1
+        return trainer.log("train", {"loss": torch.tensor(next(values))})
+
+    trainer._train = train
+    list(loggers.live_plot()(trainer)())
+    assert "image/png" in notebook.places[0][-1]
+
+
+@pytest.mark.parametrize("metrics", [["loss"], "test/loss", ["train/"]])
+def test_unknown_metrics_are_refused(metrics: Any) -> None:
+    with pytest.raises(ValueError, match="write for example 'train/loss'"):
+        loggers.live_plot(metrics)
+
+
+def test_a_wrong_period_is_refused() -> None:
+    with pytest.raises(ValueError, match="every_seconds = -1: give a finite number"):
+        loggers.live_plot(every_seconds=-1)

@@ -1,0 +1,196 @@
+"""Means: what is averaged, how it is weighed, when it is read."""
+
+import gc
+import math
+import weakref
+from typing import Any
+
+import pytest
+import torch
+
+from yieldrl.loggers.means import Means, read
+
+
+def log(step: int, log_type: str = "train", **logs: Any) -> Any:
+    return {
+        "log_type": log_type,
+        "sample_step": step,
+        "learn_step": step // 2,
+        "logs": logs,
+    }
+
+
+@pytest.fixture
+def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the tensor methods that made the program wait for a value."""
+    found: list[str] = []
+    for name in ("__float__", "__bool__", "__int__", "item", "tolist", "cpu", "numpy"):
+        original = getattr(torch.Tensor, name)
+
+        def method(
+            self: Any, *args: Any, _name: str = name, _do: Any = original
+        ) -> Any:
+            found.append(_name)
+            return _do(self, *args)
+
+        monkeypatch.setattr(torch.Tensor, name, method)
+    return found
+
+
+def test_a_window_ends_at_multiples() -> None:
+    means = Means(100)
+    assert means.add(log(1, loss=1.0)) == []
+    assert means.add(log(100, loss=3.0)) == []
+    assert means.add(log(101, loss=7.0)) == [log(100, loss=2.0)]
+    # Nothing happened for a while: no rows without logs.
+    assert means.add(log(1000, loss=9.0)) == [log(101, loss=7.0)]
+    assert means.add(log(1000, loss=10.0)) == []
+    assert means.flush() == [log(1000, loss=9.5)]
+    assert means.flush() == []
+
+
+def test_types_and_metrics_are_apart() -> None:
+    means = Means(10)
+    means.add(log(2, loss=1.0, entropy=5.0))
+    means.add(log(4, "collect", episode_return=8.0))
+    means.add(log(6, loss=3.0))
+    assert means.flush() == [
+        log(6, loss=2.0, entropy=5.0),
+        log(4, "collect", episode_return=8.0),
+    ]
+
+
+def test_returns_are_means_over_episodes() -> None:
+    means = Means(10)
+    means.add(log(2, "collect", episode_return=10.0, episode_length=5.0, episodes=1.0))
+    means.add(log(4, "collect", episode_return=40.0, episode_length=9.0, episodes=3.0))
+    wanted = {"episode_return": 32.5, "episode_length": 8.0, "episodes": 4.0}
+    assert means.flush() == [log(4, "collect", **wanted)]
+
+
+def test_returns_are_means_over_episodes_on_a_device_too() -> None:
+    means = Means(10)
+    for mean, episodes in ((10.0, 1.0), (40.0, 3.0)):
+        logs = {"episode_return": mean, "episodes": episodes}
+        tensors = {name: torch.tensor(value) for name, value in logs.items()}
+        means.add(log(2, "collect", **tensors))
+    assert means.flush() == [log(2, "collect", episode_return=32.5, episodes=4.0)]
+
+
+def test_no_episodes_have_no_mean() -> None:
+    means = Means(10)
+    means.add(log(2, "collect", episode_return=0.0, episodes=0.0))
+    assert math.isnan(means.flush()[0]["logs"]["episode_return"])
+
+
+@pytest.mark.parametrize("every", [0, 100])
+def test_evaluations_are_rows_at_once(every: int) -> None:
+    means = Means(every)
+    rows = means.add(log(4, "evaluate", episode_return=torch.tensor(8.0), episodes=2))
+    assert rows == [log(4, "evaluate", episode_return=8.0, episodes=2.0)]
+    assert means.flush() == []
+
+
+def test_zero_makes_every_log_a_row() -> None:
+    means = Means(0)
+    tensor = torch.tensor(1.5, requires_grad=True)
+    assert means.add(log(4, loss=tensor, kl=2)) == [log(4, loss=1.5, kl=2.0)]
+    assert type(means.add(log(4, kl=2))[0]["logs"]["kl"]) is float
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors that say they lie on a device where reading them means waiting."""
+    monkeypatch.setattr(torch.Tensor, "is_cpu", False)
+
+
+def test_tensors_are_not_read_before_a_row_is_due(count_reads: list[str]) -> None:
+    means = Means(1000)
+    for i in range(1, 201):
+        means.add(log(i, loss=torch.tensor(float(i)), kl=torch.tensor(2.0)))
+    assert count_reads == []
+    assert means.flush() == [log(200, loss=100.5, kl=2.0)]
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_device_is_waited_for_once_a_row(count_reads: list[str]) -> None:
+    means = Means(10**6)
+    for i in range(1, 3001):  # more than may wait without being summed up
+        means.add(log(i, loss=torch.tensor(float(i)), kl=torch.tensor(2.0), n=1))
+    assert count_reads == []
+    assert means.flush() == [log(3000, loss=1500.5, kl=2.0, n=1.0)]
+    assert count_reads == ["tolist"]
+
+
+def test_few_tensors_are_kept_and_none_with_its_graph() -> None:
+    means, parameter = Means(10**6), torch.ones(3, requires_grad=True)
+    tensors = []
+    for i in range(3000):
+        loss = (parameter * i).sum()
+        detached = loss.detach()
+        tensors.append(weakref.ref(detached))
+        means.add(log(1, loss=loss, again=detached))
+    del loss, detached
+    kept = [x for x in gc.get_objects() if type(x) is torch.Tensor]
+    assert not any(tensor.grad_fn for tensor in kept)
+    assert sum(reference() is not None for reference in tensors) <= 1024
+    row = means.flush()[0]["logs"]
+    assert row["loss"] == row["again"] == 3 * 2999 / 2
+
+
+def test_the_logs_themselves_are_not_changed() -> None:
+    means, first = Means(10), torch.tensor(1.0)
+    with torch.inference_mode():
+        second = torch.tensor(2.0)
+    means.add(log(1, loss=first))
+    means.add(log(1, loss=second))
+    assert means.flush()[0]["logs"]["loss"] == 1.5
+    assert (float(first), float(second)) == (1.0, 2.0)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_half_precision_is_summed_in_single() -> None:
+    means = Means(1000)
+    for _ in range(300):
+        means.add(log(1, loss=torch.tensor(1.0078125, dtype=torch.bfloat16)))
+    assert means.flush()[0]["logs"]["loss"] == pytest.approx(1.0078125, abs=1e-6)
+
+
+def test_kinds_of_numbers_may_mix() -> None:
+    means = Means(10)
+    for value in (1, 2.0, torch.tensor(3), torch.tensor(4.0), torch.tensor([5.0])[0]):
+        means.add(log(1, loss=value, flag=True))
+    assert means.flush()[0]["logs"] == {"loss": 3.0, "flag": 1.0}
+
+
+def test_what_is_not_finite_stays_so() -> None:
+    means = Means(10)
+    means.add(log(1, a=float("nan"), b=torch.tensor(float("inf")), c=1.0))
+    means.add(log(1, a=1.0, b=torch.tensor(1.0), c=2.0))
+    logs = means.flush()[0]["logs"]
+    assert math.isnan(logs["a"])
+    assert (logs["b"], logs["c"]) == (math.inf, 1.5)
+
+
+@pytest.mark.parametrize("every", [0, 10])
+def test_what_is_not_a_number_is_refused(every: int) -> None:
+    means = Means(every)
+    with pytest.raises(ValueError, match=r"logs\['loss'\] is not one number but 'low'"):
+        means.add(log(1, loss="low")) or means.flush()
+
+
+@pytest.mark.parametrize("every", [0, 10])
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_what_is_not_one_number_is_refused(
+    every: int, where: str, request: pytest.FixtureRequest
+) -> None:
+    if where == "elsewhere":
+        request.getfixturevalue("elsewhere")
+    means = Means(every)
+    with pytest.raises(ValueError, match=r"logs\['loss'\] is not one number but \[3\]"):
+        means.add(log(1, loss=torch.zeros(3))) or means.flush()
+
+
+def test_read_keeps_the_order() -> None:
+    logs = {"b": torch.tensor([1.0]), "a": 2, "c": torch.tensor(3)}
+    assert list(read(logs).items()) == [("b", 1.0), ("a", 2.0), ("c", 3.0)]

@@ -1,0 +1,98 @@
+"""The TensorBoard logger, read back with TensorBoard's own reader."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from yieldrl import loggers
+
+
+def read(folder: Path) -> EventAccumulator:
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0})
+    events.Reload()
+    return events
+
+
+def points(folder: Path, tag: str) -> list[tuple[int, float]]:
+    return [(event.step, event.value) for event in read(folder).Scalars(tag)]
+
+
+def test_tags_steps_and_values(make_trainer: Callable[..., Any]) -> None:
+    trainer = make_trainer(total_steps=40, eval_every=20)
+    list(loggers.tensorboard(every=20)(trainer)())
+    folder = trainer.run_dir / "tensorboard"
+    assert sorted(read(folder).Tags()["scalars"]) == [
+        "collect/episode_return",
+        "collect/episodes",
+        "evaluate/episode_return",
+        "evaluate/episodes",
+        "train/loss",
+    ]
+    assert points(folder, "train/loss") == [(20, 5.5), (40, 15.5)]
+    assert points(folder, "collect/episode_return") == [(20, 15.0), (40, 35.0)]
+    assert points(folder, "evaluate/episode_return") == [(20, 10.0), (40, 20.0)]
+
+
+def test_the_config_is_written_once(trainer: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "events"
+    stack = loggers.tensorboard(folder)(trainer)
+    for _ in stack():
+        break
+    list(stack())
+    (text,) = read(folder).Tensors("config/text_summary")
+    (block,) = text.tensor_proto.string_val
+    fence, body, end = block.decode().partition("{")[0], block.decode(), "```"
+    assert fence == "```json\n"
+    assert body.endswith(end)
+    assert json.loads(body[len(fence) : -len(end)]) == trainer.config.to_dict()
+
+
+def test_a_new_loop_continues_the_steps(trainer: Any) -> None:
+    stack = loggers.tensorboard(every=10)(trainer)
+    for log in stack():
+        if log["sample_step"] == 34:
+            break
+    list(stack())
+    folder = trainer.run_dir / "tensorboard"
+    assert len(list(folder.iterdir())) == 2
+    steps = [step for step, _ in points(folder, "train/loss")]
+    assert steps == [10, 20, 30, 32, 40, 50, 60, 70, 80, 90, 100]
+
+
+def test_an_older_checkpoint_hides_what_lies_beyond(trainer: Any) -> None:
+    stack = loggers.tensorboard(every=10)(trainer)
+    for log in stack():
+        if (log["sample_step"], log["log_type"]) == (60, "train"):
+            checkpoint = trainer.save(trainer.run_dir / "at-60")
+    trainer.load(checkpoint)
+    list(stack())
+    folder = trainer.run_dir / "tensorboard"
+    assert [step for step, _ in points(folder, "train/loss")] == list(
+        range(10, 101, 10)
+    )
+
+
+def test_values_that_are_not_finite(trainer: Any) -> None:
+    trainer.evaluate = lambda *_: trainer.log(
+        "evaluate", {"a": math.nan, "b": -math.inf}
+    )
+    list(loggers.tensorboard()(loggers.evaluation()(trainer))())
+    folder = trainer.run_dir / "tensorboard"
+    assert math.isnan(points(folder, "evaluate/a")[0][1])
+    assert points(folder, "evaluate/b") == [(100, -math.inf)]
+
+
+def test_what_is_pending_is_written_when_an_error_comes(trainer: Any) -> None:
+    def train() -> None:
+        for log in loggers.tensorboard()(trainer)():
+            if log["sample_step"] == 6:
+                raise ValueError("in the body")
+
+    with pytest.raises(ValueError, match="in the body"):
+        train()
+    assert points(trainer.run_dir / "tensorboard", "train/loss") == [(4, 1.5)]

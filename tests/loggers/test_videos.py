@@ -1,0 +1,231 @@
+"""Videos: every frame of whole episodes, read back from the file."""
+
+import re
+import subprocess
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import imageio_ffmpeg
+import IPython.display
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from yieldrl import envs as environments
+from yieldrl import loggers
+from yieldrl.experiments import Config
+from yieldrl.loggers import record_video, videos
+
+LENGTH = 6
+
+
+class Brightening(gym.Env[Any, Any]):
+    """Each step is 40 grey levels brighter than the last, up to step LENGTH."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+    observation_space = Box(0, 255, (1,), np.float32)
+    action_space = Discrete(2)
+    seeds: list[Any]
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+        self.step_number = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if seed is not None:
+            self.seeds.append(seed)
+        self.step_number = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        assert action == 1
+        self.step_number += 1
+        ended = self.step_number == LENGTH
+        return np.zeros(1, np.float32), 1.0, ended, False, {}
+
+    def render(self) -> Any:
+        return np.full((33, 64, 3), 40 * self.step_number, np.uint8)
+
+
+@pytest.fixture
+def film(make_trainer: Callable[..., Any]) -> Any:
+    """A trainer whose environment can be filmed."""
+    trainer = make_trainer()
+    trainer.config = Config(total_steps=100, eval_every=0)
+    Brightening.seeds = []
+    trainer.eval_source = Brightening
+    trainer.agent = types.SimpleNamespace(sample_step=0, learn_step=0, device="cpu")
+    trainer.agent.predict = lambda obs: np.ones(len(obs), np.int64)
+    trainer.log = lambda kind, logs: {
+        "log_type": kind,
+        "sample_step": trainer.agent.sample_step,
+        "learn_step": trainer.agent.learn_step,
+        "logs": logs,
+    }
+    return trainer
+
+
+def frames(path: Path) -> tuple[str, list[int]]:
+    """What ffmpeg says about the file, and the brightness of each frame in steps."""
+    ffmpeg = imageio_ffmpeg.get_ffmpeg_exe()
+    to_grey = ["-f", "rawvideo", "-pix_fmt", "gray", "-"]
+    done = subprocess.run([ffmpeg, "-i", path, *to_grey], capture_output=True)
+    pixels = np.frombuffer(done.stdout, np.uint8).reshape(-1, 32 * 64)
+    return done.stderr.decode(), [round(x / 40) for x in pixels.mean(1)]
+
+
+def test_a_video_holds_the_last_frame(film: Any, tmp_path: Path) -> None:
+    path = record_video(film, tmp_path / "new" / "film.mp4", episodes=2, seed=7)
+    meta, steps = frames(path)
+    assert steps == [*range(LENGTH + 1), *range(LENGTH + 1)]
+    assert re.search(r"Video: h264 .* yuv420p.*, 64x32, .* 10 fps", meta)
+    assert Brightening.seeds == [7, 8]
+    assert list(path.parent.iterdir()) == [path]
+    assert film.agent.sample_step == 0
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
+def test_other_autoreset_modes(
+    film: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: AutoresetMode
+) -> None:
+    def make(*_: Any, render_mode: str, num_envs: int, device: str) -> SyncVectorEnv:
+        assert (num_envs, device) == (1, "cpu")
+        make_one = lambda: Brightening(render_mode)  # noqa: E731
+        return SyncVectorEnv([make_one], autoreset_mode=mode)
+
+    monkeypatch.setattr(environments, "make_eval", make)
+    path = record_video(film, tmp_path / "film.mp4", episodes=2, fps=25)
+    meta, steps = frames(path)
+    assert steps == [*range(LENGTH + 1), *range(LENGTH + 1)]
+    assert ", 25 fps" in meta
+
+
+def test_tensor_environments(film: Any, tmp_path: Path) -> None:
+    class Dimming(environments.TorchVectorEnv):
+        """Its brightness is its state, which grows with each step."""
+
+        metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+        single_observation_space = Box(0, LENGTH, (1,), np.float32)
+        single_action_space = Discrete(2)
+        noise_size = 1
+
+        def initial_state(self, noise: Any) -> Any:
+            return noise * 0
+
+        def dynamics(self, state: Any, action: Any) -> Any:
+            return state + action, state[0], state[0] + action >= LENGTH
+
+        def draw(self, state: Any, index: int) -> Any:
+            return np.full((32, 64, 3), 40 * float(state[0]), np.uint8)
+
+    film.eval_source = Dimming()
+    film.agent.predict = lambda obs: torch.ones(len(obs), dtype=torch.int64)
+    meta, steps = frames(record_video(film, tmp_path / "film.mp4", episodes=2))
+    assert steps == [*range(LENGTH + 1), *range(LENGTH + 1)]
+    assert ", 30 fps" in meta
+
+
+def test_a_wrong_last_frame_is_left_out(
+    film: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Batched:
+        """SAME_STEP without single environments inside: shows the next episode."""
+
+        def __init__(self) -> None:
+            self.one = SyncVectorEnv(
+                [lambda: Brightening("rgb_array")], autoreset_mode="SameStep"
+            )
+            self.metadata = self.one.metadata
+            self.reset, self.step = self.one.reset, self.one.step
+            self.close = self.one.close
+
+        def render(self) -> Any:
+            return np.stack(self.one.render())  # [N, H, W, 3]
+
+    monkeypatch.setattr(environments, "make_eval", lambda *_, **__: Batched())
+    _, steps = frames(record_video(film, tmp_path / "film.mp4"))
+    assert steps == [*range(LENGTH)]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_broken_recording_leaves_no_file(
+    film: Any, tmp_path: Path, error: type[BaseException]
+) -> None:
+    def actions() -> Iterator[Any]:
+        yield np.ones(1, np.int64)
+        raise error
+
+    given = actions()
+    film.agent.predict = lambda _: next(given)
+    path = tmp_path / "films" / "film.mp4"
+    with pytest.raises(error):
+        record_video(film, path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_an_environment_without_pictures(film: Any, tmp_path: Path) -> None:
+    class Blind(Brightening):
+        def render(self) -> None:
+            return None
+
+    film.eval_source = Blind
+    with pytest.raises(ValueError, match="drew no picture: it must support"):
+        record_video(film, tmp_path / "film.mp4")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_films_at_multiples_and_at_the_end(film: Any) -> None:
+    seen = []
+    for log in loggers.video(every=40)(film)():
+        folder = film.run_dir / "videos"
+        if log["sample_step"] >= 40 and not seen:
+            seen = [path.name for path in folder.iterdir()]
+    assert seen == ["step_000000040.mp4"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "step_000000040.mp4",
+        "step_000000080.mp4",
+        "step_000000100.mp4",
+    ]
+
+
+def test_zero_films_at_the_end_alone(film: Any, tmp_path: Path) -> None:
+    list(loggers.video(every=0, folder=tmp_path / "films")(film)())
+    (path,) = (tmp_path / "films").iterdir()
+    assert path.name == "step_000000100.mp4"
+
+
+def test_a_loop_that_is_left_is_not_filmed(film: Any) -> None:
+    for _ in loggers.video()(film)():
+        break
+    assert not (film.run_dir / "videos").exists()
+
+
+def test_a_notebook_shows_it(film: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(videos, "in_notebook", lambda: True)
+    monkeypatch.setattr(IPython.display, "display", shown.append)
+    list(loggers.video(every=0)(film)())
+    assert '<source src="data:video/mp4;base64,' in shown[0]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"every": -1}, "every = -1"),
+        ({"episodes": 0}, "episodes = 0"),
+        ({"fps": 0}, "fps = 0"),
+    ],
+)
+def test_wrong_arguments(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        loggers.video(**arguments)
+
+
+def test_a_wrong_name_is_refused(film: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"a video's name ends in \.mp4"):
+        record_video(film, tmp_path / "film.gif")

@@ -1,0 +1,232 @@
+"""Distributions against torch.distributions, and their dice against their numbers."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    MultiBinary,
+    MultiDiscrete,
+    Text,
+    Tuple,
+)
+from torch import distributions as reference
+
+from yieldrl.networks import (
+    Categorical,
+    Gaussian,
+    MultiCategorical,
+    action_size,
+    make_distribution,
+)
+
+BATCH = 5
+SPACES = {
+    "discrete": Discrete(4),
+    "start": Discrete(3, start=-1),
+    "choices": MultiDiscrete([2, 3, 4]),
+    "table": MultiDiscrete(np.array([[2, 3], [4, 5]])),
+    "buttons": MultiBinary(4),
+    "grid": MultiBinary((2, 3)),
+    "vector": Box(-1, 1, (3,)),
+    "matrix": Box(-1, 1, (2, 3)),
+    "scalar": Box(-1, 1, ()),
+}
+SIZES = {
+    "discrete": 4,
+    "start": 3,
+    "choices": 9,
+    "table": 14,
+    "buttons": 8,
+    "grid": 12,
+    "vector": 3,
+    "matrix": 6,
+    "scalar": 1,
+}
+CHOICES = {
+    "discrete": [4],
+    "start": [3],
+    "choices": [2, 3, 4],
+    "table": [2, 3, 4, 5],
+    "buttons": [2] * 4,
+    "grid": [2] * 6,
+}
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def distribution_for(name, batch=BATCH, seed=0):
+    space = SPACES[name]
+    output = torch.randn(batch, SIZES[name], generator=generator(seed))
+    log_std = None
+    if isinstance(space, Box):
+        log_std = torch.linspace(-1, 0.5, SIZES[name])
+    return make_distribution(space, output, log_std), output, log_std
+
+
+def reference_for(name, output, log_std):
+    """What PyTorch makes of the same output: log_prob, entropy and mode."""
+    if log_std is not None:
+        normal = reference.Independent(reference.Normal(output, log_std.exp()), 1)
+
+        def log_prob(action):
+            return normal.log_prob(action.reshape(len(output), -1))
+
+        return log_prob, normal.entropy(), normal.mode
+    parts = [
+        reference.Categorical(logits=logits)
+        for logits in output.split(CHOICES[name], dim=-1)
+    ]
+
+    def log_prob(action):
+        flat = action.reshape(len(output), -1)
+        return sum(part.log_prob(flat[:, i]) for i, part in enumerate(parts))
+
+    modes = torch.stack([part.mode for part in parts], dim=-1)
+    return log_prob, sum(part.entropy() for part in parts), modes
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_size_of_the_actors_output(name):
+    assert action_size(SPACES[name]) == SIZES[name]
+    assert isinstance(action_size(SPACES[name]), int)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_equals_torch_distributions(name):
+    ours, output, log_std = distribution_for(name)
+    log_prob, entropy, mode = reference_for(name, output, log_std)
+    action = ours.sample(generator())
+    torch.testing.assert_close(ours.log_prob(action), log_prob(action))
+    torch.testing.assert_close(ours.log_prob(ours.mode()), log_prob(ours.mode()))
+    torch.testing.assert_close(ours.entropy(), entropy)
+    torch.testing.assert_close(
+        ours.mode().reshape(BATCH, -1).float(), mode.reshape(BATCH, -1).float()
+    )
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_shapes(name):
+    ours, _, _ = distribution_for(name)
+    shape = SPACES[name].shape
+    for action in (ours.sample(), ours.mode()):
+        assert action.shape == (BATCH, *shape)
+        assert action.dtype == (
+            torch.float32 if isinstance(SPACES[name], Box) else torch.int64
+        )
+        assert ours.log_prob(action).shape == (BATCH,)
+    assert ours.entropy().shape == (BATCH,)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_log_prob_of_what_the_buffer_holds(name):
+    """Buffers keep float32, int64 or int8, and minibatches are slices."""
+    ours, _, _ = distribution_for(name)
+    action = ours.sample(generator())
+    stored = action.to(torch.int8) if name in ("buttons", "grid") else action
+    strided = torch.stack([stored, stored], dim=1)[:, 0]
+    torch.testing.assert_close(ours.log_prob(strided), ours.log_prob(action))
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_generator_makes_it_reproducible(name):
+    ours, _, _ = distribution_for(name, batch=40)
+    torch.manual_seed(1)
+    first = ours.sample(generator(3))
+    torch.manual_seed(2)
+    assert torch.equal(ours.sample(generator(3)), first)
+    assert not torch.equal(ours.sample(generator(4)), first)
+    before = torch.get_rng_state()
+    ours.sample(generator(3))
+    assert torch.equal(torch.get_rng_state(), before), "the global one is left alone"
+
+
+@pytest.mark.parametrize("name", [n for n in SPACES if n not in ("start", "discrete")])
+def test_samples_within_a_batch_are_independent(name):
+    _, output, log_std = distribution_for(name, batch=1)
+    ours = make_distribution(SPACES[name], output.expand(200, -1), log_std)
+    actions = ours.sample(generator()).reshape(200, -1).float()
+    assert len({tuple(row.tolist()) for row in actions}) > 1
+
+
+def deviations(counts, probabilities):
+    """How many standard deviations each count is off."""
+    total = counts.sum()
+    spread = (total * probabilities * (1 - probabilities)).sqrt()
+    return ((counts - total * probabilities) / spread).abs()
+
+
+def test_a_categorical_samples_by_its_probabilities():
+    logits = torch.tensor([2.0, 0.0, -1.0, -4.0])
+    actions = Categorical(logits.expand(200_000, 4)).sample(generator())
+    counts = torch.bincount(actions, minlength=4)
+    assert deviations(counts, logits.softmax(0)).max() < 4.5
+
+
+def test_a_categorical_never_takes_what_is_masked():
+    logits = torch.tensor([0.0, -torch.inf, 1.0])
+    ours = Categorical(logits.expand(20_000, 3))
+    counts = torch.bincount(ours.sample(generator()), minlength=3)
+    assert counts[1] == 0
+    assert counts[0] > 0
+    assert ours.log_prob(torch.ones(20_000))[0] == -torch.inf
+
+
+def test_large_logits_do_not_overflow():
+    ours = Categorical(torch.tensor([[1e4, 0.0, -1e4]]))
+    assert ours.sample().item() == ours.mode().item() == 0
+    assert ours.log_prob(torch.tensor([0])).item() == 0
+    assert ours.entropy().item() == pytest.approx(0)
+
+
+def test_choices_are_sampled_by_their_own_logits_and_independently():
+    logits = torch.tensor([1.0, 0.0, 0.0, 2.0, -1.0]).expand(100_000, 5)
+    ours = MultiCategorical(logits, [2, 3], (2,))
+    first, second = ours.sample(generator()).unbind(-1)
+    together = torch.bincount(first * 3 + second, minlength=6)
+    one, other = logits[0, :2].softmax(0), logits[0, 2:].softmax(0)
+    assert deviations(together, (one[:, None] * other).flatten()).max() < 4.5
+
+
+def test_a_gaussian_has_its_moments():
+    mean, log_std = torch.tensor([1.0, -2.0, 0.0]), torch.tensor([-1.0, 0.0, 0.7])
+    ours = Gaussian(mean.expand(200_000, 3), log_std, (3,))
+    sample = ours.sample(generator())
+    error = (sample.mean(0) - mean).abs() / (log_std.exp() / 200_000**0.5)
+    assert error.max() < 4.5
+    torch.testing.assert_close(sample.std(0), log_std.exp(), rtol=0.01, atol=0)
+    correlation = torch.corrcoef(sample.T) - torch.eye(3)
+    assert correlation.abs().max() < 0.01
+
+
+def test_densities_integrate_to_one():
+    grid = torch.linspace(-8, 8, 4001)
+    ours = Gaussian(torch.full((4001, 1), 0.3), torch.tensor([-0.2]), (1,))
+    total = ours.log_prob(grid.unsqueeze(1)).exp().sum() * (grid[1] - grid[0])
+    assert total.item() == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["discrete", "table", "grid", "matrix"])
+def test_gradients_reach_the_output(name):
+    ours, output, log_std = distribution_for(name)
+    output.requires_grad_()
+    if log_std is not None:
+        log_std.requires_grad_()
+    ours = make_distribution(SPACES[name], output, log_std)
+    action = ours.sample(generator())
+    assert not action.is_floating_point() or action.requires_grad
+    (ours.log_prob(action.detach()).sum() + ours.entropy().sum()).backward()
+    assert output.grad is not None
+    assert output.grad.isfinite().all()
+    assert output.grad.abs().sum() > 0
+    assert log_std is None or (log_std.grad != 0).all()
+
+
+@pytest.mark.parametrize("space", [Text(3), Tuple([Discrete(2)]), Dict(a=Discrete(2))])
+def test_other_spaces_are_refused(space):
+    with pytest.raises(TypeError, match=r"action space .* is not supported: use Disc"):
+        action_size(space)

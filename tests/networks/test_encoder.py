@@ -1,0 +1,219 @@
+"""Encoders: every kind of observation becomes features, none is mixed up."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
+from tensordict import TensorDict
+from torch import nn
+
+from yieldrl.networks import DictEncoder, NatureCNN, make_encoder
+
+
+def image(*shape, dtype=np.uint8):
+    return Box(0, 255 if dtype == np.uint8 else 1, shape, dtype)
+
+
+def convolutions(encoder):
+    return [layer for layer in encoder.modules() if isinstance(layer, nn.Conv2d)]
+
+
+# ------------------------------------------------------------------ vectors and choices
+
+
+def test_vectors_pass_as_they_are():
+    encoder = make_encoder(Box(-1, 1, (3,)))
+    obs = torch.randn(4, 3)
+    assert encoder.size == 3
+    assert torch.equal(encoder(obs), obs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.uint8, torch.bool])
+def test_features_are_float32(dtype):
+    features = make_encoder(Box(-1, 1, (3,)))(torch.ones(2, 3, dtype=dtype))
+    assert features.dtype == torch.float32
+    assert (features == 1).all()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (2, 3, 4), (2, 2, 2, 2)])
+def test_arrays_are_flattened(shape):
+    encoder = make_encoder(Box(-1, 1, shape))
+    obs = torch.randn(5, *shape)
+    assert encoder.size == int(np.prod(shape))
+    assert torch.equal(encoder(obs), obs.reshape(5, -1))
+
+
+def test_a_choice_is_one_hot():
+    encoder = make_encoder(Discrete(4))
+    assert encoder.size == 4
+    expected = [[1, 0, 0, 0], [0, 0, 0, 1]]
+    assert encoder(torch.tensor([0, 3])).tolist() == expected
+
+
+def test_a_choice_may_start_elsewhere():
+    encoder = make_encoder(Discrete(3, start=-1))
+    assert (
+        encoder(torch.tensor([-1, 1, 0])).tolist() == torch.eye(3)[[0, 2, 1]].tolist()
+    )
+
+
+def test_several_choices_are_concatenated():
+    encoder = make_encoder(MultiDiscrete([2, 3]))
+    assert encoder.size == 5
+    assert encoder(torch.tensor([[1, 0]])).tolist() == [[0, 1, 1, 0, 0]]
+
+
+def test_a_table_of_choices_with_starts():
+    space = MultiDiscrete([[2, 3], [2, 2]], start=[[0, 5], [1, 0]])
+    features = make_encoder(space)(torch.tensor([[[1, 7], [1, 0]]]))
+    assert features.tolist() == [[0, 1, 0, 0, 1, 1, 0, 1, 0]]
+
+
+def test_every_choice_of_a_space_has_a_code():
+    for space in (Discrete(5, start=7), MultiDiscrete([3, 2], start=[1, -1])):
+        space.seed(1)
+        encoder = make_encoder(space)
+        samples = torch.tensor(np.array([space.sample() for _ in range(60)]))
+        features = encoder(samples)
+        assert (features.sum(1) == (1 if isinstance(space, Discrete) else 2)).all()
+        assert (features.sum(0) > 0).all()
+
+
+def test_bits_pass_as_numbers():
+    assert make_encoder(MultiBinary(3))(
+        torch.tensor([[1, 0, 1]], dtype=torch.int8)
+    ).tolist() == [[1, 0, 1]]
+    assert make_encoder(MultiBinary((2, 2))).size == 4
+
+
+def test_starts_are_no_part_of_a_checkpoint():
+    assert make_encoder(Discrete(3)).state_dict() == {}
+
+
+def test_text_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"Text.*at a\.b is not supported"):
+        make_encoder(Dict(a=Dict(b=Text(3))))
+
+
+# ----------------------------------------------------------------------- nested
+
+
+NESTED = Dict(
+    camera=image(4, 40, 36),  # gymnasium keeps this order
+    body=Dict(joints=Box(-1, 1, (3,)), mode=Discrete(2, start=1)),
+)
+
+
+@pytest.mark.parametrize("kind", [dict, lambda obs: TensorDict(obs, [5])])
+def test_leaves_of_a_dict_are_concatenated(kind):
+    encoder = make_encoder(NESTED)
+    assert isinstance(encoder, DictEncoder)
+    obs = {
+        "body": {"joints": torch.randn(5, 3), "mode": torch.ones(5, dtype=torch.int64)},
+        "camera": torch.randint(255, (5, 4, 40, 36), dtype=torch.uint8),
+    }
+    features = encoder(kind(obs))
+    assert features.shape == (5, encoder.size)
+    assert encoder.size == 512 + 3 + 2
+    assert torch.equal(features[:, 512:515], obs["body"]["joints"])
+    assert features[:, 515:].tolist() == [[1, 0]] * 5
+
+
+def test_the_order_of_an_observations_keys_does_not_matter():
+    encoder = make_encoder(Dict(b=Box(-1, 1, (1,)), a=Box(-1, 1, (1,))))
+    one, two = torch.ones(1, 1), torch.zeros(1, 1)
+    obs = {"a": one, "b": two, "unknown": two}
+    assert torch.equal(encoder(obs), encoder(dict(reversed(obs.items()))))
+
+
+def test_a_dict_of_one():
+    encoder = make_encoder(Dict(only=Box(-1, 1, (2,))))
+    assert encoder({"only": torch.ones(3, 2)}).shape == (3, 2)
+
+
+# ----------------------------------------------------------------------------- images
+
+
+@pytest.mark.parametrize(
+    ("shape", "channels_last"),
+    [
+        ((4, 84, 84), False),  # frames stacked first, as ALE does
+        ((84, 84, 4), True),
+        ((84, 84, 3), True),
+        ((210, 160, 3), True),
+        ((3, 210, 160), False),
+        ((1, 64, 64), False),
+        ((64, 64, 1), True),
+        ((10, 10, 4), True),  # MinAtar's Breakout
+        ((10, 10, 10), True),  # MinAtar's Seaquest: Gymnasium's images end in channels
+        ((16, 10, 10), False),  # more channels than pixels
+        ((8, 8, 12), True),
+        ((7, 7, 3), True),  # MiniGrid
+    ],
+)
+def test_which_axis_is_channels(shape, channels_last):
+    encoder = make_encoder(image(*shape))
+    assert isinstance(encoder, NatureCNN)
+    assert encoder.channels_last is channels_last
+    channels = shape[2] if channels_last else shape[0]
+    assert convolutions(encoder)[0].in_channels == channels
+    obs = torch.zeros(2, *shape, dtype=torch.uint8)
+    assert encoder(obs).shape == (2, encoder.size)
+
+
+@pytest.mark.parametrize("shape", [(2, 7, 2), (1, 5, 2), (3, 4, 5), (20, 20, 20)])
+def test_what_is_no_image_is_flattened(shape):
+    encoder = make_encoder(Box(-1, 1, shape))
+    assert not convolutions(encoder)
+    assert encoder(torch.zeros(2, *shape)).shape == (2, int(np.prod(shape)))
+
+
+def test_layouts_are_the_same_network():
+    """The same picture, channels first or last, gives the same features."""
+    first, last = make_encoder(image(4, 84, 84)), make_encoder(image(84, 84, 4))
+    last.load_state_dict(first.state_dict())
+    picture = torch.randint(255, (2, 4, 84, 84), dtype=torch.uint8)
+    torch.testing.assert_close(last(picture.permute(0, 2, 3, 1)), first(picture))
+
+
+def test_large_images_go_through_the_nature_network():
+    encoder = make_encoder(image(4, 84, 84))
+    layers = [
+        (c.out_channels, c.kernel_size[0], c.stride[0]) for c in convolutions(encoder)
+    ]
+    assert layers == [(32, 8, 4), (64, 4, 2), (64, 3, 1)]
+    assert encoder.size == 512
+    head = [m for m in encoder.modules() if isinstance(m, nn.Linear)]
+    assert head[0].in_features == 64 * 7 * 7, "3136 in the paper"
+
+
+@pytest.mark.parametrize("shape", [(36, 36, 3), (35, 84, 3), (10, 10, 4), (5, 5, 3)])
+def test_small_images_go_through_one_convolution(shape):
+    encoder = make_encoder(image(*shape))
+    large = min(shape[:2]) >= 36
+    assert encoder.size == (512 if large else 128)
+    assert len(convolutions(encoder)) == (3 if large else 1)
+    assert encoder(torch.zeros(3, *shape, dtype=torch.uint8)).isfinite().all()
+
+
+def test_bytes_are_scaled_and_floats_are_not():
+    as_bytes = make_encoder(image(10, 10, 4))
+    as_floats = make_encoder(image(10, 10, 4, dtype=np.float32))
+    as_floats.load_state_dict(as_bytes.state_dict())
+    picture = torch.randint(255, (2, 10, 10, 4), dtype=torch.uint8)
+    torch.testing.assert_close(as_bytes(picture), as_floats(picture.float() / 255))
+
+
+def test_bits_of_an_image_are_not_scaled():
+    encoder = make_encoder(Box(0, 1, (10, 10, 4), np.bool_))
+    floats = make_encoder(image(10, 10, 4, dtype=np.float32))
+    floats.load_state_dict(encoder.state_dict())
+    picture = torch.rand(2, 10, 10, 4) < 0.5
+    torch.testing.assert_close(encoder(picture), floats(picture.float()))
+
+
+def test_convolutions_start_out_orthogonal():
+    for layer in convolutions(make_encoder(image(4, 84, 84))):
+        values = torch.linalg.svdvals(layer.weight.detach().flatten(1))
+        torch.testing.assert_close(values, torch.full_like(values, 2**0.5))
+        assert (layer.bias == 0).all()

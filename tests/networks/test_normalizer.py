@@ -1,0 +1,344 @@
+"""Running statistics: those of all data seen, whatever the portions it came in."""
+
+import io
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tensordict import TensorDict
+
+from yieldrl.networks import ObservationNormalizer, RewardScaler
+from yieldrl.networks.normalizer import RunningMoments
+
+FEW = settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+VECTOR = Box(-np.inf, np.inf, (3,))
+IMAGE = Box(0, 255, (4, 8, 8), np.uint8)
+
+
+def saved_and_loaded(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+# ---------------------------------------------------------------------- RunningMoments
+
+
+@FEW
+@given(
+    sizes=st.lists(st.integers(0, 20), min_size=1, max_size=8).filter(any),
+    offset=st.sampled_from([0.0, 1.0, -100.0]),
+    spread=st.sampled_from([0.1, 1.0, 50.0]),
+    seed=st.integers(0, 1000),
+)
+def test_moments_are_those_of_all_data_in_any_portions(sizes, offset, spread, seed):
+    rng = np.random.default_rng(seed)
+    data = (offset + spread * rng.normal(size=(sum(sizes), 3))).astype(np.float32)
+    moments = RunningMoments((3,))
+    for portion in np.split(data, np.cumsum(sizes)[:-1]):
+        moments.update(torch.from_numpy(portion))
+    exact = data.astype(np.float64)
+    assert moments.count.item() == len(data)
+    np.testing.assert_allclose(moments.mean, exact.mean(0), rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(moments.var, exact.var(0), rtol=1e-3, atol=1e-5)
+
+
+def test_moments_go_over_every_axis_but_the_shape():
+    moments = RunningMoments((2, 3))
+    data = torch.randn(4, 5, 2, 3)
+    moments.update(data)
+    torch.testing.assert_close(moments.mean, data.flatten(0, 1).mean(0))
+    torch.testing.assert_close(moments.var, data.flatten(0, 1).var(0, correction=0))
+
+
+def test_moments_of_nothing_are_left_alone():
+    moments = RunningMoments(())
+    moments.update(torch.empty(0))
+    assert (moments.mean, moments.var, moments.count) == (0, 1, 0)
+
+
+def test_moments_keep_no_graph():
+    moments = RunningMoments((2,))
+    moments.update(torch.randn(5, 2, requires_grad=True))
+    assert not moments.mean.requires_grad
+    assert not moments.var.requires_grad
+
+
+def test_moments_of_long_runs_stay_finite_and_right():
+    moments = RunningMoments(())
+    moments.count.fill_(1e9)
+    moments.mean.fill_(2.0)
+    moments.var.fill_(4.0)
+    for _ in range(100):
+        moments.update(torch.full((1000,), 2.0))
+    assert moments.mean.item() == pytest.approx(2.0)
+    assert moments.var.item() == pytest.approx(4.0, rel=1e-3)
+
+
+# --------------------------------------------------------------- ObservationNormalizer
+
+
+def test_observations_are_centred_and_scaled():
+    normalizer = ObservationNormalizer(VECTOR)
+    data = 5 + 3 * torch.randn(4, 500, 3)  # a rollout [T, N, D]
+    normalizer.update(data)
+    normalized = normalizer(data.flatten(0, 1))
+    torch.testing.assert_close(normalized.mean(0), torch.zeros(3), atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        normalized.var(0, correction=0), torch.ones(3), atol=1e-3, rtol=0
+    )
+
+
+def test_fresh_statistics_change_nothing_but_the_extremes():
+    normalizer = ObservationNormalizer(VECTOR)
+    obs = torch.tensor([[0.5, -100.0, 100.0]])
+    torch.testing.assert_close(normalizer(obs), torch.tensor([[0.5, -10.0, 10.0]]))
+
+
+def test_the_limit():
+    normalizer = ObservationNormalizer(VECTOR, limit=2.5)
+    assert normalizer(torch.full((1, 3), 9.0)).tolist() == [[2.5] * 3]
+
+
+def test_a_number_that_never_changes_becomes_zero():
+    normalizer = ObservationNormalizer(VECTOR)
+    normalizer.update(torch.full((100, 3), 7.0))
+    assert (normalizer(torch.full((2, 3), 7.0)) == 0).all()
+
+
+def test_forward_does_not_move_the_statistics():
+    normalizer = ObservationNormalizer(VECTOR)
+    normalizer.update(torch.randn(10, 3))
+    before = {name: x.clone() for name, x in normalizer.state_dict().items()}
+    for mode in (True, False):
+        normalizer.train(mode)
+        normalizer(100 * torch.randn(50, 3))
+    for name, tensor in normalizer.state_dict().items():
+        assert torch.equal(tensor, before[name])
+
+
+def test_statistics_survive_a_checkpoint():
+    normalizer, other = ObservationNormalizer(VECTOR), ObservationNormalizer(VECTOR)
+    normalizer.update(3 + 2 * torch.randn(50, 3))
+    other.load_state_dict(saved_and_loaded(normalizer.state_dict()))
+    obs = torch.randn(4, 3)
+    assert torch.equal(other(obs), normalizer(obs))
+    more = torch.randn(20, 3)
+    for one in (normalizer, other):
+        one.update(more)
+    assert torch.equal(other(obs), normalizer(obs))
+
+
+def test_statistics_are_no_parameters_but_move_with_the_model():
+    normalizer = ObservationNormalizer(VECTOR)
+    assert list(normalizer.parameters()) == []
+    assert len(list(normalizer.buffers())) == 3
+    assert normalizer.to("meta").moments[0].mean.device.type == "meta"
+
+
+NESTED = Dict(
+    {
+        "camera": IMAGE,
+        "body": Dict(joints=VECTOR, mode=Discrete(3)),
+        "images.top": Box(-1, 1, (2,)),
+        "lamps": MultiBinary(2),
+    }
+)
+
+
+def nested_obs(*batch):
+    return {
+        "camera": torch.randint(255, (*batch, 4, 8, 8), dtype=torch.uint8),
+        "body": {
+            "joints": 4 + torch.randn(*batch, 3),
+            "mode": torch.randint(3, batch),
+        },
+        "images.top": 9 + torch.randn(*batch, 2),
+        "lamps": torch.ones(*batch, 2, dtype=torch.int8),
+    }
+
+
+@pytest.mark.parametrize("as_tensordict", [False, True])
+def test_leaves_of_a_dict(as_tensordict):
+    normalizer = ObservationNormalizer(NESTED)
+    rollout, obs = nested_obs(20, 30), nested_obs(600)
+    if as_tensordict:
+        rollout, obs = TensorDict(rollout, [20, 30]), TensorDict(obs, [600])
+    normalizer.update(rollout)
+    normalized = normalizer(obs)
+    for leaf in (normalized["body"]["joints"], normalized["images.top"]):
+        assert leaf.mean(0).abs().max() < 0.3
+    assert torch.equal(normalized["camera"], obs["camera"])
+    assert normalized["camera"].dtype == torch.uint8
+    assert torch.equal(normalized["body"]["mode"], obs["body"]["mode"])
+    assert torch.equal(normalized["lamps"], obs["lamps"])
+    assert obs["body"]["joints"].mean() > 3, "the observation itself is left alone"
+
+
+def test_names_that_look_alike_have_statistics_of_their_own():
+    space = Dict({"a/b": VECTOR, "a": Dict(b=VECTOR), "a.b": VECTOR})
+    normalizer = ObservationNormalizer(space)
+    obs = {
+        "a/b": torch.randn(50, 3),
+        "a": {"b": 50 + torch.randn(50, 3)},
+        "a.b": 90 + torch.randn(50, 3),
+    }
+    normalizer.update(obs)
+    normalized = normalizer(obs)
+    for leaf in (normalized["a/b"], normalized["a"]["b"], normalized["a.b"]):
+        assert leaf.mean().abs() < 0.1
+
+
+@pytest.mark.parametrize("space", [IMAGE, Discrete(4)])
+def test_images_and_choices_pass_alone_too(space):
+    normalizer = ObservationNormalizer(space)
+    obs = torch.tensor(np.array([space.sample() for _ in range(3)]))
+    normalizer.update(obs)
+    assert normalizer(obs) is obs
+    assert normalizer.state_dict() == {}
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int32, np.float64])
+def test_vectors_of_any_dtype(dtype):
+    normalizer = ObservationNormalizer(Box(0, 1, (2,), dtype))
+    obs = torch.tensor(np.array([[0, 1], [1, 1]], dtype))
+    normalizer.update(obs)
+    expected = torch.tensor([[-1.0, 0.0], [1.0, 0.0]])
+    assert normalizer(obs).dtype == torch.float32
+    torch.testing.assert_close(normalizer(obs), expected)
+
+
+def test_blocks_of_numbers_that_are_no_images_are_normalized():
+    """The encoder flattens them, so they need it as vectors do."""
+    normalizer = ObservationNormalizer(Box(-np.inf, np.inf, (2, 3, 4)))
+    data = 50 + torch.randn(100, 2, 3, 4)
+    normalizer.update(data)
+    assert normalizer(data).mean().abs() < 0.1
+
+
+# ------------------------------------------------------------------------ RewardScaler
+
+
+class ScalarScaler:
+    """One environment at a time, one number at a time, all returns remembered."""
+
+    def __init__(self, num_envs, gamma):
+        self.running = [0.0] * num_envs
+        self.gamma = gamma
+        self.returns = []
+
+    def step(self, reward, ended, valid):
+        for n in range(len(self.running)):
+            if not valid[n]:
+                continue
+            self.running[n] = self.gamma * self.running[n] + reward[n]
+            self.returns.append(self.running[n])
+            if ended[n]:
+                self.running[n] = 0.0
+
+    def scale(self, reward):
+        return reward / np.sqrt(np.var(self.returns) + 1e-8)
+
+
+def rollout_of(reward, terminated, truncated, valid=None):
+    data = {"reward": reward, "terminated": terminated, "truncated": truncated}
+    if valid is not None:
+        data["valid"] = valid
+    return TensorDict({k: torch.from_numpy(v) for k, v in data.items()}, reward.shape)
+
+
+@FEW
+@given(
+    seed=st.integers(0, 1000),
+    gamma=st.sampled_from([0.0, 0.9, 1.0]),
+    rate=st.sampled_from([0.0, 0.2, 1.0]),
+    with_valid=st.booleans(),
+)
+def test_rewards_are_divided_by_the_deviation_of_returns(seed, gamma, rate, with_valid):
+    rng = np.random.default_rng(seed)
+    ours, reference = RewardScaler(3, gamma, limit=1e9), ScalarScaler(3, gamma)
+    ended = np.zeros(3, bool)
+    for _ in range(3):  # episodes go on over the rollouts
+        steps = int(rng.integers(1, 9))
+        reward = rng.normal(1, 3, size=(steps, 3)).astype(np.float32)
+        ends = rng.random((2, steps, 3)) < rate
+        valid = np.ones((steps, 3), bool)
+        for t in range(steps):
+            if with_valid:  # NEXT_STEP: the step after an end gives nothing
+                valid[t] = ~ended
+                ends[:, t] &= valid[t]
+                reward[t] *= valid[t]
+            ended = ends[0, t] | ends[1, t]
+            reference.step(reward[t], ended, valid[t])
+        ours.update(rollout_of(reward, *ends, valid if with_valid else None))
+        scaled = ours(torch.from_numpy(reward))
+        np.testing.assert_allclose(
+            scaled, reference.scale(reward), rtol=2e-3, atol=1e-4
+        )
+    np.testing.assert_allclose(ours.carry, reference.running, rtol=1e-4, atol=1e-4)
+
+
+def test_agrees_with_gymnasiums_wrapper_while_nothing_terminates():
+    """Theirs drops an episode's past from the return of the step that terminates it."""
+    envs = gym.make_vec("Pendulum-v1", num_envs=2, vectorization_mode="sync")
+    wrapped = gym.wrappers.vector.NormalizeReward(envs, gamma=0.9)
+    wrapped.reset(seed=1)
+    envs.action_space.seed(1)
+    raw, theirs = [], None
+    step = envs.step
+
+    def watched(action):
+        answer = step(action)
+        raw.append(answer[1].astype(np.float32))
+        return answer
+
+    envs.step = watched
+    for _ in range(50):
+        theirs = wrapped.step(wrapped.action_space.sample())[1]
+    wrapped.close()
+    reward, no = np.stack(raw), np.zeros((50, 2), bool)
+    ours = RewardScaler(2, 0.9)
+    ours.update(rollout_of(reward, no, no))
+    np.testing.assert_allclose(ours(torch.from_numpy(reward[-1])), theirs, rtol=1e-3)
+
+
+def test_signs_and_zeros_stay():
+    scaler = RewardScaler(2, 0.9)
+    no = np.zeros((4, 2), bool)
+    reward = np.array([[100, -50], [0, 30], [20, 0], [1, -1]], np.float32)
+    scaler.update(rollout_of(reward, no, no))
+    scaled = scaler(torch.from_numpy(reward))
+    assert torch.equal(scaled.sign(), torch.from_numpy(reward).sign())
+
+
+def test_scaled_rewards_are_limited():
+    scaler = RewardScaler(1, 0.9, limit=2.0)
+    assert scaler(torch.tensor([100.0, -100.0])).tolist() == [2, -2]
+
+
+def test_scaling_does_not_move_the_statistics():
+    scaler = RewardScaler(1, 0.9)
+    before = {name: x.clone() for name, x in scaler.state_dict().items()}
+    scaler(torch.randn(9))
+    assert all(torch.equal(x, before[name]) for name, x in scaler.state_dict().items())
+
+
+def test_a_checkpoint_between_rollouts_changes_nothing():
+    rng = np.random.default_rng(0)
+    ours = RewardScaler(2, 0.99)
+    for _ in range(4):
+        reward = rng.normal(size=(5, 2)).astype(np.float32)
+        ends = rng.random((2, 5, 2)) < 0.2
+        other = RewardScaler(2, 0.99)
+        other.load_state_dict(saved_and_loaded(ours.state_dict()))
+        for one in (ours, other):
+            one.update(rollout_of(reward, *ends))
+        for name, tensor in ours.state_dict().items():
+            assert torch.equal(other.state_dict()[name], tensor)
