@@ -31,6 +31,7 @@ from yieldrl.experiments import (
     Run,
     derive_seed,
     resolve_device,
+    restore_generator,
     rng_state,
     seed_everything,
     set_rng_state,
@@ -257,7 +258,7 @@ class Agent:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.algorithm.load_state_dict(state["algorithm"])
-        self.generator.set_state(state["generator"])
+        restore_generator(self.generator, state["generator"])
         self.sample_step = state["sample_step"]
         self.learn_step = state["learn_step"]
 
@@ -326,6 +327,7 @@ class Trainer(Run):
         device = str(resolve_device(config.device))
         self.env_source = config.env_id if envs is None else envs
         self.eval_source = self.env_source if eval_envs is None else eval_envs
+        self._eval_given = eval_envs is not None
         self.envs = environments.make(self.env_source, config, device=device)
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
         images = spaces.has_images(self.envs.single_observation_space)
@@ -337,6 +339,8 @@ class Trainer(Run):
         )
         self._eval_envs: gymnasium.vector.VectorEnv[Any, Any, Any] | None = None
         self._evaluated_at = 0
+        if config.eval_every > 0 and isinstance(self.eval_source, _OBJECTS):
+            _ = self.eval_envs  # where no second one can be made, say so now
 
     @abstractmethod
     def __call__(self) -> Generator[LogData, None, None]:
@@ -407,9 +411,10 @@ class Trainer(Run):
     def eval_envs(self) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
         """The evaluation environments, made when they are first needed."""
         if self._eval_envs is None:
-            self._eval_envs = environments.make_eval(
-                self.eval_source, self.config, device=str(self.agent.device)
-            )
+            as_it_is = self._eval_given and isinstance(self.eval_source, _OBJECTS)
+            make = environments.make if as_it_is else environments.make_eval
+            device = str(self.agent.device)
+            self._eval_envs = make(self.eval_source, self.config, device=device)
         return self._eval_envs
 
     def state_dict(self) -> dict[str, Any]:
@@ -476,6 +481,7 @@ class Trainer(Run):
         return self.agent_class(algorithm, self.config)
 
 
+_OBJECTS = (gymnasium.Env, gymnasium.vector.VectorEnv)
 _MODE_DEPENDENT = (nn.Dropout, nn.modules.batchnorm._BatchNorm)
 
 

@@ -11,6 +11,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.storage import Storage, transition_spec
+from yieldrl.experiments import restore_generator
 
 
 class ReplayBuffer:
@@ -106,7 +107,7 @@ class ReplayBuffer:
             # It had come full circle: the oldest row goes first in the new ring.
             self._storage.roll(rows, -(self._written % rows))
             self._written = rows
-        self._generator.set_state(state["generator"])
+        restore_generator(self._generator, state["generator"])
 
     def _sample_index(self, batch_size: int) -> Tensor:
         """Flat positions of valid transitions."""

@@ -55,8 +55,9 @@ def gae(
         ended = ended | ~valid
     carry = gamma * gae_lambda * ~ended
     advantage = delta.clone()
-    for t in range(len(reward) - 2, -1, -1):
-        advantage[t].addcmul_(carry[t], advantage[t + 1])
+    row, factor = advantage.unbind(), carry.unbind()  # views: rows are added in place
+    for t in range(len(row) - 2, -1, -1):
+        row[t].addcmul_(factor[t], row[t + 1])
     return advantage
 
 

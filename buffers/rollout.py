@@ -10,6 +10,7 @@ import torch
 from tensordict import TensorDict
 
 from yieldrl.buffers.storage import Storage, transition_spec
+from yieldrl.experiments import restore_generator
 
 
 class RolloutBuffer:
@@ -163,7 +164,7 @@ class RolloutBuffer:
         self.clear()
         self._storage.load_state_dict(state["storage"])
         self.row, self.dealt = state["row"], state["dealt"]
-        self._generator.set_state(state["generator"])
+        restore_generator(self._generator, state["generator"])
         if state["prepared"] is not None:
             self._prepared = TensorDict(
                 state["prepared"], [state["prepared_size"]], device=self.device

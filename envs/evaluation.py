@@ -53,7 +53,7 @@ def _another(source: Any, count: int, render_mode: str | None) -> AnyVectorEnv:
         f"no second environment can be made from {source}"
         + (f" with render_mode={render_mode!r}" if render_mode else "")
         + ": pass eval_envs= (an id, a class or a function that makes one) to the"
-        " trainer"
+        " trainer, or train with eval_every=0"
     )
     wraps = isinstance(source, VectorWrapper)  # has no spec of its own
     parts = isinstance(source, SyncVectorEnv | AsyncVectorEnv)

@@ -143,22 +143,26 @@ def add_batch_axis(obs: Any) -> Any:
 class ActionBorder:
     """Turns what a policy chose into what the environment accepts.
 
-    A Gaussian's action is clipped to the bounds of its Box; a Discrete space that does
-    not start at zero is shifted.
+    A Gaussian's action is clipped to the bounds of its Box, and rounded if that holds
+    whole numbers; a Discrete space that does not start at zero is shifted.
     """
 
     def __init__(self, space: Space[Any], device: torch.device) -> None:
-        self._low = self._high = self._start = None
-        if isinstance(space, Box) and bool(
-            np.isfinite(space.low).any() or np.isfinite(space.high).any()
-        ):
-            self._low = torch.as_tensor(space.low, dtype=torch.float32, device=device)
-            self._high = torch.as_tensor(space.high, dtype=torch.float32, device=device)
-        if isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
+        self._low = self._high = self._start = self._whole = None
+        if isinstance(space, Box):
+            if np.isfinite(space.low).any() or np.isfinite(space.high).any():
+                low, high = (x.astype(np.float32) for x in (space.low, space.high))
+                self._low = torch.from_numpy(low).to(device)
+                self._high = torch.from_numpy(high).to(device)
+            if space.dtype.kind in "iub":
+                self._whole = torch.from_numpy(np.empty(0, space.dtype)).dtype
+        elif isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
             self._start = torch.as_tensor(space.start, device=device)
 
     def to_env(self, action: Tensor) -> Tensor:
-        """The action `[B, ...]` itself, or its clipped or shifted copy."""
+        """The action `[B, ...]` itself, or its clipped, rounded or shifted copy."""
         if self._low is not None:
-            return torch.clamp(action, self._low, self._high)
+            action = torch.clamp(action, self._low, self._high)
+        if self._whole is not None:
+            return action.round().to(self._whole)
         return action if self._start is None else action + self._start

@@ -10,6 +10,7 @@ from yieldrl.experiments.machine import resolve_device, set_threads
 from yieldrl.experiments.run import Run
 from yieldrl.experiments.seeding import (
     derive_seed,
+    restore_generator,
     rng_state,
     seed_everything,
     set_rng_state,
@@ -22,6 +23,7 @@ __all__ = [
     "derive_seed",
     "load_checkpoint",
     "resolve_device",
+    "restore_generator",
     "rng_state",
     "save_checkpoint",
     "seed_everything",

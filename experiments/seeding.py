@@ -7,6 +7,7 @@ ones are seeded and saved too, because models and environments of yours may use 
 from __future__ import annotations
 
 import random
+import warnings
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,22 @@ def derive_seed(seed: int, purpose: str) -> int:
     """
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
     return int(sequence.generate_state(1)[0] >> 2)  # room for s + i below 2**31
+
+
+def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
+    """Put a generator back to a saved state, which only its kind of device can have.
+
+    On another kind (a GPU's checkpoint on a CPU) it stays as it was seeded, and a
+    warning says so.
+    """
+    if state.numel() == generator.get_state().numel():
+        generator.set_state(state.cpu())
+        return
+    warnings.warn(
+        f"the checkpoint's random numbers are of another kind of device than"
+        f" {generator.device}: they begin anew, the run is not bitwise the same",
+        stacklevel=2,
+    )
 
 
 def rng_state() -> dict[str, Any]:

@@ -107,6 +107,9 @@ class RewardScaler(nn.Module):
         num_envs: `N`, environments whose returns are followed.
         gamma: Discount of the return.
         limit: Bound of the scaled reward.
+
+    Attributes:
+        carry: The returns of the episodes under way, `[N]`.
     """
 
     carry: Tensor
@@ -124,13 +127,14 @@ class RewardScaler(nn.Module):
         Steps that only reset (`valid` is False) are left out.
         """
         goes_on = ~(rollout["terminated"] | rollout["truncated"])
-        returns = []
-        for reward, on in zip(rollout["reward"], goes_on, strict=True):
-            self.carry = self.carry * self.gamma + reward
-            returns.append(self.carry)
-            self.carry = self.carry * on
-        followed, valid = torch.stack(returns), rollout.get("valid", None)
-        self.moments.update(followed if valid is None else followed[valid])
+        returns = rollout["reward"].clone()
+        row, factor = returns.unbind(), (self.gamma * goes_on).unbind()
+        row[0].add_(self.carry, alpha=self.gamma)  # rows are views: in place
+        for t in range(1, len(row)):
+            row[t].addcmul_(factor[t - 1], row[t - 1])
+        self.carry.copy_(row[-1] * goes_on[-1])
+        valid = rollout.get("valid", None)
+        self.moments.update(returns if valid is None else returns[valid])
 
     def forward(self, reward: Tensor) -> Tensor:
         scaled = reward * torch.rsqrt(self.moments.var + 1e-8)

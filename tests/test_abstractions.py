@@ -12,6 +12,7 @@ from worlds import Counter
 
 from yieldrl import abstractions
 from yieldrl.algorithms import dqn, ppo
+from yieldrl.envs import SerialVectorEnv
 from yieldrl.experiments import CheckpointError
 
 SMALL = {
@@ -168,8 +169,20 @@ class TestParts:
         trainer = trainer_of(ppo, envs=Counter())
         with pytest.raises(ValueError, match="eval_envs="):
             trainer.evaluate()
-        with_eval = trainer_of(ppo, envs=Counter(), eval_envs=Counter)
-        assert with_eval.evaluate(1)["logs"]["episode_return"] == 6.0
+        with pytest.raises(ValueError, match="eval_every=0"):
+            trainer_of(ppo, envs=Counter(), eval_every=10)
+
+    @pytest.mark.parametrize(
+        "eval_envs", [Counter, Counter(), SerialVectorEnv([Counter, Counter])]
+    )
+    def test_evaluation_environments_of_ones_own(self, eval_envs):
+        trainer = trainer_of(
+            ppo, envs=Counter(), eval_envs=eval_envs, eval_every=10, eval_episodes=2
+        )
+        evaluations = [log for log in trainer() if log["log_type"] == "evaluate"]
+        assert evaluations[-1]["logs"]["episode_return"] == 6.0
+        if isinstance(eval_envs, gym.vector.VectorEnv):
+            assert trainer.eval_envs is eval_envs
 
     def test_unknown_and_unfit_environments(self, algorithm):
         with pytest.raises(ValueError, match=r"CartPol-v1.*near names.*CartPole-v1"):
@@ -246,6 +259,14 @@ class TestAgent:
         assert all(space.contains(a) for a in action)
         assert (extras["action"].abs() > 0.1).any()
         assert np.array_equal(extras["action"].clamp(-0.1, 0.1).numpy(), action)
+
+    @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.bool_])
+    def test_whole_numbers_are_rounded(self, dtype):
+        space = Box(0, 1 if dtype is np.bool_ else 3, (2,), dtype)
+        agent = self.agent(space, Box(-1, 1, (3,)))
+        action, extras = agent.sample(np.ones((64, 3), dtype=np.float32))
+        assert all(space.contains(a) for a in action)
+        assert extras["action"].dtype == torch.float32
 
     def test_discrete_actions_that_do_not_start_at_zero(self):
         space = Discrete(3, start=5)

@@ -17,13 +17,13 @@ class Config(experiments.Config):
     total_steps: int = 150_000
     """Environment steps to train for, counted over all environments."""
 
-    buffer_size: int = 50_000
+    buffer_size: int = 100_000
     """Transitions that the replay buffer keeps."""
 
     learning_starts: int = 1_000
     """Environment steps before the first update."""
 
-    train_every: int = 4
+    train_every: int = 2
     """Environment steps between updates."""
 
     gradient_steps: int = 1
@@ -35,7 +35,7 @@ class Config(experiments.Config):
     target_every: int = 1
     """Gradient steps between synchronisations of the target network."""
 
-    tau: float = 0.005
+    tau: float = 0.01
     """Share of the network that a synchronisation moves into the target; 1 copies it,
     which the paper does every 10 000 gradient steps."""
 

@@ -21,7 +21,7 @@ class Trainer(abstractions.Trainer):
     >>> for log in trainer():
     ...     pass
     >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 1200, 51)
+    ('train', 1200, 101)
     """
 
     config: Config

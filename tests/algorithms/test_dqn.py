@@ -167,7 +167,11 @@ class TestSchedule:
 
     def test_the_target_is_synchronised_every_so_many_gradient_steps(self):
         config = dqn.Config(
-            total_steps=60, learning_starts=20, target_every=3, eval_every=0
+            total_steps=60,
+            learning_starts=20,
+            train_every=4,
+            target_every=3,
+            eval_every=0,
         )
         trainer, synced = dqn.Trainer(config), []
         trainer.algorithm.sync_target = lambda: synced.append(trainer.agent.learn_step)

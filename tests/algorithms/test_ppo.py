@@ -18,7 +18,7 @@ SMALL = {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2}
 
 
 def algorithm_of(action_space=Discrete(3), **kwargs):  # noqa: B008
-    config = ppo.Config(**kwargs)
+    config = ppo.Config(**{"normalize_reward": False, **kwargs})
     torch.manual_seed(0)
     return ppo.Algorithm(ppo.Model(VECTOR, action_space, config), config)
 

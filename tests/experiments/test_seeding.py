@@ -5,11 +5,13 @@ import random
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from yieldrl.experiments import (
     derive_seed,
     load_checkpoint,
+    restore_generator,
     rng_state,
     save_checkpoint,
     seed_everything,
@@ -77,3 +79,11 @@ def test_derived_seeds_are_apart_and_leave_room_to_count_up() -> None:
     assert ordered[0] >= 0
     assert ordered[-1] < 2**30
     assert derive_seed(1, "envs") == derive_seed(1, "envs")
+
+
+def test_a_generator_of_another_device_begins_anew() -> None:
+    generator = torch.Generator().manual_seed(3)
+    with pytest.warns(UserWarning, match="begin anew"):
+        restore_generator(generator, torch.zeros(16, dtype=torch.uint8))
+    fresh = torch.rand(3, generator=generator)
+    assert torch.equal(fresh, torch.rand(3, generator=torch.Generator().manual_seed(3)))
