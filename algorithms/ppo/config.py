@@ -28,10 +28,10 @@ class Config(experiments.Config):
     anneal_learning_rate: bool = True
     """Let the step size fall linearly to zero at `total_steps`."""
 
-    gamma: float = 0.98
+    gamma: float = 0.99
     """Discount of future rewards."""
 
-    gae_lambda: float = 0.9
+    gae_lambda: float = 0.95
     """Generalized advantage estimation: 0 trusts the critic, 1 the rewards."""
 
     clip_coef: float = 0.2

@@ -85,7 +85,7 @@ def test_help_says_every_docstring_and_default(
     assert "usage: yieldrl train ppo [-h] [OPTIONS]" in text
     for words in (
         "--gae-lambda FLOAT Generalized advantage estimation: 0 trusts the critic, 1"
-        " the rewards. (default: 0.9)",
+        " the rewards. (default: 0.95)",
         "--clip-value {None}|FLOAT How far a value may leave its old estimate",
         "--env-kwargs [KEY=VALUE ...] Keyword arguments for the environment's",
         "--config {None}|STR JSON or YAML file",

@@ -34,7 +34,7 @@ def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path: Path) -> No
     make_run(tmp_path / "b", {100: 3.0, 200: 6.0}, seed=2, run_name="b")
     make_run(tmp_path / "c", {100: 9.0, 200: 9.0}, seed=1, gamma=0.5)
     both, other = plot.curves([tmp_path])
-    assert (both.label, both.num_runs) == ("ppo gamma=0.98", 2)
+    assert (both.label, both.num_runs) == ("ppo gamma=0.99", 2)
     assert both.steps.tolist() == [100, 200]
     assert both.mean.tolist() == [2.0, 4.0]
     assert both.low.tolist() == [1.0, 2.0]
