@@ -403,9 +403,14 @@ class Trainer(Run):
             LogData with `episode_return` (mean), its `_std`, `_min`, `_max`,
             `episode_length` and `episodes`.
         """
-        seed = derive_seed(self.config.seed, "evaluation") if seed is None else seed
+        seed = self.evaluation_seed if seed is None else seed
         result = evaluate(self.agent, self.eval_envs, episodes, seed)
         return self._log("evaluate", result.logs())
+
+    @property
+    def evaluation_seed(self) -> int:
+        """Seed of evaluations that name none, derived from the config's."""
+        return derive_seed(self.config.seed, "evaluation")
 
     @property
     def eval_envs(self) -> gymnasium.vector.VectorEnv[Any, Any, Any]:

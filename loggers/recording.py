@@ -41,13 +41,11 @@ def record_video(
     """
     arguments.package("imageio_ffmpeg", extra="video")
     arguments.whole("episodes", episodes, low=1)
-    from yieldrl.experiments import derive_seed
-
     path = Path(path).absolute()
     if path.suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
     envs = _make_envs(trainer)
-    first = derive_seed(trainer.config.seed, "evaluation") if seed is None else seed
+    first = trainer.evaluation_seed if seed is None else seed
     try:
         with _mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
             for frame in _frames(trainer.agent, envs, first, episodes):

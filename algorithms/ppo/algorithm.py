@@ -26,8 +26,9 @@ CHUNK = 4096  # observations evaluated at a time, so that images fit into memory
 class Algorithm(abstractions.Algorithm):
     """Clipped surrogate objective, with value loss and entropy bonus.
 
-    Differs from the paper: orthogonal initialisation, normalised advantages, Adam's
-    epsilon 1e-5, annealed step size and clipped gradients, as its authors' code has.
+    Differs from the paper: orthogonal initialisation, normalised advantages, scaled
+    rewards, Adam's epsilon 1e-5, annealed step size and clipped gradients, as its
+    authors' code has.
     """
 
     config: Config

@@ -40,6 +40,7 @@ class FakeTrainer:
     """See the module's docstring."""
 
     name = "fake"
+    evaluation_seed = 1_234
 
     def __init__(self, folder: Path, **config: Any) -> None:
         self.config = FakeConfig(**config)
