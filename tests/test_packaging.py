@@ -1,5 +1,7 @@
 """The root folder is the package: what it lists, what it ships, what it imports."""
 
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -49,12 +51,28 @@ def test_everything_installs_everything():
     assert extras["all"] == ["yieldrl[atari,docs,mujoco,notebook,wandb]"]
 
 
-@pytest.mark.slow
-def test_a_wheel_holds_the_package_and_nothing_else(tmp_path):
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path)]
-    done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A wheel built from the files of this checkout, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    ignore = shutil.ignore_patterns(".*", "build", "dist", "site", "runs", "*.egg-info")
+    shutil.copytree(ROOT, source, ignore=ignore)
+    run("-m", "build", "--wheel", "--outdir", str(folder), str(source))
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def run(*words, **kwargs):
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, **kwargs
+    )
     assert done.returncode == 0, done.stderr[-2000:]
-    (wheel,) = tmp_path.glob("*.whl")
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_wheel_holds_the_package_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     code = [n for n in names if ".dist-info/" not in n]
     assert all(n.startswith("yieldrl/") for n in code)
@@ -65,7 +83,25 @@ def test_a_wheel_holds_the_package_and_nothing_else(tmp_path):
         "abstractions.py",
         "py.typed",
     }
+    assert "yieldrl/algorithms/ppo/configs/pendulum.yaml" in code
     assert any(n.endswith("/LICENSE") for n in names)
+
+
+@pytest.mark.slow
+def test_a_copied_folder_runs_from_an_installed_wheel(wheel, tmp_path):
+    """With no checkout in sight: the wheel's files come first on the path."""
+    site, work = tmp_path / "site", tmp_path / "work"
+    work.mkdir()
+    run("-m", "pip", "install", "--quiet", "--no-deps", "--target", site, wheel)
+    where = {"cwd": work, "env": os.environ | {"PYTHONPATH": str(site)}}
+    found = run("-c", "import yieldrl; print(yieldrl.__file__)", **where)
+    assert Path(found.strip()) == site / "yieldrl" / "__init__.py"
+    shutil.copytree(site / "yieldrl" / "algorithms" / "ppo", work / "my_ppo")
+    options = ("--total-steps", "512", "--eval-every", "0", "--run-name", "mine")
+    out = run("-m", "my_ppo", *options, **where)
+    assert "my_ppo on CartPole-v1, 20 episodes: return " in out
+    assert (work / "runs" / "mine" / "logs.csv").is_file()
+    assert "ppo" in run("-m", "yieldrl", "list", **where)
 
 
 def test_importing_costs_no_optional_package():
