@@ -134,6 +134,8 @@ class Algorithm(ABC):
         config: The algorithm's config.
     """
 
+    optimizer: torch.optim.Optimizer
+
     def __init__(self, model: Model, config: Config) -> None:
         self.config = config
         self.device = resolve_device(config.device)
@@ -146,6 +148,23 @@ class Algorithm(ABC):
     @abstractmethod
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`; detached 0-dim tensors to log."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Step size from which annealing starts; set it whenever you like."""
+        group = self.optimizer.param_groups[0]
+        return group.get("initial_lr", group["lr"])
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] = value
+
+    def anneal(self, fraction_done: float) -> None:
+        """Let the step size fall linearly over training."""
+        for group in self.optimizer.param_groups:
+            start = group.setdefault("initial_lr", group["lr"])
+            group["lr"] = start * max(0.0, 1.0 - fraction_done)
 
     def sync_target(self) -> None:  # noqa: B027 - many algorithms have no target
         """Bring the target copy up to the model; nothing without a target."""
@@ -270,7 +289,9 @@ class Agent:
     @staticmethod
     def _answer(action: Tensor, obs: Any, batched: bool) -> Any:
         action = action if batched else action[0]
-        return action if spaces.holds_tensors(obs) else action.cpu().numpy()
+        if spaces.holds_tensors(obs):
+            return action
+        return action.numpy() if action.is_cpu else action.cpu().numpy()
 
     def _check_finite(self, logs: Logs) -> None:
         loss = logs.get("loss")

@@ -22,7 +22,8 @@ class ArrayStatistics:
 
     def __init__(self, num_envs: int) -> None:
         self.returns = np.zeros(num_envs)
-        self.lengths = np.zeros(num_envs, dtype=np.int64)
+        self.steps = 0  # of every environment, those that only reset too
+        self.started = np.zeros(num_envs, dtype=np.int64)  # `steps` at the first one
 
     def update(self, step: Step) -> dict[str, float]:
         """Take in a step; the means over the episodes that it ended, if any.
@@ -32,38 +33,40 @@ class ArrayStatistics:
         """
         reward, obs = step.reward, step.next_obs
         # Squared sums are the cheapest look; only where they fail do we look closely.
-        watch = np.dot(reward, reward)
+        watch = float(np.dot(reward, reward))
         if type(obs) is np.ndarray and obs.dtype.kind == "f":
-            watch += np.vdot(obs, obs)
+            watch += float(np.vdot(obs, obs))
         elif type(obs) is not np.ndarray:
             watch += sum(np.vdot(leaf, leaf) for _, leaf in _float_arrays(obs))
         if not math.isfinite(watch):
             self._look_closely(step)
         self.returns += reward
-        self.lengths += 1 if step.valid is None else step.valid
+        self.steps += 1
+        if step.valid is not None:
+            self.started += ~step.valid
         ended = step.terminated | step.truncated
         if not np.count_nonzero(ended):
             return {}
         logs = {
             "episode_return": float(self.returns[ended].mean()),
-            "episode_length": float(self.lengths[ended].mean()),
+            "episode_length": float((self.steps - self.started[ended]).mean()),
             "episodes": float(ended.sum()),
         }
         self.returns[ended] = 0.0
-        self.lengths[ended] = 0
+        self.started[ended] = self.steps
         return logs
 
     def state_dict(self) -> dict[str, Tensor]:
         """Returns and lengths of the episodes under way."""
         return {
             "returns": torch.from_numpy(self.returns.copy()),
-            "lengths": torch.from_numpy(self.lengths.copy()),
+            "lengths": torch.from_numpy(self.steps - self.started),
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Restore what `state_dict` returned."""
         self.returns[:] = state["returns"].numpy()
-        self.lengths[:] = state["lengths"].numpy()
+        self.started[:] = self.steps - state["lengths"].numpy()
 
     def _look_closely(self, step: Step) -> None:
         _refuse("reward", np.asarray(step.reward, dtype=np.float64))

@@ -87,6 +87,7 @@ def _from_id(
         kwargs = _with_device(maker, device, kwargs)
         return gym.make_vec(spec.id, num_envs=count, **kwargs)
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
+    kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
     return vectorize(lambda: gym.make(env_id, **kwargs), count, mode)
 
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "relu": torch.relu,
+    "tanh": torch.tanh_,  # in place: what a linear layer gave, no one else needs
+    "relu": torch.relu_,
 }
 
 

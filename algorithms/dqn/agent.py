@@ -10,6 +10,7 @@ from torch import Tensor
 from yieldrl import abstractions
 
 from .algorithm import Algorithm
+from .config import Config
 
 
 class Agent(abstractions.Agent):
@@ -17,14 +18,22 @@ class Agent(abstractions.Agent):
 
     algorithm: Algorithm
 
+    def __init__(self, algorithm: Algorithm, config: Config) -> None:
+        super().__init__(algorithm, config)
+        # The dice are thrown on the CPU, where looking at them makes no one wait.
+        self.generator = torch.Generator().manual_seed(config.seed)
+
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Actions `[N]`, each environment with its own epsilon and its own dice."""
         greedy = self.algorithm.predict(obs)
-        size, dice, on = greedy.shape, self.generator, self.device
+        bold = torch.rand(greedy.shape, generator=self.generator) < self.epsilons(
+            len(greedy)
+        )
+        if not bold.any():
+            return greedy, {}
         choices = self.algorithm.model.num_actions
-        bold = torch.rand(size, generator=dice, device=on) < self.epsilons(len(greedy))
-        random = torch.randint(choices, size, generator=dice, device=on)
-        return torch.where(bold, random, greedy), {}
+        random = torch.randint(choices, greedy.shape, generator=self.generator)
+        return torch.where(bold.to(self.device), random.to(self.device), greedy), {}
 
     def epsilon(self) -> float:
         """Probability of a random action at this step, before it is spread."""
@@ -38,5 +47,5 @@ class Agent(abstractions.Agent):
         spread = self.algorithm.config.epsilon_spread
         if spread == 0 or num_envs == 1:
             return self.epsilon()
-        place = torch.linspace(0, 1, num_envs, device=self.device)
+        place = torch.linspace(0, 1, num_envs)
         return self.epsilon() ** (1 + place * spread)

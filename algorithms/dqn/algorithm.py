@@ -29,9 +29,9 @@ class Algorithm(abstractions.Algorithm):
 
     Differs from the paper: Adam for RMSProp; the gradient's norm is clipped; by default
     the target follows slowly (`tau`, Lillicrap et al. 2016, arXiv:1509.02971) and the
-    errors are squared. `error_clip=1` is the paper's clipped error. It wants clipped
-    rewards too: with long returns it can diverge, because a terminal state's large
-    error then weighs no more than each of many small ones that point the other way.
+    errors are squared. `error_clip=1` is the paper's clipped
+    error. It wants clipped rewards too: with long returns it can diverge, because a
+    terminal state's large error then weighs no more than each of many small ones.
     """
 
     config: Config

@@ -40,7 +40,6 @@ class Algorithm(abstractions.Algorithm):
         self.optimizer = torch.optim.Adam(
             self.parameters, lr=config.learning_rate, eps=1e-5, fused=True
         )
-        self.learning_rate = config.learning_rate
         self.reward_scaler = (
             RewardScaler(config.num_envs, config.gamma).to(self.device)
             if config.normalize_reward
@@ -51,21 +50,6 @@ class Algorithm(abstractions.Algorithm):
             if config.compile
             else None
         )
-
-    @property
-    def learning_rate(self) -> float:
-        """Step size from which annealing starts; set it whenever you like."""
-        return self.optimizer.param_groups[0]["initial_lr"]
-
-    @learning_rate.setter
-    def learning_rate(self, value: float) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["initial_lr"] = value
-
-    def anneal(self, fraction_done: float) -> None:
-        """Let the step size fall linearly over training."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["initial_lr"] * max(0.0, 1.0 - fraction_done)
 
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
