@@ -66,6 +66,10 @@ class Model(nn.Module):
         action_space: Space of one action (not batched).
     """
 
+    unit_box: ClassVar[bool] = False
+    """Whether actions for a Box lie in [-1, 1], for the agent to stretch to its
+    bounds; otherwise they are the environment's, and clipped."""
+
     def __init__(
         self,
         observation_space: gymnasium.Space[Any],
@@ -157,12 +161,12 @@ class Algorithm(ABC):
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
-        for group in self.optimizer.param_groups:
+        for group in self._param_groups():
             group["lr"] = group["initial_lr"] = value
 
     def anneal(self, fraction_done: float) -> None:
         """Let the step size fall linearly over training."""
-        for group in self.optimizer.param_groups:
+        for group in self._param_groups():
             start = group.setdefault("initial_lr", group["lr"])
             group["lr"] = start * max(0.0, 1.0 - fraction_done)
 
@@ -184,6 +188,12 @@ class Algorithm(ABC):
         for name, part in parts.items():
             part.load_state_dict(state[name])
 
+    def _param_groups(self) -> list[dict[str, Any]]:
+        optimizers = [
+            part for part in vars(self).values() if isinstance(part, _OPTIMIZER)
+        ]
+        return [group for one in optimizers for group in one.param_groups]
+
     def _stateful(self) -> list[tuple[str, Any]]:
         return [(k, v) for k, v in vars(self).items() if hasattr(v, "state_dict")]
 
@@ -204,6 +214,10 @@ class Agent:
         learn_step: Gradient steps so far.
     """
 
+    has_memory: ClassVar[bool] = False
+    """Whether actions depend on what was observed earlier in the episode: then a loop
+    must say where episodes begin, with `begin_episode`."""
+
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         self.algorithm = algorithm
         self.config = config
@@ -211,7 +225,9 @@ class Agent:
         self.generator = torch.Generator(self.device).manual_seed(config.seed)
         self.sample_step = 0
         self.learn_step = 0
-        self._border = spaces.ActionBorder(algorithm.model.action_space, self.device)
+        self._border = spaces.ActionBorder(
+            self.model.action_space, self.device, unit_box=self.model.unit_box
+        )
         self._switch_mode = any(
             isinstance(module, _MODE_DEPENDENT) for module in self.model.modules()
         )
@@ -239,12 +255,28 @@ class Agent:
         """Act as well as possible: the deterministic action."""
         batched, tensors = self._to_tensors(obs)
         with torch.inference_mode():
-            action = self._border.to_env(self.algorithm.predict(tensors))
+            action = self._border.to_env(self.exploit(tensors))
         return self._answer(action, obs, batched)
+
+    def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
+        """Say that the next observation begins an episode: forget the one before.
+
+        An agent without a memory has nothing to do here, so that one loop serves all.
+
+        Args:
+            where: Whose episodes are new, `terminated | truncated` say: a bool, or `N`
+                of them. By default all, and there may be another number from now on.
+            exploring: Whether this is for `sample`, which the collector does; what
+                `predict` remembers is apart from it.
+        """
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Choose an exploring action `[B, ...]`, and extras, from tensors."""
         return self.algorithm.predict(obs), {}
+
+    def exploit(self, obs: Any) -> Tensor:
+        """Choose the deterministic action `[B, ...]` from tensors."""
+        return self.algorithm.predict(obs)
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`, moved to the device if it is not there.
@@ -508,6 +540,7 @@ class Trainer(Run):
 
 
 _OBJECTS = (gymnasium.Env, gymnasium.vector.VectorEnv)
+_OPTIMIZER = torch.optim.Optimizer
 _MODE_DEPENDENT = (nn.Dropout, nn.modules.batchnorm._BatchNorm)
 
 

@@ -1,15 +1,27 @@
-"""The command line: `python -m benchmarks [speed | learning | plot]`."""
+"""The command line: `python -m benchmarks` with the name of one of its commands."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from . import learning, plot, results, speed
+from . import evidence, learning, pictures, plot, results, speed, tuned
+from .claims import CLAIMS
+from .tasks import TASKS
 from .workloads import WORKLOADS
+
+KNOWN: dict[str, Collection[str]] = {
+    "speed": WORKLOADS,
+    "learning": TASKS,
+    "evidence": CLAIMS,
+}
+Benchmark = Callable[..., dict[str, Any]]
+Report = Callable[[dict[str, Any]], str]
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -18,47 +30,117 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
 
     fast = commands.add_parser("speed", help="yieldrl beside Stable-Baselines3")
-    fast.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=_workloads())
+    fast.add_argument("names", nargs="*", metavar="WORKLOAD", help=_workloads())
     fast.add_argument("--runs", type=_count, default=5, help="pairs of runs (5)")
     fast.add_argument("--steps", type=_count, help="environment steps of every run")
     fast.add_argument("--threads", type=_count, default=1, help="CPU threads (1)")
     fast.add_argument("--compile", action="store_true", help="compile our update")
-    fast.add_argument("--out", help="result file, e.g. benchmarks/results/speed.json")
 
-    learn = commands.add_parser("learning", help="train seeds with the default config")
-    learn.add_argument("task", choices=learning.TASKS)
+    learn = commands.add_parser("learning", help="train seeds of tasks, and judge them")
+    learn.add_argument("names", nargs="+", metavar="TASK", help=_listed(TASKS))
     learn.add_argument("--seeds", type=_count, default=10, help="how many (10)")
     learn.add_argument("--episodes", type=_count, default=20, help="to evaluate (20)")
     learn.add_argument("--jobs", type=_count, default=2, help="seeds at a time (2)")
-    learn.add_argument("--out", help="result file, e.g. benchmarks/results/NAME.json")
+    sides = "who trains: yieldrl (the default), the task's reference, or both"
+    learn.add_argument("--side", choices=learning.SIDES, default="yieldrl", help=sides)
 
-    commands.add_parser("plot", help="draw the curves of benchmarks/results/*.json")
+    prove = commands.add_parser("evidence", help="measure claims, and judge them")
+    prove.add_argument("names", nargs="+", metavar="CLAIM", help=_listed(CLAIMS))
+    prove.add_argument("--seeds", type=_count, default=5, help="how many (5)")
+    prove.add_argument("--jobs", type=_count, default=2, help="seeds at a time (2)")
+
+    for command in (fast, learn, prove):
+        command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
+    for command in (learn, prove):
+        command.add_argument("--out-folder", help="folder of a NAME.json for each")
+    commands.add_parser("plot", help="draw and note what is in benchmarks/results")
+    commands.add_parser("pictures", help="draw the worlds of docs/worlds.md")
     parsed = parser.parse_args(list(arguments) or ["speed"])
-    unknown = set(getattr(parsed, "workloads", ())) - WORKLOADS.keys()
-    if unknown:
-        parser.error(f"unknown workloads {sorted(unknown)}: choose {list(WORKLOADS)}")
+    if parsed.command in KNOWN:
+        _check_names(parser, parsed, KNOWN[parsed.command])
     return parsed
 
 
+def _check_names(
+    parser: argparse.ArgumentParser, parsed: argparse.Namespace, known: Collection[str]
+) -> None:
+    """Refuse unknown names; `all` and nothing stand for every one."""
+    unknown = set(parsed.names) - {*known, "all"}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; choose {_listed(known)}")
+    if not parsed.names or "all" in parsed.names:
+        parsed.names = list(known)
+    if len(parsed.names) > 1 and parsed.command != "speed" and parsed.out is not None:
+        parser.error("--out is one file: for several, choose --out-folder")
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Run a command and print its result."""
+    """Run a command and print its result.
+
+    Raises:
+        SystemExit: With code 1 if one of several tasks or claims failed.
+    """
     options = vars(parse(arguments))
-    typed = shlex.join(["python", "-m", "benchmarks", *arguments])
-    command, out = options.pop("command"), options.pop("out", None)
-    if command == "plot":
-        for path in plot.draw_all():
-            print(path)
-        return
-    result: dict[str, Any]
+    command = options.pop("command")
     if command == "speed":
-        names = options.pop("workloads")
-        result = speed.benchmark(names, speed.Options(**options), typed)
-        print(f"\n{speed.report(result)}")
+        _speed(options, _typed(arguments))
+    elif command == "learning":
+        _several(arguments, options, learning.benchmark, learning.report)
+    elif command == "evidence":
+        _several(arguments, options, evidence.benchmark, evidence.report)
     else:
-        result = learning.benchmark(options.pop("task"), typed, **options)
-        print(f"\n{learning.report(result)}")
+        draws = (pictures.draw_all,)
+        if command == "plot":
+            draws = (plot.draw_all, tuned.note_all)
+        for path in (path for draw in draws for path in draw()):
+            print(path)
+
+
+def _speed(options: dict[str, Any], typed: str) -> None:
+    names, out = options.pop("names"), options.pop("out")
+    result = speed.benchmark(names, speed.Options(**options), typed)
+    print(f"\n{speed.report(result)}")
     if out is not None:
         print(f"written to {results.save(result, out)}")
+
+
+def _several(
+    arguments: Sequence[str], options: dict[str, Any], run: Benchmark, report: Report
+) -> None:
+    """Tasks or claims one after the other; one that fails does not stop the rest."""
+    names, out = options.pop("names"), options.pop("out")
+    folder, failed = options.pop("out_folder"), False
+    for name in names:
+        path = Path(folder, f"{name}.json") if folder else Path(out) if out else None
+        others = {"all", *names} - {name}
+        words = [word for word in arguments if word not in others]
+        benchmark = partial(run, name, _typed(_with_name(words, name)), **options)
+        if path is not None and path.exists() and run is learning.benchmark:
+            benchmark = partial(benchmark, earlier=results.load(path))
+        try:
+            result = benchmark()
+        except (RuntimeError, ValueError) as reason:
+            print(f"{name}: {reason}", file=sys.stderr, flush=True)
+            failed = True
+            continue
+        print(f"\n{report(result)}")
+        if path is not None:
+            print(f"written to {results.save(result, path)}\n", flush=True)
+    if failed:
+        raise SystemExit(1)
+
+
+def _with_name(words: list[str], name: str) -> list[str]:
+    """The words with the name after the command, where `all` stood for it."""
+    return words if name in words else [words[0], name, *words[1:]]
+
+
+def _typed(arguments: Sequence[str]) -> str:
+    return shlex.join(["python", "-m", "benchmarks", *arguments])
+
+
+def _listed(known: Collection[str]) -> str:
+    return f"{', '.join(known)}, or all"
 
 
 def _workloads() -> str:

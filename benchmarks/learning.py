@@ -1,71 +1,36 @@
-"""Learning: does an algorithm with its default config learn, on how many seeds?
+"""Learning: does an algorithm learn a task, on how many seeds, and beside what?
 
 Every seed trains in a fresh process and is then evaluated with deterministic actions.
-A task states beforehand what counts as learned; the result says whether it held.
+A task states beforehand what counts as learned; the result says whether it held. The
+task's reference, another library's algorithm, can be trained on the same seeds.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from . import isolated, results
+from yieldrl.experiments import Config
 
+from . import isolated, references, results
+from .tasks import TASKS, Task
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """What to train, and what counts as learned."""
-
-    algorithm: str
-    """Name of the folder below `algorithms`."""
-
-    config: dict[str, Any]
-    """Fields that differ from the algorithm's defaults, without the seed."""
-
-    threshold: float
-    """The final evaluation's mean return at which a seed has learned."""
-
-    share: float = 0.9
-    """Share of the seeds that must have."""
-
-    def holds(self, returns: Sequence[float]) -> bool:
-        """Whether enough of these final returns reach the threshold."""
-        return self.passed(returns) >= self.needed(len(returns))
-
-    def passed(self, returns: Sequence[float]) -> int:
-        """How many of these returns reach the threshold."""
-        return sum(value >= self.threshold for value in returns)
-
-    def needed(self, seeds: int) -> int:
-        """How many of so many seeds must reach the threshold."""
-        return round(self.share * seeds)
-
-
-TASKS = {
-    "ppo-cartpole": Task(
-        algorithm="ppo",
-        config={"env_id": "CartPole-v1", "total_steps": 100_000},
-        threshold=475.0,
-    ),
-    "dqn-cartpole": Task(
-        algorithm="dqn",
-        config={"env_id": "CartPole-v1", "total_steps": 150_000},
-        threshold=475.0,
-        share=0.8,
-    ),
-    "ppo-pendulum": Task(
-        algorithm="ppo",
-        config={"env_id": "Pendulum-v1", "total_steps": 300_000},
-        threshold=-250.0,
-    ),
-}
+SIDES = ("yieldrl", "reference", "both")
+BUDGET = (
+    "env_id",
+    "env_kwargs",
+    "wrappers",
+    "total_steps",
+    "eval_every",
+    "eval_episodes",
+)
+"""Fields of the config that both sides share."""
 
 
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
@@ -77,15 +42,14 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
         episodes: Episodes of the final evaluation.
 
     Returns:
-        The whole config, the evaluations during training (`curve`), the final one,
-        and the seconds that training took.
+        The evaluations during training (`curve`), the final one, and the seconds that
+        training took.
     """
     task = TASKS[name]
     algorithm = importlib.import_module(f"yieldrl.algorithms.{task.algorithm}")
-    config = algorithm.Config(**task.config, seed=seed)
     curve: list[dict[str, float]] = []
     begin = time.perf_counter()
-    with algorithm.Trainer(config) as trainer:
+    with algorithm.Trainer(task.make_config(seed)) as trainer:
         for log in trainer():
             if log["log_type"] == "evaluate":
                 curve.append({"sample_step": log["sample_step"], **_floats(log)})
@@ -93,7 +57,6 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
         final = _floats(trainer.evaluate(episodes))
     return {
         "seed": seed,
-        "config": config.to_dict(),
         "curve": curve,
         "final": final,
         "train_seconds": round(seconds, 2),
@@ -101,49 +64,155 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
 
 
 def benchmark(
-    name: str, command: str, *, seeds: int, episodes: int, jobs: int
+    name: str,
+    command: str,
+    *,
+    seeds: int,
+    episodes: int,
+    jobs: int,
+    side: str = "yieldrl",
+    earlier: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train a task on seeds 1 to `seeds`, `jobs` at a time."""
+    """Train a task on seeds 1 to `seeds`, `jobs` at a time.
+
+    Args:
+        name: Key of `TASKS`.
+        command: The command line that repeats it.
+        seeds: How many.
+        episodes: Episodes of the final evaluation.
+        jobs: Seeds at a time.
+        side: One of `SIDES`.
+        earlier: A result of this task, whose other side is kept.
+
+    Raises:
+        ValueError: If the reference is asked for and the task has none, or has nothing
+            of yieldrl to stand beside.
+    """
     task, numbers = TASKS[name], range(1, seeds + 1)
-    result = results.circumstances("learning", command, numbers)
-    train = partial(isolated.call, train_seed, 1, name=name, episodes=episodes)
-    with ThreadPoolExecutor(jobs) as pool:
-        runs = list(pool.map(lambda seed: train(seed=seed), numbers))
-    returns = [run["final"]["episode_return"] for run in runs]
-    configs = [run.pop("config") for run in runs]
-    criterion = (
-        f"episode_return >= {task.threshold:g} over {episodes} deterministic episodes"
-        f" on at least {task.needed(seeds)} of {seeds} seeds"
-    )
-    return result | {
-        "task": name,
-        **dataclasses.asdict(task),
-        "whole_config": {k: v for k, v in configs[0].items() if k != "seed"},
-        "jobs": jobs,
-        "criterion": criterion,
+    shared = _shared(task, episodes)
+    if side != "yieldrl" and task.reference is None:
+        raise ValueError(f"{name} names no reference: choose --side yieldrl")
+    ours = earlier if earlier and _shared_by(earlier) == shared else None
+    if side == "reference" and ours is None:
+        raise ValueError(
+            f"{name}: a reference stands beside a result of yieldrl with the same"
+            " budget: train both, or give --out a file that has it"
+        )
+    trained: dict[str, list[dict[str, Any]]] = {}
+    for which, train in (("yieldrl", train_seed), ("reference", references.train_seed)):
+        if side in (which, "both"):
+            trained[which] = _train_all(train, which, name, numbers, episodes, jobs)
+    result = ours if ours and side == "reference" else {}
+    if "yieldrl" in trained:
+        result = results.circumstances("learning", command, numbers)
+        result |= _described(task, name, shared, jobs) | {"runs": trained["yieldrl"]}
+        result |= verdict(task, trained["yieldrl"], episodes)
+        if ours and _fits(ours.get("reference"), task):
+            result["reference"] = ours["reference"]
+        elif earlier and "reference" in earlier and side == "yieldrl":
+            print(f"{name}: its reference was another or had another budget: left out")
+    if "reference" in trained and task.reference is not None:
+        result["reference"] = {
+            **results.circumstances("reference", command, numbers),
+            **dataclasses.asdict(task.reference),
+            "runs": trained["reference"],
+        }
+    return result
+
+
+def verdict(
+    task: Task, runs: Sequence[dict[str, Any]], episodes: int
+) -> dict[str, Any]:
+    """What was asked of the final returns, and whether it held."""
+    if task.threshold is None:
+        return {"criterion": "none", "passed": len(runs), "holds": True}
+    returns = final_returns(runs)
+    return {
+        "criterion": (
+            f"episode_return >= {task.threshold:g} over {episodes} deterministic"
+            f" episodes on at least {task.needed(len(runs))} of {len(runs)} seeds"
+        ),
         "passed": task.passed(returns),
         "holds": task.holds(returns),
-        "runs": runs,
     }
+
+
+def final_returns(runs: Sequence[dict[str, Any]]) -> list[float]:
+    """The final evaluation's mean return of every seed."""
+    return [run["final"]["episode_return"] for run in runs]
 
 
 def report(result: dict[str, Any]) -> str:
     """A learning result as a table, its verdict and its circumstances."""
-    rows = [_row(run) for run in result["runs"]]
-    header = ["seed", "final return", "std", "min", "max", "seconds"]
-    returns = [run["final"]["episode_return"] for run in result["runs"]]
-    verdict = "holds" if result["holds"] else "DOES NOT HOLD"
-    return (
-        f"{results.table(header, rows)}\n\n"
-        f"mean {statistics.mean(returns):.1f}, worst {min(returns):.1f};"
-        f" {result['criterion']}: {result['passed']}, {verdict}\n"
-        f"{results.footer(result)}"
-    )
+    sides = {result["algorithm"]: result["runs"]}
+    if "reference" in result:
+        of = result["reference"]
+        sides[f"{of['library']} {of['algorithm']}"] = of["runs"]
+    header = ["side", "seed", "final return", "std", "min", "max", "seconds"]
+    rows = [[side, *_row(run)] for side, runs in sides.items() for run in runs]
+    lines = [results.table(header, rows), ""]
+    for side, runs in sides.items():
+        returns = final_returns(runs)
+        mean, worst = statistics.mean(returns), min(returns)
+        lines.append(f"{side}: mean {mean:.4g}, worst {worst:.4g}")
+    held = "holds" if result["holds"] else "DOES NOT HOLD"
+    lines.append(f"{result['criterion']}: {result['passed']}, {held}")
+    return "\n".join([*lines, results.footer(result)])
+
+
+def _train_all(
+    train: Callable[..., Any],
+    which: str,
+    name: str,
+    numbers: Sequence[int],
+    episodes: int,
+    jobs: int,
+) -> list[dict[str, Any]]:
+    def one(seed: int) -> dict[str, Any]:
+        run = isolated.call(train, 1, name=name, seed=seed, episodes=episodes)
+        reached = run["final"]["episode_return"]
+        print(f"{name}, {which}, seed {seed}: {reached:.4g}", flush=True)
+        return run
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, numbers))
+
+
+def _described(
+    task: Task, name: str, shared: dict[str, Any], jobs: int
+) -> dict[str, Any]:
+    """What a result file says about its task."""
+    config = task.make_config().to_dict()
+    described = dataclasses.asdict(task)
+    del described["reference"]  # told with its runs, where it has some
+    whole = {key: value for key, value in config.items() if key != "seed"}
+    return {"task": name, **described, "whole_config": whole, "jobs": jobs}
+
+
+def _shared(task: Task, episodes: int) -> dict[str, Any]:
+    """What both sides have in common: the budget, and the final evaluation."""
+    config = task.make_config().to_dict()
+    return {name: config[name] for name in BUDGET} | {"episodes": episodes}
+
+
+def _shared_by(result: dict[str, Any]) -> dict[str, Any]:
+    """The same of a result; a field younger than it had its default."""
+    config = Config().to_dict() | result["whole_config"]
+    episodes = result["runs"][0]["final"]["episodes"]
+    return {name: config[name] for name in BUDGET} | {"episodes": episodes}
+
+
+def _fits(reference: dict[str, Any] | None, task: Task) -> bool:
+    """Whether an earlier reference is still the one that the task names."""
+    if reference is None or task.reference is None:
+        return False
+    wanted = json.loads(json.dumps(dataclasses.asdict(task.reference)))
+    return all(reference.get(name) == value for name, value in wanted.items())
 
 
 def _row(run: dict[str, Any]) -> list[str]:
     names = ("", "_std", "_min", "_max")
-    numbers = [f"{run['final'][f'episode_return{name}']:.1f}" for name in names]
+    numbers = [f"{run['final'][f'episode_return{name}']:.4g}" for name in names]
     return [str(run["seed"]), *numbers, f"{run['train_seconds']:.0f}"]
 
 

@@ -1,76 +1,192 @@
-"""Draw the learning curves of committed results as PNG and SVG."""
+"""Draw committed results as PNG and SVG: learning curves, comparisons and evidence.
+
+The background is left out and all colours lie between light and dark, so that one file
+suits a light page and a dark one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yieldrl.experiments.plot import Curve, aggregate
+
 from . import results
+from .tasks import FIGURES
 
-CONFIDENCE = 0.95
-RESAMPLES = 2000
-
-
-def curves(result: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Environment steps `[P]` and episode returns `[seeds, P]` of a learning result."""
-    points = [run["curve"] for run in result["runs"]]
-    steps = np.array([point["sample_step"] for point in points[0]])
-    returns = [[point["episode_return"] for point in curve] for curve in points]
-    return steps, np.array(returns)
-
-
-def interval(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bootstrap interval `[P]` of the mean over seeds.
-
-    Resampling whole seeds keeps the interval within the returns that occurred, where
-    mean and standard error would promise more than 500 in CartPole.
-
-    Args:
-        returns: Episode returns `[seeds, P]`.
-    """
-    seeds = len(returns)
-    chosen = np.random.default_rng(0).integers(seeds, size=(RESAMPLES, seeds))
-    means = returns[chosen].mean(axis=1)  # [RESAMPLES, P]
-    low, high = np.quantile(means, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2], axis=0)
-    return low, high
-
-
-def draw(result: dict[str, Any], path: Path) -> list[Path]:
-    """Draw one learning result to `path` with the suffixes `.png` and `.svg`."""
-    import matplotlib as mpl
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    steps, returns = curves(result)
-    low, high = interval(returns)
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(steps, returns.T, color="C0", alpha=0.2, linewidth=0.8)
-    axes.fill_between(steps, low, high, color="C0", alpha=0.25, linewidth=0)
-    axes.plot(steps, returns.mean(axis=0), color="C0", linewidth=2)
-    axes.axhline(result["threshold"], color="0.4", linewidth=0.8, linestyle="--")
-    config = result["whole_config"]
-    axes.set_title(
-        f"{result['algorithm'].upper()} on {config['env_id']}: mean of"
-        f" {len(returns)} seeds, {CONFIDENCE:.0%} interval",
-        fontsize=10,
-    )
-    axes.set_xlabel("environment steps")
-    axes.set_ylabel("return of deterministic episodes")
-    axes.grid(alpha=0.3)
+INK = "#7f7f7f"
+"""Text, axes and references."""
+
+COLORS = (
+    "#d1502f",  # the yield sign's red
+    "#3a86d0",
+    "#2a9d6f",
+    "#9b6bd1",
+    "#b8860b",
+    "#1f9aaa",
+    "#d6589f",
+    "#a0703c",
+)
+STYLE = {
+    "axes.edgecolor": INK,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "font.size": 9,
+    "grid.alpha": 0.25,
+    "grid.color": INK,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 2,
+    "savefig.transparent": True,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
+RETURN = "return of deterministic episodes"
+
+
+def draw_all(folder: Path = results.FOLDER) -> Iterator[Path]:
+    """Draw every result of a folder and every figure of it; give the files written."""
+    learned: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*.json")):
+        result = results.load(path)
+        if result["kind"] == "learning":
+            learned[path.stem] = result
+            yield from draw_learning(result, path)
+        elif result["kind"] == "evidence" and result["runs"][0]["series"]:
+            yield from draw_evidence(result, path)
+    for name, tasks in FIGURES.items():
+        known = {task: learned[task] for task in tasks if task in learned}
+        if len(known) > 1:
+            yield from draw_figure(known, folder / name)
+
+
+def draw_learning(result: dict[str, Any], path: Path) -> list[Path]:
+    """One task: every seed, their mean and its interval, and what it stands beside."""
+
+    def fill(axes: Axes) -> None:
+        for steps, returns in points(result["runs"]):
+            axes.plot(steps, returns, color=COLORS[0], alpha=0.25, linewidth=0.7)
+        line(axes, curve(result["algorithm"], result["runs"]), COLORS[0])
+        if "reference" in result:
+            of = result["reference"]
+            theirs = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
+            line(axes, curve(theirs, of["runs"]), INK, zorder=1.9)
+        marks(axes, result)
+        axes.set_title(f"{result['algorithm']} on {_env_id(result)}")
+        axes.set_xlabel("environment steps")
+        axes.set_ylabel(RETURN)
+
+    return _drawn(fill, path)
+
+
+def draw_figure(compared: dict[str, dict[str, Any]], path: Path) -> list[Path]:
+    """Several tasks of one environment on one pair of axes."""
+
+    def fill(axes: Axes) -> None:
+        for color, result in zip(COLORS, compared.values(), strict=False):
+            line(axes, curve(result["algorithm"], result["runs"]), color)
+        environments = {_env_id(result): None for result in compared.values()}
+        axes.set_title(", ".join(environments))
+        axes.set_xlabel("environment steps")
+        axes.set_ylabel(RETURN)
+
+    if len(compared) > len(COLORS):
+        raise ValueError(f"{path.stem}: {len(COLORS)} tasks can be told apart at most")
+    return _drawn(fill, path)
+
+
+def draw_evidence(result: dict[str, Any], path: Path) -> list[Path]:
+    """The lines of a claim; a name up to its comma chooses the colour."""
+
+    def fill(axes: Axes) -> None:
+        colors = {"truth": INK}
+        for name in result["runs"][0]["series"]:
+            group, _, kind = name.partition(", ")
+            first = group not in colors
+            color = colors.setdefault(group, COLORS[len(colors) - 1])
+            lines = [np.array(run["series"][name]).T for run in result["runs"]]
+            drawn = aggregate(name, [(xs, ys) for xs, ys in lines])
+            line(axes, drawn, color, "--" if kind and not first else "-")
+        axes.set_title(result["statement"], wrap=True)
+        axes.set_xlabel(result["x_label"])
+        axes.set_ylabel(result["y_label"])
+
+    return _drawn(fill, path)
+
+
+def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Environment steps `[P]` and episode returns `[P]` of every seed."""
+    return [
+        (
+            np.array([point["sample_step"] for point in run["curve"]]),
+            np.array([point["episode_return"] for point in run["curve"]]),
+        )
+        for run in runs
+    ]
+
+
+def curve(label: str, runs: Sequence[dict[str, Any]]) -> Curve:
+    """Mean and 95 % bootstrap interval over the seeds of a learning result."""
+    count = "1 seed" if len(runs) == 1 else f"{len(runs)} seeds"
+    return aggregate(f"{label}, {count}", points(runs))
+
+
+def line(axes: Axes, drawn: Curve, color: str, style: str = "-", **kwargs: Any) -> None:
+    """A mean with its interval as a band."""
+    low, high = drawn.low, drawn.high
+    axes.fill_between(drawn.steps, low, high, color=color, alpha=0.2, linewidth=0)
+    axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)
+
+
+def marks(axes: Axes, result: dict[str, Any]) -> None:
+    """Level lines: what counts as learned, and what others report."""
+    if result["threshold"] is not None:
+        level = result["threshold"]
+        label = f"counts as learned: {level:g}"
+        axes.axhline(level, color=INK, linewidth=0.9, linestyle="--", label=label)
+    published = result.get("published")
+    if published is not None:
+        level, label = (
+            published["value"],
+            f"{published['source']}: {published['value']:g}",
+        )
+        axes.axhline(level, color=INK, linewidth=0.9, linestyle=":", label=label)
+
+
+def _drawn(fill: Any, path: Path) -> list[Path]:
+    """Write a figure to `path` with the endings `.png` and `.svg`."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
+
     written = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
     # The same data give the same files: no date, no random ids.
-    with mpl.rc_context({"svg.hashsalt": path.stem}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": path.stem}):
+        figure: Figure = Figure(figsize=(6.4, 4), layout="constrained")
+        axes = figure.subplots()
+        fill(axes)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        figure.legend(loc="outside lower center", ncols=2)
         figure.savefig(written[0], dpi=150, metadata={"Software": None})
         figure.savefig(written[1], metadata={"Date": None})
     return written
 
 
-def draw_all(folder: Path = results.FOLDER) -> Iterator[Path]:
-    """Draw every learning result of a folder, and give the files written."""
-    for path in sorted(folder.glob("*.json")):
-        result = results.load(path)
-        if result["kind"] == "learning":
-            yield from draw(result, path)
+def _env_id(result: dict[str, Any]) -> str:
+    """The environment without the module that registers it."""
+    return result["whole_config"]["env_id"].rpartition(":")[2]

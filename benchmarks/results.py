@@ -17,7 +17,7 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
-RIVALS = ("stable-baselines3", "mujoco")
+RIVALS = ("stable-baselines3", "sb3-contrib", "mujoco", "box2d")
 REQUIRED = {
     "kind": str,
     "command": str,
@@ -34,7 +34,7 @@ def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, An
     """Everything about a measurement but its numbers.
 
     Args:
-        kind: "speed" or "learning".
+        kind: "speed", "learning", "reference" or "evidence".
         command: The command line that repeats it.
         seeds: The seeds that it ran.
     """
@@ -85,6 +85,8 @@ def check(result: dict[str, Any]) -> None:
     for name in ("cpu", "cores"):
         if not result["hardware"].get(name):
             raise ValueError(f"result['hardware'] lacks {name!r}")
+    if "reference" in result:
+        check(result["reference"])
 
 
 def save(result: dict[str, Any], path: str | Path) -> Path:

@@ -13,6 +13,7 @@ side of yieldrl every `LogData` is consumed.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,18 +34,14 @@ class Run:
     compile: bool
 
 
-def yieldrl_ppo(settings: Settings, run: Run) -> Train:
-    """PPO of yieldrl."""
-    from yieldrl.algorithms import ppo
+def yieldrl(algorithm: str) -> Side:
+    """The side of yieldrl, for the name of a folder below `algorithms`."""
 
-    return _loop(ppo.Trainer(_config(ppo.Config, settings, run)))
+    def build(settings: Settings, run: Run) -> Train:
+        module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
+        return _loop(module.Trainer(_config(module.Config, settings, run)))
 
-
-def yieldrl_dqn(settings: Settings, run: Run) -> Train:
-    """DQN of yieldrl."""
-    from yieldrl.algorithms import dqn
-
-    return _loop(dqn.Trainer(_config(dqn.Config, settings, run)))
+    return build
 
 
 def sb3_ppo(settings: Settings, run: Run) -> Train:
@@ -100,6 +97,41 @@ def sb3_dqn(settings: Settings, run: Run) -> Train:
         device="cpu",
     )
     return _learn(model, run.steps)
+
+
+def sb3_continuous(algorithm: str) -> Side:
+    """SAC or TD3 of Stable-Baselines3 (ReLU; MlpPolicy's default)."""
+
+    def build(settings: Settings, run: Run) -> Train:
+        import numpy as np
+        import stable_baselines3
+        from stable_baselines3.common.env_util import make_vec_env
+        from stable_baselines3.common.noise import NormalActionNoise
+
+        envs = make_vec_env(settings["env_id"], settings["num_envs"], seed=run.seed)
+        noise = None
+        if "exploration_noise" in settings:
+            size = envs.action_space.shape or ()
+            deviation = np.full(size, settings["exploration_noise"])
+            noise = NormalActionNoise(np.zeros(size), deviation)
+        model = getattr(stable_baselines3, algorithm)(
+            "MlpPolicy",
+            envs,
+            learning_rate=settings["learning_rate"],
+            buffer_size=settings["buffer_size"],
+            learning_starts=settings["learning_starts"],
+            batch_size=settings["batch_size"],
+            tau=settings["tau"],
+            train_freq=settings["train_every"],
+            gradient_steps=settings["gradient_steps"],
+            action_noise=noise,
+            policy_kwargs={"net_arch": list(settings["hidden_sizes"])},
+            seed=run.seed,
+            device="cpu",
+        )
+        return _learn(model, run.steps)
+
+    return build
 
 
 def _config(config_class: Callable[..., Any], settings: Settings, run: Run) -> Any:

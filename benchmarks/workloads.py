@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .sides import Settings, Side, sb3_dqn, sb3_ppo, yieldrl_dqn, yieldrl_ppo
+from .sides import Settings, Side, sb3_continuous, sb3_dqn, sb3_ppo, yieldrl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,19 @@ class Workload:
             raise ValueError(f"{self.title}: warm_up must be whole rounds (period)")
 
 
+CONTINUOUS: Settings = {
+    "env_id": "Pendulum-v1",
+    "num_envs": 1,
+    "buffer_size": 1_000_000,
+    "batch_size": 256,
+    "train_every": 1,
+    "gradient_steps": 1,
+    "learning_starts": 1_000,
+    "hidden_sizes": (256, 256),
+    "tau": 0.005,
+}
+"""What W5 and W6 share; all else is the default on both sides, and the same."""
+
 WORKLOADS = {
     "W1": Workload(
         title="PPO CartPole-v1, 4 environments x 128 steps, 64-64 tanh",
@@ -47,7 +60,7 @@ WORKLOADS = {
             "normalize_observation": False,
             "normalize_reward": False,
         },
-        yieldrl_side=yieldrl_ppo,
+        yieldrl_side=yieldrl("ppo"),
         sb3_side=sb3_ppo,
         steps=128 * 512,
         warm_up=4 * 512,
@@ -68,7 +81,7 @@ WORKLOADS = {
             "normalize_observation": True,
             "normalize_reward": False,
         },
-        yieldrl_side=yieldrl_ppo,
+        yieldrl_side=yieldrl("ppo"),
         sb3_side=sb3_ppo,
         steps=12 * 2048,
         warm_up=2 * 2048,
@@ -87,13 +100,32 @@ WORKLOADS = {
             "learning_starts": 1_000,
             "hidden_sizes": (120, 84),
             "learning_rate": 2.5e-4,
+            "anneal_learning_rate": False,
             "exploration_fraction": 0.2,
             "epsilon_end": 0.05,
         },
-        yieldrl_side=yieldrl_dqn,
+        yieldrl_side=yieldrl("dqn"),
         sb3_side=sb3_dqn,
         steps=60_000,
         warm_up=2_000,
         period=10,
+    ),
+    "W5": Workload(
+        title="SAC Pendulum-v1, batch 256 every step, 256-256 ReLU",
+        settings=CONTINUOUS | {"learning_rate": 3e-4},
+        yieldrl_side=yieldrl("sac"),
+        sb3_side=sb3_continuous("SAC"),
+        steps=6_000,
+        warm_up=1_500,
+        period=1,
+    ),
+    "W6": Workload(
+        title="TD3 Pendulum-v1, batch 256 every step, 256-256 ReLU",
+        settings=CONTINUOUS | {"learning_rate": 1e-3, "exploration_noise": 0.1},
+        yieldrl_side=yieldrl("td3"),
+        sb3_side=sb3_continuous("TD3"),
+        steps=6_000,
+        warm_up=1_500,
+        period=1,
     ),
 }

@@ -1,7 +1,26 @@
 """Where transitions wait: rollouts for on-policy learning, replay for off-policy."""
 
+from yieldrl.buffers.episodes import EpisodeBuffer
+from yieldrl.buffers.n_step import NStepReplayBuffer
+from yieldrl.buffers.prioritized import (
+    PrioritizedNStepReplayBuffer,
+    PrioritizedReplayBuffer,
+)
 from yieldrl.buffers.replay import ReplayBuffer
 from yieldrl.buffers.returns import discounted_returns, gae
 from yieldrl.buffers.rollout import RolloutBuffer
+from yieldrl.buffers.sequence import SequenceBuffer
+from yieldrl.buffers.step import StepBuffer
 
-__all__ = ["ReplayBuffer", "RolloutBuffer", "discounted_returns", "gae"]
+__all__ = [
+    "EpisodeBuffer",
+    "NStepReplayBuffer",
+    "PrioritizedNStepReplayBuffer",
+    "PrioritizedReplayBuffer",
+    "ReplayBuffer",
+    "RolloutBuffer",
+    "SequenceBuffer",
+    "StepBuffer",
+    "discounted_returns",
+    "gae",
+]

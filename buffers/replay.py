@@ -35,6 +35,9 @@ class ReplayBuffer:
         MemoryError: If the device has less memory free than the buffer needs.
     """
 
+    horizon: int = 1
+    """Steps of a sample; the latest `horizon - 1` rows wait for their future."""
+
     def __init__(
         self,
         capacity: int,
@@ -60,7 +63,8 @@ class ReplayBuffer:
         self._written = 0
 
     def __len__(self) -> int:
-        return min(self._written, self.rows) * self.num_envs
+        rows = min(self._written, self.rows) - (self.horizon - 1)
+        return max(0, rows) * self.num_envs
 
     @property
     def capacity(self) -> int:
@@ -82,9 +86,12 @@ class ReplayBuffer:
         """
         if len(self) == 0:
             raise RuntimeError("the replay buffer is empty: collect first")
-        batch = self._storage.gather(self._sample_index(batch_size))
-        batch["discount"] = torch.full_like(batch["reward"], self.gamma)
-        return batch
+        return self._gather(self._sample_index(batch_size))
+
+    def end_episodes(self) -> None:
+        """Say that the episodes under way will not go on, as if they were truncated."""
+        if self._written > 0:
+            self._storage.truncate((self._written - 1) % self.rows)
 
     def state_dict(self) -> dict[str, Any]:
         """The transitions, where the ring stands, and the sampling's generator."""
@@ -117,15 +124,27 @@ class ReplayBuffer:
         # NEXT_STEP autoreset only: draw again where a step merely reset.
         valid = self._storage["valid"].flatten()
         while not bool(valid[index].all()):
-            if not bool(valid.any()):
+            everything = torch.arange(len(self), device=self.device)
+            if not bool(valid[self._position(everything)].any()):
                 raise RuntimeError("the replay buffer holds only resets: collect more")
             index = torch.where(valid[index], index, self._random_index(batch_size))
         return index
 
     def _random_index(self, batch_size: int) -> Tensor:
-        return torch.randint(
+        number = torch.randint(
             len(self),
             (batch_size,),
             generator=self._generator,
             device=self.device,
         )
+        return self._position(number)
+
+    def _position(self, number: Tensor) -> Tensor:
+        """Flat positions of the transitions that are counted `0 ... len(self) - 1`."""
+        return number
+
+    def _gather(self, index: Tensor) -> TensorDict:
+        """The batch `[B]` that belongs to flat positions `[B]`."""
+        batch = self._storage.gather(index)
+        batch["discount"] = torch.full_like(batch["reward"], self.gamma)
+        return batch

@@ -91,6 +91,11 @@ class RolloutBuffer:
             self._storage.write(self.row, (name,), value)
         self.row += 1
 
+    def end_episodes(self) -> None:
+        """Say that the episodes under way will not go on, as if they were truncated."""
+        if self.row > 0:
+            self._storage.truncate(self.row - 1)
+
     def rollout(self) -> TensorDict:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
         return self._storage.tensordict(self.row)
@@ -101,12 +106,17 @@ class RolloutBuffer:
         Raises:
             ValueError: If too few of its transitions are valid for the minibatches.
         """
+        pieces = self.pieces(rollout)
+        self._check_minibatches(len(pieces))
+        self._prepared = pieces
+        self.dealt = 0
+
+    def pieces(self, rollout: TensorDict) -> TensorDict:
+        """What an epoch shuffles: the transitions `[B]` of a rollout `[T, N]`."""
         flat = rollout.flatten(0, 1)
         if "valid" in flat.keys():  # noqa: SIM118 - TensorDict iterates over the batch
             flat = flat[flat["valid"]]  # steps that only reset teach nothing
-            self._check_minibatches(len(flat))
-        self._prepared = flat
-        self.dealt = 0
+        return flat
 
     def minibatch(self) -> TensorDict:
         """The next minibatch `[B]`; a new random order begins with every epoch.
@@ -141,7 +151,7 @@ class RolloutBuffer:
             "storage": self._storage.state_dict(self.row),
             "row": self.row,
             "prepared": None if prepared is None else prepared.to_dict(),
-            "prepared_size": 0 if prepared is None else len(prepared),
+            "prepared_size": [] if prepared is None else list(prepared.batch_size),
             "order": self._order,
             "dealt": self.dealt,
             "schedule": [self.num_steps, self.num_minibatches],
@@ -167,7 +177,7 @@ class RolloutBuffer:
         restore_generator(self._generator, state["generator"])
         if state["prepared"] is not None:
             self._prepared = TensorDict(
-                state["prepared"], [state["prepared_size"]], device=self.device
+                state["prepared"], state["prepared_size"], device=self.device
             )
         if state["order"] is not None:
             self._order = state["order"].to(self.device)

@@ -53,6 +53,7 @@ class Storage:
         self.rows, self.num_envs, self.device = rows, num_envs, device
         check_memory(rows, num_envs, spec, device)
         self._tensors: dict[spaces.Path, Tensor] = {}
+        self._flat: dict[spaces.Path, Tensor] = {}  # the same memory as [rows * N, ...]
         self._views: dict[spaces.Path, np.ndarray] = {}
         self._always = frozenset(spec)  # what is no extra
         for path, (shape, dtype) in spec.items():
@@ -98,13 +99,39 @@ class Storage:
         nested = _nested((path, t[:rows]) for path, t in self._tensors.items())
         return TensorDict(nested, [rows, self.num_envs], device=self.device)
 
-    def gather(self, index: Tensor) -> TensorDict:
-        """Copies of the entries at flat positions `t * N + n`: a batch `[B]`."""
+    def gather(
+        self, index: Tensor, elsewhere: Mapping[str, Tensor] | None = None
+    ) -> TensorDict:
+        """Copies of the entries at flat positions `t * N + n`: a batch `[B]`.
+
+        Args:
+            index: The positions.
+            elsewhere: Names of entries that are read at other positions, and those.
+        """
+        others = elsewhere or {}
         nested = _nested(
-            (path, t.flatten(0, 1).index_select(0, index))
-            for path, t in self._tensors.items()
+            (path, t.index_select(0, others.get(path[0], index)))
+            for path, t in self._flat.items()
         )
         return TensorDict(nested, [len(index)], device=self.device)
+
+    def truncate(self, row: int) -> None:
+        """Mark the episodes of a row as cut there, where they had not ended."""
+        self["truncated"][row] |= ~self["terminated"][row]
+
+    def grow(self, rows: int) -> None:
+        """Make room for so many rows; what was written stays.
+
+        Raises:
+            MemoryError: If the device has less memory free than that takes.
+        """
+        old, written = self._tensors, self.rows
+        shapes = {path: (tuple(t.shape[2:]), t.dtype) for path, t in old.items()}
+        check_memory(rows, self.num_envs, shapes, self.device)
+        self.rows, self._tensors = rows, {}
+        for path, (shape, dtype) in shapes.items():
+            self._add(path, shape, dtype)
+            self._tensors[path][:written] = old[path]
 
     def roll(self, rows: int, shift: int) -> None:
         """Move the first `rows` along by `shift`, the last ones to the front."""
@@ -155,6 +182,7 @@ class Storage:
             self.rows, self.num_envs, *shape, dtype=dtype, device=self.device
         )
         self._tensors[path] = tensor
+        self._flat[path] = tensor.flatten(0, 1)
         if self.device.type == "cpu" and dtype != torch.bfloat16:  # NumPy has none
             self._views[path] = tensor.numpy()  # NumPy writes a row ten times faster
 

@@ -51,7 +51,7 @@ _DESCRIPTION = (
 
 @_app.command(name="list")
 def list_algorithms(tree: bool = False) -> None:
-    """List the algorithms.
+    """List the algorithms and their tuned configs.
 
     Args:
         tree: Show what extends what, which classes change, and how many lines it takes.

@@ -1,15 +1,33 @@
-"""`yieldrl list`: the algorithms, as a list or as a family tree."""
+"""`yieldrl list`: the algorithms with their tuned configs, or as a family tree."""
 
 from __future__ import annotations
 
-from yieldrl.cli.family import Member, descriptions, family
+import re
+from pathlib import Path
+
+from yieldrl.cli import tuned
+from yieldrl.cli.family import Member, descriptions, family, folders
+
+REACHED = re.compile(r"# Reached: (.+) \(benchmarks/results/[\w.-]+\)\.")
+"""First line of a tuned config file whose result is committed."""
 
 
 def table() -> str:
-    """One line an algorithm: its name and what it is."""
-    rows = descriptions()
+    """One line an algorithm, and one below it for each of its tuned configs."""
+    homes, rows = folders(), descriptions()
     width = max(map(len, rows))
-    return "\n".join(f"{name:{width}}  {text}" for name, text in rows.items())
+    lines: list[str] = []
+    for name, text in rows.items():
+        lines.append(f"{name:{width}}  {text}")
+        for path in tuned.files(homes[name]):
+            lines.append(f"{'':{width}}    --config {path.stem}: {reached(path)}")
+    return "\n".join(lines)
+
+
+def reached(path: Path) -> str:
+    """The return that a tuned config file says was reached with it, over seeds."""
+    found = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
+    return found[1] if found else "not measured"
 
 
 def tree() -> str:

@@ -50,10 +50,12 @@ def find(name: str, trainer_class: type[Any]) -> Path:
 def available(trainer_class: type[Any]) -> dict[str, Path]:
     """Name -> file of everything that was tuned."""
     home = Path(inspect.getfile(trainer_class)).parent
-    own = {path.stem: path for path in _files(home)}
+    own = {path.stem: path for path in files(home)}
     folders = [*family.folders().values(), home]
-    return own | {f"{f.name}/{path.stem}": path for f in folders for path in _files(f)}
+    return own | {f"{f.name}/{path.stem}": path for f in folders for path in files(f)}
 
 
-def _files(folder: Path) -> list[Path]:
-    return [path for path in (folder / FOLDER).glob("*") if path.suffix in SUFFIXES]
+def files(folder: Path) -> list[Path]:
+    """The tuned files that lie with an algorithm, in the order of their names."""
+    found = (folder / FOLDER).glob("*")
+    return sorted(path for path in found if path.suffix in SUFFIXES)

@@ -42,7 +42,8 @@ def evaluate(
     first ones that end, wherever they end, would favour short episodes.
 
     Args:
-        agent: Anything with `predict(obs) -> action`.
+        agent: Anything with `predict(obs) -> action`; if it `has_memory`, its
+            `begin_episode` is told where episodes begin.
         envs: A vector environment in any autoreset mode; it is reset with `seed`.
         episodes: How many episodes to play, at least 1.
         seed: Seed of the environments.
@@ -60,9 +61,14 @@ def evaluate(
     running, length = np.zeros(count), np.zeros(count, dtype=np.int64)
     stepper = Stepper(envs)
     obs = stepper.reset(seed)
+    has_memory = getattr(agent, "has_memory", False)
+    if has_memory:
+        agent.begin_episode()
     while any(len(done) < wanted for done, wanted in zip(returns, quota, strict=True)):
         step = stepper.step(agent.predict(obs))
         obs = step.obs
+        if has_memory:
+            agent.begin_episode(step.begins)
         running += _array(step.reward)
         length += 1 if step.valid is None else _array(step.valid)
         ended = _array(step.terminated) | _array(step.truncated)

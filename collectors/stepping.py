@@ -23,6 +23,12 @@ class Step(NamedTuple):
     valid: Any | None  # False where the step only reset; None if it never does
     info: dict[str, Any]
 
+    @property
+    def begins(self) -> Any:
+        """Where `obs` is the first of an episode, bool `[N]`."""
+        ended = self.terminated | self.truncated
+        return ended if self.valid is None else ~self.valid
+
 
 class Stepper:
     """Steps a vector environment and finds the true next observation.

@@ -24,8 +24,10 @@ class SyncCollector:
 
     Args:
         envs: A vector environment in any autoreset mode.
-        agent: Anything with `sample(obs) -> (action, extras)` and `sample_step`.
-        buffer: Anything with `add(transition)`.
+        agent: Anything with `sample(obs) -> (action, extras)` and `sample_step`; if it
+            `has_memory`, its `begin_episode` is told where episodes begin.
+        buffer: Anything with `add(transition)`; one that keeps several steps also has
+            `end_episodes()`, for those that are abandoned.
         seed: Seed of the environments' first reset.
         report_every: Steps between reports of episodes, for tensor environments.
     """
@@ -42,6 +44,7 @@ class SyncCollector:
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.seed, self.report_every = seed, report_every
         self.stepper = Stepper(envs)
+        self.has_memory = getattr(agent, "has_memory", False)
         self.obs: Any = None
         self.statistics: ArrayStatistics | TensorStatistics | None = None
 
@@ -65,18 +68,23 @@ class SyncCollector:
         transition.update(extras)
         self.buffer.add(transition)
         self.obs = step.obs
+        if self.has_memory:
+            self.agent.begin_episode(step.begins, exploring=True)
         self.agent.sample_step += self.envs.num_envs
         assert self.statistics is not None
         return self.statistics.update(step)
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""
-        self.obs = self.stepper.reset(seed)
-        self.statistics = self._make_statistics()
+        self._reset_envs(seed)
+        if self.has_memory:
+            self.agent.begin_episode(exploring=True)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the environments stand, if they can say; nothing otherwise."""
         save = getattr(self.envs, "state_dict", None)
+        if save is not None and not getattr(self.envs, "restorable", True):
+            return {"envs": save()}  # what wrappers have learned
         if self.obs is None or save is None:
             return {}
         assert self.statistics is not None
@@ -95,11 +103,16 @@ class SyncCollector:
         seed that differs from every earlier one of the run.
         """
         restore = getattr(self.envs, "load_state_dict", None)
-        if not state or restore is None:
+        if restore is not None and state.keys() == {"envs"}:
+            restore(state["envs"])
+        if restore is None or "obs" not in state:
             self.obs = None
             self.seed = self.seed + self.agent.sample_step
+            # Or the buffer's latest step would seem to lead into a new episode.
+            if hasattr(self.buffer, "end_episodes"):
+                self.buffer.end_episodes()
             return
-        self.reset(self.seed)
+        self._reset_envs(self.seed)  # what the agent remembers was restored with it
         assert self.statistics is not None
         restore(state["envs"])
         self.obs = _like(state["obs"], self.obs)
@@ -108,6 +121,10 @@ class SyncCollector:
             resets = state["resets"]
             self.stepper.resets = resets.numpy() if as_arrays else resets
         self.statistics.load_state_dict(state["statistics"])
+
+    def _reset_envs(self, seed: int | None) -> None:
+        self.obs = self.stepper.reset(seed)
+        self.statistics = self._make_statistics()
 
     def _make_statistics(self) -> ArrayStatistics | TensorStatistics:
         count = self.envs.num_envs

@@ -72,7 +72,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the source of symbols, and the names of modules, where pages ask for it."""
+    """Put sources and names of modules where pages ask for them."""
     return EXPORTS.sub(_identifiers, SYMBOL.sub(_indented_source, markdown))
 
 

@@ -1,17 +1,94 @@
 """Environments: batches of tensors on a device, and Gymnasium's own as batches."""
 
+from typing import Any
+
 import gymnasium
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.check import check
 from yieldrl.envs.evaluation import make_eval
 from yieldrl.envs.make import make, name_of
+from yieldrl.envs.masks import ActionMask
+from yieldrl.envs.planning import policy_evaluation, value_iteration
 from yieldrl.envs.serial import SerialVectorEnv
 
-__all__ = ["SerialVectorEnv", "TorchVectorEnv", "make", "make_eval", "name_of"]
+__all__ = [
+    "ActionMask",
+    "SerialVectorEnv",
+    "TorchVectorEnv",
+    "check",
+    "make",
+    "make_eval",
+    "name_of",
+    "policy_evaluation",
+    "value_iteration",
+]
 
-gymnasium.register(
-    id="yieldrl/CartPole-v1",
-    vector_entry_point="yieldrl.envs.cartpole:CartPoleVectorEnv",
-    max_episode_steps=500,
+
+def _register(name: str, place: str, steps: int | None, **spec: Any) -> None:
+    gymnasium.register(
+        id=f"yieldrl/{name}-v1",
+        vector_entry_point=f"yieldrl.envs.{place}VectorEnv",
+        max_episode_steps=steps,
+        **spec,
+    )
+
+
+_register(
+    "CartPole",
+    "cartpole:CartPole",
+    500,
+    entry_point="yieldrl.envs.cartpole:CartPoleEnv",
     reward_threshold=475.0,
+)
+_register("Pendulum", "pendulum:Pendulum", 200)
+_register("Acrobot", "acrobot:Acrobot", 500, reward_threshold=-100.0)
+_register("MountainCar", "mountain_car:MountainCar", 200, reward_threshold=-110.0)
+_register(
+    "MountainCarContinuous",
+    "mountain_car_continuous:MountainCarContinuous",
+    999,
+    reward_threshold=90.0,
+)
+_register("FrozenLake", "tables:FrozenLake", 100, reward_threshold=0.7)
+_register(
+    "FrozenLake8x8",
+    "tables:FrozenLake",
+    200,
+    kwargs={"map_name": "8x8"},
+    reward_threshold=0.85,
+)
+_register("CliffWalking", "tables:CliffWalking", None)
+_register(
+    "CliffWalkingSlippery", "tables:CliffWalking", None, kwargs={"is_slippery": True}
+)
+_register("Taxi", "tables:Taxi", 200, reward_threshold=8.0)
+_register(
+    "TMaze",
+    "t_maze:TMaze",
+    100,
+    entry_point="yieldrl.envs.t_maze:TMazeEnv",
+    reward_threshold=0.95,
+)
+_register("GoTo", "grid_world:GoTo", 50, reward_threshold=0.95)
+for _game in (
+    "asterix:Asterix",
+    "breakout:Breakout",
+    "freeway:Freeway",
+    "seaquest:Seaquest",
+    "space_invaders:SpaceInvaders",
+):
+    _register(f"MinAtar-{_game.split(':')[1]}", f"minatar.{_game}", None)
+_register(
+    "HalfCheetah", "physics.half_cheetah:HalfCheetah", 1000, reward_threshold=4800.0
+)
+_register("Hopper", "physics.hopper:Hopper", 1000, reward_threshold=3800.0)
+_register("Walker2d", "physics.walker2d:Walker2d", 1000)
+_register("Ant", "physics.ant:Ant", 1000, reward_threshold=6000.0)
+_register("Humanoid", "physics.humanoid:Humanoid", 1000)
+_register(
+    "InvertedPendulum",
+    "physics.inverted_pendulum:InvertedPendulum",
+    1000,
+    reward_threshold=950.0,
 )

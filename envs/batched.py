@@ -104,7 +104,11 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self._limit = max_episode_steps or torch.iinfo(torch.int64).max
         self.generator = torch.Generator(self.device)
         self.generator.seed()  # unpredictable, as gymnasium is, until reset(seed=...)
-        self._step = support.compiled(self.pure_step) if compile else self.pure_step
+        self._noise: Any = None  # of the next step
+        plain = type(self).random_dynamics is TorchVectorEnv.random_dynamics
+        self._chance = not plain  # whether every step uses up its noise
+        self._painter: Any = None  # gymnasium's environment that draws for this one
+        self._step = support.compiled(self) if compile else self.pure_step
 
     def initial_state(self, noise: Tensor) -> Any:
         """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states."""
@@ -117,10 +121,28 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         raise NotImplementedError(f"{type(self)} lacks dynamics(state, action)")
 
+    def random_dynamics(
+        self, state: Any, action: Tensor, noise: Tensor
+    ) -> tuple[Any, Tensor, Tensor]:
+        """`dynamics`; where chance has a part in it, override this one instead.
+
+        `noise` `[noise_size, N]` is the one that `initial_state` gets within the same
+        step: take other rows than that does.
+        """
+        return self.dynamics(state, action)
+
     def observe(self, state: Any) -> Any:
         """Observations `[N, ...]` in memory of their own; here the transposed state."""
         obs = state.movedim(-1, 0).to(self._obs_dtype)
         return obs.clone(memory_format=torch.contiguous_format)
+
+    def restart(self, ended: Tensor, state: Any, noise: Tensor) -> Any:
+        """The state, with first states where `ended` `[N]` is set.
+
+        First states are computed for everybody, which is cheap and never waits;
+        override it where they are dear.
+        """
+        return support.where(ended, self.initial_state(noise), state)
 
     def draw(self, state: Any, index: int) -> np.ndarray:
         """Picture uint8 `[H, W, 3]` of environment `index`, its state as an array."""
@@ -136,17 +158,17 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """All of a step as a function of tensors: this is what gets compiled.
 
         `ended` says whose episode ended in the step before, bool `[N]` (for NEXT_STEP);
-        `noise` is for those that reset, uniform in [0, 1), `[noise_size, N]`.
+        `noise` `[noise_size, N]`, uniform in [0, 1), is for those that reset and for
+        `random_dynamics`.
 
         Returns:
             `state, elapsed, ended` for the next step, and what `step` answers: `obs,
             reward, terminated, truncated, final_obs`.
         """
-        fresh = self.initial_state(noise)
-        state, reward, terminated = self.dynamics(state, action)
+        state, reward, terminated = self.random_dynamics(state, action, noise)
         elapsed = elapsed + 1
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            state = support.where(ended, fresh, state)
+            state = self.restart(ended, state, noise)
             elapsed = elapsed.masked_fill(ended, 0)
             reward = reward.masked_fill(ended, 0)
             terminated = terminated & ~ended
@@ -154,7 +176,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         ended = terminated | truncated
         obs = final_obs = self.observe(state)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            state = support.where(ended, fresh, state)
+            state = self.restart(ended, state, noise)
             elapsed = elapsed.masked_fill(ended, 0)
             obs = self.observe(state)
         reward = reward.to(torch.float32)
@@ -177,8 +199,13 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
                 disagree with each other or with its spaces.
         """
         mask = support.reset_mask(self, options)
-        noise = self.draw_noise() if seed is None else support.seeded_noise(self, seed)
+        noise = self._noise  # which no step has used yet
+        if seed is not None:
+            noise = support.seeded_noise(self, seed)
+        elif noise is None:
+            noise = self.draw_noise()
         fresh = self.initial_state(noise)
+        self._noise = self.draw_noise()
         if self.state is None:
             support.check_functions(self, fresh)
         if mask is None:
@@ -209,9 +236,11 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         support.check_running(self)
         action = support.action_tensor(self, actions)
+        before = self._ended
         self.state, self.elapsed, self._ended, *answer, final_obs = self._step(
-            self.state, self.elapsed, self._ended, action, self.draw_noise()
+            self.state, self.elapsed, before, action, self._noise
         )
+        self._noise = support.renewed(self, before)
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
 
@@ -238,7 +267,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Let go of the state's memory."""
-        self.state = None
+        self.state = self._noise = None
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that stepping needs to go on bitwise, except the constants."""

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.single import SingleEnv
 
 X_LIMIT = 2.4  # metres from the middle of the track
 THETA_LIMIT = 12 * 2 * math.pi / 360  # 12 degrees from the upright, in radians
@@ -35,6 +36,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
         num_envs: N, the number of carts.
         max_episode_steps: Time limit in steps, or None.
         sutton_barto_reward: Reward 0 per step and -1 for a fall, instead of 1 per step.
+        velocities: False hides both velocities, so that balancing takes a memory.
         kinematics_integrator: "euler", or "semi-implicit euler", in which positions
             move by the new velocities.
         gravity: In m/s^2. This and all that follow: a number, or one per cart, `[N]`.
@@ -62,6 +64,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
         *,
         max_episode_steps: int | None = 500,
         sutton_barto_reward: bool = False,
+        velocities: bool = True,
         kinematics_integrator: str = "euler",
         gravity: float | Tensor = 9.8,
         masscart: float | Tensor = 1.0,
@@ -73,6 +76,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
         high: float | Tensor = 0.05,
         **kwargs: Any,
     ) -> None:
+        self.velocities = velocities
+        if not velocities:
+            self.single_observation_space = spaces.Box(-HIGH[::2], HIGH[::2])
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
         integrators = ("euler", "semi-implicit euler")
         if kinematics_integrator not in integrators:
@@ -123,6 +129,10 @@ class CartPoleVectorEnv(TorchVectorEnv):
         )
         return state, reward, terminated
 
+    def observe(self, state: Tensor) -> Tensor:
+        """All four numbers `[N, 4]`, or the position and the angle `[N, 2]`."""
+        return super().observe(state if self.velocities else state[::2])
+
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
         """The picture uint8 `[400, 600, 3]` that gymnasium draws, without pygame."""
         from PIL import Image, ImageDraw
@@ -147,6 +157,13 @@ class CartPoleVectorEnv(TorchVectorEnv):
         pen.ellipse(_pixels([axle - 5 + 5j, axle + 5 - 5j]), (129, 132, 203))
         pen.line(_pixels([100j, 600 + 100j]), "black", width=FINE)
         return np.array(image.reduce(FINE))
+
+
+class CartPoleEnv(SingleEnv):
+    """One cart as a plain Gymnasium environment."""
+
+    batch_class = CartPoleVectorEnv
+    metadata = CartPoleVectorEnv.metadata
 
 
 FINE = 2  # pictures are drawn so many times larger: Pillow does not smooth edges

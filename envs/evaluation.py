@@ -11,7 +11,15 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWra
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.make import AnyVectorEnv, check, games_inside, make, vectorize
+from yieldrl.envs.make import (
+    AnyVectorEnv,
+    check,
+    find_wrappers,
+    games_inside,
+    make,
+    vectorize,
+)
+from yieldrl.envs.wrappers import BatchWrapper
 
 if TYPE_CHECKING:
     from yieldrl.experiments import Config
@@ -33,8 +41,13 @@ def make_eval(
     count = min(config.eval_episodes, 16) if num_envs is None else num_envs
     if isinstance(source, TorchVectorEnv):
         return source.clone(count, render_mode=render_mode)
+    if isinstance(source, BatchWrapper):
+        inside = make_eval(
+            source.env, config, device=device, num_envs=count, render_mode=render_mode
+        )
+        return source.for_evaluation(inside)
     if isinstance(source, gym.Env | VectorEnv):
-        envs = _another(source, count, render_mode)
+        envs = _another(source, config, count, render_mode)
         check(envs)
         return envs
     if isinstance(source, str) and source.rpartition(":")[2].startswith("ALE/"):
@@ -43,8 +56,11 @@ def make_eval(
     return make(source, config, device=device, num_envs=count, render_mode=render_mode)
 
 
-def _another(source: Any, count: int, render_mode: str | None) -> AnyVectorEnv:
-    """More of what an object is. The config had no part in making it, nor has it here.
+def _another(
+    source: Any, config: Config, count: int, render_mode: str | None
+) -> AnyVectorEnv:
+    """More of what an object is. The config had no part in making it, nor has it here,
+    but for the wrappers that training put around a single environment.
 
     `gym.make` leaves in an environment the spec that makes it again, its arguments and
     wrappers with it; vector environments hold the functions that made theirs.
@@ -71,7 +87,8 @@ def _another(source: Any, count: int, render_mode: str | None) -> AnyVectorEnv:
     kwargs: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
     try:
         if parts or isinstance(source, gym.Env):
-            return vectorize(lambda: gym.make(spec, **kwargs), count, "sync")
+            wrappers = () if parts else find_wrappers(config.wrappers)
+            return vectorize(lambda: gym.make(spec, **kwargs), count, "sync", wrappers)
         if spec.id.startswith("ALE/"):
             spec.kwargs.pop("vectorization_mode", None)
             return atari.make_atari(

@@ -6,7 +6,7 @@ import difflib
 import importlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from yieldrl.experiments import Config
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
+Wrap = Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
 
 
 def make(
@@ -38,7 +39,7 @@ def make(
         source: An id (`"CartPole-v1"`), a vector environment (used as it is), one
             environment (becomes a batch of one), an environment class, batched or not,
             or a function that makes an environment.
-        config: Says `num_envs`, `env_kwargs` and `vectorization`.
+        config: Says `num_envs`, `env_kwargs`, `wrappers` and `vectorization`.
         device: Where a device-batched environment keeps its state.
         num_envs: Instead of `config.num_envs`.
         render_mode: Gymnasium's render mode, where the source can take one.
@@ -54,18 +55,19 @@ def make(
     kwargs = dict(config.env_kwargs)
     if render_mode is not None:
         kwargs["render_mode"] = render_mode
+    mode, wrappers = config.vectorization, find_wrappers(config.wrappers)
     if isinstance(source, VectorEnv):
         envs: AnyVectorEnv = source
     elif isinstance(source, gym.Env):
-        envs = SerialVectorEnv([lambda: source])
+        envs = vectorize(lambda: source, 1, "sync", wrappers)
     elif isinstance(source, str):
-        envs = _from_id(source, config.vectorization, device, count, kwargs)
+        envs = _from_id(source, mode, device, count, kwargs, wrappers)
     elif isinstance(source, type) and issubclass(source, VectorEnv):
         make_all = cast("Callable[..., AnyVectorEnv]", source)
         envs = make_all(num_envs=count, **_with_device(source, device, kwargs))
     elif callable(source):
         make_one = cast("Callable[..., gym.Env[Any, Any]]", source)
-        envs = vectorize(lambda: make_one(**kwargs), count, config.vectorization)
+        envs = vectorize(lambda: make_one(**kwargs), count, mode, wrappers)
     else:
         raise TypeError(
             f"envs = {source!r}: give an environment id, an environment, a vector"
@@ -76,19 +78,44 @@ def make(
 
 
 def _from_id(
-    env_id: str, mode: str, device: str, count: int, kwargs: dict[str, Any]
+    env_id: str,
+    mode: str,
+    device: str,
+    count: int,
+    kwargs: dict[str, Any],
+    wrappers: Sequence[Wrap],
 ) -> AnyVectorEnv:
     spec = _find(env_id)
     if spec.id.startswith("ALE/"):
         return atari.make_atari(spec.id, count, **kwargs)
-    if spec.entry_point is None:
+    ours = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
+    if spec.entry_point is None or ours:
         maker = spec.vector_entry_point
         maker = load_env_creator(maker) if isinstance(maker, str) else maker
         kwargs = _with_device(maker, device, kwargs)
         return gym.make_vec(spec.id, num_envs=count, **kwargs)
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
     kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
-    return vectorize(lambda: gym.make(env_id, **kwargs), count, mode)
+    return vectorize(lambda: gym.make(env_id, **kwargs), count, mode, wrappers)
+
+
+def find_wrappers(names: Sequence[str]) -> list[Wrap]:
+    """The classes of wrappers that are named `module:Class`.
+
+    Raises:
+        ValueError: If one is not there.
+    """
+    found: list[Wrap] = []
+    for name in names:
+        module, _, attribute = name.partition(":")
+        try:
+            found.append(getattr(importlib.import_module(module), attribute))
+        except (AttributeError, ImportError, ValueError) as reason:
+            raise ValueError(
+                f"wrappers: {name!r} is not there ({reason}); name module:Class, for"
+                " example gymnasium.wrappers:FlattenObservation"
+            ) from None
+    return found
 
 
 def _with_device(maker: Any, device: str, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -114,9 +141,12 @@ def _find(env_id: str) -> EnvSpec:
 
 
 def vectorize(
-    make_one: Callable[[], gym.Env[Any, Any]], count: int, mode: str
+    make_one: Callable[[], gym.Env[Any, Any]],
+    count: int,
+    mode: str,
+    wrappers: Sequence[Wrap] = (),
 ) -> AnyVectorEnv:
-    """A batch of what a function makes.
+    """A batch of what a function makes, each in the wrappers, the innermost first.
 
     Raises:
         TypeError: If it makes something else than an environment.
@@ -133,6 +163,8 @@ def vectorize(
                 f"envs made {env!r}: the function must return a gymnasium.Env (pass a"
                 " vector environment itself, not a function)"
             )
+        for wrap in wrappers:
+            env = wrap(env)
         return env
 
     try:

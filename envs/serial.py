@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
@@ -34,7 +34,7 @@ class SerialVectorEnv(SyncVectorEnv):
     ) -> None:
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
         self.info_keys = tuple(info_keys)
-        self._plain = isinstance(self.single_observation_space, Box)
+        self._plain = isinstance(self.single_observation_space, Box | Discrete)
 
     def step(
         self, actions: Any
@@ -42,30 +42,32 @@ class SerialVectorEnv(SyncVectorEnv):
         """Step all, reset those that ended; their last observation is `final_obs`."""
         obs: list[Any] = []
         next_obs: list[Any] = []
-        rewards, terminations, truncations, infos = [], [], [], []
-        for env, action in zip(self.envs, actions, strict=True):
-            last, reward, terminated, truncated, info = env.step(action)
-            if terminated or truncated:
+        infos: list[dict[str, Any]] = []
+        reward = np.empty(self.num_envs)
+        terminated = np.empty(self.num_envs, dtype=np.bool_)
+        truncated = np.empty(self.num_envs, dtype=np.bool_)
+        any_ended = False
+        for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
+            last, reward[i], ended, cut, info = env.step(action)
+            terminated[i], truncated[i] = ended, cut
+            if ended or cut:
+                any_ended = True
                 next_obs.append(deepcopy(last))  # reset may write into the same array
                 last, _ = env.reset()
             else:
                 next_obs.append(last)
             obs.append(last)
-            rewards.append(reward)
-            terminations.append(terminated)
-            truncations.append(truncated)
             infos.append(info)
-        terminated = np.array(terminations, dtype=np.bool_)
-        truncated = np.array(truncations, dtype=np.bool_)
-        merged = {key: np.array([one[key] for one in infos]) for key in self.info_keys}
-        if True in terminations or True in truncations:
+        merged = {}
+        for key in self.info_keys:
+            merged[key] = np.array([one[key] for one in infos])
+        if any_ended:
             merged["final_obs"] = self._batch(next_obs)
             merged["_final_obs"] = terminated | truncated
-        reward = np.array(rewards, dtype=np.float64)
         return self._batch(obs), reward, terminated, truncated, merged
 
     def _batch(self, obs: list[Any]) -> Any:
-        if self._plain:
-            return np.array(obs, dtype=self.single_observation_space.dtype)
-        batch = create_empty_array(self.single_observation_space, self.num_envs)
-        return concatenate(self.single_observation_space, obs, batch)
+        space = self.single_observation_space
+        if self._plain:  # as they are, so that a wrong shape is seen, not broadcast
+            return np.array(obs, dtype=space.dtype)
+        return concatenate(space, obs, create_empty_array(space, self.num_envs))

@@ -48,6 +48,24 @@ def shape_of(space: Space[Any]) -> tuple[int, ...]:
     return space.shape
 
 
+def choices(space: Space[Any]) -> list[int]:
+    """How many options each choice of an action has: `[n]` for Discrete.
+
+    Raises:
+        TypeError: If actions of this space are no choices.
+    """
+    if isinstance(space, Discrete):
+        return [int(space.n)]
+    if isinstance(space, MultiDiscrete):
+        return [int(n) for n in space.nvec.flatten()]
+    if isinstance(space, MultiBinary):
+        return [2] * int(np.prod(space.shape))
+    raise TypeError(
+        f"actions of {space} are no choices: only Discrete, MultiDiscrete and"
+        " MultiBinary have options that a mask could forbid"
+    )
+
+
 def is_image(space: Space[Any]) -> bool:
     """Whether a leaf is a picture: `[H, W, C]` or `[C, H, W]` with few channels."""
     if not isinstance(space, Box) or len(space.shape) != 3:
@@ -101,9 +119,9 @@ def to_tensor(obs: Any, device: torch.device) -> Any:
 
 def holds_tensors(obs: Any) -> bool:
     """Whether the observation is made of tensors (otherwise of NumPy arrays)."""
-    if hasattr(obs, "items"):
-        return any(holds_tensors(child) for child in obs.values())
-    return isinstance(obs, Tensor)
+    if isinstance(obs, (Tensor, np.ndarray)):  # most are, and to ask them is cheap
+        return isinstance(obs, Tensor)
+    return hasattr(obs, "items") and any(map(holds_tensors, obs.values()))
 
 
 def is_batched(space: Space[Any], obs: Any) -> bool:
@@ -122,15 +140,22 @@ def is_batched(space: Space[Any], obs: Any) -> bool:
             raise ValueError(f"observation lacks {missing}, it has {list(obs.keys())}")
         name, child = next(iter(space.items()))
         return is_batched(child, obs[name])
-    shape = shape_of(space)
-    if obs.shape == shape:  # first: `()[1:]` is `()` as well
-        return False
-    if obs.shape[1:] == shape:
+    shape, got = shape_of(space), obs.shape
+    if len(got) == len(shape) + 1 and got[1:] == shape:
         return True
+    if got == shape:
+        return False
     raise ValueError(
         f"observation of shape {tuple(obs.shape)} fits neither one observation {shape}"
         f" nor a batch {('B', *shape)}"
     )
+
+
+def batch_size(obs: Any) -> int:
+    """How many observations a batch holds."""
+    while not isinstance(obs, Tensor):
+        obs = next(iter(obs.values()))
+    return len(obs)
 
 
 def add_batch_axis(obs: Any) -> Any:
@@ -145,11 +170,24 @@ class ActionBorder:
 
     A Gaussian's action is clipped to the bounds of its Box, and rounded if that holds
     whole numbers; a Discrete space that does not start at zero is shifted.
+
+    Args:
+        space: Space of one action.
+        device: Where actions live.
+        unit_box: Actions for a Box lie in [-1, 1], to be stretched to its bounds.
+
+    Raises:
+        ValueError: If there is nothing to stretch to.
     """
 
-    def __init__(self, space: Space[Any], device: torch.device) -> None:
+    def __init__(
+        self, space: Space[Any], device: torch.device, *, unit_box: bool = False
+    ) -> None:
         self._low = self._high = self._start = self._whole = None
+        self._center = self._half_width = None
         if isinstance(space, Box):
+            if unit_box:
+                self._center, self._half_width = _middle(space, device)
             if np.isfinite(space.low).any() or np.isfinite(space.high).any():
                 low, high = (x.astype(np.float32) for x in (space.low, space.high))
                 self._low = torch.from_numpy(low).to(device)
@@ -160,9 +198,25 @@ class ActionBorder:
             self._start = torch.as_tensor(space.start, device=device)
 
     def to_env(self, action: Tensor) -> Tensor:
-        """The action `[B, ...]` itself, or its clipped, rounded or shifted copy."""
+        """The action `[B, ...]` itself, or what it means to the environment."""
+        if self._center is not None and self._half_width is not None:
+            action = torch.addcmul(self._center, self._half_width, action)
         if self._low is not None:
             action = torch.clamp(action, self._low, self._high)
         if self._whole is not None:
             return action.round().to(self._whole)
         return action if self._start is None else action + self._start
+
+
+def _middle(space: Box, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Center and half the width of a bounded Box."""
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    if not space.is_bounded("both"):
+        raise ValueError(
+            f"the action space {space} is not bounded on every side: actions in"
+            " [-1, 1] have nothing to be stretched to. Give it bounds"
+            " (gymnasium.wrappers.TransformAction), or take PPO, which needs none"
+        )
+    middle, half = (high + low) / 2, (high - low) / 2
+    as_numbers = {"dtype": torch.float32, "device": device}
+    return torch.as_tensor(middle, **as_numbers), torch.as_tensor(half, **as_numbers)

@@ -34,6 +34,11 @@ class Config:
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments for the environment's constructor."""
 
+    wrappers: tuple[str, ...] = ()
+    """Wrappers to put around every environment, the innermost first, for example
+    `gymnasium.wrappers:FlattenObservation`; vector environments are taken as they
+    are."""
+
     num_envs: int = 4
     """Number of environments stepped side by side."""
 

@@ -77,6 +77,8 @@ def _frames(agent: Any, envs: Any, first: int, episodes: int) -> Iterator[np.nda
 def _episode(agent: Any, envs: Any, seed: int, shows_end: bool) -> Iterator[np.ndarray]:
     """All frames of one episode; the last only if it can be shown."""
     obs, _ = envs.reset(seed=seed)
+    if getattr(agent, "has_memory", False):
+        agent.begin_episode()
     yield _frame(envs.render())
     ended = False
     while not ended:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -36,7 +37,7 @@ class CompiledStep:
         self,
         loss: Loss,
         model: nn.Module,
-        optimizer: torch.optim.Adam,
+        optimizer: torch.optim.Optimizer,
         max_grad_norm: float,
     ) -> None:
         if type(optimizer) is not torch.optim.Adam:
@@ -58,10 +59,14 @@ class CompiledStep:
         self._learning_rate = torch.zeros((), device=self._flat.device)
         # Nothing but tensors can change between calls: the config is frozen, and the
         # model keeps its layers. Looking at the rest each time costs an eighth.
-        only_tensors: dict[str, Any] = {
-            "guard_filter_fn": torch.compiler.keep_tensor_guards_unsafe
+        few_questions: dict[str, Any] = {
+            "guard_filter_fn": torch.compiler.keep_tensor_guards_unsafe,
+            "size_asserts": False,
         }
-        self._function = torch.compile(self._step, options=only_tensors)
+        # And without a look at `self`, the code that PyTorch keeps for a function would
+        # serve every other instance too: so this one compiles a function of its own.
+        own = FunctionType(self._step.__code__.replace(), globals())
+        self._function = torch.compile(MethodType(own, self), options=few_questions)
 
     def __call__(self, data: Mapping[str, Any]) -> dict[str, Tensor]:
         """Take one step on a batch `[B]`; what the loss logs, and `grad_norm`."""

@@ -9,6 +9,7 @@ import gymnasium as gym
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
+from torch.nn.functional import softplus
 
 
 class Distribution(Protocol):
@@ -32,7 +33,11 @@ class Distribution(Protocol):
 
 
 class Categorical:
-    """One choice out of `A`, from unnormalised `logits [B, A]`."""
+    """One choice out of `A`, from unnormalised `logits [B, A]`.
+
+    A logit of `-inf` masks its choice: it has probability 0, is never sampled, adds
+    nothing to the entropy and gets no gradient. At least one must be finite.
+    """
 
     def __init__(self, logits: Tensor) -> None:
         self.logits = logits
@@ -51,7 +56,8 @@ class Categorical:
 
     def entropy(self) -> Tensor:
         log_p = self.logits.log_softmax(-1)
-        return -(log_p.exp() * log_p).sum(-1)  # H = -sum p log p
+        finite = log_p.clamp(min=torch.finfo(log_p.dtype).min)  # 0 log 0 = 0
+        return -(log_p.exp() * finite).sum(-1)  # H = -sum p log p
 
 
 class MultiCategorical:
@@ -107,6 +113,49 @@ class Gaussian:
     @property
     def _constant(self) -> float:
         return 0.5 * math.log(2 * math.pi) * self.mean.shape[-1]
+
+
+class SquashedGaussian:
+    """`tanh` of independent normals, `mean [B, D]`, `log_std [B, D]`: in [-1, 1].
+
+    Haarnoja et al. 2018, "Soft Actor-Critic", arXiv:1801.01290, appendix C.
+
+    Args:
+        mean: Of the normals, before `tanh`.
+        log_std: Logarithm of their deviations.
+        shape: Shape of one action.
+    """
+
+    def __init__(self, mean: Tensor, log_std: Tensor, shape: tuple[int, ...]) -> None:
+        self.mean, self.log_std, self.shape = mean, log_std, shape
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """One action each, `[B, ...]`; gradients flow through it."""
+        return torch.tanh(self._normal(generator)[0]).reshape(-1, *self.shape)
+
+    def sample_with_log_prob(self) -> tuple[Tensor, Tensor]:
+        """One action each, `[B, ...]`, and the log of its density, `[B]`.
+
+        The density is that of the action in [-1, 1]. In a box of half the width `h` it
+        is lower by `log h` in every dimension.
+        """
+        normal, noise = self._normal(None)
+        # log N(u; mu, sigma) - log|d tanh u / du|, and the last of them without the
+        # 1 - tanh^2 u that float32 rounds to zero from |u| = 9 on:
+        # log(1 - tanh^2 u) = 2 (log 2 - u - softplus(-2 u)).
+        slope = 2 * (math.log(2) - normal - softplus(-2 * normal))
+        log_prob = -0.5 * noise.square() - self.log_std - slope
+        constant = 0.5 * math.log(2 * math.pi) * self.mean.shape[-1]
+        action = torch.tanh(normal).reshape(-1, *self.shape)
+        return action, log_prob.sum(-1) - constant
+
+    def mode(self) -> Tensor:
+        """Where the most likely normal lands, `tanh(mean)`, `[B, ...]`."""
+        return torch.tanh(self.mean).reshape(-1, *self.shape)
+
+    def _normal(self, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        noise = torch.empty_like(self.mean).normal_(generator=generator)
+        return self.mean + self.log_std.exp() * noise, noise
 
 
 def action_size(space: gym.Space[Any]) -> int:

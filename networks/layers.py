@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -63,7 +63,11 @@ class MLP(nn.Module):
                 self.register_parameter(f"{name}_{i}", parameter)
 
     def forward(self, x: Tensor) -> Tensor:
-        *hidden, last_weight, last_bias = self._parameters.values()
+        return self.through(x, self._parameters.values())
+
+    def through(self, x: Tensor, parameters: Iterable[Tensor]) -> Tensor:
+        """`x` through the layers with these weights and biases in place of its own."""
+        *hidden, last_weight, last_bias = parameters
         for weight, bias in zip(hidden[::2], hidden[1::2], strict=True):
             x = self.activation(linear(x, weight, bias))
         return linear(x, last_weight, last_bias)

@@ -11,13 +11,13 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.envs import spaces
+from yieldrl.envs.moments import merged
 
 
 class RunningMoments(nn.Module):
     """Mean and variance of all values seen, over every axis but those of `shape`.
 
-    Chan, Golub & LeVeque 1979: two groups' moments combine without a second look at
-    the data. float32, because MPS has no other.
+    float32, because MPS has no other.
     """
 
     mean: Tensor
@@ -38,16 +38,10 @@ class RunningMoments(nn.Module):
         if size == 0:
             return
         var, mean = torch.var_mean(flat, dim=0, correction=0)
-        total = self.count + size
-        delta = mean - self.mean
-        share = size / total
-        self.var.copy_(
-            self.var * (self.count / total)
-            + var * share
-            + delta.square() * (share * self.count / total)
-        )
-        self.mean.add_(delta * share)
-        self.count.copy_(total)
+        before = self.mean, self.var, self.count
+        after = merged(*before, mean, var, size)
+        for buffer, value in zip(before, after, strict=True):
+            buffer.copy_(value)
 
 
 class ObservationNormalizer(nn.Module):

@@ -15,7 +15,14 @@ ALLOWED = {
     "buffers": {"envs", "experiments"},
     "collectors": {"envs"},
     "abstractions": {"collectors", "envs", "experiments"},
-    "algorithms": {"abstractions", "buffers", "collectors", "experiments", "networks"},
+    "algorithms": {
+        "abstractions",
+        "buffers",
+        "collectors",
+        "envs",
+        "experiments",
+        "networks",
+    },
     "cli": {"abstractions", "algorithms", "collectors", "experiments", "loggers"},
 }
 """Room -> the rooms that it may import when it runs."""

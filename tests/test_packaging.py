@@ -47,8 +47,8 @@ def test_every_room_bans_its_bare_import():
 
 def test_everything_installs_everything():
     extras = PROJECT["project"]["optional-dependencies"]
-    assert set(extras) >= {"wandb", "mujoco", "atari", "docs", "dev", "all"}
-    assert extras["all"] == ["yieldrl[atari,docs,mujoco,notebook,wandb]"]
+    assert set(extras) >= {"wandb", "mujoco", "atari", "box2d", "docs", "dev", "all"}
+    assert extras["all"] == ["yieldrl[atari,box2d,docs,mujoco,notebook,wandb,warp]"]
 
 
 @pytest.fixture(scope="module")

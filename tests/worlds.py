@@ -6,7 +6,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from torch import Tensor
+
+from yieldrl.envs import TorchVectorEnv
 
 
 class Counter(gym.Env[np.ndarray, int]):
@@ -70,6 +74,50 @@ class Broken(Counter):
         return obs, reward, terminated, truncated, info
 
 
+class Doors(TorchVectorEnv):
+    """Doors of which others are locked at every step; -1 for trying a locked one.
+
+    One row of doors for each choice of the action, and at least one open in each.
+    Observations say `"there"`, which is no help, and `"action_mask"`.
+    """
+
+    noise_size = 1
+
+    def __init__(self, num_envs: int = 1, rows: tuple[int, ...] = (4,), **kwargs: Any):
+        self.rows = rows
+        one = len(rows) == 1
+        self.single_action_space = Discrete(rows[0]) if one else MultiDiscrete(rows)
+        bits: Any = np.bool_
+        self.single_observation_space = Dict(
+            there=Box(-1, 1, (2,)), action_mask=Box(0, 1, (sum(rows),), bits)
+        )
+        super().__init__(num_envs, **kwargs)
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return (noise * 2**31).long()
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        chosen = action.reshape(len(action), -1)
+        parts = self.open(state).split(self.rows, dim=1)
+        tried = [p.gather(1, chosen[:, i : i + 1]) for i, p in enumerate(parts)]
+        reward = torch.cat(tried, 1).all(1).float() - 1
+        state = (state * 1103515245 + 12345) % 2**31  # a generator of numbers
+        return state, reward, torch.zeros_like(reward, dtype=torch.bool)
+
+    def open(self, state: Tensor) -> Tensor:
+        """Which doors are open, bool `[N, sum(rows)]`."""
+        number, doors = state[0].unsqueeze(1) >> 8, torch.arange(sum(self.rows))
+        first, never_locked = 0, torch.zeros(state.shape[1], sum(self.rows)).bool()
+        for row in self.rows:
+            never_locked |= doors == first + number % row
+            first += row
+        return (number >> doors & 1).bool() | never_locked
+
+    def observe(self, state: Tensor) -> dict[str, Tensor]:
+        there = torch.ones(state.shape[1], 2)
+        return {"there": there, "action_mask": self.open(state)}
+
+
 class Idle:
     """An agent that always answers zero."""
 
@@ -81,3 +129,33 @@ class Idle:
 
     def predict(self, obs: Any) -> Any:
         return np.zeros(len(obs), dtype=np.int64)
+
+
+class Follow(gym.Env[np.ndarray, np.ndarray]):
+    """Say the number that you see: the reward is minus the squared miss, as a share of
+    the box. Episodes end by termination after one step, so `Q(s, a)` is the reward.
+
+    The box is `[center - half_width, center + half_width]`; what the observation, in
+    [-1, 1], asks for is stretched to it.
+    """
+
+    def __init__(self, center: float = 0.0, half_width: float = 1.0) -> None:
+        self.center, self.half_width = center, half_width
+        self.observation_space = Box(-1, 1, (1,), np.float32)
+        low, high = center - half_width, center + half_width
+        self.action_space = Box(low, high, (1,), np.float32)
+        self.obs = np.zeros(1, dtype=np.float32)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.obs = self.np_random.uniform(-1, 1, 1).astype(np.float32)
+        return self.obs, {}
+
+    def step(
+        self, action: np.ndarray
+    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action)
+        said = (float(action[0]) - self.center) / self.half_width
+        return self.obs, -((said - float(self.obs[0])) ** 2), True, False, {}

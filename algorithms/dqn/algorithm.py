@@ -7,6 +7,7 @@ Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nat
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import torch
@@ -25,13 +26,13 @@ class Algorithm(abstractions.Algorithm):
     """Q-learning on replayed transitions towards a target network that lags behind.
 
     Each idea of the value family has its method: `next_action`, `td_target`,
-    `element_loss`, `weigh`. A variant overrides the one that it changes.
+    `element_loss`, `weigh`, `summary`. A variant overrides the one that it changes.
 
-    Differs from the paper: Adam for RMSProp; the gradient's norm is clipped; by default
-    the target follows slowly (`tau`, Lillicrap et al. 2016, arXiv:1509.02971) and the
-    errors are squared. `error_clip=1` is the paper's clipped
-    error. It wants clipped rewards too: with long returns it can diverge, because a
-    terminal state's large error then weighs no more than each of many small ones.
+    Differs from the paper: Adam for RMSProp; by default the target follows slowly
+    (`tau`, Lillicrap et al. 2016, arXiv:1509.02971), the step size falls to zero and
+    errors of every size are squared. `error_clip=1` is the paper's clipped error. It
+    wants clipped rewards too: with long returns the values diverge, because a terminal
+    state's large error then weighs no more than each of many small ones.
     """
 
     config: Config
@@ -45,8 +46,10 @@ class Algorithm(abstractions.Algorithm):
         self.optimizer = torch.optim.Adam(
             self.parameters, lr=config.learning_rate, fused=True
         )
+        norm = config.max_grad_norm
+        self.max_grad_norm = math.inf if norm is None else norm
         self.compiled_step = (
-            CompiledStep(self.loss, model, self.optimizer, config.max_grad_norm)
+            CompiledStep(self.loss, model, self.optimizer, self.max_grad_norm)
             if config.compile
             else None
         )
@@ -73,17 +76,13 @@ class Algorithm(abstractions.Algorithm):
         return data["reward"] + data["discount"] * next_value * ~data["terminated"]
 
     def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """Half the squared TD error of every transition, `[B]`, and what to log."""
+        """Half the squared TD error of every transition, `[B]`, and metrics `[B]`."""
         q_value = self.model.value(data["obs"], data["action"])
         td_error = self.td_target(data) - q_value
         clip = self.config.error_clip
         size = td_error.abs() if clip is None else td_error.abs().clamp(max=clip)
         loss = size * (td_error.abs() - 0.5 * size)  # Huber 1964; e^2 / 2 unclipped
-        logs = {
-            "q_value": q_value.detach().mean(),
-            "td_error": td_error.detach().abs().mean(),
-        }
-        return loss, logs
+        return loss, {"q_value": q_value.detach(), "td_error": td_error.detach().abs()}
 
     def weigh(self, element_loss: Tensor, data: TensorDict) -> Tensor:
         """From the losses of the transitions `[B]` to one number: their mean."""
@@ -91,9 +90,13 @@ class Algorithm(abstractions.Algorithm):
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The objective to minimise on a batch `[B]`, and what to log of it."""
-        element_loss, logs = self.element_loss(data)
+        element_loss, elements = self.element_loss(data)
         loss = self.weigh(element_loss, data)
-        return loss, {"loss": loss.detach(), **logs}
+        return loss, {"loss": loss.detach(), **self.summary(element_loss, elements)}
+
+    def summary(self, element_loss: Tensor, elements: Logs) -> Logs:
+        """What `learn` returns beside the loss: the means of the metrics `[B]`."""
+        return {name: metric.mean() for name, metric in elements.items()}
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`."""
@@ -103,7 +106,7 @@ class Algorithm(abstractions.Algorithm):
         self.optimizer.zero_grad()
         loss.backward()
         logs["grad_norm"] = nn.utils.clip_grad_norm_(
-            self.parameters, self.config.max_grad_norm
+            self.parameters, self.max_grad_norm
         )
         self.optimizer.step()
         return logs

@@ -9,7 +9,7 @@ from yieldrl import experiments
 
 @dataclass(frozen=True, kw_only=True)
 class Config(experiments.Config):
-    """Deep Q-network; the defaults learn CartPole-v1, and on some seeds forget it."""
+    """Deep Q-network; the defaults solve CartPole-v1 in 150 000 steps."""
 
     num_envs: int = 1
     """Number of environments stepped side by side."""
@@ -17,8 +17,9 @@ class Config(experiments.Config):
     total_steps: int = 150_000
     """Environment steps to train for, counted over all environments."""
 
-    buffer_size: int = 100_000
-    """Transitions that the replay buffer keeps."""
+    buffer_size: int = 150_000
+    """Transitions that the replay buffer keeps. Who forgets what falling looks like,
+    falls: by default nothing is forgotten."""
 
     learning_starts: int = 1_000
     """Environment steps before the first update."""
@@ -35,12 +36,16 @@ class Config(experiments.Config):
     target_every: int = 1
     """Gradient steps between synchronisations of the target network."""
 
-    tau: float = 0.01
+    tau: float = 0.005
     """Share of the network that a synchronisation moves into the target; 1 copies it,
     which the paper does every 10 000 gradient steps."""
 
-    learning_rate: float = 5e-4
-    """Adam's step size."""
+    learning_rate: float = 1e-3
+    """Adam's step size at the start."""
+
+    anneal_learning_rate: bool = True
+    """Let the step size fall linearly to zero at `total_steps`. The smaller it is, the
+    less noise there is for the maximum over actions to believe in."""
 
     gamma: float = 0.99
     """Discount of future rewards."""
@@ -62,8 +67,10 @@ class Config(experiments.Config):
     """Beyond this size a TD error counts linearly only; the paper has 1, for rewards
     clipped to [-1, 1]. By default errors of every size are squared."""
 
-    max_grad_norm: float = 10.0
-    """Gradients are scaled down to this norm."""
+    max_grad_norm: float | None = None
+    """Gradients are scaled down to this norm, if there is one. Like clipped errors it
+    makes light of the rare large error of an episode's end, so by default there is
+    none."""
 
     hidden_sizes: tuple[int, ...] = (120, 84)
     """Widths of the hidden layers."""
@@ -72,12 +79,11 @@ class Config(experiments.Config):
         super().__post_init__()
         for name in ("train_every", "gradient_steps", "batch_size", "target_every"):
             self._check_range(name, low=1)
-        for name in ("learning_rate", "max_grad_norm", "tau"):
-            self._check_range(name, low=0, above=True)
+        for name in ("learning_rate", "tau", "error_clip", "max_grad_norm"):
+            if getattr(self, name) is not None:
+                self._check_range(name, low=0, above=True)
         for name in ("gamma", "epsilon_start", "epsilon_end", "tau"):
             self._check_range(name, low=0, high=1)
-        if self.error_clip is not None:
-            self._check_range("error_clip", low=0, above=True)
         self._check_range("exploration_fraction", low=0, high=1)
         self._check_range("epsilon_spread", low=0)
         self._check_range("learning_starts", low=0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Discrete
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl import abstractions
 from yieldrl.networks import MLP, make_encoder
@@ -17,6 +18,9 @@ from .config import Config
 class Model(abstractions.Model):
     """`Q(s, .)` for every action at once, from one network.
 
+    A variant overrides `make_mlp` (other layers), `make_head` (other streams, more
+    numbers for each action) or `action_values` (how those numbers become `Q`).
+
     Args:
         observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
         action_space: Discrete.
@@ -25,6 +29,8 @@ class Model(abstractions.Model):
     Raises:
         TypeError: If actions are not a single choice.
     """
+
+    config: Config
 
     def __init__(
         self,
@@ -38,14 +44,27 @@ class Model(abstractions.Model):
                 " continuous or several actions"
             )
         super().__init__(observation_space, action_space)
+        self.config = config
         self.encoder = make_encoder(observation_space)
         self.num_actions = int(action_space.n)
-        sizes = [self.encoder.size, *config.hidden_sizes, self.num_actions]
-        self.head = MLP(sizes, "relu")
+        self.head = self.make_head()
+
+    def make_mlp(self, sizes: Sequence[int]) -> MLP:
+        """Layers of these widths."""
+        return MLP(sizes, "relu")
+
+    def make_head(self, per_action: int = 1) -> nn.Module:
+        """From features `[B, F]` to all actions' numbers, `[B, A * per_action]`."""
+        outputs = self.num_actions * per_action
+        return self.make_mlp([self.encoder.size, *self.config.hidden_sizes, outputs])
+
+    def action_values(self, obs: Any) -> Tensor:
+        """`Q(s, .)`, `[B, A]`."""
+        return self.head(self.encoder(obs))
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """`Q(s, .)`, `[B, A]`; with actions `[B]` their `Q(s, a)`, `[B]`."""
-        q_value = self.head(self.encoder(obs))
+        q_value = self.action_values(obs)
         if action is None:
             return q_value
         return q_value.gather(1, action.unsqueeze(1)).squeeze(1)

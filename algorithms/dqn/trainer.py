@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any, ClassVar
 
 from yieldrl import abstractions
-from yieldrl.abstractions import LogData
+from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
 
 from .agent import Agent
@@ -32,6 +33,7 @@ class Trainer(abstractions.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
+    buffer_class: ClassVar[type[ReplayBuffer]] = ReplayBuffer
 
     def __call__(self) -> Generator[LogData, None, None]:
         # What comes next is read off the counters, never off this frame: break out of
@@ -47,21 +49,17 @@ class Trainer(abstractions.Trainer):
     @property
     def learning_due(self) -> bool:
         """Whether fewer gradient steps were taken than the steps so far call for."""
-        config, since = (
-            self.config,
-            self.agent.sample_step - self.config.learning_starts,
-        )
-        if since < 0 or len(self.buffer) == 0:
-            return False
-        updates = since // config.train_every + 1
-        return self.agent.learn_step < updates * config.gradient_steps
+        config = self.config
+        since = self.agent.sample_step - config.learning_starts
+        due = (since // config.train_every + 1) * config.gradient_steps  # <= 0 before
+        return self.agent.learn_step < due and len(self.buffer) > 0
 
     @property
     def training_done(self) -> bool:
         return self.collecting_done and not self.learning_due
 
     def make_buffer(self) -> ReplayBuffer:
-        return ReplayBuffer(
+        return self.buffer_class(
             self.config.buffer_size,
             self.envs.single_observation_space,
             self.envs.single_action_space,
@@ -69,7 +67,12 @@ class Trainer(abstractions.Trainer):
             gamma=self.config.gamma,
             device=self.agent.device,
             seed=self.config.seed,
+            **self.buffer_options(),
         )
+
+    def buffer_options(self) -> dict[str, Any]:
+        """What `buffer_class` takes besides, in a variant that changes it."""
+        return {}
 
     def _run_collect(self) -> LogData:
         logs = self.collector.step()
@@ -78,7 +81,11 @@ class Trainer(abstractions.Trainer):
         return self._log("collect", logs)
 
     def _run_train(self) -> LogData:
-        logs = self.agent.learn(self.buffer.sample(self.config.batch_size))
+        logs = self._replay()
         if self.agent.learn_step % self.config.target_every == 0:
             self.agent.algorithm.sync_target()
         return self._log("train", logs)
+
+    def _replay(self) -> Logs:
+        """One gradient step on a batch of memories."""
+        return self.agent.learn(self.buffer.sample(self.config.batch_size))

@@ -37,9 +37,7 @@ class Algorithm(abstractions.Algorithm):
     def __init__(self, model: Policy, config: Config) -> None:
         super().__init__(model, config)
         self.parameters = list(self.model.parameters())
-        self.optimizer = torch.optim.Adam(
-            self.parameters, lr=config.learning_rate, eps=1e-5, fused=True
-        )
+        self.optimizer = self.make_optimizer()
         self.reward_scaler = (
             RewardScaler(config.num_envs, config.gamma).to(self.device)
             if config.normalize_reward
@@ -50,6 +48,11 @@ class Algorithm(abstractions.Algorithm):
             if config.compile
             else None
         )
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """What takes the gradient steps."""
+        rate = self.config.learning_rate
+        return torch.optim.Adam(self.parameters, lr=rate, eps=1e-5, fused=True)
 
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
@@ -63,19 +66,32 @@ class Algorithm(abstractions.Algorithm):
         those under which the actions were drawn; only then do the running statistics
         move, so that the ratio accounts for their move too.
         """
-        obs, action = rollout["obs"].flatten(0, 1), rollout["action"].flatten(0, 1)
-        shape, keys = rollout.batch_size, rollout.keys()
-        if "log_prob" not in keys:
-            chunks = zip(obs.split(CHUNK), action.split(CHUNK), strict=True)
-            log_prob = [self.model.evaluate_actions(*chunk)[0] for chunk in chunks]
-            rollout["log_prob"] = torch.cat(log_prob).view(shape)
+        self.remember_policy(rollout)
         self.model.update_normalization(rollout)
-        if "value" not in keys:
-            rollout["value"] = self._values(obs).view(shape)
+        if "value" not in rollout.keys():  # noqa: SIM118 - it iterates over the batch
+            value = self._values(self.inputs(rollout).flatten(0, 1))
+            rollout["value"] = value.view(rollout.batch_size)
         rollout["advantage"] = self.advantages(rollout)
         rollout["returns"] = rollout["advantage"] + rollout["value"]
         wanted = ("obs", "action", "log_prob", "value", "advantage", "returns", "valid")
         return rollout.select(*wanted, strict=False)
+
+    def inputs(self, data: TensorDict) -> Any:
+        """What the policy goes by, of a rollout or a minibatch: its observations."""
+        return data["obs"]
+
+    def last_inputs(self, rollout: TensorDict, index: Tensor) -> Any:
+        """The same after the transitions at flat positions `[K]` of a rollout."""
+        return rollout["next_obs"].flatten(0, 1)[index]
+
+    def remember_policy(self, rollout: TensorDict) -> None:
+        """Add the `log_prob [T, N]` of the policy that acted, if it did not itself."""
+        if "log_prob" in rollout.keys():  # noqa: SIM118
+            return
+        both = self.inputs(rollout), rollout["action"]
+        chunks = zip(*(x.flatten(0, 1).split(CHUNK) for x in both), strict=True)
+        log_prob = [self.model.evaluate_actions(*chunk)[0] for chunk in chunks]
+        rollout["log_prob"] = torch.cat(log_prob).view(rollout.batch_size)
 
     def advantages(self, rollout: TensorDict) -> Tensor:
         """Generalized advantage estimates `[T, N]`."""
@@ -104,16 +120,19 @@ class Algorithm(abstractions.Algorithm):
         cut = rollout["truncated"].clone()
         cut[-1] = True
         index = cut.flatten().nonzero().squeeze(1)
-        last_obs = rollout["next_obs"].flatten(0, 1)[index]
-        next_value.view(-1)[index] = self._values(last_obs)
+        next_value.view(-1)[index] = self._values(self.last_inputs(rollout, index))
         return next_value
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The objective to minimise on a minibatch `[B]`, and what to log of it."""
+        evaluated = self.model.evaluate_actions(self.inputs(data), data["action"])
+        return self.objective(data, *evaluated)
+
+    def objective(
+        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor
+    ) -> tuple[Tensor, Logs]:
+        """The same from what the policy now says of the minibatch, `[B]` each."""
         config = self.config
-        log_prob, entropy, value = self.model.evaluate_actions(
-            data["obs"], data["action"]
-        )
         log_ratio = log_prob - data["log_prob"]
         policy_loss = self.policy_loss(log_ratio.exp(), data["advantage"])
         value_loss = self.value_loss(value, data)
@@ -136,11 +155,15 @@ class Algorithm(abstractions.Algorithm):
 
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """Clipped surrogate, equation 7, with its sign turned."""
-        if self.config.normalize_advantage:
-            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        clip = self.config.clip_coef
+        advantage, clip = self.normalized(advantage), self.config.clip_coef
         clipped = ratio.clamp(1 - clip, 1 + clip)
         return -torch.minimum(ratio * advantage, clipped * advantage).mean()
+
+    def normalized(self, advantage: Tensor) -> Tensor:
+        """A minibatch's advantages, centred and scaled if the config says so."""
+        if not self.config.normalize_advantage:
+            return advantage
+        return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
     def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
         """Half the squared error to the returns, clipped if the config says so."""

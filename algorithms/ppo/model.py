@@ -50,7 +50,7 @@ class Model(Policy):
             else None
         )
         self.encoder = make_encoder(observation_space)
-        sizes = [self.encoder.size, *config.hidden_sizes]
+        sizes = [self.feature_size(config), *config.hidden_sizes]
         outputs = action_size(action_space)
         self.actor = MLP([*sizes, outputs], config.activation, last_gain=0.01)
         self.critic = MLP([*sizes, 1], config.activation, last_gain=1.0)
@@ -60,6 +60,10 @@ class Model(Policy):
             else None
         )
 
+    def feature_size(self, config: Config) -> int:
+        """Width `F` of what the heads read."""
+        return self.encoder.size
+
     def features(self, obs: Any) -> Tensor:
         """Observations `[B, ...]` as the vectors `[B, F]` that the heads read."""
         if self.normalizer is not None:
@@ -68,7 +72,11 @@ class Model(Policy):
 
     def action(self, obs: Any) -> Tensor:
         """Logits `[B, A]`, or a Gaussian's means `[B, D]`."""
-        return self.actor(self.features(obs))
+        return self.actor_output(self.features(obs), obs)
+
+    def actor_output(self, features: Tensor, obs: Any) -> Tensor:
+        """The same, where the features of these observations are known already."""
+        return self.actor(features)
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """`V(s)`, `[B]`."""
@@ -82,7 +90,7 @@ class Model(Policy):
         self, obs: Any, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
         features = self.features(obs)
-        policy = self.distribution(self.actor(features))
+        policy = self.distribution(self.actor_output(features, obs))
         action = policy.mode() if deterministic else policy.sample()
         return action, policy.log_prob(action), self.critic(features).squeeze(-1)
 
@@ -90,7 +98,7 @@ class Model(Policy):
         self, obs: Any, action: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         features = self.features(obs)
-        policy = self.distribution(self.actor(features))
+        policy = self.distribution(self.actor_output(features, obs))
         value = self.critic(features).squeeze(-1)
         return policy.log_prob(action), policy.entropy(), value
 

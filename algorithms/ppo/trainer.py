@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import ClassVar
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
@@ -34,6 +35,7 @@ class Trainer(abstractions.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
+    buffer_class: ClassVar[type[RolloutBuffer]] = RolloutBuffer
 
     def __call__(self) -> Generator[LogData, None, None]:
         # What comes next is read off the counters and the buffer, never off this
@@ -51,7 +53,7 @@ class Trainer(abstractions.Trainer):
         return self.collecting_done and len(self.buffer) == 0
 
     def make_buffer(self) -> RolloutBuffer:
-        return RolloutBuffer(
+        return self.buffer_class(
             self.config.num_steps,
             self.envs.single_observation_space,
             self.envs.single_action_space,

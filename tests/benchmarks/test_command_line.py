@@ -1,41 +1,126 @@
 """The command line of `python -m benchmarks`."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from yieldrl.benchmarks.__main__ import parse
+from yieldrl.benchmarks import __main__ as command_line
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims import CLAIMS
+from yieldrl.benchmarks.tasks import TASKS
+from yieldrl.benchmarks.workloads import WORKLOADS
+
+parse = command_line.parse
 
 
 def test_without_a_command_it_measures_the_speed_of_all_workloads() -> None:
     parsed = parse([])
     assert parsed.command == "speed"
-    assert parsed.workloads == []
+    assert parsed.names == list(WORKLOADS)
     assert (parsed.runs, parsed.steps, parsed.threads) == (5, None, 1)
     assert not parsed.compile
 
 
 def test_speed_takes_workloads_and_options() -> None:
     parsed = parse(["speed", "W1", "W4", "--runs", "2", "--steps", "9000", "--compile"])
-    assert parsed.workloads == ["W1", "W4"]
+    assert parsed.names == ["W1", "W4"]
     assert (parsed.runs, parsed.steps, parsed.compile) == (2, 9000, True)
 
 
-def test_learning_takes_a_task() -> None:
+def test_learning_takes_tasks_and_a_side() -> None:
     parsed = parse(["learning", "dqn-cartpole", "--seeds", "3", "--out", "a.json"])
-    assert (parsed.command, parsed.task) == ("learning", "dqn-cartpole")
-    assert (parsed.seeds, parsed.out) == (3, "a.json")
+    assert (parsed.command, parsed.names) == ("learning", ["dqn-cartpole"])
+    assert (parsed.seeds, parsed.side, parsed.out) == (3, "yieldrl", "a.json")
+    parsed = parse(["learning", "all", "--side", "both", "--out-folder", "results"])
+    assert parsed.names == list(TASKS)
+    assert (parsed.side, parsed.out_folder) == ("both", "results")
+
+
+def test_evidence_takes_claims() -> None:
+    assert parse(["evidence", "all"]).names == list(CLAIMS)
+    assert parse(["evidence", *CLAIMS, "--jobs", "1"]).jobs == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["speed", "W99"], "W99"),
-        (["speed", "--runs", "0"], "at least 1"),
-        (["learning", "ppo-chess"], "ppo-chess"),
+        ("speed W99", "W99"),
+        ("speed --runs 0", "at least 1"),
+        ("learning ppo-chess", "ppo-chess"),
+        ("learning", "TASK"),
+        ("learning ppo-cartpole --side theirs", "theirs"),
+        ("learning ppo-cartpole dqn-cartpole --out a.json", "--out-folder"),
+        ("evidence ppo-cartpole", "ppo-cartpole"),
     ],
 )
 def test_mistakes_are_named(
-    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+    arguments: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        parse(arguments)
+        parse(arguments.split())
     assert complaint in capsys.readouterr().err
+
+
+@pytest.fixture
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Learning benchmarks that note their arguments instead of training."""
+    called: list[dict[str, Any]] = []
+
+    def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
+        called.append({"name": name, "command": command, **options})
+        if name == "ppo-pendulum":
+            raise RuntimeError("it crashed")
+        return results.circumstances("learning", command, [1])
+
+    monkeypatch.setattr(command_line.learning, "benchmark", benchmark)
+    monkeypatch.setattr(command_line.learning, "report", lambda _: "a report")
+    return called
+
+
+def test_every_task_gets_its_file_and_the_command_that_repeats_it_alone(
+    benchmarks: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    words = f"learning ppo-cartpole dqn-cartpole --seeds 2 --out-folder {tmp_path}"
+    command_line.main(words.split())
+    for name in ("ppo-cartpole", "dqn-cartpole"):
+        saved = results.load(tmp_path / f"{name}.json")
+        assert saved["command"] == (
+            f"python -m benchmarks learning {name} --seeds 2 --out-folder {tmp_path}"
+        )
+    assert "earlier" not in benchmarks[0]
+
+
+def test_all_is_replaced_by_the_name(benchmarks: list[dict[str, Any]]) -> None:
+    with pytest.raises(SystemExit):  # one of them crashes here
+        command_line.main(["learning", "--seeds", "2", "all"])
+    assert [call["name"] for call in benchmarks] == list(TASKS)
+    first = benchmarks[0]
+    assert (
+        first["command"] == f"python -m benchmarks learning {first['name']} --seeds 2"
+    )
+
+
+def test_one_that_fails_does_not_stop_the_rest(
+    benchmarks: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = f"learning ppo-pendulum ppo-cartpole --out-folder {tmp_path}"
+    with pytest.raises(SystemExit) as exit_:
+        command_line.main(words.split())
+    assert exit_.value.code == 1
+    assert "ppo-pendulum: it crashed" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["ppo-cartpole.json"]
+
+
+def test_an_earlier_result_is_handed_over(
+    benchmarks: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    out = tmp_path / "a.json"
+    words = ["learning", "ppo-cartpole", "--out", str(out)]
+    command_line.main(words)
+    first = results.load(out)
+    command_line.main([*words, "--side", "reference"])
+    assert benchmarks[1]["earlier"] == first
+    assert benchmarks[1]["side"] == "reference"

@@ -1,65 +1,120 @@
-"""The parts of the learning benchmark and its plots that need no training."""
+"""The parts of the learning benchmark that need no training."""
 
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from yieldrl.benchmarks import learning, plot, results
+from yieldrl.benchmarks import isolated, learning, references, results
+from yieldrl.benchmarks.tasks import TASKS, Reference, Task
+
+TASK = Task(
+    algorithm="ppo",
+    config={"total_steps": 4096, "eval_every": 1024},
+    threshold=475.0,
+    reference=Reference(algorithm="PPO", settings={"clip_range": "lin_0.2"}),
+)
+OPTIONS: dict[str, Any] = {"seeds": 2, "episodes": 20, "jobs": 1}
 
 
-def run(seed: int, returns: list[float]) -> dict[str, Any]:
-    points = [
-        {"sample_step": 1000 * (i + 1), "episode_return": value}
-        for i, value in enumerate(returns)
-    ]
+def run(seed: int, final: float, episodes: int) -> dict[str, Any]:
     names = ("episode_return", "episode_return_std")
     names += ("episode_return_min", "episode_return_max")
-    final = dict.fromkeys(names, returns[-1])
-    return {"seed": seed, "curve": points, "final": final, "train_seconds": 1.0}
+    reached = dict.fromkeys(names, final) | {"episodes": float(episodes)}
+    curve = [{"sample_step": 1024, "episode_return": final}]
+    return {"seed": seed, "curve": curve, "final": reached, "train_seconds": 1.0}
 
 
-@pytest.fixture
-def result() -> dict[str, Any]:
-    found = results.circumstances("learning", "python -m benchmarks", [1, 2])
-    return found | {
-        "algorithm": "ppo",
-        "whole_config": {"env_id": "CartPole-v1"},
-        "threshold": 475.0,
-        "criterion": "2 of 2",
-        "passed": 1,
-        "holds": False,
-        "runs": [run(1, [20.0, 500.0]), run(2, [30.0, 400.0])],
-    }
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
+    """Nobody trains: ours reach 450 to 500, theirs 100. Gives who was asked."""
+    calls: list[tuple[Any, int]] = []
+
+    def call(train: Any, threads: int, *, name: str, seed: int, episodes: int) -> Any:
+        assert threads == 1
+        calls.append((train, seed))
+        ours = 400.0 + 50 * seed
+        return run(seed, ours if train is learning.train_seed else 100.0, episodes)
+
+    monkeypatch.setitem(TASKS, "test", TASK)
+    monkeypatch.setattr(isolated, "call", call)
+    return calls
 
 
-def test_a_task_holds_when_enough_seeds_reach_the_threshold() -> None:
-    task = learning.Task(algorithm="ppo", config={}, threshold=475.0)
-    assert task.needed(10) == 9
-    assert task.holds([475.0] * 9 + [10.0])
-    assert not task.holds([500.0] * 8 + [474.9, 10.0])
+def test_one_side_alone_says_what_held(asked: list[tuple[Any, int]]) -> None:
+    result = learning.benchmark("test", "python -m benchmarks", **OPTIONS)
+    assert asked == [(learning.train_seed, 1), (learning.train_seed, 2)]
+    assert (result["passed"], result["holds"]) == (1, False)
+    assert result["whole_config"]["total_steps"] == 4096
+    assert "seed" not in result["whole_config"]
+    assert "reference" not in result
+    results.check(result)
 
 
-def test_the_report_gives_every_seed_and_the_verdict(result: dict[str, Any]) -> None:
+def test_both_sides_train_on_the_same_seeds(asked: list[tuple[Any, int]]) -> None:
+    result = learning.benchmark("test", "both", side="both", **OPTIONS)
+    assert [seed for _, seed in asked] == [1, 2, 1, 2]
+    assert asked[2][0] is references.train_seed
+    reference = result["reference"]
+    assert (reference["algorithm"], reference["command"]) == ("PPO", "both")
+    assert [one["seed"] for one in reference["runs"]] == [1, 2]
+    assert reference["versions"] == results.versions()
+    assert result["passed"] == 1, "only our own side is judged"
     report = learning.report(result)
-    assert "| 2    | 400.0" in report
-    assert "mean 450.0, worst 400.0" in report
+    assert "| ppo                   | 2    | 500 " in report
+    assert "ppo: mean 475, worst 450" in report
+    assert "stable_baselines3 PPO: mean 100, worst 100" in report
     assert "DOES NOT HOLD" in report
 
 
-def test_the_interval_stays_within_the_returns() -> None:
-    returns = np.array([[500.0, 1.0], [500.0, 2.0], [500.0, 9.0]])
-    low, high = plot.interval(returns)
-    assert low[0] == high[0] == 500.0
-    assert 1.0 <= low[1] < returns[:, 1].mean() < high[1] <= 9.0
+def test_a_reference_is_added_to_an_earlier_result() -> None:
+    first = learning.benchmark("test", "first", **OPTIONS)
+    both = learning.benchmark(
+        "test", "second", side="reference", earlier=dict(first), **OPTIONS
+    )
+    assert (both["command"], both["reference"]["command"]) == ("first", "second")
+    assert both["runs"] == first["runs"]
+    again = learning.benchmark("test", "third", earlier=both, **OPTIONS)
+    assert (again["command"], again["reference"]["command"]) == ("third", "second")
 
 
-def test_curves_are_drawn_the_same_each_time(
-    result: dict[str, Any], tmp_path: Path
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Task(algorithm="ppo", config={"total_steps": 99}, reference=TASK.reference),
+        Task(algorithm="ppo", config=TASK.config, reference=Reference(algorithm="A2C")),
+        Task(algorithm="ppo", config=TASK.config),
+    ],
+    ids=["budget", "other", "none"],
+)
+def test_a_reference_that_fits_no_longer_is_left_out(
+    changed: Task, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = results.save(result, tmp_path / "ppo-cartpole.json")
-    files = list(plot.draw_all(tmp_path))
-    assert files == [path.with_suffix(".png"), path.with_suffix(".svg")]
-    first = [file.read_bytes() for file in files]
-    assert [file.read_bytes() for file in plot.draw_all(tmp_path)] == first
+    both = learning.benchmark("test", "both", side="both", **OPTIONS)
+    monkeypatch.setitem(TASKS, "test", changed)
+    again = learning.benchmark("test", "again", earlier=both, **OPTIONS)
+    assert "reference" not in again
+    assert "left out" in capsys.readouterr().out
+
+
+def test_a_reference_alone_has_nothing_to_stand_beside(
+    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[Any, int]]
+) -> None:
+    other = learning.benchmark("test", "x", seeds=1, episodes=5, jobs=1)
+    asked.clear()
+    for earlier in (None, other):
+        with pytest.raises(ValueError, match="same budget"):
+            learning.benchmark(
+                "test", "x", side="reference", earlier=earlier, **OPTIONS
+            )
+    monkeypatch.setitem(TASKS, "test", Task(algorithm="ppo"))
+    with pytest.raises(ValueError, match="names no reference"):
+        learning.benchmark("test", "x", side="both", **OPTIONS)
+    assert asked == []
+
+
+def test_without_a_threshold_there_is_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(TASKS, "test", Task(algorithm="ppo", config=TASK.config))
+    result = learning.benchmark("test", "x", **OPTIONS)
+    assert (result["criterion"], result["holds"]) == ("none", True)

@@ -1,11 +1,14 @@
 """Result files say where their numbers come from; the committed ones too."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import results
+from yieldrl.benchmarks import learning, results
+from yieldrl.benchmarks.__main__ import parse
+from yieldrl.benchmarks.tasks import TASKS
 
 COMMITTED = sorted(results.FOLDER.glob("*.json"))
 
@@ -47,12 +50,31 @@ def test_a_table_is_aligned_markdown() -> None:
 def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
     result = results.load(path)
     results.check(result)
-    assert result["command"].startswith("python -m benchmarks ")
-    if result["kind"] == "learning":
-        assert [run["seed"] for run in result["runs"]] == result["seeds"]
-        assert result["whole_config"]["total_steps"] > 0
-    else:
+    words = shlex.split(result["command"])
+    assert words[:3] == ["python", "-m", "benchmarks"]
+    parsed = parse(words[3:])
+    if result["kind"] == "speed":
         check_speed(result)
+        return
+    assert path.stem in parsed.names
+    assert [run["seed"] for run in result["runs"]] == result["seeds"]
+    if result["kind"] == "learning":
+        check_learning(result)
+
+
+def check_learning(result: dict[str, Any]) -> None:
+    """The verdict is that of the task as it is now, and the budget was kept."""
+    task = TASKS[result["task"]]
+    returns = learning.final_returns(result["runs"])
+    assert (result["passed"], result["holds"]) == (
+        task.passed(returns),
+        task.holds(returns),
+    )
+    total = result["whole_config"]["total_steps"]
+    sides = [result, result["reference"]] if "reference" in result else [result]
+    for side in sides:
+        for run in side["runs"]:
+            assert run["curve"][-1]["sample_step"] >= total
 
 
 def check_speed(result: dict[str, Any]) -> None:
@@ -62,3 +84,10 @@ def check_speed(result: dict[str, Any]) -> None:
             workload["summary"][f"{side}_updates"] for side in ("yieldrl", "sb3")
         )
         assert ours == pytest.approx(theirs, rel=0.01), "different amounts of work"
+
+
+def test_a_reference_says_where_it_comes_from_too(result: dict[str, Any]) -> None:
+    reference = results.circumstances("reference", "python -m benchmarks", [1])
+    results.check(result | {"reference": reference})
+    with pytest.raises(ValueError, match="revision"):
+        results.check(result | {"reference": reference | {"revision": ""}})

@@ -1,5 +1,6 @@
 """The parts of the speed benchmark that need no training."""
 
+import importlib
 from typing import Any
 
 import pytest
@@ -60,6 +61,14 @@ def test_workloads_time_whole_rounds_after_the_first_update(name: str) -> None:
     assert workload.steps % workload.period == 0
     first_update = max(workload.period, workload.settings.get("learning_starts", 0))
     assert first_update < workload.warm_up < workload.steps
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_workloads_are_settings_of_their_algorithm(name: str) -> None:
+    workload = WORKLOADS[name]
+    algorithm = workload.title.split()[0].lower()
+    module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
+    assert module.Config(**workload.settings, total_steps=workload.steps)
 
 
 def test_the_report_names_everything() -> None:

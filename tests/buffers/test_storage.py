@@ -208,6 +208,17 @@ def test_gather_counts_along_environments_first():
     assert flat == [0, 1, 10, 11, 20, 21]
 
 
+def test_gather_reads_some_entries_elsewhere():
+    store = storage_for(SPACES["nested"])
+    for row in range(2):
+        for name in ("obs", "next_obs"):
+            store.write(row, (name,), batch_of(SPACES["nested"]))
+    here, there = torch.tensor([0, 1, 2]), torch.tensor([3, 0, 2])
+    mixed = store.gather(here, {"next_obs": there})
+    assert (mixed["obs"] == store.gather(here)["obs"]).all()
+    assert (mixed["next_obs"] == store.gather(there)["next_obs"]).all()
+
+
 def filled(space, rows=4):
     store = storage_for(space, rows)
     space.seed(3)

@@ -174,3 +174,15 @@ def test_a_command_must_be_one_of_ours(capsys: pytest.CaptureFixture[str]) -> No
             main(words)
         assert exit_.value.code == 2
         assert "yieldrl" in capsys.readouterr().err
+
+
+def test_tuned_configs_are_listed_with_what_they_reached(tmp_path: Path) -> None:
+    measured = tmp_path / "measured.yaml"
+    line = "-171.2 +- 5.3 over 5 seeds, 100000 steps"
+    measured.write_text(
+        f"# Reached: {line} (benchmarks/results/ppo-pendulum.json).\n# Why.\ngamma: 0.9"
+    )
+    assert listing.reached(measured) == line
+    measured.write_text(f"# Why.\n# Reached: {line} (benchmarks/results/a.json).\n")
+    assert listing.reached(measured) == "not measured"
+    assert "  --config pendulum: " in listing.table()

@@ -240,3 +240,38 @@ def test_extras_take_precedence():
     )
     SyncCollector(envs, Clipping(), buffer, seed=0).step()
     assert buffer.rollout()["action"].item() == 7
+
+
+@pytest.mark.parametrize("kind", ["rollout", "replay"])
+def test_episodes_that_cannot_be_restored_are_cut_and_not_joined(kind):
+    """A resumed run begins new ones: what was under way must not run into them."""
+    envs = SerialVectorEnv([lambda: Counter(9)] * 2)  # they cannot say where they stand
+    spaces = envs.single_observation_space, envs.single_action_space
+    if kind == "rollout":
+        buffer = RolloutBuffer(6, *spaces, num_envs=2)
+    else:
+        buffer = ReplayBuffer(12, *spaces, num_envs=2, gamma=0.9)
+    collector = SyncCollector(envs, Idle(), buffer, seed=0)
+    for _ in range(3):
+        collector.step()
+    state = collector.state_dict()
+    assert not buffer._storage["truncated"].any()  # saving cuts nothing
+    collector.load_state_dict(state)
+    for _ in range(3):
+        collector.step()
+    rows = buffer._storage.tensordict()
+    assert rows["truncated"][:, 0].tolist() == [False, False, True] + [False] * 3
+    assert rows["obs"][3, 0].tolist() == [1.0, 0.0]  # the second episode
+
+
+def test_an_end_stays_what_it_was_when_the_episodes_are_cut():
+    envs = SerialVectorEnv([lambda: Counter(2)])
+    spaces = envs.single_observation_space, envs.single_action_space
+    buffer = ReplayBuffer(4, *spaces, num_envs=1, gamma=0.9)
+    buffer.end_episodes()  # of nothing
+    collector = SyncCollector(envs, Idle(), buffer, seed=0)
+    for _ in range(2):
+        collector.step()
+    buffer.end_episodes()
+    assert buffer._storage["terminated"][:2, 0].tolist() == [False, True]
+    assert not buffer._storage["truncated"].any()

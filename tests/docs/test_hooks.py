@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 from mkdocs.exceptions import PluginError
+from site_logic import load
 
 ROOT = Path(__file__).parents[2]
 
 
-def load_hooks():
-    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-hooks = load_hooks()
+hooks = load("hooks")
 
 
 def test_source_of_a_method_is_unindented_and_whole():

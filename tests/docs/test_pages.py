@@ -17,6 +17,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 
+from yieldrl.benchmarks import __main__ as benchmarks
 from yieldrl.cli import app, family, options
 
 ROOT = Path(__file__).parents[2]
@@ -159,8 +160,8 @@ def check(words: list[str]) -> None:
             }
             used = {word for word in rest if word.startswith("--")}
             assert used <= known, words
-        case ["python", "-m", "benchmarks", *_]:
-            pass
+        case ["python", "-m", "benchmarks", *rest]:
+            benchmarks.parse(rest)
         case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
             pass
         case _:
@@ -188,6 +189,8 @@ def test_unknown_commands_are_noticed():
         check(["yieldrl", "plot", "--colour", "red"])
     with pytest.raises(SystemExit):
         check(["yieldrl", "train", "ppo", "--learning-rat", "1"])
+    with pytest.raises(SystemExit):
+        check(["python", "-m", "benchmarks", "learning", "ppo-chess"])
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import doctest
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -165,6 +166,48 @@ def test_own_seed_alone_determines_first_state() -> None:
     these, _ = Walk(3).reset(seed=[7, 8, 9])
     those, _ = Walk(2).reset(seed=np.array([9, 7]))
     assert torch.equal(these[[2, 0]], those)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_large_batches_draw_noise_only_where_it_was_used(mode: AutoresetMode) -> None:
+    n = 5000
+    envs = Walk(n, autoreset_mode=mode)
+    envs.reset(seed=0)
+    late = mode is AutoresetMode.NEXT_STEP
+    first, leaves = [], torch.where(torch.arange(n) % 10 == 0, 9.0, 0.0)
+    for _ in range(4):
+        envs.step(leaves)
+        if late:
+            envs.step(torch.zeros(n))
+        first.append(envs.state)
+    for before, after in itertools.pairwise(first):
+        assert (before[:, ::10] != after[:, ::10]).all()
+        assert (after[:, ::10].abs() <= 0.5).all()
+        assert torch.equal(before[:, 1::10], after[:, 1::10])  # these walk on
+    assert abs(torch.corrcoef(torch.stack([x[0, ::10] for x in first]))[0, 1]) < 0.2
+    other = Walk(n, autoreset_mode=mode)
+    other.load_state_dict(envs.state_dict())
+    assert_same(roll(envs, 5), roll(other, 5))
+
+
+def test_chance_in_the_dynamics_gets_new_noise_in_every_step() -> None:
+    class Dice(Walk):
+        noise_size = 3
+
+        def initial_state(self, noise: Tensor) -> Tensor:
+            return noise[:2] * 0
+
+        def random_dynamics(self, state: Tensor, action: Tensor, noise: Tensor):
+            return torch.stack((state[0], noise[2])), action, state[0] > 1
+
+    for n in (4, 5000):  # small and large batches draw differently
+        envs = Dice(n)
+        envs.reset(seed=0)
+        rolls = torch.stack([envs.step(torch.zeros(n))[0][:, 1] for _ in range(5)])
+        assert all((a != b).all() for a, b in itertools.pairwise(rolls))
+        again = Dice(n)
+        again.reset(seed=0)
+        assert torch.equal(again.step(torch.zeros(n))[0][:, 1], rolls[0])
 
 
 def test_reset_mask() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -277,3 +278,34 @@ def test_compiled_equals_eager(mode: AutoresetMode) -> None:
             torch.testing.assert_close(x, y)
         assert torch.equal(eager.elapsed, compiled.elapsed)
         torch.testing.assert_close(eager.state, compiled.state, rtol=0, atol=1e-12)
+
+
+def test_without_velocities_two_numbers_are_left() -> None:
+    envs, blind = (CartPoleVectorEnv(5, velocities=flag) for flag in (True, False))
+    assert blind.single_observation_space.shape == (2,)
+    assert blind.observation_space.shape == (5, 2)
+    (obs, _), (seen, _) = (e.reset(seed=0) for e in (envs, blind))
+    for _ in range(30):
+        assert torch.equal(seen, obs[:, ::2])
+        action = torch.randint(2, (5,))
+        obs, *_, info = envs.step(action)
+        seen, *_, seen_info = blind.step(action)
+        assert torch.equal(seen_info["final_obs"], info["final_obs"][:, ::2])
+        assert torch.equal(blind.state, envs.state)
+
+
+@pytest.mark.filterwarnings("ignore:.*A Box observation space")  # velocities
+def test_one_cart_is_a_gymnasium_environment() -> None:
+    env = gymnasium.make("yieldrl/CartPole-v1", render_mode="rgb_array")
+    check_env(env.unwrapped)
+    batch = CartPoleVectorEnv(1)
+    obs, _ = env.reset(seed=3)
+    assert np.array_equal(obs, batch.reset(seed=3)[0][0])
+    assert env.render().shape == (400, 600, 3)
+    terminated = False
+    while not terminated:
+        obs, reward, terminated, truncated, _ = env.step(1)
+        *_, info = batch.step(np.array([1]))
+        assert np.array_equal(obs, info["final_obs"][0])
+        assert (reward, truncated) == (1.0, False)
+    assert batch._ended.all()

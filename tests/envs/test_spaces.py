@@ -263,3 +263,33 @@ def test_otherwise_the_action_is_passed_on_itself(space):
     """Agents tell by identity whether the buffer must remember another action."""
     action = torch.ones(4, 2)
     assert spaces.ActionBorder(space, CPU).to_env(action) is action
+
+
+def test_a_unit_box_is_stretched_to_the_bounds_of_each_dimension():
+    low, high = np.array([-2, 10], np.float32), np.array([0, 30], np.float32)
+    border = spaces.ActionBorder(Box(low, high), CPU, unit_box=True)
+    action = torch.tensor([[-1.0, -1.0], [1.0, 1.0], [0.5, 0.5]])
+    assert border.to_env(action).tolist() == [[-2, 10], [0, 30], [-0.5, 25]]
+    assert action[0].tolist() == [-1, -1], "what the policy chose is left alone"
+
+
+def test_stretched_actions_lie_in_the_space():
+    """Rounding may not push an action past its bounds."""
+    low = np.linspace(-0.3, 0.1, 50).astype(np.float32)
+    space = Box(low, low + np.float32(0.7))
+    border = spaces.ActionBorder(space, CPU, unit_box=True)
+    for action in border.to_env(torch.tensor([[-1.0], [1.0]]).expand(2, 50)):
+        assert space.contains(action.numpy())
+
+
+def test_a_unit_box_of_whole_numbers():
+    border = spaces.ActionBorder(Box(0, 4, (1,), np.int32), CPU, unit_box=True)
+    whole = border.to_env(torch.tensor([[-1.0], [0.1], [1.0]]))
+    assert whole.tolist() == [[0], [2], [4]]
+    assert whole.dtype == torch.int32
+
+
+@pytest.mark.parametrize(("low", "high"), [(-np.inf, 1), (-1, np.inf)])
+def test_a_unit_box_needs_bounds_on_every_side(low, high):
+    with pytest.raises(ValueError, match=r"not bounded on every side.*take PPO"):
+        spaces.ActionBorder(Box(low, high, (2,)), CPU, unit_box=True)

@@ -122,7 +122,12 @@ def test_a_device_is_waited_for_once_a_row(count_reads: list[str]) -> None:
     assert count_reads == ["tolist"]
 
 
+def tensors_alive() -> dict[int, torch.Tensor]:
+    return {id(x): x for x in gc.get_objects() if type(x) is torch.Tensor}
+
+
 def test_few_tensors_are_kept_and_none_with_its_graph() -> None:
+    before = tensors_alive()  # what other tests have left
     means, parameter = Means(10**6), torch.ones(3, requires_grad=True)
     tensors = []
     for i in range(3000):
@@ -131,7 +136,8 @@ def test_few_tensors_are_kept_and_none_with_its_graph() -> None:
         tensors.append(weakref.ref(detached))
         means.add(log(1, loss=loss, again=detached))
     del loss, detached
-    kept = [x for x in gc.get_objects() if type(x) is torch.Tensor]
+    kept = [x for name, x in tensors_alive().items() if name not in before]
+    assert kept
     assert not any(tensor.grad_fn for tensor in kept)
     assert sum(reference() is not None for reference in tensors) <= 1024
     row = means.flush()[0]["logs"]

@@ -83,6 +83,21 @@ def test_it_is_the_eager_step():
         both(step)
 
 
+def test_each_step_is_compiled_for_itself():
+    """Shapes alone do not tell two of them apart."""
+    model = nn.Linear(2, 1)
+    for factor in (1.0, 3.0):
+
+        def loss(data, factor=factor):
+            loss = factor * model(data["x"]).mean()
+            return loss, {"loss": loss.detach()}
+
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.0)
+        data = {"x": torch.ones(4, 2)}
+        logs = CompiledStep(loss, model, optimizer, 1.0)(data)
+        torch.testing.assert_close(logs["loss"], loss(data)[1]["loss"])
+
+
 def test_another_optimizer_is_refused():
     model = Scaled()
     with pytest.raises(TypeError, match="needs Adam"):

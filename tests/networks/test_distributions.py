@@ -18,6 +18,7 @@ from yieldrl.networks import (
     Categorical,
     Gaussian,
     MultiCategorical,
+    SquashedGaussian,
     action_size,
     make_distribution,
 )
@@ -176,6 +177,28 @@ def test_a_categorical_never_takes_what_is_masked():
     assert ours.log_prob(torch.ones(20_000))[0] == -torch.inf
 
 
+def test_what_is_masked_adds_nothing_and_learns_nothing():
+    logits = torch.tensor([[0.0, -torch.inf, 1.0, -torch.inf]], requires_grad=True)
+    ours, rest = Categorical(logits), Categorical(logits.detach()[:, [0, 2]])
+    torch.testing.assert_close(ours.entropy(), rest.entropy())
+    action = torch.tensor([2])
+    torch.testing.assert_close(ours.log_prob(action), rest.log_prob(action // 2))
+    (ours.entropy() + ours.log_prob(action)).backward()
+    assert logits.grad is not None
+    assert logits.grad[0, [1, 3]].tolist() == [0, 0]
+    assert logits.grad[0, [0, 2]].isfinite().all()
+    assert logits.grad[0, 0] != 0
+
+
+def test_with_one_choice_left_nothing_is_uncertain():
+    logits = torch.tensor([[-torch.inf, 3.0, -torch.inf]] * 100)
+    ours = MultiCategorical(torch.cat([logits, logits], 1), [3, 3], (2,))
+    assert ours.entropy().eq(0).all()
+    assert ours.sample().eq(1).all()
+    assert ours.mode().eq(1).all()
+    assert ours.log_prob(ours.mode()).eq(0).all()
+
+
 def test_large_logits_do_not_overflow():
     ours = Categorical(torch.tensor([[1e4, 0.0, -1e4]]))
     assert ours.sample().item() == ours.mode().item() == 0
@@ -230,3 +253,77 @@ def test_gradients_reach_the_output(name):
 def test_other_spaces_are_refused(space):
     with pytest.raises(TypeError, match=r"action space .* is not supported: use Disc"):
         action_size(space)
+
+
+# ------------------------------------------------------------------- SquashedGaussian
+
+
+def squashed(mean, log_std, noise):
+    """`sample_with_log_prob` with the dice given, in the dtype of the arguments."""
+    policy = SquashedGaussian(mean, log_std, (mean.shape[-1],))
+    policy._normal = lambda generator: (mean + log_std.exp() * noise, noise)
+    return policy.sample_with_log_prob()
+
+
+def test_its_density_follows_from_the_change_of_variables():
+    size = (3, BATCH, 2)  # small numbers: differences are blind where tanh is flat
+    mean, log_std, noise = torch.rand(size, generator=generator()).double() - 0.5
+    action, log_prob = squashed(mean, log_std, noise)
+    # p(tanh u) = p(u) / |d tanh u / du|, with the slope by finite differences.
+    normal = mean + log_std.exp() * noise
+    slope = (torch.tanh(normal + 1e-6) - torch.tanh(normal - 1e-6)) / 2e-6
+    density = reference.Normal(mean, log_std.exp()).log_prob(normal)
+    torch.testing.assert_close(action, torch.tanh(normal))
+    torch.testing.assert_close(
+        log_prob, (density - slope.log()).sum(-1), rtol=1e-6, atol=1e-6
+    )
+    theirs = reference.TransformedDistribution(
+        reference.Independent(reference.Normal(mean, log_std.exp()), 1),
+        [reference.TanhTransform()],
+    )
+    torch.testing.assert_close(log_prob, theirs.log_prob(action))
+
+
+@pytest.mark.parametrize("size", [3.0, 9.0, 12.0, 40.0, 80.0])
+def test_saturated_actions_have_exact_densities_in_float32(size):
+    """tanh 9.1 is 1 in float32: `log(1 - tanh^2 u)` would be minus infinity."""
+    mean = torch.tensor([[size], [-size]])
+    log_std, noise = torch.full((2, 1), -1.0), torch.tensor([[0.5], [-0.3]])
+    mean.requires_grad_()
+    action, log_prob = squashed(mean, log_std, noise)
+    exact_mean = mean.detach().double().requires_grad_()
+    _, exact = squashed(exact_mean, log_std.double(), noise.double())
+    # In float64, 1 - tanh^2 u = 1 / cosh^2 u, which does not round to zero here.
+    normal = exact_mean.detach() + log_std.double().exp() * noise
+    density = reference.Normal(exact_mean, log_std.double().exp()).log_prob(normal)
+    by_hand = density + 2 * torch.cosh(normal).log()
+    torch.testing.assert_close(exact.detach(), by_hand.sum(-1).detach())
+    torch.testing.assert_close(log_prob.double(), exact, rtol=1e-5, atol=1e-5)
+    assert action.abs().max() <= 1
+    (gradient,) = torch.autograd.grad(log_prob.sum(), mean)
+    (true_gradient,) = torch.autograd.grad(exact.sum(), exact_mean)
+    torch.testing.assert_close(gradient.double(), true_gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_squashed_densities_integrate_to_one():
+    # Over the normals, and from there to the actions: sum p(a) da.
+    grid = torch.linspace(-7, 7, 40_001, dtype=torch.float64).unsqueeze(1)
+    mean, log_std = torch.full_like(grid, 0.3), torch.full_like(grid, -0.2)
+    noise = (grid - mean) * (-log_std).exp()
+    action, log_prob = squashed(mean, log_std, noise)
+    density, steps = log_prob.exp(), action[1:, 0] - action[:-1, 0]
+    total = (0.5 * (density[1:] + density[:-1]) * steps).sum()
+    assert total.item() == pytest.approx(1, abs=1e-6)
+
+
+def test_squashed_samples_and_mode():
+    mean, log_std = torch.randn(BATCH, 6), torch.randn(BATCH, 6)
+    policy = SquashedGaussian(mean, log_std, (2, 3))
+    assert torch.equal(policy.mode(), torch.tanh(mean).reshape(BATCH, 2, 3))
+    again = policy.sample(generator(3))
+    assert torch.equal(policy.sample(generator(3)), again)
+    noise = torch.empty(BATCH, 6).normal_(generator=generator(3))
+    by_hand = torch.tanh(mean + log_std.exp() * noise).reshape(BATCH, 2, 3)
+    torch.testing.assert_close(again, by_hand)
+    action, log_prob = policy.sample_with_log_prob()
+    assert (action.shape, log_prob.shape) == ((BATCH, 2, 3), (BATCH,))

@@ -1,0 +1,9 @@
+"""Advantage actor-critic (Mnih et al. 2016, arXiv:1602.01783)."""
+
+from yieldrl.algorithms.ppo import Agent, Model
+
+from .algorithm import Algorithm
+from .config import Config
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,0 +1,24 @@
+"""The schedule of A2C."""
+
+from __future__ import annotations
+
+from yieldrl.algorithms import ppo
+
+from .algorithm import Algorithm
+from .config import Config
+
+
+class Trainer(ppo.Trainer):
+    """A few steps in every environment, one gradient step on all of them, again.
+
+    >>> trainer = Trainer(Config(total_steps=1280, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 1280, 10)
+    """
+
+    config: Config
+
+    config_class = Config
+    algorithm_class = Algorithm

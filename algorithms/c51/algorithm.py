@@ -1,0 +1,81 @@
+"""The mathematics of C51: learn the distribution of the return, not its mean alone."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import dqn
+
+from .model import Model, of_action
+
+
+def project(probability: Tensor, returns: Tensor, atoms: Tensor) -> Tensor:
+    """Move probability from any returns to evenly spaced atoms, keeping the mean.
+
+    What lies between two atoms is shared between them, the nearer one gets more;
+    what lies outside goes to the first or to the last. Equation 7 of arXiv:1707.06887.
+
+    Args:
+        probability: Of each return, `[B, K]`.
+        returns: `[B, K]`.
+        atoms: `[K]`, ascending.
+
+    Returns:
+        Probability of each atom, `[B, K]`.
+
+    >>> half = torch.tensor([[0.5, 0.5, 0.0]])
+    >>> returns = torch.tensor([[0.25, 7.0, 0.0]])
+    >>> project(half, returns, torch.tensor([0.0, 1.0, 2.0]))
+    tensor([[0.3750, 0.1250, 0.5000]])
+    """
+    last = len(atoms) - 1
+    place = (returns - atoms[0]) / (atoms[1] - atoms[0])  # b in algorithm 1
+    place = place.clamp(0, last)
+    # The last atom but one at most: then there is an atom above, and a return that is
+    # an atom's own gives all to it, as the shares are 1 and 0.
+    below = place.floor().clamp(max=last - 1)
+    share = place - below  # of the atom above
+    below = below.long()
+    projected = torch.zeros_like(probability)
+    projected.scatter_add_(1, below, probability * (1 - share))
+    return projected.scatter_add_(1, below + 1, probability * share)
+
+
+class Algorithm(dqn.Algorithm):
+    """DQN whose target and loss are distributions.
+
+    Bellemare, Dabney & Munos 2017, "A Distributional Perspective on Reinforcement
+    Learning", arXiv:1707.06887, algorithm 1.
+
+    Differs from the paper: as `dqn.Algorithm` does.
+    """
+
+    model: Model
+    target_model: Model
+
+    @torch.no_grad()
+    def td_target(self, data: TensorDict) -> Tensor:
+        """The distribution of `r + gamma Z'(s', a')` on the atoms, `[B, K]`."""
+        model = self.target_model
+        probability = model.logits(data["next_obs"]).softmax(-1)  # [B, A, K]
+        action = self.next_action(data, probability @ model.atoms)
+        discount = data["discount"] * ~data["terminated"]
+        returns = data["reward"].unsqueeze(1) + discount.unsqueeze(1) * model.atoms
+        return project(of_action(probability, action), returns, model.atoms)
+
+    def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """Cross entropy of every transition, `[B]`, and what to log of each.
+
+        The divergence `kl` is what it is above the least that it can be, the target's
+        own entropy: it is 0 where the prediction is right.
+        """
+        target = self.td_target(data)
+        log_p = self.model.logits(data["obs"], data["action"]).log_softmax(-1)
+        loss = -(target * log_p).sum(1)
+        q_value = log_p.detach().exp() @ self.model.atoms
+        td_error = target @ self.model.atoms - q_value
+        kl = loss.detach() + torch.xlogy(target, target).sum(1)
+        return loss, {"q_value": q_value, "td_error": td_error.abs(), "kl": kl}

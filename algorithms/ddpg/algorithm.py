@@ -1,0 +1,127 @@
+"""The mathematics of DDPG.
+
+Lillicrap et al. 2016, "Continuous control with deep reinforcement learning",
+arXiv:1509.02971, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl import abstractions
+from yieldrl.abstractions import Logs
+from yieldrl.networks import CompiledStep
+
+from .config import Config
+from .model import Model
+
+
+class Algorithm(abstractions.Algorithm):
+    """Q-learning where an actor stands for the maximum over actions.
+
+    Each idea of continuous control has its method: `target_action`, `target_value`,
+    `critic_loss`, `actor_loss`. A variant overrides the one that it changes.
+
+    Differs from the paper: normal noise for the Ornstein-Uhlenbeck process (Fujimoto et
+    al. 2018, arXiv:1802.09477, found no difference); one step size for both networks,
+    PyTorch's initialisation, no weight decay and no batch normalisation; the critic
+    reads the action at its first layer.
+    """
+
+    config: Config
+    model: Model
+
+    def __init__(self, model: Model, config: Config) -> None:
+        super().__init__(model, config)
+        self.target_model = copy.deepcopy(self.model).requires_grad_(False)
+        self.critic_parameters = list(self.model.critic.parameters())
+        self.actor_parameters = list(self.model.actor.parameters())
+        rate = config.learning_rate
+        self.optimizer = torch.optim.Adam(self.critic_parameters, lr=rate, fused=True)
+        self.actor_optimizer = torch.optim.Adam(
+            self.actor_parameters, lr=rate, fused=True
+        )
+        self.parameters = list(self.model.parameters())
+        self.target_parameters = list(self.target_model.parameters())
+        self.compiled_critic = self.compiled_actor = None
+        if config.compile:
+            self.compiled_critic = CompiledStep(
+                self.critic_loss, self.model.critic, self.optimizer, math.inf
+            )
+            self.compiled_actor = CompiledStep(
+                self.actor_loss, self.model.actor, self.actor_optimizer, math.inf
+            )
+
+    def predict(self, obs: Any) -> Tensor:
+        """The actor's action `[B, ...]`, in [-1, 1]."""
+        return self.model.action(obs)
+
+    def target_action(self, data: TensorDict) -> Tensor:
+        """What the next state is valued by: the target actor's action, `[B, ...]`."""
+        return self.target_model.action(data["next_obs"])
+
+    def target_value(self, data: TensorDict) -> Tensor:
+        """`Q'(s', mu'(s'))`, `[B]`."""
+        return self.target_model.value(data["next_obs"], self.target_action(data))
+
+    @torch.no_grad()
+    def td_target(self, data: TensorDict) -> Tensor:
+        """`r + gamma Q'(s', a')`, `[B]`; only a termination ends the future."""
+        next_value = self.target_value(data)
+        return data["reward"] + data["discount"] * next_value * ~data["terminated"]
+
+    def critic_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """Half the squared TD error, its mean over the batch, and what to log.
+
+        Of several critics, `[K, B]`, each has a loss of its own: they are added up.
+        """
+        q_value = self.model.value(data["obs"], data["action"])
+        td_error = self.td_target(data) - q_value
+        loss = 0.5 * td_error.square().mean(-1).sum()
+        return loss, {"loss": loss.detach(), "q_value": q_value.detach().mean()}
+
+    def actor_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """`-Q(s, mu(s))`, its mean over the batch: its gradient is equation 6."""
+        obs = data["obs"]
+        loss = -self.model.value(obs, self.model.action(obs)).mean()
+        return loss, {"actor_loss": loss.detach()}
+
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step of the critic, then one of the actor, on a batch `[B]`."""
+        return self.learn_critic(data) | self.learn_actor(data)
+
+    def learn_critic(self, data: TensorDict) -> Logs:
+        """One gradient step of the critic alone."""
+        if self.compiled_critic is not None:
+            return self.compiled_critic(data)
+        loss, logs = self.critic_loss(data)
+        loss.backward(inputs=self.critic_parameters)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return logs
+
+    def learn_actor(self, data: TensorDict) -> Logs:
+        """One gradient step of the actor alone; the critic only passes gradients on."""
+        if self.compiled_actor is not None:
+            return self.compiled_actor(data)
+        loss, logs = self.actor_loss(data)
+        loss.backward(inputs=self.actor_parameters)
+        self.actor_optimizer.step()
+        self.actor_optimizer.zero_grad()
+        return logs
+
+    @torch.no_grad()
+    def sync_target(self) -> None:
+        """Move the targets towards the model: `theta' += tau (theta - theta')`."""
+        for ours, theirs in zip(self.parameters, self.target_parameters, strict=True):
+            theirs.lerp_(ours, self.config.tau)
+        for ours, theirs in zip(
+            self.model.buffers(), self.target_model.buffers(), strict=True
+        ):
+            theirs.copy_(ours)

@@ -1,0 +1,13 @@
+"""The schedule of Double DQN: that of DQN."""
+
+from __future__ import annotations
+
+from yieldrl.algorithms import dqn
+
+from .algorithm import Algorithm
+
+
+class Trainer(dqn.Trainer):
+    """DQN's schedule around Double DQN's mathematics."""
+
+    algorithm_class = Algorithm

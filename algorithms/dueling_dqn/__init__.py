@@ -1,0 +1,8 @@
+"""Dueling DQN (Wang et al. 2016, arXiv:1511.06581)."""
+
+from yieldrl.algorithms.dqn import Agent, Algorithm, Config
+
+from .model import Model
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

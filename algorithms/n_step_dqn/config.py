@@ -1,0 +1,25 @@
+"""Hyper-parameters of n-step DQN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yieldrl.algorithms import dqn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(dqn.Config):
+    """DQN that looks n steps ahead; all other defaults are DQN's."""
+
+    n_step: int = 3
+    """Steps whose rewards are taken as they came before the rest is estimated."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_range("n_step", low=1)
+        if self.buffer_size < self.n_step * self.num_envs:
+            raise self.error(
+                "n_step",
+                f"buffer_size = {self.buffer_size} does not hold that many steps of"
+                f" {self.num_envs} environments: look less far, or keep more",
+            )

@@ -1,0 +1,61 @@
+"""The recurrent actor-critic network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+from torch import Tensor
+
+from yieldrl.algorithms import ppo
+from yieldrl.networks import LSTM, Distribution
+
+from .config import Config
+
+
+class Model(ppo.Model):
+    """PPO's network with an LSTM between the encoder and the heads.
+
+    Where PPO's takes observations, this one takes what its agent goes by, a mapping:
+    `obs [B, ...]`, `memory [B, M]` from before them, and bool `first [B]` where an
+    episode begins and the memory counts as empty.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: Config,
+    ) -> None:
+        super().__init__(observation_space, action_space, config)
+        self.lstm = LSTM(self.encoder.size, config.lstm_size)
+
+    @property
+    def memory_size(self) -> int:
+        """Numbers that it remembers of an episode, `M`."""
+        return self.lstm.memory_size
+
+    def feature_size(self, config: Any) -> int:
+        """Width of the LSTM's output."""
+        return config.lstm_size
+
+    def features(self, obs: Any) -> Tensor:
+        """The LSTM's output `[B, H]`; for sequences `[T, n]` it is `[T * n, H]`.
+
+        A sequence is walked through from the memory of its first row.
+        """
+        if obs["first"].ndim == 1:
+            return self.step(obs)[0]
+        seen = super().features(obs["obs"].flatten(0, 1)).unflatten(0, obs.batch_size)
+        return self.lstm(seen, obs["memory"][0], obs["first"])[0].flatten(0, 1)
+
+    def step(self, obs: Any) -> tuple[Tensor, Tensor]:
+        """The LSTM's output `[B, H]`, and its memory `[B, M]` after it."""
+        seen, first = super().features(obs["obs"])[None], obs["first"][None]
+        output, memory = self.lstm(seen, obs["memory"], first)
+        return output[0], memory
+
+    def act(self, obs: Any) -> tuple[Distribution, Tensor]:
+        """The policy `[B]` for what comes next, and the memory `[B, M]` after it."""
+        features, memory = self.step(obs)
+        return self.distribution(self.actor_output(features, obs)), memory

@@ -1,0 +1,10 @@
+"""PPO with action masks (Huang & Ontañón 2020, arXiv:2006.14171)."""
+
+from yieldrl.algorithms.ppo import Agent
+
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,0 +1,50 @@
+"""The schedule of prioritized replay: sample, learn, write the priorities back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import dqn
+from yieldrl.buffers import PrioritizedReplayBuffer
+
+from .algorithm import Algorithm
+from .config import Config
+
+
+class Trainer(dqn.Trainer):
+    """DQN whose memories come back the more often, the more they surprised.
+
+    >>> trainer = Trainer(Config(total_steps=1200, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> round(log["logs"]["beta"], 3)
+    1.0
+    """
+
+    config: Config
+    buffer: PrioritizedReplayBuffer
+
+    config_class = Config
+    algorithm_class = Algorithm
+    buffer_class = PrioritizedReplayBuffer
+
+    def beta(self) -> float:
+        """How much importance weights correct now: from `priority_beta` to 1."""
+        start = self.config.priority_beta
+        done = min(1.0, self.agent.sample_step / self.config.total_steps)
+        return start + done * (1 - start)
+
+    def buffer_options(self) -> dict[str, Any]:
+        return {
+            **super().buffer_options(),
+            "alpha": self.config.priority_alpha,
+            "epsilon": self.config.priority_epsilon,
+        }
+
+    def _replay(self) -> Logs:
+        beta = self.beta()
+        data = self.buffer.sample(self.config.batch_size, beta)
+        logs = self.agent.learn(data)
+        self.buffer.update_priorities(data["index"], logs.pop("priority"))
+        return {**logs, "beta": beta}

@@ -1,0 +1,9 @@
+"""Q-learning with a table (Watkins & Dayan 1992, Machine Learning 8:279)."""
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,0 +1,39 @@
+"""The agent of Q-learning: explores by acting at random now and then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from yieldrl import abstractions
+
+from .algorithm import Algorithm
+
+
+class Agent(abstractions.Agent):
+    """Epsilon-greedy: random with probability epsilon, greedy otherwise."""
+
+    algorithm: Algorithm
+
+    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """Actions `[N]`, each environment with its own dice.
+
+        Of several best actions one is drawn at random. An untouched table is nothing
+        but ties, and always to take the first would be to walk into the same wall.
+        """
+        q_value = self.algorithm.model.value(obs)
+        dice = {"generator": self.generator, "device": self.device}
+        bold = torch.rand(len(q_value), 1, **dice) < self.epsilon()
+        best = q_value == q_value.amax(1, keepdim=True)
+        # 1 to 2 for what may be chosen, 0 to 1 for the rest: to the bold, all may.
+        lot = (best | bold) + torch.rand(q_value.shape, **dice)
+        return lot.argmax(1), {}
+
+    def epsilon(self) -> float:
+        """Probability of a random action at this step."""
+        config = self.algorithm.config
+        steps = config.exploration_fraction * config.total_steps
+        done = min(1.0, self.sample_step / steps) if steps > 0 else 1.0
+        return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)

@@ -1,0 +1,96 @@
+"""The mathematics of Q-learning.
+
+Watkins 1989, "Learning from Delayed Rewards", PhD thesis, Cambridge; Watkins & Dayan
+1992, "Q-learning", Machine Learning 8:279-292.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl import abstractions
+from yieldrl.abstractions import Logs
+
+from .config import Config
+from .model import Model
+
+
+class Algorithm(abstractions.Algorithm):
+    """Move `Q(s, a)` a step towards what was seen to follow from it.
+
+    How the next state is valued is a method, `next_value`: what a variant overrides.
+
+    Attributes:
+        visits: How often each entry of the table was updated, `[S, A]`.
+    """
+
+    config: Config
+    model: Model
+
+    def __init__(self, model: Model, config: Config) -> None:
+        super().__init__(model, config)
+        self.visits = torch.zeros_like(self.model.table)
+        self._learning_rate = config.learning_rate
+
+    def predict(self, obs: Tensor) -> Tensor:
+        """The greedy action `[B]`; of several equally good ones the first."""
+        return self.model.value(obs).argmax(1)
+
+    def next_value(self, data: TensorDict) -> Tensor:
+        """What the next state is worth, `[B]`: `max_a' Q(s', a')`."""
+        return self.model.value(data["next_obs"]).amax(1)
+
+    def td_target(self, data: TensorDict) -> Tensor:
+        """`r + gamma V(s')`, `[B]`; only a termination ends the future."""
+        future = self.config.gamma * self.next_value(data)
+        return data["reward"] + future * ~data["terminated"]
+
+    def learn(self, data: TensorDict) -> Logs:
+        """`Q(s, a) += alpha (td_target - Q(s, a))` for every transition of `[B]`."""
+        if "valid" in data.keys():  # noqa: SIM118 - TensorDict iterates over the batch
+            data = data[data["valid"]]  # steps that only reset teach nothing
+        state, action = self.model.state(data["obs"]), data["action"]
+        td_error = self.td_target(data) - self.model.table[state, action]
+        update = self.step_size(state, action) * td_error
+        self.model.table.index_put_((state, action), update, accumulate=True)
+        return {"td_error": td_error.abs().mean()}
+
+    def step_size(self, state: Tensor, action: Tensor) -> Tensor:
+        """How far each transition moves its entry, `[B]`: `learning_rate / n^omega`.
+
+        `n` counts the entry's updates, these included. Transitions of one and the same
+        entry, from several environments, add up; but together they take it no further
+        than to the mean of their targets.
+        """
+        before = self.visits[state, action]
+        once = torch.ones_like(before)
+        self.visits.index_put_((state, action), once, accumulate=True)
+        visits = self.visits[state, action]
+        alpha = self.learning_rate * visits**-self.config.visit_power
+        return torch.minimum(alpha, (visits - before).reciprocal())
+
+    @property
+    def learning_rate(self) -> float:
+        """Step size of an entry's first update; set it whenever you like."""
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self._learning_rate = value
+
+    def state_dict(self) -> dict[str, Any]:
+        """The table, and what its step sizes depend on."""
+        own = {"visits": self.visits, "learning_rate": self.learning_rate}
+        return super().state_dict() | own
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        parts = dict(state)
+        self.visits.copy_(parts.pop("visits"))
+        self.learning_rate = parts.pop("learning_rate")
+        super().load_state_dict(parts)

@@ -1,0 +1,68 @@
+"""The schedule of Q-learning."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from yieldrl import abstractions
+from yieldrl.abstractions import LogData
+from yieldrl.buffers import StepBuffer
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+
+
+class Trainer(abstractions.Trainer):
+    """Take a step, learn from it, forget it.
+
+    >>> trainer = Trainer(Config(total_steps=1000, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 1000, 1000)
+    """
+
+    config: Config
+    agent: Agent
+    buffer: StepBuffer
+
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm
+    agent_class = Agent
+
+    def __call__(self) -> Generator[LogData, None, None]:
+        # What comes next is read off the buffer and the counters, never off this frame:
+        # break out of the loop anywhere, and a new loop goes on from there.
+        while not self.training_done or self.evaluation_due:
+            if self.buffer.full:
+                yield self._run_train()
+            elif self.evaluation_due:
+                yield self._run_evaluate()
+            else:
+                yield self._run_collect()
+
+    @property
+    def training_done(self) -> bool:
+        return self.collecting_done and not self.buffer.full
+
+    def make_buffer(self) -> StepBuffer:
+        return StepBuffer(
+            self.envs.single_observation_space,
+            self.envs.single_action_space,
+            num_envs=self.envs.num_envs,
+            device=self.agent.device,
+        )
+
+    def _run_collect(self) -> LogData:
+        logs = self.collector.step()
+        if logs:
+            logs["epsilon"] = self.agent.epsilon()
+        return self._log("collect", logs)
+
+    def _run_train(self) -> LogData:
+        logs = self.agent.learn(self.buffer.transitions())
+        self.buffer.clear()
+        return self._log("train", logs)

@@ -1,0 +1,110 @@
+"""The mathematics of REINFORCE.
+
+Williams 1992, "Simple Statistical Gradient-Following Algorithms for Connectionist
+Reinforcement Learning", Machine Learning 8:229-256; Sutton & Barto 2018, section 13.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl import abstractions
+from yieldrl.abstractions import Logs
+from yieldrl.buffers import discounted_returns
+
+from .config import Config
+from .model import Model
+
+
+class Algorithm(abstractions.Algorithm):
+    """Make every action more likely by the return that followed it.
+
+    Differs from the paper: an action is weighed by the rewards that came after it and
+    not by those of the whole episode; the mean over steps stands for the sum, which is
+    a matter of the step size; and Adam takes the steps. As everywhere, the factor
+    `gamma^t` of the discounted objective is left out: late steps count like early ones.
+    """
+
+    config: Config
+    model: Model
+
+    def __init__(self, model: Model, config: Config) -> None:
+        super().__init__(model, config)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=config.learning_rate, fused=True
+        )
+        self.running_mean = RunningMean().to(self.device)
+
+    def predict(self, obs: Any) -> Tensor:
+        """The most likely action `[B, ...]`."""
+        return self.model.policy(obs).mode()
+
+    @torch.no_grad()
+    def prepare(self, episodes: TensorDict) -> TensorDict:
+        """From steps `[T, N]` to those of whole episodes `[B]`, with their `returns`.
+
+        There is no critic to say what would have come after a time limit, so nothing
+        is added there: the return is the one within the limit, which is also what
+        evaluation reports. To the policy, which does not see the clock, two equal
+        states with different time left then have different returns.
+        """
+        episodes["returns"] = discounted_returns(
+            episodes["reward"],
+            torch.zeros_like(episodes["reward"]),
+            episodes["terminated"],
+            episodes["truncated"],
+            self.config.gamma,
+        )
+        steps = episodes.flatten(0, 1)
+        return steps[steps["valid"]].select("obs", "action", "returns")
+
+    def weight(self, returns: Tensor) -> Tensor:
+        """What the gradient of `log pi` is multiplied by: returns less a baseline."""
+        if self.config.baseline == "batch":
+            return (returns - returns.mean()) / (returns.std(correction=0) + 1e-8)
+        return returns - self.running_mean.value  # 0 without a baseline
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """`-mean(G log pi(a | s))` over steps `[B]`, and what to log."""
+        policy = self.model.policy(data["obs"])
+        log_prob = policy.log_prob(data["action"])
+        loss = -(log_prob * self.weight(data["returns"])).mean()
+        logs = {
+            "loss": loss.detach(),
+            "entropy": policy.entropy().detach().mean(),
+            "returns": data["returns"].mean(),
+        }
+        return loss, logs
+
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on the steps `[B]` of whole episodes."""
+        loss, logs = self.loss(data)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        if self.config.baseline == "mean":  # only now: a baseline must not know them
+            self.running_mean.update(data["returns"])
+        return logs
+
+
+class RunningMean(nn.Module):
+    """The mean of all batches so far, of which the latest weigh most; 0 at first."""
+
+    value: Tensor
+    weight: Tensor
+
+    def __init__(self, decay: float = 0.9) -> None:
+        super().__init__()
+        self.decay = decay
+        self.register_buffer("value", torch.zeros(()))
+        self.register_buffer("weight", torch.zeros(()))
+
+    @torch.no_grad()
+    def update(self, values: Tensor) -> None:
+        """Fold in a batch `[B]`."""
+        self.weight.mul_(self.decay).add_(1)
+        self.value.lerp_(values.mean(), 1 / self.weight)

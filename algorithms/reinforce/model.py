@@ -1,0 +1,57 @@
+"""The policy network of REINFORCE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import torch
+from gymnasium.spaces import Box
+from torch import Tensor, nn
+
+from yieldrl import abstractions
+from yieldrl.networks import (
+    MLP,
+    Distribution,
+    action_size,
+    make_distribution,
+    make_encoder,
+)
+
+from .config import Config
+
+
+class Model(abstractions.Model):
+    """A policy `pi(a | s)`, and nothing else: there is no critic.
+
+    Args:
+        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
+        action_space: Discrete, MultiDiscrete, MultiBinary (categorical) or Box
+            (Gaussian with a state-independent deviation).
+        config: Says the hidden layers.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: Config,
+    ) -> None:
+        super().__init__(observation_space, action_space)
+        self.encoder = make_encoder(observation_space)
+        outputs = action_size(action_space)
+        sizes = [self.encoder.size, *config.hidden_sizes, outputs]
+        self.actor = MLP(sizes, "tanh", last_gain=0.01)
+        self.log_std = (
+            nn.Parameter(torch.zeros(outputs))
+            if isinstance(action_space, Box)
+            else None
+        )
+
+    def action(self, obs: Any) -> Tensor:
+        """Logits `[B, A]`, or a Gaussian's means `[B, D]`."""
+        return self.actor(self.encoder(obs))
+
+    def policy(self, obs: Any) -> Distribution:
+        """The distribution over actions, for observations `[B, ...]`."""
+        return make_distribution(self.action_space, self.action(obs), self.log_std)

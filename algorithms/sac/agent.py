@@ -1,0 +1,21 @@
+"""The agent of SAC: explores by sampling from its policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from yieldrl.algorithms import td3
+
+from .algorithm import Algorithm
+
+
+class Agent(td3.Agent):
+    """Uniformly random at first, the policy's own dice from then on."""
+
+    algorithm: Algorithm
+
+    def noisy_action(self, obs: Any) -> Tensor:
+        """An action `[N, ...]` drawn from the policy."""
+        return self.algorithm.model.policy(obs).sample(self.generator)

@@ -1,0 +1,94 @@
+"""The mathematics of SAC.
+
+Haarnoja et al. 2018, "Soft Actor-Critic: Off-Policy Maximum Entropy Deep Reinforcement
+Learning with a Stochastic Actor", arXiv:1801.01290, and "Soft Actor-Critic Algorithms
+and Applications", arXiv:1812.05905, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import td3
+
+from .config import Config
+from .model import Model
+
+
+class Algorithm(td3.Algorithm):
+    """TD3 with a policy that is paid for its entropy, by a price that is learned."""
+
+    config: Config
+    model: Model
+    target_model: Model
+
+    def __init__(self, model: Model, config: Config) -> None:
+        super().__init__(model, config)
+        # The next action comes from the policy as it is: no target actor.
+        self.parameters = self.critic_parameters
+        self.target_parameters = list(self.target_model.critic.parameters())
+        given = config.temperature
+        self.temperature = Temperature(1.0 if given is None else given).to(self.device)
+        self.target_entropy = self.make_target_entropy()
+        self.temperature_optimizer = (
+            torch.optim.Adam(
+                self.temperature.parameters(), lr=config.learning_rate, fused=True
+            )
+            if given is None
+            else None
+        )
+
+    def make_target_entropy(self) -> float:
+        """The config's, or `-dim(A)`."""
+        given = self.config.target_entropy
+        return -math.prod(self.model.action_shape) if given is None else given
+
+    def target_value(self, data: TensorDict) -> Tensor:
+        """`min_i Q_i'(s', a') - alpha log pi(a'|s')`, `[B]`, with `a'` drawn anew."""
+        obs = data["next_obs"]
+        action, log_prob = self.model.policy(obs).sample_with_log_prob()
+        next_value = self.target_model.value(obs, action).amin(0)
+        return next_value - self.temperature() * log_prob
+
+    def actor_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """`alpha log pi(a|s) - min_i Q_i(s, a)`, `a` drawn anew; equation 7."""
+        obs = data["obs"]
+        action, log_prob = self.model.policy(obs).sample_with_log_prob()
+        value = self.model.value(obs, action).amin(0)
+        loss = (self.temperature().detach() * log_prob - value).mean()
+        logs = {"actor_loss": loss.detach(), "entropy": -log_prob.detach().mean()}
+        return loss, logs
+
+    def temperature_loss(self, entropy: Tensor) -> Tensor:
+        """`alpha (H(pi) - target)`, equation 18: too random a policy lowers alpha."""
+        return self.temperature() * (entropy - self.target_entropy)
+
+    def learn_actor(self, data: TensorDict) -> Logs:
+        """One gradient step of the actor, then one of the temperature."""
+        logs = super().learn_actor(data)
+        logs["temperature"] = self.temperature().detach()
+        if self.temperature_optimizer is not None:
+            self.temperature_loss(logs["entropy"]).backward()
+            self.temperature_optimizer.step()
+            self.temperature_optimizer.zero_grad()
+        return logs
+
+
+class Temperature(nn.Module):
+    """`alpha = exp(log_alpha)`, which stays above zero.
+
+    Args:
+        initial: What it is at first.
+    """
+
+    def __init__(self, initial: float) -> None:
+        super().__init__()
+        self.log_alpha = nn.Parameter(torch.tensor(initial).log())
+
+    def forward(self) -> Tensor:
+        return self.log_alpha.exp()

@@ -1,0 +1,21 @@
+"""The trainer of SAC: TD3's schedule around its classes."""
+
+from __future__ import annotations
+
+from yieldrl.algorithms import td3
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+
+
+class Trainer(td3.Trainer):
+    """After each step into the replay buffer, learn."""
+
+    config: Config
+
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm
+    agent_class = Agent

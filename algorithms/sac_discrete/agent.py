@@ -1,0 +1,28 @@
+"""The agent of SAC for discrete actions: explores by sampling from its policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from yieldrl.algorithms import sac
+from yieldrl.networks import Categorical
+
+from .algorithm import Algorithm
+
+
+class Agent(sac.Agent):
+    """Uniformly random at first, the policy's own dice from then on."""
+
+    algorithm: Algorithm
+
+    def random_action(self, obs: Any) -> Tensor:
+        """Every action as likely, `[N]`."""
+        logits = self.algorithm.model.action(obs)
+        return Categorical(torch.zeros_like(logits)).sample(self.generator)
+
+    def noisy_action(self, obs: Any) -> Tensor:
+        """An action `[N]` drawn from the policy."""
+        return Categorical(self.algorithm.model.action(obs)).sample(self.generator)

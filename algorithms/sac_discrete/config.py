@@ -1,0 +1,37 @@
+"""Hyper-parameters of SAC for discrete actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yieldrl.algorithms import sac
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(sac.Config):
+    """Soft actor-critic for discrete actions; the defaults learn CartPole-v1."""
+
+    env_id: str = "CartPole-v1"
+    """Id of a registered environment whose action is one choice, for example
+    `CartPole-v1` or `ALE/Pong-v5`; `my_module:MyEnv-v0` imports `my_module` first."""
+
+    total_steps: int = 30_000
+    """Environment steps to train for, counted over all environments."""
+
+    tau: float = 0.02
+    """Share of the critics that a synchronisation moves into the targets."""
+
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers, of the actor and of the critics."""
+
+    target_entropy: float | None = None
+    """Entropy that a learned temperature holds, in nats; by default `entropy_share` of
+    the greatest."""
+
+    entropy_share: float = 0.5
+    """Share of the greatest entropy, `log A`, that the policy is to keep; 0.98 in the
+    paper."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_range("entropy_share", low=0, high=1)

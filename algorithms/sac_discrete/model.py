@@ -1,0 +1,58 @@
+"""The networks of SAC for discrete actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+from gymnasium.spaces import Discrete
+from torch import Tensor, nn
+
+from yieldrl import abstractions
+from yieldrl.networks import MLP, EnsembleMLP, make_encoder
+
+from .config import Config
+
+
+class Model(abstractions.Model):
+    """A policy's logits and two critics, each for all actions at once.
+
+    Args:
+        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
+        action_space: Discrete.
+        config: Says the hidden layers.
+
+    Raises:
+        TypeError: If actions are not a single choice.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: Config,
+    ) -> None:
+        if not isinstance(action_space, Discrete):
+            raise TypeError(
+                f"the action space must be Discrete, got {action_space}: take SAC for"
+                " numbers in bounds, or PPO"
+            )
+        super().__init__(observation_space, action_space)
+        self.num_actions = int(action_space.n)
+        encoder = make_encoder(observation_space)
+        sizes = [encoder.size, *config.hidden_sizes, self.num_actions]
+        self.actor = nn.Sequential(encoder, MLP(sizes, "relu"))
+        encoder = make_encoder(observation_space)
+        self.critic = nn.Sequential(encoder, EnsembleMLP(2, sizes, "relu"))
+
+    def action(self, obs: Any) -> Tensor:
+        """Logits, `[B, A]`."""
+        return self.actor(obs)
+
+    def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
+        """`Q(s, .)`, `[2, B, A]`; with actions `[B]` their `Q(s, a)`, `[2, B]`."""
+        q_value = self.critic(obs)
+        if action is None:
+            return q_value
+        index = action.expand(len(q_value), -1).unsqueeze(-1)
+        return q_value.gather(-1, index).squeeze(-1)

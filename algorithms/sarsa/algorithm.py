@@ -1,0 +1,23 @@
+"""The mathematics of SARSA.
+
+Rummery & Niranjan 1994, "On-line Q-learning using connectionist systems", Cambridge
+University Engineering Department, CUED/F-INFENG/TR 166; the name is from Sutton 1996.
+"""
+
+from __future__ import annotations
+
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.algorithms import q_learning
+
+
+class Algorithm(q_learning.Algorithm):
+    """Q-learning, but the next state is worth what the agent is going to do there.
+
+    Named after what an update is made of: `s, a, r, s', a'`.
+    """
+
+    def next_value(self, data: TensorDict) -> Tensor:
+        """What the next state is worth, `[B]`: `Q(s', a')`, exploring included."""
+        return self.model.value(data["next_obs"], data["next_action"])

@@ -1,0 +1,24 @@
+"""The schedule of SARSA: that of Q-learning."""
+
+from __future__ import annotations
+
+from yieldrl.algorithms import q_learning
+
+from .agent import Agent
+from .algorithm import Algorithm
+
+
+class Trainer(q_learning.Trainer):
+    """Take a step, decide on the next action, learn from both.
+
+    >>> trainer = Trainer(q_learning.Config(total_steps=1000, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 1000, 1000)
+    """
+
+    agent: Agent
+
+    algorithm_class = Algorithm
+    agent_class = Agent

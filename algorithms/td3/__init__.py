@@ -1,0 +1,10 @@
+"""Twin delayed DDPG (Fujimoto et al. 2018, arXiv:1802.09477)."""
+
+from yieldrl.algorithms.ddpg import Agent
+
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,0 +1,93 @@
+"""What `evidence` measures: claims that a learning curve does not show.
+
+A claim is a function of a seed, which runs in a process of its own and returns names
+with numbers, or with points `[x, y]` that make a line of the figure; and a criterion
+that says whether these numbers bear it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import clipping, overestimation, prioritization
+
+Measured = Mapping[str, Any]
+"""Name -> a number, or a line as points `[x, y]`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Something that is said of an algorithm, and how it can turn out false."""
+
+    statement: str
+    """What is claimed, in a sentence."""
+
+    measure: Callable[[int], dict[str, Any]]
+    """From a seed to what was measured. Lines named "dqn, estimated" and "dqn, true"
+    get one colour, the first of them drawn through and the others dashed."""
+
+    criterion: str
+    """What must hold on a seed, in words."""
+
+    holds: Callable[[Measured], bool]
+    """The same of what was measured."""
+
+    share: float = 1.0
+    """Share of the seeds on which it must hold."""
+
+    x_label: str = "environment steps"
+    """What lies along the figure's lines."""
+
+    y_label: str = ""
+    """What the lines show."""
+
+    def needed(self, seeds: int) -> int:
+        """On how many of so many seeds it must hold."""
+        return round(self.share * seeds)
+
+    def passed(self, runs: Sequence[Measured]) -> int:
+        """On how many seeds it does."""
+        return sum(bool(self.holds(run)) for run in runs)
+
+
+CLAIMS = {
+    "dqn-clipping": Claim(
+        statement="Where returns are long, clipped errors let DQN's values drift away.",
+        measure=clipping.in_cartpole,
+        criterion="clipped, values go further beyond the possible 100 than squared",
+        holds=lambda m: (
+            m["highest with clipped errors"]
+            > max(100.0, m["highest with squared errors"])
+        ),
+        share=0.8,
+        y_label="highest value of a remembered state",
+    ),
+    "double_dqn-chance": Claim(
+        statement="In a game of chance DQN believes in its luck, Double DQN less so.",
+        measure=overestimation.in_chance,
+        criterion="the mean value, which should be 0, is at most half of DQN's",
+        holds=lambda m: m["bias of double_dqn"] <= m["bias of dqn"] / 2,
+        share=0.8,
+        y_label="value of the greedy action",
+    ),
+    "double_dqn-pendulum": Claim(
+        statement="DQN overestimates what its policy earns, Double DQN does so less.",
+        measure=overestimation.in_pendulum,
+        criterion="DQN's values are above the true returns, and Double DQN's less far",
+        holds=lambda m: m["bias of dqn"] > max(0.0, m["bias of double_dqn"]),
+        share=0.8,
+        y_label="discounted return",
+    ),
+    "prioritized_dqn-cliffwalk": Claim(
+        statement="From rare memories prioritized replay learns in fewer updates.",
+        measure=prioritization.in_cliffwalk,
+        criterion="its values are right after fewer updates than DQN's",
+        holds=lambda m: m["updates of prioritized_dqn"] < m["updates of dqn"],
+        share=0.9,
+        x_label="updates",
+        y_label="mean squared error of the values",
+    ),
+}
+"""Claim -> how to test it. `benchmarks/results/CLAIM.json` keeps what came out."""

@@ -1,0 +1,64 @@
+"""Draw the pictures of `docs/worlds.md`: each world, as its own `render` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+
+import yieldrl.envs  # noqa: F401 - registers the worlds
+
+FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "worlds"
+LARGEST = 240  # pixels of the longer side
+COLORS = 64
+
+
+class World(NamedTuple):
+    """What is drawn, and when."""
+
+    env_id: str
+    steps: int = 0  # random ones, before the picture is taken
+    seed: int = 0
+
+
+WORLDS = {
+    "cartpole": World("yieldrl/CartPole-v1", steps=9),
+    "pendulum": World("yieldrl/Pendulum-v1", steps=12),
+    "acrobot": World("yieldrl/Acrobot-v1", steps=60),
+    "mountain_car": World("yieldrl/MountainCar-v1", steps=60),
+    "frozen_lake": World("yieldrl/FrozenLake-v1"),
+    "cliff_walking": World("yieldrl/CliffWalking-v1"),
+    "taxi": World("yieldrl/Taxi-v1"),
+    "t_maze": World("yieldrl/TMaze-v1"),
+    "go_to": World("yieldrl/GoTo-v1"),
+}
+"""By the name of the file."""
+
+
+def draw_all(folder: Path = FOLDER) -> Iterator[Path]:
+    """Write the picture of every world; give the files."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, world in WORLDS.items():
+        image = Image.fromarray(picture(world))
+        if max(image.size) > LARGEST:
+            image.thumbnail((LARGEST, LARGEST))
+        path = folder / f"{name}.png"
+        image.quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
+        yield path
+
+
+def picture(world: World) -> np.ndarray:
+    """The picture uint8 `[H, W, 3]` of the first of a batch of worlds."""
+    envs: Any = gymnasium.make_vec(world.env_id, num_envs=1, render_mode="rgb_array")
+    envs.reset(seed=world.seed)
+    envs.action_space.seed(world.seed)
+    for _ in range(world.steps):
+        envs.step(envs.action_space.sample())
+    (image,) = envs.render()
+    envs.close()
+    return image

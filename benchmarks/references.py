@@ -1,0 +1,172 @@
+"""The other side of a learning task: what another library's algorithm reaches.
+
+It trains in the same environment for as many steps, and our own `evaluate` plays the
+same episodes with it, after the same steps. Stable-Baselines3 and sb3-contrib are used
+as their documentation does (see `sides.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import time
+from typing import Any
+
+import numpy as np
+
+from .tasks import TASKS, Reference
+
+
+class Player:
+    """A trained model as `evaluate` wants it: deterministic actions.
+
+    Args:
+        model: An algorithm of Stable-Baselines3 or sb3-contrib.
+
+    Attributes:
+        has_memory: Whether it may be recurrent.
+        state: What it remembers then.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.normalizer = model.get_vec_normalize_env()
+        parameters = inspect.signature(model.predict).parameters
+        self.masked, self.has_memory = (
+            "action_masks" in parameters,
+            "state" in parameters,
+        )
+        self.begin_episode()
+
+    def begin_episode(self, where: Any = None) -> None:
+        """Say where the next observations begin an episode; by default all do."""
+        self.begins = None if where is None else np.asarray(where)
+        if where is None:
+            self.state = None
+
+    def predict(self, obs: Any) -> Any:
+        """Actions `[N, ...]` for observations `[N, ...]`."""
+        extras = {"action_masks": obs["action_mask"]} if self.masked else {}
+        if self.has_memory:
+            extras |= {"state": self.state, "episode_start": self.begins}
+        obs = obs.numpy() if hasattr(obs, "numpy") else obs  # of a batched environment
+        if self.normalizer is not None:
+            obs = self.normalizer.normalize_obs(obs)
+        action, self.state = self.model.predict(obs, deterministic=True, **extras)
+        return action
+
+
+def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
+    """Train and evaluate one seed of a task's reference, in this process.
+
+    Args:
+        name: Key of `TASKS`.
+        seed: The seed of everything.
+        episodes: Episodes of the final evaluation.
+
+    Returns:
+        The evaluations during training (`curve`), the final one, and the seconds that
+        training took.
+    """
+    import torch
+
+    from yieldrl.collectors import evaluate
+    from yieldrl.envs import make_eval
+    from yieldrl.experiments import derive_seed
+
+    torch.set_num_threads(1)
+    task = TASKS[name]
+    if task.reference is None:
+        raise ValueError(f"{name}: its task names no reference")
+    config = task.make_config(seed)
+    env_id = task.reference.env_id or config.env_id
+    config = dataclasses.replace(config, env_id=env_id)
+    model = build(task.reference, config)
+    player, envs = Player(model), make_eval(config.env_id, config)
+    eval_seed = derive_seed(seed, "evaluation")
+    curve: list[dict[str, float]] = []
+
+    def look() -> None:
+        now = model.num_timesteps
+        logs = evaluate(player, envs, config.eval_episodes, eval_seed).logs()
+        curve.append({"sample_step": now, **logs})
+
+    def after_step(*_: Any) -> bool:
+        """Look when the number of steps has passed a multiple of `eval_every`."""
+        now, every = model.num_timesteps, config.eval_every
+        before = curve[-1]["sample_step"] if curve else 0
+        if every and now < config.total_steps and now // every > before // every:
+            look()
+        return True
+
+    begin = time.perf_counter()
+    model.learn(config.total_steps, callback=after_step)
+    if config.eval_every:
+        look()  # after the last update
+    seconds = time.perf_counter() - begin
+    final = evaluate(player, envs, episodes, eval_seed).logs()
+    return {
+        "seed": seed,
+        "curve": curve,
+        "final": final,
+        "train_seconds": round(seconds, 2),
+    }
+
+
+def build(reference: Reference, config: Any) -> Any:
+    """The other library's algorithm, ready to learn on the CPU.
+
+    Args:
+        reference: What to build.
+        config: Says the environment and the seed.
+    """
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    from yieldrl.envs.make import find_wrappers
+
+    def wrapped(env: Any) -> Any:
+        for wrap in find_wrappers(config.wrappers):
+            env = wrap(env)
+        return env
+
+    algorithm = getattr(importlib.import_module(reference.library), reference.algorithm)
+    envs = make_vec_env(
+        config.env_id,
+        reference.num_envs,
+        seed=config.seed,
+        env_kwargs=config.env_kwargs,
+        wrapper_class=wrapped,
+    )
+    settings = _spelled_out(reference.settings, envs)
+    if reference.normalize:
+        envs = VecNormalize(envs, gamma=settings.get("gamma", 0.99))
+    return algorithm(reference.policy, envs, **settings, seed=config.seed, device="cpu")
+
+
+def _spelled_out(settings: dict[str, Any], envs: Any) -> dict[str, Any]:
+    """Settings in the words of the RL Zoo as the library's own objects."""
+    import numpy as np
+    from stable_baselines3.common.noise import NormalActionNoise
+    from torch import nn
+
+    spelled = {name: _schedule(value) for name, value in settings.items()}
+    if "noise_std" in spelled:
+        size = envs.action_space.shape
+        noise = NormalActionNoise(np.zeros(size), np.full(size, spelled["noise_std"]))
+        spelled["action_noise"] = noise
+        del spelled["noise_std"]
+    if "activation_fn" in spelled.get("policy_kwargs", {}):
+        policy = dict(spelled["policy_kwargs"])
+        policy["activation_fn"] = getattr(nn, policy["activation_fn"])
+        spelled["policy_kwargs"] = policy
+    return spelled
+
+
+def _schedule(value: Any) -> Any:
+    """ "lin_0.001" as a function of the remaining share of training, from 1 to 0."""
+    if not (isinstance(value, str) and value.startswith("lin_")):
+        return value
+    start = float(value.removeprefix("lin_"))
+    return lambda remaining: remaining * start

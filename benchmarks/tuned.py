@@ -1,0 +1,57 @@
+"""What tuned config files reached: the first line of each, from committed results.
+
+`yieldrl list` shows these lines, from an installed wheel too, where no results are.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import results
+from .learning import final_returns
+
+START = "# Reached: "
+
+
+def reached(result: dict[str, Any], path: Path) -> str:
+    """The line for a result that lies in `path`: mean and deviation over seeds."""
+    returns = final_returns(result["runs"])
+    deviation = statistics.stdev(returns) if len(returns) > 1 else 0.0
+    return (
+        f"{START}{statistics.mean(returns):.4g} +- {deviation:.2g} over"
+        f" {len(returns)} seeds, {result['whole_config']['total_steps']} steps"
+        f" (benchmarks/results/{path.name})."
+    )
+
+
+def lines(folder: Path = results.FOLDER) -> dict[Path, str]:
+    """Tuned file -> its line, for each that a result used as it is.
+
+    A file that one algorithm borrows from another, as in `tuned="q_learning/taxi"`,
+    says what its owner reached.
+    """
+    found: dict[Path, str] = {}
+    for path in sorted(folder.glob("*.json")):
+        result = results.load(path)
+        name = result.get("tuned") if result["kind"] == "learning" else None
+        if name and "/" not in name and not result["config"]:
+            configs = results.ROOT / "algorithms" / result["algorithm"] / "configs"
+            found[configs / f"{name}.yaml"] = reached(result, path)
+    return found
+
+
+def note_all(noted: Mapping[Path, str] | None = None) -> Iterator[Path]:
+    """Write lines into their files, and give the files that changed.
+
+    Args:
+        noted: Tuned file -> its line; by default those of all committed results.
+    """
+    for path, line in (lines() if noted is None else noted).items():
+        text = path.read_text("utf-8")
+        rest = text.partition("\n")[2] if text.startswith(START) else text
+        if text != f"{line}\n{rest}":
+            path.write_text(f"{line}\n{rest}", encoding="utf-8")
+            yield path

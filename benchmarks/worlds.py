@@ -1,0 +1,67 @@
+"""Worlds of our own, each made to show one thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Discrete
+
+
+class Corridor(gym.Env[int, int]):
+    """A row of rooms: one action leads a room on, the other one back.
+
+    Which is which differs from room to room, so nothing carries over. Reward 1 behind
+    the last room, and nothing before it.
+
+    Args:
+        length: Rooms.
+    """
+
+    def __init__(self, length: int = 30) -> None:
+        self.observation_space = Discrete(length)
+        self.action_space = Discrete(2)
+        self.onward = np.random.default_rng(length).integers(2, size=length)
+        self.room = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """Start in the first room."""
+        super().reset(seed=seed)
+        self.room = 0
+        return self.room, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Go on or back."""
+        onward = action == self.onward[self.room]
+        arrived = bool(onward and self.room == len(self.onward) - 1)
+        if not arrived:
+            self.room = self.room + 1 if onward else self.back()
+        fallen = not onward and self.falls
+        return self.room, float(arrived), arrived or fallen, False, {}
+
+    falls = False
+
+    def back(self) -> int:
+        """Where the wrong action leads."""
+        return max(0, self.room - 1)
+
+
+class Cliffwalk(Corridor):
+    """The same, but the wrong action ends the episode.
+
+    The blind cliffwalk of Schaul et al. 2016, arXiv:1511.05952, section 3.1.
+    """
+
+    falls = True
+
+    def back(self) -> int:
+        """It falls where it is."""
+        return self.room
+
+
+if "Corridor-v0" not in gym.registry:  # this file may be imported under two names
+    gym.register("Corridor-v0", entry_point=Corridor, max_episode_steps=200)
+    gym.register("Cliffwalk-v0", entry_point=Cliffwalk)

@@ -1,0 +1,133 @@
+"""The episode buffer: whole episodes of N environments, learned from once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import torch
+from tensordict import TensorDict
+
+from yieldrl.buffers.storage import Storage, transition_spec
+
+
+class EpisodeBuffer:
+    """Steps `[T, N]` until every environment has played its share of whole episodes.
+
+    How many that are is fixed beforehand. Taking the first episodes that end, wherever
+    they end, would favour short ones: those still under way would be missing, and they
+    are the long ones. So an environment that has done its share plays on, uncounted,
+    until the last one is done; then `clear`, and begin new episodes everywhere.
+
+    `T` is as long as it takes: the memory doubles where episodes are longer than ever
+    before. `full` is looked up on the CPU, so on a GPU every step waits for it.
+
+    Args:
+        num_episodes: Episodes to collect, over all environments.
+        observation_space: Space of one observation.
+        action_space: Space of one action.
+        num_envs: `N`, environments that play side by side.
+        device: Where the tensors live.
+
+    Raises:
+        ValueError: If there are more environments than episodes.
+        MemoryError: If the device has less memory free than the episodes need.
+    """
+
+    def __init__(
+        self,
+        num_episodes: int,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        *,
+        num_envs: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if num_episodes < num_envs:
+            raise ValueError(
+                f"num_episodes = {num_episodes} leaves nothing to play for some of"
+                f" {num_envs} environments: choose at least as many episodes"
+            )
+        self.device = torch.device(device)
+        spec = transition_spec(observation_space, action_space)
+        names = ("obs", "action", "reward", "terminated", "truncated")
+        spec = {path: layout for path, layout in spec.items() if path[0] in names}
+        spec["valid",] = ((), torch.bool)
+        self._names = frozenset(path[0] for path in spec)
+        self._storage = Storage(512, num_envs, spec, self.device)
+        place = torch.arange(num_envs, device=self.device)
+        self._share = num_episodes // num_envs + (place < num_episodes % num_envs)
+        self._ended = torch.zeros_like(self._share)
+        self.row = 0
+        self.full = False
+
+    def __len__(self) -> int:
+        return self.row
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Write one step of all environments, each entry `[N, ...]`.
+
+        Raises:
+            RuntimeError: If the buffer is full.
+        """
+        if self.full:
+            raise RuntimeError("the episodes are whole: learn from them and clear()")
+        if self.row == self._storage.rows:
+            self._storage.grow(2 * self.row)
+        for name in self._names & transition.keys():
+            self._storage.write(self.row, (name,), transition[name])
+        counts = self._ended < self._share
+        if "valid" in transition:  # NEXT_STEP autoreset: False where a step only reset
+            counts &= torch.as_tensor(transition["valid"], device=self.device)
+        self._storage.write(self.row, ("valid",), counts)
+        ended = self._row("terminated") | self._row("truncated")
+        self._ended += ended & counts
+        self.row += 1
+        self.full = bool((self._ended >= self._share).all())
+
+    def end_episodes(self) -> None:
+        """Say that the episodes under way will not go on: they are not counted."""
+        if self.row == 0:
+            return
+        steps = self.episodes()
+        ended = steps["terminated"] | steps["truncated"]
+        ends_to_come = ended.flip(0).cumsum(0).flip(0)
+        steps["valid"] &= ends_to_come > 0
+        self._storage.truncate(self.row - 1)  # no return reaches over to what follows
+
+    def episodes(self) -> TensorDict:
+        """The steps so far `[T, N]`, sharing the buffer's memory.
+
+        `valid` marks those that count: when the buffer is full, whole episodes.
+        """
+        return self._storage.tensordict(self.row)
+
+    def clear(self) -> None:
+        """Make room for the next episodes; the memory stays."""
+        self.row, self.full = 0, False
+        self._ended.zero_()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The steps so far, and how many episodes of each environment ended."""
+        return {
+            "storage": self._storage.state_dict(self.row),
+            "row": self.row,
+            "ended": self._ended.clone(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned.
+
+        Raises:
+            ValueError: If it does not fit.
+        """
+        self.row = state["row"]
+        if self.row > self._storage.rows:
+            self._storage.grow(self.row)
+        self._storage.load_state_dict(state["storage"])
+        self._ended.copy_(state["ended"])
+        self.full = bool((self._ended >= self._share).all())
+
+    def _row(self, name: str) -> torch.Tensor:
+        return self._storage[name][self.row]

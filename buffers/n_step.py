@@ -1,0 +1,81 @@
+"""A replay buffer whose samples look n steps ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.buffers.replay import ReplayBuffer
+
+
+class NStepReplayBuffer(ReplayBuffer):
+    """A ring of single steps, sampled as if each had taken n.
+
+    Sutton 1988, "Learning to Predict by the Methods of Temporal Differences"; as it is
+    used here, without a correction for exploring actions, Hessel et al. 2018,
+    arXiv:1710.02298. A sample that begins at step t holds
+
+    - `reward`: `r_t + gamma r_{t+1} + ... + gamma^(k-1) r_{t+k-1}`,
+    - `next_obs` and both flags: those of its last step, `t + k - 1`,
+    - `discount`: `gamma^k`,
+
+    with k = n, or fewer where the episode ends before. It is put together when it is
+    drawn: nothing is kept twice. The latest n - 1 rows wait for their future.
+
+    Args:
+        capacity: Transitions to keep, over all environments.
+        observation_space: Space of one observation.
+        action_space: Space of one action.
+        n_step: `n`, at least 1.
+        kwargs: The other arguments of `ReplayBuffer`.
+
+    Raises:
+        ValueError: If `n_step` is less than 1, or the capacity does not hold n rows.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        *,
+        n_step: int,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(capacity, observation_space, action_space, **kwargs)
+        if not 1 <= n_step <= self.rows:
+            raise ValueError(
+                f"n_step = {n_step}: choose at least 1 and at most the {self.rows} rows"
+                f" that a capacity of {capacity} is for {self.num_envs} environments"
+            )
+        self.horizon = n_step
+        self._steps = torch.arange(n_step, device=self.device)
+        powers = [self.gamma**k for k in range(n_step + 1)]
+        self._discounts = torch.tensor(powers, device=self.device)
+
+    def _position(self, number: Tensor) -> Tensor:
+        """Counted from the oldest row on, so that the latest ones are left out."""
+        if self._written <= self.rows:
+            return number
+        oldest = self._written % self.rows
+        return (number + oldest * self.num_envs) % self.capacity
+
+    def _gather(self, index: Tensor) -> TensorDict:
+        n, storage = self.horizon, self._storage
+        # [B, n]: the same environment, row after row.
+        path = (index.unsqueeze(1) + self._steps * self.num_envs) % self.capacity
+        ended = (storage["terminated"] | storage["truncated"]).flatten()[path]
+        ended_before = ended.cumsum(1) - ended.long()
+        used = ended_before == 0
+        length = used.sum(1)
+        reward = storage["reward"].flatten()[path] * used
+        last = path.gather(1, length.unsqueeze(1) - 1).squeeze(1)
+        later = {"next_obs": last, "terminated": last, "truncated": last}
+        batch = storage.gather(index, later)
+        batch["reward"] = reward @ self._discounts[:n]
+        batch["discount"] = self._discounts[length]
+        return batch

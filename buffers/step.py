@@ -1,0 +1,95 @@
+"""The step buffer: the latest step of all environments, learned from at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import torch
+from tensordict import TensorDict
+
+from yieldrl.buffers.storage import Storage, transition_spec
+
+
+class StepBuffer:
+    """One step of N environments; the next one is written over it.
+
+    Steps that merely reset an environment (NEXT_STEP autoreset) are no transitions: a
+    step of nothing else leaves the buffer as empty as it was.
+
+    Args:
+        observation_space: Space of one observation.
+        action_space: Space of one action.
+        num_envs: `N`, environments.
+        device: Where the tensors live.
+
+    Raises:
+        MemoryError: If the device has less memory free than the buffer needs.
+    """
+
+    def __init__(
+        self,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        *,
+        num_envs: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.num_envs = num_envs
+        spec = transition_spec(observation_space, action_space)
+        self._storage = Storage(1, num_envs, spec, torch.device(device))
+        self.full = False
+        self._view()
+
+    def __len__(self) -> int:
+        return int(self.full)
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Write one step of all environments, each entry `[N, ...]`.
+
+        Raises:
+            RuntimeError: If the step before was not learned from.
+        """
+        if self.full:
+            raise RuntimeError("the step is not learned from: learn and clear() first")
+        for name, value in transition.items():
+            self._storage.write(0, (name,), value)
+        if not transition.keys() <= self._names:  # the first extras of the agent
+            self._view()
+        self.full = "valid" not in transition or bool(transition["valid"].any())
+
+    def transitions(self) -> TensorDict:
+        """The step's transitions `[N]`, sharing the buffer's memory.
+
+        With NEXT_STEP autoreset their `valid` marks those that are any.
+
+        Raises:
+            RuntimeError: If there are none.
+        """
+        if not self.full:
+            raise RuntimeError("the step buffer is empty: collect first")
+        return self._transitions
+
+    def clear(self) -> None:
+        """Make room for the next step; the memory stays."""
+        self.full = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """The step, and whether it still waits."""
+        return {"storage": self._storage.state_dict(), "full": self.full}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned.
+
+        Raises:
+            ValueError: If it does not fit.
+        """
+        self._storage.load_state_dict(state["storage"])
+        self.full = state["full"]
+        self._view()
+
+    def _view(self) -> None:
+        # Once for all steps: making a TensorDict takes longer than learning from it.
+        self._transitions = self._storage.tensordict()[0]
+        self._names = set(self._transitions.keys())

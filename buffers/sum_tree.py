@@ -1,0 +1,82 @@
+"""A sum tree: draw positions in proportion to their priorities, and change these."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+WIDTH = 64
+"""Children of a node: wide, so that a batch descends a million leaves in four steps."""
+
+
+class SumTree:
+    """Numbers that are not negative, and above them the sums of every 64.
+
+    Every node holds the sum of its children, recomputed from them at each change: then
+    an index may come twice in a batch, and rounding errors do not add up.
+
+    Args:
+        size: How many numbers; all are zero at first.
+        device: Where they live.
+
+    >>> tree = SumTree(1000, torch.device("cpu"))
+    >>> tree.write(torch.tensor([3, 900]), torch.tensor([2.0, 6.0]))
+    >>> float(tree.total())
+    8.0
+    >>> tree.find(torch.tensor([1.9, 2.0, 7.9])).tolist()
+    [3, 900, 900]
+    """
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.size = size
+        dtype = torch.float32 if device.type == "mps" else torch.float64
+        self._levels: list[Tensor] = []  # [nodes, WIDTH] each, the root last
+        count = size
+        while not self._levels or count > 1:
+            count = -(-count // WIDTH)
+            self._levels.append(torch.zeros(count, WIDTH, dtype=dtype, device=device))
+
+    @property
+    def leaves(self) -> Tensor:
+        """The numbers themselves, `[size]`; `write` and `fill` change them."""
+        return self._levels[0].view(-1)[: self.size]
+
+    def total(self) -> Tensor:
+        """The sum of all, 0-dim."""
+        return self._levels[-1].sum()
+
+    def write(self, index: Tensor, value: Tensor) -> None:
+        """Set the numbers at `index [B]` to `value [B]`."""
+        leaves = self._levels[0].view(-1)
+        leaves[index] = value.to(leaves.dtype)
+        for below, above in pairwise(self._levels):
+            index = index // WIDTH
+            above.view(-1)[index] = below.index_select(0, index).sum(1)
+
+    def fill(self, values: Tensor) -> None:
+        """Set the first numbers to `values [K]` and all others to zero."""
+        self.leaves.zero_()[: len(values)] = values
+        for below, above in pairwise(self._levels):
+            above.view(-1)[: len(below)] = below.sum(1)
+
+    def find(self, value: Tensor) -> Tensor:
+        """Where the running sum of all numbers passes `value [B]`: positions `[B]`.
+
+        A value drawn evenly from `[0, total)` finds each position with a probability
+        in proportion to its number, and never one whose number is zero.
+        """
+        node = torch.zeros_like(value, dtype=torch.int64)
+        value = value.to(self._levels[0].dtype)
+        for level in reversed(self._levels):
+            children = level.index_select(0, node)  # [B, WIDTH]
+            ends = children.cumsum(1)
+            # Rounding must not lead past the last child that has something.
+            last = ends[:, -1].nextafter(torch.zeros_like(value))
+            value = torch.minimum(value, last).unsqueeze(1)
+            child = torch.searchsorted(ends, value, right=True) % WIDTH
+            begin = ends.gather(1, child) - children.gather(1, child)
+            value = (value - begin).clamp(min=0).squeeze(1)
+            node = node * WIDTH + child.squeeze(1)
+        return node

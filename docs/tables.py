@@ -1,0 +1,189 @@
+"""What the site says of measurements and of the family: made, not typed.
+
+- `::: table learning` is a table of every committed learning result, `::: table
+  evidence` one of every claim that was measured, `::: table family` one of all
+  algorithms.
+- `::: reached by sac` shows all that was measured of one algorithm: figures and means.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+TABLE = re.compile(r"^::: table (learning|evidence|family)$", re.MULTILINE)
+REACHED = re.compile(r"^::: reached by (\w+)$", re.MULTILINE)
+ARXIV = re.compile(r"arXiv:(\d+\.\d+)")
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put tables and measurements where pages ask for them."""
+    markdown = TABLE.sub(lambda match: TABLES[match[1]](), markdown)
+    return REACHED.sub(lambda match: reached(match[1]), markdown)
+
+
+def reached(algorithm: str) -> str:
+    """Everything that was measured of an algorithm, on its page in `algorithms/`."""
+    parts = [
+        _figure(name, f"{config['env_id']}, {config['total_steps']:,} steps")
+        + f"**{config['env_id'].rpartition(':')[2]}**, {config['total_steps']:,} steps:"
+        f" {_returned(result)}.{_others(result)} {_source(name, result)}"
+        for name, result in committed("learning").items()
+        if result["algorithm"] == algorithm
+        for config in [result["whole_config"]]
+    ]
+    parts += [
+        _figure(name, result["statement"])
+        + f"**{result['statement']}** Means over seeds: {'; '.join(_means(result))}."
+        f" It held on {_held(result)} seeds. {_source(name, result)}"
+        for name, result in committed("evidence").items()
+        if name.rpartition("-")[0] == algorithm
+    ]
+    return "\n\n".join(parts) or "This was not measured yet."
+
+
+def committed(kind: str) -> dict[str, dict[str, Any]]:
+    """Name -> every committed result of a kind, in the order of names."""
+    paths = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    loaded = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+    return {name: r for name, r in loaded.items() if r["kind"] == kind}
+
+
+def learning_table() -> str:
+    """Every learning result: what was trained, what it reached, how to repeat it."""
+    rows, found = [], committed("learning")
+    for name, result in found.items():
+        config, returns = result["whole_config"], _returns(result)
+        env_id = config["env_id"].rpartition(":")[2]
+        row = [_data(name), env_id, f"{config['total_steps']:,}"]
+        row += [f"**{statistics.mean(returns):.4g}**"]
+        row += [f"{min(returns):.4g} to {max(returns):.4g}", _held(result)]
+        rows.append([*row, _beside(result)])
+    header = ["task", "environment", "steps", "mean", "seeds", "learned", "reference"]
+    return _table(header, rows, found)
+
+
+def evidence_table() -> str:
+    """Every claim that was measured, its numbers' means, and how to repeat it."""
+    rows, found = [], committed("evidence")
+    for name, result in found.items():
+        rows.append([_data(name), result["statement"], "<br>".join(_means(result))])
+        rows[-1].append(_held(result))
+    return _table(["claim", "says", "means over seeds", "held"], rows, found)
+
+
+def family_table() -> str:
+    """Every algorithm below its parent, with the size of the difference."""
+    from yieldrl.cli import family
+
+    titles, members = family.descriptions(), family.family()
+    rows = ["| algorithm | lines | classes of its own | from |", "|---|---:|---|---|"]
+
+    def add(member: family.Member, depth: int) -> None:
+        step = "&emsp;" * depth + ("└ " if depth else "")
+        title = ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", titles[member.name])
+        others = (
+            f"; also from {', '.join(member.parents[1:])}" if member.parents[1:] else ""
+        )
+        rows.append(
+            f"| {step}[`{member.name}`]({member.name}.md) | {member.lines} |"
+            f" {', '.join(member.changed)} | {title}{others} |"
+        )
+        for child in members:
+            if child.parents[:1] == (member.name,):
+                add(child, depth + 1)
+
+    for root in members:
+        if not root.parents:
+            add(root, 0)
+    return "\n".join(rows)
+
+
+def _beside(result: dict[str, Any]) -> str:
+    """What a result stands beside: the reference's mean, and a published number."""
+    parts = []
+    if "reference" in result:
+        of, returns = result["reference"], _returns(result["reference"])
+        mean = f"{statistics.mean(returns):.4g}"
+        parts.append(
+            f"{mean} ({of['library']} {of['algorithm']}, {len(returns)} seeds)"
+        )
+    if result.get("published"):
+        of = result["published"]
+        parts.append(f"{of['value']:g} ({of['source']})")
+    return "<br>".join(parts) or " "
+
+
+def _held(result: dict[str, Any]) -> str:
+    """On how many seeds, and whether that was enough."""
+    if result["criterion"] == "none":
+        return " "
+    enough = "" if result["holds"] else ": **too few**"
+    return f"{result['passed']} of {len(result['runs'])}{enough}"
+
+
+def _returns(side: dict[str, Any]) -> list[float]:
+    return [run["final"]["episode_return"] for run in side["runs"]]
+
+
+def _data(name: str) -> str:
+    return f"[{name}](results/{name}.json)"
+
+
+def _table(
+    header: list[str], rows: list[list[str]], found: dict[str, dict[str, Any]]
+) -> str:
+    """A table, and below it the commands that fill it."""
+    if not rows:
+        return "Nothing has been measured yet."
+    all_rows = [header, ["---"] * len(header), *rows]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in all_rows)
+    sides = [(result, result.get("reference", result)) for result in found.values()]
+    commands = dict.fromkeys(side["command"] for pair in sides for side in pair)
+    lines = "\n".join(commands)
+    return f"{table}\n\n```bash\n{lines}\n```"
+
+
+def _means(result: dict[str, Any]) -> list[str]:
+    """The means of what a claim measured, each with its name."""
+    numbers = [run["numbers"] for run in result["runs"]]
+    return [
+        f"{key}: {statistics.mean(of[key] for of in numbers):.4g}" for key in numbers[0]
+    ]
+
+
+def _figure(name: str, text: str) -> str:
+    drawn = (ROOT / "benchmarks" / "results" / f"{name}.svg").exists()
+    return f"![{text}](../results/{name}.svg)\n\n" if drawn else ""
+
+
+def _returned(result: dict[str, Any]) -> str:
+    """Mean, worst and best of the final evaluations, and what was asked of them."""
+    returns = _returns(result)
+    text = (
+        f"mean return {statistics.mean(returns):.4g} over {len(returns)} seeds,"
+        f" from {min(returns):.4g} to {max(returns):.4g}"
+    )
+    if result["criterion"] == "none":
+        return text
+    return f"{text}; {result['threshold']:g} or more on {_held(result)}"
+
+
+def _others(result: dict[str, Any]) -> str:
+    beside = _beside(result).strip().replace("<br>", "; ")
+    return f" Beside it: {beside}." if beside else ""
+
+
+def _source(name: str, result: dict[str, Any]) -> str:
+    return f"[Every number](../results/{name}.json) is from `{result['command']}`."
+
+
+TABLES = {
+    "learning": learning_table,
+    "evidence": evidence_table,
+    "family": family_table,
+}

@@ -1,0 +1,153 @@
+"""Acrobot: two links hang from a bar; swing the free end above it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from yieldrl.envs import batched_support as support
+from yieldrl.envs.batched import TorchVectorEnv
+
+MAX_SPEED_1 = 4 * math.pi  # rad/s
+MAX_SPEED_2 = 9 * math.pi
+HIGH = np.array([1, 1, 1, 1, MAX_SPEED_1, MAX_SPEED_2], dtype=np.float32)
+
+
+class AcrobotVectorEnv(TorchVectorEnv):
+    """Gymnasium's Acrobot-v1, N of them at once on a device.
+
+    State: the angle of the first link (0 hangs down), that of the second link relative
+    to the first (rad), and the two angular velocities (rad/s). Observation: cosine and
+    sine of the first angle, of the second, and the velocities. Actions 0, 1 and 2 put a
+    torque of -1, 0 and 1 N m on the joint between the links. The reward is -1 per step,
+    and 0 for the step that ends the episode by swinging the free end one link's length
+    above the bar. Episodes are cut after 500 steps.
+
+    Source: Sutton (1996), "Generalization in reinforcement learning: successful
+    examples using sparse coarse coding", NIPS 8; the equations are those of Sutton and
+    Barto (2018), section 11.3 of the first edition, integrated by one Runge-Kutta step
+    of the fourth order, rounded in the order of gymnasium's code.
+
+    Args:
+        num_envs: N, the number of robots.
+        max_episode_steps: Time limit in steps, or None.
+        book_or_nips: Equations of the "book", as in gymnasium, or of the "nips" paper.
+        gravity: In m/s^2. This and all that follow: a number, or one each, `[N]`.
+        link_mass_1: Mass of the first link (kg).
+        link_mass_2: Mass of the second link (kg).
+        link_length_1: Length of the first link (m); that of the second has no effect.
+        link_com_pos_1: From the bar to the first link's centre of mass (m).
+        link_com_pos_2: From the joint to the second link's centre of mass (m).
+        link_moi: Moment of inertia of either link (kg m^2).
+        dt: Time from step to step (s).
+        low: Lower bound of the four first numbers, which are uniform.
+        high: Upper bound of the same.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Raises:
+        ValueError: If an argument is outside of its range or of a wrong shape.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012
+    single_observation_space = spaces.Box(-HIGH, HIGH)
+    single_action_space = spaces.Discrete(3)
+    noise_size = 4
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = 500,
+        book_or_nips: str = "book",
+        gravity: float | Tensor = 9.8,
+        link_mass_1: float | Tensor = 1.0,
+        link_mass_2: float | Tensor = 1.0,
+        link_length_1: float | Tensor = 1.0,
+        link_com_pos_1: float | Tensor = 0.5,
+        link_com_pos_2: float | Tensor = 0.5,
+        link_moi: float | Tensor = 1.0,
+        dt: float | Tensor = 0.2,
+        low: float | Tensor = -0.1,
+        high: float | Tensor = 0.1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
+        if book_or_nips not in ("book", "nips"):
+            raise ValueError(f"book_or_nips = {book_or_nips!r}: use one of the two")
+        self.book = book_or_nips == "book"
+        self.gravity = self.parameter("gravity", gravity)
+        self.link_mass_1 = self.parameter("link_mass_1", link_mass_1)
+        self.link_mass_2 = self.parameter("link_mass_2", link_mass_2)
+        self.link_length_1 = self.parameter("link_length_1", link_length_1)
+        self.link_com_pos_1 = self.parameter("link_com_pos_1", link_com_pos_1)
+        self.link_com_pos_2 = self.parameter("link_com_pos_2", link_com_pos_2)
+        self.link_moi = self.parameter("link_moi", link_moi)
+        self.dt = self.parameter("dt", dt)
+        self.low = self.parameter("low", low)
+        self.high = self.parameter("high", high)
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        """The four numbers of each robot, uniform between `low` and `high`."""
+        return torch.lerp(self.low, self.high, noise)
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Apply the torque, and let `dt` seconds pass."""
+        torque = (action - 1).to(self.dtype)
+        k1 = self.rate(state, torque)  # Runge and Kutta's four slopes
+        k2 = self.rate(state + self.dt / 2 * k1, torque)
+        k3 = self.rate(state + self.dt / 2 * k2, torque)
+        k4 = self.rate(state + self.dt * k3, torque)
+        moved = state + self.dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+        angles, speed_1, speed_2 = moved[:2], moved[2], moved[3]
+        turns = ((angles.abs() - math.pi) / (2 * math.pi)).ceil().clamp(min=0)
+        theta_1, theta_2 = angles - turns * angles.sign() * (2 * math.pi)
+        speed_1 = speed_1.clamp(-MAX_SPEED_1, MAX_SPEED_1)
+        speed_2 = speed_2.clamp(-MAX_SPEED_2, MAX_SPEED_2)
+
+        height = -theta_1.cos() - (theta_2 + theta_1).cos()
+        terminated = height > 1.0
+        reward = terminated.float() - 1
+        return torch.stack((theta_1, theta_2, speed_1, speed_2)), reward, terminated
+
+    def rate(self, state: Tensor, torque: Tensor) -> Tensor:
+        """Time derivative of the state, `[4, N]`, by the equations of motion."""
+        theta_1, theta_2, speed_1, speed_2 = state.unbind()
+        m1, m2, l1 = self.link_mass_1, self.link_mass_2, self.link_length_1
+        lc1, lc2, moi, g = (
+            self.link_com_pos_1,
+            self.link_com_pos_2,
+            self.link_moi,
+            self.gravity,
+        )
+        sin, cos = theta_2.sin(), theta_2.cos()
+        d1 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * cos) + moi + moi
+        d2 = m2 * (lc2**2 + l1 * lc2 * cos) + moi
+        phi2 = m2 * lc2 * g * (theta_1 + theta_2 - math.pi / 2).cos()
+        phi1 = (
+            -m2 * l1 * lc2 * speed_2**2 * sin
+            - 2 * m2 * l1 * lc2 * speed_2 * speed_1 * sin
+            + (m1 * lc1 + m2 * l1) * g * (theta_1 - math.pi / 2).cos()
+            + phi2
+        )
+        force = torque + d2 / d1 * phi1
+        if self.book:
+            force = force - m2 * l1 * lc2 * speed_1**2 * sin
+        acc_2 = (force - phi2) / (m2 * lc2**2 + moi - d2**2 / d1)
+        acc_1 = -(d2 * acc_2 + phi1) / d1
+        return torch.stack((speed_1, speed_2, acc_1, acc_2))
+
+    def observe(self, state: Tensor) -> Tensor:
+        """Cosines and sines of the angles, and the velocities, `[N, 6]`."""
+        (cos_1, cos_2), (sin_1, sin_2) = state[:2].cos(), state[:2].sin()
+        obs = torch.stack((cos_1, sin_1, cos_2, sin_2, *state[2:]), dim=-1)
+        return obs.to(torch.float32)
+
+    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
+        """The picture uint8 `[500, 500, 3]`, drawn by gymnasium (with pygame)."""
+        return support.painted(self, "Acrobot-v1", state=state)

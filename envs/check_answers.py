@@ -1,0 +1,193 @@
+"""What the conformance test sees: a run's answers, each looked at as it comes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from torch import Tensor
+
+from yieldrl.envs import spaces
+
+Moment = dict[str, np.ndarray]
+"""What a reset or a step answered: names such as `obs.image`, arrays `[N, ...]`."""
+
+SEED = (
+    "the same seed and the same actions gave {name} = {those} after {these} in"
+    " step {t} of environment {i}: draw all random numbers from the generator that the"
+    " seed sets, and let a reset forget the episodes before it"
+)
+
+
+def play(
+    envs: VectorEnv[Any, Any, Any], steps: int, seed: int, instead: int | None = None
+) -> list[Moment]:
+    """All answers of a run; `instead` seeds other actions for environment 0."""
+    mode = envs.metadata["autoreset_mode"]
+    chooser, other = (copy.deepcopy(envs.action_space) for _ in range(2))
+    chooser.seed(seed)
+    other.seed(instead)
+    answer = envs.reset(seed=seed)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise TypeError(f"reset must return obs and info, got {type(answer)}")
+    moments, kept = [named(envs, "obs", answer[0])], []
+    for _ in range(steps):
+        action = chooser.sample()
+        if instead is not None:
+            action[0] = other.sample()[0]
+        given = action.copy()
+        answer = envs.step(action)
+        if not np.array_equal(given, action):
+            raise ValueError("step wrote to the actions that it was given: copy them")
+        moment = look_at(envs, mode, answer)
+        moments.append(moment)
+        if isinstance(answer[0], Tensor):
+            kept.append((answer[0], moment["obs"]))
+        ended = moment["terminated"] | moment["truncated"]
+        if mode is AutoresetMode.DISABLED and ended.any():
+            obs, _ = envs.reset(options={"reset_mask": ended})
+            moments.append(named(envs, "obs", obs))
+    for t, (tensor, was) in enumerate(kept):
+        if not same(as_array(tensor), was):
+            raise ValueError(
+                f"the observations of step {t} were overwritten by a later step: let"
+                " observe return memory of its own (.clone())"
+            )
+    return moments
+
+
+def look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
+    """A step's answer as arrays; raises if it is not as it should be."""
+    if not (isinstance(answer, tuple) and len(answer) == 5):
+        raise TypeError(
+            "step must return obs, reward, terminated, truncated and info, got"
+            f" {type(answer)} of length {len(answer)}"
+        )
+    obs, reward, terminated, truncated, info = answer
+    moment = named(envs, "obs", obs)
+    for name, value in (("terminated", terminated), ("truncated", truncated)):
+        moment[name] = as_array(value)
+        _expect(name, moment[name], np.bool_, (envs.num_envs,))
+    moment["reward"] = as_array(reward)
+    kind = moment["reward"].dtype.kind
+    wanted = moment["reward"].dtype if kind == "f" else np.float32
+    _expect("reward", moment["reward"], wanted, (envs.num_envs,))
+    if not np.isfinite(moment["reward"]).all():
+        raise ValueError(f"reward = {moment['reward']}: it must be finite, always")
+    ended = moment["terminated"] | moment["truncated"]
+    if mode is AutoresetMode.SAME_STEP and ended.any():
+        moment |= _final(envs, moment, info)
+    return moment
+
+
+def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
+    """The `final_obs` of a step in which an episode ended."""
+    ended = moment["terminated"] | moment["truncated"]
+    if "final_obs" not in info or "_final_obs" not in info:
+        raise ValueError(
+            "an episode ended and info lacks final_obs and its mask _final_obs, it has"
+            f" {sorted(info)}: put the observations there that were reset away"
+        )
+    mask = as_array(info["_final_obs"])
+    _expect('info["_final_obs"]', mask, np.bool_, (envs.num_envs,))
+    if not np.array_equal(mask, ended):
+        raise ValueError(
+            f'info["_final_obs"] = {mask}, but terminated | truncated = {ended}: the'
+            " mask says whose episode ended in this step"
+        )
+    final = info["final_obs"]
+    if isinstance(final, np.ndarray) and final.dtype == object:
+        return _from_objects(envs, moment, final)
+    dense = named(envs, "final_obs", final)
+    for name, value in dense.items():
+        obs = moment[name.removeprefix("final_")]
+        if not same(value[~ended], obs[~ended]):
+            raise ValueError(
+                f"{name} = {value[~ended][0]} where no episode ended, and obs ="
+                f" {obs[~ended][0]}: there, both are the next observation"
+            )
+    return dense
+
+
+def _from_objects(envs: Any, moment: Moment, final: np.ndarray) -> Moment:
+    """Gymnasium's own way, an object for each episode that ended, as dense arrays."""
+    dense = {}
+    for path, _ in spaces.leaves(envs.single_observation_space):
+        obs = moment[".".join(("obs", *path))].copy()
+        for i in (moment["terminated"] | moment["truncated"]).nonzero()[0]:
+            value = final[i]
+            for key in path:
+                value = value[key]
+            obs[i] = value
+        dense[".".join(("final_obs", *path))] = obs
+    return dense
+
+
+def named(envs: Any, name: str, obs: Any) -> Moment:
+    """Observations as arrays by name; raises if they are outside of their space."""
+    found = {}
+    for path, space in spaces.leaves(envs.single_observation_space):
+        value = obs
+        for key in path:
+            value = value[key]
+        leaf, array = ".".join((name, *path)), as_array(value)
+        _expect(leaf, array, space.dtype, (envs.num_envs, *spaces.shape_of(space)))
+        low, high = _bounds(space)
+        outside = ~((array >= low) & (array <= high))  # and what is not a number
+        if outside.any():
+            at = tuple(int(i) for i in np.argwhere(outside)[0])
+            raise ValueError(
+                f"{leaf} is outside of its space: {array[at]} at {at}, in {space}:"
+                " widen single_observation_space, or clip what is observed"
+            )
+        found[leaf] = array
+    return found
+
+
+def _bounds(space: Any) -> tuple[Any, Any]:
+    if isinstance(space, Box):
+        return space.low, space.high
+    if isinstance(space, Discrete):
+        return space.start, space.start + space.n - 1
+    if isinstance(space, MultiDiscrete):
+        return space.start, space.start + space.nvec - 1
+    return 0, 1
+
+
+def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) -> None:
+    wanted, got = (np.dtype(dtype), shape), (array.dtype, array.shape)
+    if wanted != got:
+        raise ValueError(
+            f"{name} must be {wanted[0]} of shape {shape}, got {got[0]} of shape"
+            f" {got[1]}: convert it where it is made"
+        )
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A copy on the CPU."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu().numpy().copy()
+    return np.array(value)
+
+
+def same(these: np.ndarray, those: np.ndarray) -> bool:
+    return these.shape == those.shape and bool((these == those).all())
+
+
+def compare(these: list[Moment], those: list[Moment], complaint: str) -> None:
+    """Raise where two runs part that should not."""
+    for t, (this, that) in enumerate(zip(these, those, strict=True)):
+        for name in this:
+            if name not in that or not same(this[name], that[name]):
+                got = that.get(name, np.full_like(this[name], 0))
+                rows = (this[name] != got).reshape(len(got), -1).any(1)
+                i = int(rows.argmax())
+                raise ValueError(
+                    complaint.format(
+                        name=name, t=t, i=i, these=this[name][i], those=got[i]
+                    )
+                )

@@ -1,0 +1,175 @@
+"""The part of the conformance test that is for batched tensor environments."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from yieldrl.envs import batched_support as support
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.check_answers import SEED, compare, named, play
+
+
+def check_batched(envs: TorchVectorEnv, seed: int) -> None:
+    """Derive every step anew from the methods that the subclass wrote."""
+    _check_functions(envs, seed)
+    same_step_first = sorted(AutoresetMode, key=lambda m: m.value, reverse=True)
+    for mode in same_step_first:
+        _check_steps(_variant(envs, mode), seed)
+    _check_copies(envs, seed)
+
+
+class _NoWaiting(TorchDispatchMode):
+    """Raises when an operation would make the host wait for the device."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        waits = ("_local_scalar_dense", "nonzero", "masked_select")
+        if any(word in str(func) for word in waits):
+            raise ValueError(
+                f"a step calls {func}, which waits for the device: use torch.where"
+                " instead of `if`, .item() and boolean indices"
+            )
+        return func(*args, **(kwargs or {}))
+
+
+def _variant(envs: TorchVectorEnv, mode: AutoresetMode) -> TorchVectorEnv:
+    """A clone in this mode, of episodes that are cut after seven steps at most."""
+    other = envs.clone(envs.num_envs)
+    other.autoreset_mode = other.metadata["autoreset_mode"] = mode
+    other._limit = min(other._limit, 7)
+    return other
+
+
+def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
+    """The methods are functions of their arguments: nothing else is read or written."""
+    play = _variant(envs, AutoresetMode.SAME_STEP)
+    play.reset(seed=seed)  # which looks at shapes and dtypes
+    for action in _actions(play, seed, 3):
+        play.step(action)
+    state, noise = play.state, play.draw_noise()
+    (action,) = _actions(play, seed, 1)
+
+    def results() -> dict[str, Any]:
+        return {
+            "initial_state": play.initial_state(noise),
+            "dynamics": play.random_dynamics(state, action, noise),
+            "observe": play.observe(state),
+        }
+
+    given = (state, action, noise)
+    before = _leaves(given)
+    with torch.no_grad(), _NoWaiting():
+        first = results()
+    if not _alike(before, _leaves(given)):
+        raise ValueError(
+            "initial_state, dynamics or observe wrote to its arguments: make new"
+            " tensors (x = x + 1, not x += 1)"
+        )
+    for action_then in _actions(play, seed + 1, 10):
+        play.step(action_then)
+    for name, result in results().items():
+        if not _alike(_leaves(result), _leaves(first[name])):
+            raise ValueError(
+                f"{name} gave something else for the same arguments ten steps later:"
+                " keep all that changes in the state, or it leaks into other episodes;"
+                " draw chance from the noise"
+            )
+
+
+def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
+    """What `step` answers is what follows from the methods."""
+    envs.reset(seed=seed)
+    mode = envs.autoreset_mode
+    for t, action in enumerate(_actions(envs, seed, 25)):
+        now = (envs.state, envs.elapsed, envs._ended, action, envs._noise)
+        with torch.no_grad():
+            answer = TorchVectorEnv.pure_step(envs, *now)
+            truth = dict(zip(_ANSWER, answer, strict=True))
+            obs, reward, terminated, truncated, info = envs.step(action)
+        values = (envs.state, envs.elapsed, envs._ended, obs, reward)
+        got = dict(zip(_ANSWER, (*values, terminated, truncated), strict=False))
+        if mode is AutoresetMode.SAME_STEP:
+            got["final_obs"] = info.get("final_obs")
+        for name, value in got.items():
+            if not _alike(_leaves(value), _leaves(truth[name])):
+                raise ValueError(
+                    f"in step {t} in {mode.value} mode {name} was {value}, but"
+                    f" initial_state, dynamics and observe make it {truth[name]}: leave"
+                    " step and pure_step as they are, or correct them"
+                )
+        if mode is AutoresetMode.DISABLED:
+            envs.reset(options={"reset_mask": terminated | truncated})
+
+
+_ANSWER = (
+    "state",
+    "elapsed",
+    "ended",
+    "obs",
+    "reward",
+    "terminated",
+    "truncated",
+    "final_obs",
+)
+
+
+def _check_copies(envs: TorchVectorEnv, seed: int) -> None:
+    """Two objects share nothing, and a saved state continues as it would have."""
+    alone, again, beside, other, loaded = (
+        _variant(envs, AutoresetMode.SAME_STEP) for _ in range(5)
+    )
+    run = play(alone, 25, seed)
+    compare(run, play(again, 25, seed), SEED)
+    beside.reset(seed=seed)
+    other.reset(seed=seed + 1)
+    for t, action in enumerate(_actions(beside, seed, 25)):
+        if t == 12:
+            loaded.load_state_dict(beside.state_dict())
+        obs = named(beside, "obs", beside.step(action)[0])
+        other.step(action)
+        if t >= 12:
+            continued = named(loaded, "obs", loaded.step(action)[0])
+            compare([obs], [continued], SAVED)
+        compare([obs], [{k: run[t + 1][k] for k in obs}], SHARED)
+
+
+SHARED = (
+    "{name} of environment {i} was {those}, and {these} while another object of the"
+    " same class was stepped beside it: keep what changes in self.state, not in the"
+    " class or the module"
+)
+SAVED = (
+    "{name} of environment {i} was {these}, and {those} after load_state_dict: keep all"
+    " that changes in self.state, which is what is saved"
+)
+
+
+def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
+    chooser = copy.deepcopy(envs.action_space)
+    chooser.seed(seed)
+    return [support.action_tensor(envs, chooser.sample()) for _ in range(count)]
+
+
+def _leaves(tree: Any) -> list[Tensor]:
+    """Copies of all tensors of nested dicts and tuples."""
+    if isinstance(tree, Mapping):
+        return [x for child in tree.values() for x in _leaves(child)]
+    if isinstance(tree, tuple):
+        return [x for child in tree for x in _leaves(child)]
+    return [tree.detach().clone()] if isinstance(tree, Tensor) else []
+
+
+def _alike(these: list[Tensor], those: list[Tensor]) -> bool:
+    """Equal, to the rounding of a compiled step."""
+    return len(these) == len(those) and all(
+        x.dtype == y.dtype and torch.allclose(x, y, rtol=1e-4, atol=1e-5)
+        for x, y in zip(these, those, strict=True)
+    )

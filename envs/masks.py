@@ -1,0 +1,109 @@
+"""Action masks: which actions are possible now, told to the agent with what it sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Dict
+from gymnasium.utils import RecordConstructorArgs
+
+from yieldrl.envs import spaces
+
+MASK = "action_mask"
+"""Key of the mask, in observations and in infos."""
+
+
+class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArgs):
+    """Puts the mask of possible actions into the observation, bool `[A]`.
+
+    An agent that acts on observations alone then knows it wherever it acts: while
+    training, in evaluation, in a notebook. Observations become `{"observation": ...,
+    "action_mask": ...}`, PettingZoo's convention. Environments tell their mask in one
+    of three ways:
+
+    - they have such a Dict already: the mask becomes bool and the rest stays,
+    - a method `action_masks()`, as sb3-contrib has it,
+    - `info["action_mask"]`, as Gymnasium's Taxi has it.
+
+    Several choices (MultiDiscrete) have their masks one behind the other, and the
+    buttons of a MultiBinary count as choices of two: not pressed, pressed.
+
+    Args:
+        env: The environment, with Discrete, MultiDiscrete or MultiBinary actions.
+
+    Raises:
+        TypeError: If its actions are no choices.
+        ValueError: At a reset or step: if there is no mask, if it has another shape, or
+            if it forbids everything although the episode goes on.
+
+    >>> env = ActionMask(gym.make("Taxi-v4"))
+    >>> obs, _ = env.reset(seed=0)
+    >>> obs["observation"], obs["action_mask"].astype(int)
+    (314, array([1, 1, 0, 0, 0, 0]))
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
+        gym.Wrapper.__init__(self, env)
+        self.choices = spaces.choices(env.action_space)
+        bits: Any = np.bool_  # which the types of Box leave out
+        mask = Box(0, 1, (sum(self.choices),), bits)
+        self._mask = np.ones(sum(self.choices), dtype=np.bool_)
+        inner = env.observation_space
+        entries = inner.spaces if isinstance(inner, Dict) else {}
+        self._inside = MASK in entries
+        entries = entries if self._inside else {"observation": inner}
+        self.observation_space = Dict({**entries, MASK: mask})
+        try:
+            self._method = env.get_wrapper_attr("action_masks")
+        except AttributeError:
+            self._method = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        return self._masked(obs, info, ended=False), info
+
+    def step(
+        self, action: Any
+    ) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        obs = self._masked(obs, info, ended=terminated or truncated)
+        return obs, reward, terminated, truncated, info
+
+    def action_masks(self) -> np.ndarray:
+        """The latest mask, bool `[A]`, where sb3-contrib looks for it."""
+        return self._mask
+
+    def _masked(self, obs: Any, info: dict[str, Any], *, ended: bool) -> dict[str, Any]:
+        mask = np.array(self._told(obs, info), dtype=np.bool_)
+        if mask.shape != (sum(self.choices),):
+            raise ValueError(
+                f"the action mask of {self.env} has the shape {mask.shape}; for"
+                f" {self.action_space} it must be {(sum(self.choices),)}"
+            )
+        # After the end nobody acts, and environments may say what they like.
+        if not ended and not all(
+            part.any() for part in np.split(mask, np.cumsum(self.choices)[:-1])
+        ):
+            raise ValueError(
+                f"the action mask {mask.astype(int)} of {self.env} leaves no action"
+                " possible: an environment with nothing left to do must terminate"
+            )
+        self._mask = mask
+        return {**(obs if self._inside else {"observation": obs}), MASK: mask}
+
+    def _told(self, obs: Any, info: dict[str, Any]) -> Any:
+        if self._inside:
+            return obs[MASK]
+        if self._method is not None:
+            return self._method()
+        if MASK in info:
+            return info[MASK]
+        raise ValueError(
+            f"{self.env} says nowhere which actions are possible: give it a method"
+            f" action_masks(), or put {MASK!r} into its infos or its Dict observations"
+        )

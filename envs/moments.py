@@ -1,0 +1,49 @@
+"""Mean and variance of all that was seen, without a second look at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def merged(
+    mean: Tensor,
+    var: Tensor,
+    count: Tensor,
+    more_mean: Tensor,
+    more_var: Tensor,
+    n: Any,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean, variance and count of `count` values and `n` more, from those of each.
+
+    Chan, Golub & LeVeque 1979, "Updating Formulae and a Pairwise Algorithm for
+    Computing Sample Variances". One of the two may be empty, not both.
+
+    >>> mean, var, two = (torch.tensor(x) for x in (1.5, 0.25, 2.0))  # of 1 and 2
+    >>> merged(mean, var, two, torch.tensor(6.0), torch.tensor(0.0), 1)
+    (tensor(3.), tensor(4.6667), tensor(3.))
+    """
+    total = count + n
+    delta = more_mean - mean
+    share = n / total
+    var = (
+        var * (count / total)
+        + more_var * share
+        + delta.square() * (share * count / total)
+    )
+    return mean + delta * share, var, total
+
+
+def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean, variance and number of the rows of `batch [N, ...]` that `where [N]` picks.
+
+    `batch[where]` would wait for the device to know how many there are.
+    """
+    mask = where.reshape(-1, *[1] * (batch.ndim - 1))
+    n = where.sum()
+    size = n.clamp(min=1)
+    mean = torch.where(mask, batch, 0).sum(0) / size
+    var = torch.where(mask, batch - mean, 0).square().sum(0) / size
+    return mean, var, n

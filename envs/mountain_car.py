@@ -1,0 +1,92 @@
+"""Mountain car: too weak for the hill, so first it has to go the other way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from yieldrl.envs import batched_support as support
+from yieldrl.envs.batched import TorchVectorEnv
+
+MIN_POSITION, MAX_POSITION = -1.2, 0.6
+MAX_SPEED = 0.07  # per step
+LOW = np.array([MIN_POSITION, -MAX_SPEED], dtype=np.float32)
+HIGH = np.array([MAX_POSITION, MAX_SPEED], dtype=np.float32)
+
+
+class MountainCarVectorEnv(TorchVectorEnv):
+    """Gymnasium's MountainCar-v0, N of them at once on a device.
+
+    State and observation are the car's position and velocity. Actions 0, 1 and 2 push
+    to the left, not at all, and to the right. The reward is -1 per step. An episode
+    ends on top of the right hill, and is cut after 200 steps.
+
+    Source: Moore (1990), "Efficient memory-based learning for robot control", PhD
+    thesis, University of Cambridge.
+
+    Args:
+        num_envs: N, the number of cars.
+        max_episode_steps: Time limit in steps, or None.
+        goal_velocity: Slower than this, arriving does not count. This and all that
+            follow: a number, or one per car, `[N]`.
+        force: What a push adds to the velocity.
+        gravity: What the steepest slope adds to it.
+        low: Lower bound of the first position, which is uniform.
+        high: Upper bound of the same.
+        kwargs: Arguments of `TorchVectorEnv`.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
+    single_observation_space = spaces.Box(LOW, HIGH)
+    single_action_space = spaces.Discrete(3)
+    noise_size = 1
+    goal_position = 0.5
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = 200,
+        goal_velocity: float | Tensor = 0.0,
+        force: float | Tensor = 0.001,
+        gravity: float | Tensor = 0.0025,
+        low: float | Tensor = -0.6,
+        high: float | Tensor = -0.4,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
+        self.goal_velocity = self.parameter("goal_velocity", goal_velocity)
+        self.force = self.parameter("force", force)
+        self.gravity = self.parameter("gravity", gravity)
+        self.low = self.parameter("low", low)
+        self.high = self.parameter("high", high)
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        """Somewhere in the valley, at rest."""
+        position = torch.lerp(self.low, self.high, noise[0])
+        return torch.stack((position, torch.zeros_like(position)))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Push the car."""
+        state, terminated = self.drive(state, (action - 1) * self.force)
+        return state, -torch.ones_like(state[0]), terminated
+
+    def drive(self, state: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
+        """Next state, and whether the goal is reached; `push` adds to the velocity."""
+        position, velocity = state.unbind()
+        velocity = velocity + (push + (3 * position).cos() * -self.gravity)
+        velocity = velocity.clamp(-MAX_SPEED, MAX_SPEED)
+        position = (position + velocity).clamp(MIN_POSITION, MAX_POSITION)
+        at_wall = (position <= MIN_POSITION) & (velocity < 0)
+        velocity = velocity.masked_fill(at_wall, 0)
+        arrived = position >= self.goal_position
+        terminated = arrived & (velocity >= self.goal_velocity)
+        return torch.stack((position, velocity)), terminated
+
+    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
+        """The picture uint8 `[400, 600, 3]`, drawn by gymnasium (with pygame)."""
+        return support.painted(self, "MountainCar-v0", state=state)

@@ -1,0 +1,98 @@
+"""Pendulum: swing it up with a motor that is too weak, and hold it there."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from yieldrl.envs import batched_support as support
+from yieldrl.envs.batched import TorchVectorEnv
+
+MAX_SPEED = 8.0  # rad/s
+MAX_TORQUE = 2.0  # N m
+HIGH = np.array([1.0, 1.0, MAX_SPEED], dtype=np.float32)
+
+
+class PendulumVectorEnv(TorchVectorEnv):
+    """Gymnasium's Pendulum-v1, N of them at once on a device.
+
+    State: angle from the upright (rad, not wrapped) and angular velocity (rad/s).
+    Observation: the angle's cosine and sine, and the velocity. The action is a torque
+    `[N, 1]`, clipped to 2 N m. The reward is minus a cost of the angle, the velocity
+    and the torque. No episode ends by itself; all are cut after 200 steps.
+
+    Gradients flow through the whole step, except where the torque or the velocity is at
+    its limit.
+
+    Args:
+        num_envs: N, the number of pendulums.
+        max_episode_steps: Time limit in steps, or None.
+        gravity: In m/s^2. This and all that follow: a number, or one each, `[N]`.
+        mass: Of the rod (kg).
+        length: Of the rod (m).
+        dt: Time from step to step (s).
+        high_angle: First angles are uniform between minus this and this (rad).
+        high_speed: The same for first velocities (rad/s).
+        kwargs: Arguments of `TorchVectorEnv`.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
+    single_observation_space = spaces.Box(-HIGH, HIGH)
+    single_action_space = spaces.Box(-MAX_TORQUE, MAX_TORQUE, (1,))
+    noise_size = 2
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = 200,
+        gravity: float | Tensor = 10.0,
+        mass: float | Tensor = 1.0,
+        length: float | Tensor = 1.0,
+        dt: float | Tensor = 0.05,
+        high_angle: float | Tensor = math.pi,
+        high_speed: float | Tensor = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
+        self.gravity = self.parameter("gravity", gravity)
+        self.mass = self.parameter("mass", mass)
+        self.length = self.parameter("length", length)
+        self.dt = self.parameter("dt", dt)
+        self.high_angle = self.parameter("high_angle", high_angle)
+        self.high_speed = self.parameter("high_speed", high_speed)
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        """Any angle, and a slow velocity."""
+        theta, theta_dot = 2 * noise - 1
+        return torch.stack((self.high_angle * theta, self.high_speed * theta_dot))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Apply the torque, and let `dt` seconds pass."""
+        theta, theta_dot = state.unbind()
+        torque = action[:, 0].clamp(-MAX_TORQUE, MAX_TORQUE)
+        angle = (theta + math.pi) % (2 * math.pi) - math.pi
+        cost = angle.square() + 0.1 * theta_dot.square() + 0.001 * torque.square()
+
+        pull = 3 * self.gravity / (2 * self.length) * theta.sin()
+        push = 3.0 / (self.mass * self.length.square()) * torque
+        theta_dot = theta_dot + (pull + push) * self.dt
+        theta_dot = theta_dot.clamp(-MAX_SPEED, MAX_SPEED)
+        theta = theta + theta_dot * self.dt
+        terminated = torch.zeros_like(theta, dtype=torch.bool)
+        return torch.stack((theta, theta_dot)), -cost, terminated
+
+    def observe(self, state: Tensor) -> Tensor:
+        """Cosine and sine of the angle, and the velocity, `[N, 3]`."""
+        theta, theta_dot = state.unbind()
+        obs = torch.stack((theta.cos(), theta.sin(), theta_dot), dim=-1)
+        return obs.to(torch.float32)
+
+    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
+        """The picture uint8 `[500, 500, 3]`, drawn by gymnasium (with pygame)."""
+        return support.painted(self, "Pendulum-v1", state=state, last_u=None)

@@ -1,0 +1,1 @@
+"""Gymnasium's MuJoCo robots, v5, as N worlds in one object."""

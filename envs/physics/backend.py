@@ -1,0 +1,69 @@
+"""Where the physics is computed: the seam between worlds and simulators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+State = dict[str, Tensor]
+"""`qpos`, `qvel` and `qacc_warmstart`, and the fields of `MjData` that the rewards and
+observations are made of. The axes are MuJoCo's, with that of the worlds as the last."""
+
+STATE = ("qpos", "qvel", "qacc_warmstart")
+"""What a step of these models starts from, apart from `ctrl`. The solver starts from
+the accelerations of the step before; without them, Humanoid's would differ by 1e-5."""
+
+
+class Backend:
+    """Steps N worlds of one model, and knows no reward.
+
+    Their states come from outside and go back there: what is kept between calls is
+    memory to write into, `inputs` and `outputs`, as tensors `[N, ...]` by name.
+    """
+
+    dtype: torch.dtype
+    inputs: dict[str, Tensor]  # of the names in STATE, and `ctrl`
+    outputs: dict[str, Tensor]  # the fields
+
+    def advance(self, count: int, substeps: int) -> None:
+        """Step the first `count` worlds, and refresh their fields."""
+        raise NotImplementedError(f"{type(self)} lacks advance(count, substeps)")
+
+    def forward(self, count: int) -> None:
+        """Compute the fields of the first `count` worlds without a step."""
+        raise NotImplementedError(f"{type(self)} lacks forward(count)")
+
+    def step(self, state: Mapping[str, Tensor], ctrl: Tensor, substeps: int) -> State:
+        """The state after some substeps with the controls `[N, nu]` held.
+
+        As after `mj_step`, the fields belong to the state that the last substep
+        started from.
+        """
+        count = self._write(state, ctrl)
+        self.advance(count, substeps)
+        return self._read(count, (*STATE, *self.outputs))
+
+    def fields(self, state: Mapping[str, Tensor]) -> State:
+        """The fields in up to N first states, in which nothing acts on the robots."""
+        if not self.outputs:
+            return {}
+        count = self._write(state, torch.zeros(()))
+        self.forward(count)
+        fields = self._read(count, self.outputs)
+        if "cfrc_ext" in fields:  # gymnasium computes them after steps alone
+            fields["cfrc_ext"] = torch.zeros_like(fields["cfrc_ext"])
+        return fields
+
+    def _write(self, state: Mapping[str, Tensor], ctrl: Tensor) -> int:
+        count = state["qpos"].shape[-1]
+        for name in STATE:
+            self.inputs[name][:count] = state[name].T
+        self.inputs["ctrl"][:count] = ctrl
+        return count
+
+    def _read(self, count: int, names: Iterable[str]) -> State:
+        """Copies with the axis of worlds moved from the first place to the last."""
+        memory = {**self.inputs, **self.outputs}
+        return {name: memory[name][:count].clone().movedim(0, -1) for name in names}

@@ -1,0 +1,111 @@
+"""Humanoid: the robot that looks like us."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from yieldrl.envs.physics.backend import State
+from yieldrl.envs.physics.legged import LeggedVectorEnv, between
+
+
+class HumanoidVectorEnv(LeggedVectorEnv):
+    """N humanoids, as gymnasium's Humanoid-v5.
+
+    Observations `[N, 348]`: positions without the first two, which are how far it has
+    come, velocities, and for each body its inertia, its velocity and the forces of
+    contact, with the torques of the joints between. Actions `[N, 17]` in [-0.4, 0.4]:
+    torques.
+
+    Args:
+        num_envs: N, the number of humanoids.
+        xml_file: The model, looked for among gymnasium's unless it is a path.
+        frame_skip: Steps of the physics in a step of the environment.
+        forward_reward_weight: Reward for a metre per second.
+        ctrl_cost_weight: Price of the actions' squares.
+        contact_cost_weight: Price of the contact forces' squares.
+        contact_cost_range: That price is clipped to it.
+        healthy_reward: Reward for a step that ends in a healthy state.
+        terminate_when_unhealthy: Whether unhealthy states end the episode.
+        healthy_z_range: Where the torso's height is in a healthy state (m).
+        reset_noise_scale: First states are uniform this far around the model's own.
+        exclude_current_positions_from_observation: Whether x and y are left out.
+        include_cinert_in_observation: Whether the bodies' inertias are observed.
+        include_cvel_in_observation: Whether their velocities are.
+        include_qfrc_actuator_in_observation: Whether the joints' torques are.
+        include_cfrc_ext_in_observation: Whether contact forces are.
+        kwargs: Arguments of `PhysicsVectorEnv`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        xml_file: str = "humanoid.xml",
+        frame_skip: int = 5,
+        forward_reward_weight: float = 1.25,
+        ctrl_cost_weight: float = 0.1,
+        contact_cost_weight: float = 5e-7,
+        contact_cost_range: tuple[float, float] = (-inf, 10.0),
+        healthy_reward: float = 5.0,
+        terminate_when_unhealthy: bool = True,
+        healthy_z_range: tuple[float, float] = (1.0, 2.0),
+        reset_noise_scale: float = 1e-2,
+        exclude_current_positions_from_observation: bool = True,
+        include_cinert_in_observation: bool = True,
+        include_cvel_in_observation: bool = True,
+        include_qfrc_actuator_in_observation: bool = True,
+        include_cfrc_ext_in_observation: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.contact_cost_weight = contact_cost_weight
+        self.contact_cost_range = contact_cost_range
+        # Without the world, which is body 0, and the six degrees of the free root.
+        included = {
+            "cinert": (include_cinert_in_observation, 1),
+            "cvel": (include_cvel_in_observation, 1),
+            "qfrc_actuator": (include_qfrc_actuator_in_observation, 6),
+            "cfrc_ext": (include_cfrc_ext_in_observation, 1),
+        }
+        self.observed = {name: first for name, (yes, first) in included.items() if yes}
+        super().__init__(
+            num_envs,
+            xml_file=xml_file,
+            frame_skip=frame_skip,
+            fields=sorted({"xipos", "cfrc_ext", *self.observed}),
+            forward_reward_weight=forward_reward_weight,
+            ctrl_cost_weight=ctrl_cost_weight,
+            healthy_reward=healthy_reward,
+            terminate_when_unhealthy=terminate_when_unhealthy,
+            healthy_z_range=healthy_z_range,
+            reset_noise_scale=reset_noise_scale,
+            skipped=2 * exclude_current_positions_from_observation,
+            **kwargs,
+        )
+        mass = torch.as_tensor(self.model.body_mass, dtype=self.dtype)
+        self.mass = mass.to(self.device)  # [bodies]
+
+    def parts(self, state: State) -> list[Tensor]:
+        """Positions, velocities, and what the flags include."""
+        extra = [state[name][first:] for name, first in self.observed.items()]
+        return [state["qpos"][self.skipped :], state["qvel"], *extra]
+
+    def x(self, state: State) -> Tensor:
+        """Where the centre of mass is."""
+        return (self.mass @ state["xipos"][:, 0]) / self.mass.sum()
+
+    def costs(self, action: Tensor, after: State) -> Tensor:
+        """Of torques and contacts."""
+        forces = after["cfrc_ext"].square().sum((0, 1))
+        contact_cost = (self.contact_cost_weight * forces).clamp(
+            *self.contact_cost_range
+        )
+        return super().costs(action, after) + contact_cost
+
+    def is_healthy(self, state: State) -> Tensor:
+        """Whether the torso is neither too low nor too high."""
+        low, high = self.healthy_z_range
+        return between(low, state["qpos"][2], high)

@@ -1,0 +1,59 @@
+"""InvertedPendulum: CartPole's pole, with a force that can be measured out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from yieldrl.envs.physics.backend import State
+from yieldrl.envs.physics.base import PhysicsVectorEnv
+
+MAX_ANGLE = 0.2  # rad
+
+
+class InvertedPendulumVectorEnv(PhysicsVectorEnv):
+    """N poles on carts, as gymnasium's InvertedPendulum-v5.
+
+    Observations `[N, 4]`: position of the cart, angle of the pole, their velocities.
+    Actions `[N, 1]` in [-3, 3]: the force on the cart. A step is worth 1, unless the
+    pole leans by more than 0.2 rad after it, which terminates.
+
+    Args:
+        num_envs: N, the number of carts.
+        xml_file: The model, looked for among gymnasium's unless it is a path.
+        frame_skip: Steps of the physics in a step of the environment.
+        reset_noise_scale: First states are uniform this far around the model's own.
+        kwargs: Arguments of `PhysicsVectorEnv`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        xml_file: str = "inverted_pendulum.xml",
+        frame_skip: int = 2,
+        reset_noise_scale: float = 0.01,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            num_envs,
+            xml_file=xml_file,
+            frame_skip=frame_skip,
+            reset_noise_scale=reset_noise_scale,
+            **kwargs,
+        )
+
+    def parts(self, state: State) -> list[Tensor]:
+        """Positions and velocities."""
+        return [state["qpos"], state["qvel"]]
+
+    def reward(self, before: State, action: Tensor, after: State) -> Tensor:
+        """One as long as the pole stands."""
+        return (~self.terminated(after)).to(self.dtype)
+
+    def terminated(self, state: State) -> Tensor:
+        """Whether the pole leans too far."""
+        finite = torch.cat(self.parts(state)).isfinite().all(0)
+        return ~finite | (state["qpos"][1].abs() > MAX_ANGLE)

@@ -1,0 +1,126 @@
+"""T-maze: a signpost at the start says where to turn at the end of a corridor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.single import SingleEnv
+
+NORTH, EAST, SOUTH, WEST = range(4)
+
+CELL = 32  # pixels
+WALL, FLOOR, GOAL = (90, 90, 90), (255, 255, 255), (90, 170, 90)
+SIGN, AGENT = (240, 200, 60), (70, 110, 200)
+
+
+class TMazeVectorEnv(TorchVectorEnv):
+    """Walk down a corridor and turn as the signpost said, N mazes on a device.
+
+        signpost                        | goal, if the signpost said north
+           S . . . . . . . . . . . . .  J
+           0 1 2 ...             length | goal, if it said south
+
+    The first observation alone shows the signpost: `[0, 1, 1]` says north and
+    `[1, 1, 0]` south. After it every cell of the corridor looks alike, `[1, 0, 1]`, and
+    the junction is `[0, 1, 0]`. Actions are 0 north, 1 east, 2 south, 3 west. Turning
+    north or south at the junction ends the episode, with a reward of 1 at the goal and
+    of 0 opposite; bumping into a wall costs `bump_reward`.
+
+    So the return is at most 1, and without a memory at most 1/2 on average: a policy
+    that turns north with a probability p, whatever the signpost said, is right in
+    p / 2 + (1 - p) / 2 of all episodes.
+
+    Source: Bakker (2001), "Reinforcement Learning with Long Short-Term Memory", NeurIPS
+    14. Differs from the paper: the goal is worth 1, not 4, and the wrong turn 0, not
+    -0.1, so that returns count right turns; the signpost is seen at the first step
+    alone, not whenever the agent stands at it.
+
+    Args:
+        num_envs: N, the number of mazes.
+        length: Steps from the start to the junction.
+        bump_reward: Reward of a step into a wall.
+        max_episode_steps: Time limit in steps, or None.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Raises:
+        ValueError: If the goal cannot be reached within the time limit.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+    single_observation_space = spaces.Box(0, 1, (3,))
+    single_action_space = spaces.Discrete(4)
+    noise_size = 1
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        length: int = 10,
+        bump_reward: float = -0.1,
+        max_episode_steps: int | None = 100,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
+        if length < 1:
+            raise ValueError(f"length = {length}: must be at least 1")
+        if max_episode_steps is not None and max_episode_steps <= length:
+            raise ValueError(
+                f"max_episode_steps = {max_episode_steps}: the goal takes"
+                f" {length + 1} steps in a corridor of length = {length}"
+            )
+        self.length, self.bump_reward = length, bump_reward
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        """Position 0, where the goal is (1 north, 0 south), and that nothing passed."""
+        goal = (noise[0] < 0.5).to(noise.dtype)
+        return torch.stack((torch.zeros_like(goal), goal, torch.zeros_like(goal)))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Move by one cell, turn at the junction, or bump into a wall."""
+        position, goal, _ = state.unbind()
+        at_junction = position == self.length
+        turned = at_junction & ((action == NORTH) | (action == SOUTH))
+        right = turned & ((action == NORTH) == (goal == 1))
+        east = (action == EAST) & ~at_junction
+        west = (action == WEST) & (position > 0)
+        bumped = ~(turned | east | west)
+        reward = right.float() + self.bump_reward * bumped
+        position = position + east.to(goal.dtype) - west.to(goal.dtype)
+        return torch.stack((position, goal, torch.ones_like(goal))), reward, turned
+
+    def observe(self, state: Tensor) -> Tensor:
+        """The three bits of a cell, `[N, 3]`."""
+        position, goal, started = state.unbind()
+        at_start, at_junction = started == 0, position == self.length
+        # Its neighbours tell a junction from a corridor, and the signpost's two sides.
+        middle = at_start | at_junction
+        left = torch.where(at_start, goal == 0, ~at_junction)
+        right = torch.where(at_start, goal == 1, ~at_junction)
+        return torch.stack((left, middle, right), dim=-1).float()
+
+    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
+        """A picture of the maze from above, the agent blue and the goal green.
+
+        While the signpost is seen, its side of the start is yellow.
+        """
+        position, goal, started = (int(number) for number in state)
+        cells = np.full((3, self.length + 1, 3), WALL, np.uint8)
+        cells[1] = cells[[0, 2], -1] = FLOOR
+        cells[0 if goal else 2, -1] = GOAL
+        if not started:
+            cells[0 if goal else 2, 0] = SIGN
+        cells[1, position] = AGENT
+        return cells.repeat(CELL, 0).repeat(CELL, 1)
+
+
+class TMazeEnv(SingleEnv):
+    """One T-maze as a plain Gymnasium environment."""
+
+    batch_class = TMazeVectorEnv
+    metadata = TMazeVectorEnv.metadata

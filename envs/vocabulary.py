@@ -1,0 +1,62 @@
+"""Between sentences and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Vocabulary:
+    """Words and their numbers; 0 fills up what is shorter than the longest sentence.
+
+    Args:
+        sentences: Of which the words are taken, in this order.
+
+    Attributes:
+        words: All of them; a word's place is its token.
+        length: L, the number of words of the longest sentence.
+
+    Example:
+        >>> vocabulary = Vocabulary(["go to the red square", "find it"])
+        >>> tokens = vocabulary.encode("find the square")
+        >>> tokens, vocabulary.decode(tokens)
+        (tensor([6, 3, 5, 0, 0]), 'find the square')
+    """
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        split = [sentence.split() for sentence in sentences]
+        self.words = [
+            "<pad>",
+            *dict.fromkeys(word for words in split for word in words),
+        ]
+        self.length = max(map(len, split))
+        self._tokens = {word: token for token, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, text: str) -> Tensor:
+        """The tokens of a sentence, int64 `[L]`.
+
+        Raises:
+            ValueError: If it is too long or has a word that is not in the vocabulary.
+        """
+        words = text.split()
+        unknown = [word for word in words if word not in self._tokens]
+        if unknown or len(words) > self.length:
+            raise ValueError(
+                f"{text!r} must be at most {self.length} of the words"
+                f" {self.words[1:]}, got {len(words)}, of them unknown: {unknown}"
+            )
+        tokens = [self._tokens[word] for word in words]
+        return torch.tensor(tokens + [0] * (self.length - len(tokens)))
+
+    def decode(self, tokens: Any) -> Any:
+        """The sentence of tokens `[L]`, or the list of sentences of tokens `[N, L]`."""
+        if np.ndim(tokens) > 1:
+            return [self.decode(row) for row in tokens]
+        return " ".join(self.words[int(token)] for token in tokens if token)

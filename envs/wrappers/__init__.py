@@ -1,0 +1,23 @@
+"""Wrappers around vector environments, of tensors and of NumPy arrays alike."""
+
+from yieldrl.envs.wrappers.base import BatchWrapper, Step
+from yieldrl.envs.wrappers.bounds import ClipReward, RescaleAction, SignReward
+from yieldrl.envs.wrappers.conversion import NumpyToTorch, TorchToNumpy
+from yieldrl.envs.wrappers.episodes import EpisodeStatistics, TimeLimit
+from yieldrl.envs.wrappers.frames import FrameStack
+from yieldrl.envs.wrappers.normalize import NormalizeObservation, NormalizeReward
+
+__all__ = [
+    "BatchWrapper",
+    "ClipReward",
+    "EpisodeStatistics",
+    "FrameStack",
+    "NormalizeObservation",
+    "NormalizeReward",
+    "NumpyToTorch",
+    "RescaleAction",
+    "SignReward",
+    "Step",
+    "TimeLimit",
+    "TorchToNumpy",
+]

@@ -1,0 +1,107 @@
+"""Rewards and actions brought into bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.envs.wrappers.base import BatchWrapper, Step, as_tensors
+
+
+class ClipReward(BatchWrapper):
+    """Clips rewards to `[low, high]`. Trainers evaluate without it.
+
+    Args:
+        envs: The environments to wrap.
+        low: Least reward.
+        high: Greatest reward.
+
+    Raises:
+        ValueError: If `low` is not less than `high`.
+    """
+
+    def __init__(
+        self, envs: VectorEnv[Any, Any, Any], low: float = -1.0, high: float = 1.0
+    ) -> None:
+        super().__init__(envs)
+        if not low < high:
+            raise ValueError(f"low = {low}, high = {high}: low must be less than high")
+        self.low, self.high = low, high
+
+    def take(self, step: Step) -> Step:
+        return step._replace(reward=step.reward.clamp(self.low, self.high))
+
+    def for_evaluation(
+        self, envs: VectorEnv[Any, Any, Any]
+    ) -> VectorEnv[Any, Any, Any]:
+        return envs
+
+
+class SignReward(BatchWrapper):
+    """Keeps of rewards the sign alone, -1, 0 or 1. Trainers evaluate without it.
+
+    Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nature
+    518: one learning rate for games whose scores differ by orders of magnitude.
+
+    Args:
+        envs: The environments to wrap.
+    """
+
+    def take(self, step: Step) -> Step:
+        return step._replace(reward=step.reward.sign())
+
+    def for_evaluation(
+        self, envs: VectorEnv[Any, Any, Any]
+    ) -> VectorEnv[Any, Any, Any]:
+        return envs
+
+
+class RescaleAction(BatchWrapper):
+    """Takes actions in [-1, 1] and stretches them to the bounds of the environments.
+
+    What lies outside is clipped. DDPG, TD3 and SAC do this by themselves; it helps a
+    Gaussian policy, PPO's say, where bounds are far from 1.
+
+    Args:
+        envs: The environments to wrap, with bounded Box actions of floats.
+
+    Raises:
+        TypeError: If actions are not such.
+
+    Example:
+        >>> import gymnasium, yieldrl.envs
+        >>> envs = RescaleAction(gymnasium.make_vec("yieldrl/Pendulum-v1", num_envs=2))
+        >>> envs.env.single_action_space, envs.single_action_space
+        (Box(-2.0, 2.0, (1,), float32), Box(-1.0, 1.0, (1,), float32))
+        >>> envs.action(torch.tensor([[0.5], [-3.0]]))
+        tensor([[ 1.],
+                [-2.]])
+    """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(envs)
+        space: Any = envs.single_action_space
+        floats = isinstance(space, Box) and np.issubdtype(space.dtype, np.floating)
+        if not (floats and space.is_bounded("both")):
+            raise TypeError(
+                f"the action space {space} is no Box of floats with bounds on every"
+                " side: actions in [-1, 1] have nothing to be stretched to"
+            )
+        self._low, self._high = (
+            torch.from_numpy(x.copy()).to(self.inside) for x in (space.low, space.high)
+        )
+        self.single_action_space = Box(-1, 1, space.shape, space.dtype.type)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def action(self, actions: Any) -> Any:
+        """Actions `[N, ...]` within the bounds inside, of the kind that came."""
+        share = (as_tensors(actions) + 1) / 2  # of the way from low to high
+        stretched = torch.lerp(self._low, self._high, share.to(self._low))
+        stretched = torch.clamp(stretched, self._low, self._high)
+        return stretched if isinstance(actions, Tensor) else stretched.numpy()

@@ -1,0 +1,99 @@
+"""Between environments of NumPy arrays and environments of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
+
+
+class NumpyToTorch(BatchWrapper):
+    """Steps NumPy environments with tensors: they come in, and they go out.
+
+    The trainers of yieldrl do this by themselves, at the agent's border: this is for
+    loops of your own. Every step waits for the actions to come from the device.
+
+    What is float64 becomes float32, in the observation space too. Numbers in `info`
+    become tensors; `final_obs` is dense and there in every step.
+
+    Differs from `gymnasium.wrappers.vector.NumpyToTorch`, which leaves spaces and
+    dtypes as they are.
+
+    Args:
+        envs: A vector environment of NumPy arrays.
+        device: Where the tensors shall live.
+    """
+
+    def __init__(
+        self, envs: VectorEnv[Any, Any, Any], *, device: str | torch.device = "cpu"
+    ) -> None:
+        super().__init__(envs)
+        self.device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
+        self.single_observation_space = _float32(envs.single_observation_space)
+        self.observation_space = batch_space(
+            self.single_observation_space, self.num_envs
+        )
+
+    def action(self, actions: Any) -> Any:
+        return actions.cpu().numpy() if isinstance(actions, Tensor) else actions
+
+    def told(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: self.told(child) for name, child in value.items()}
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            value = as_tensors(value)
+        if not isinstance(value, Tensor):
+            return value
+        dtype = torch.float32 if value.dtype == torch.float64 else value.dtype
+        # A copy: environments may write each observation into the same array.
+        return value.to(self.device, dtype, copy=True)
+
+
+class TorchToNumpy(BatchWrapper):
+    """Steps environments of tensors with NumPy arrays, for code that knows no other.
+
+    With it a `TorchVectorEnv` is any vector environment of Gymnasium's. Every step
+    waits for the device. As Gymnasium's do, it tells `final_obs` in steps that end an
+    episode; it is dense.
+
+    Args:
+        envs: A vector environment of tensors.
+
+    Example:
+        >>> import gymnasium, yieldrl.envs
+        >>> envs = TorchToNumpy(gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=2))
+        >>> obs, _ = envs.reset(seed=0)
+        >>> obs, reward, *_ = envs.step(np.array([0, 1]))
+        >>> type(obs).__name__, reward
+        ('ndarray', array([1., 1.], dtype=float32))
+    """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(envs)
+        self.device = torch.device("cpu")
+
+    def action(self, actions: Any) -> Any:
+        return torch.tensor(np.asarray(actions), device=self.inside)
+
+    def told(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: self.told(child) for name, child in value.items()}
+        return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+
+
+def _float32(space: Space[Any]) -> Space[Any]:
+    """The space of the same observations, without float64."""
+    if isinstance(space, Dict):
+        return Dict({name: _float32(child) for name, child in space.items()})
+    if isinstance(space, Box) and space.dtype == np.float64:
+        return Box(space.low.astype(np.float32), space.high.astype(np.float32))
+    return space

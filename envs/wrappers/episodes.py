@@ -1,0 +1,156 @@
+"""Wrappers that follow episodes: how they went, and how long they may last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from torch import Tensor
+
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.wrappers.base import BatchWrapper, Step, select
+
+
+class EpisodeStatistics(BatchWrapper):
+    """Tells the return and the length of every episode that ends.
+
+    `info["episode"]` holds `"r"`, the returns `[N]`, and `"l"`, the lengths int64
+    `[N]`, zero where no episode ended; the mask `info["_episode"]` says where one did.
+    Environments of tensors tell it in every step, for to look would wait; those of
+    arrays in steps that end an episode. The trainers of yieldrl report episodes by
+    themselves: this is for loops of your own.
+
+    Differs from `gymnasium.wrappers.vector.RecordEpisodeStatistics`: it takes tensors,
+    and leaves out the seconds `"t"` and the queues.
+
+    Args:
+        envs: The environments to wrap.
+
+    Attributes:
+        returns, lengths: Of the episodes under way, `[N]`.
+
+    Example:
+        >>> import gymnasium, yieldrl.envs
+        >>> envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=2)
+        >>> envs = EpisodeStatistics(envs)
+        >>> _ = envs.reset(seed=0)
+        >>> for _ in range(10):
+        ...     *_, info = envs.step(torch.ones(2, dtype=torch.int64))
+        >>> info["episode"]["l"], info["_episode"]
+        (tensor([ 0, 10]), tensor([False,  True]))
+    """
+
+    carried = ("returns", "lengths")
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(envs)
+        self.returns = self.zeros(self.precise)
+        self.lengths = self.zeros(torch.int64)
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        self.returns = self.returns.masked_fill(where, 0)
+        self.lengths = self.lengths.masked_fill(where, 0)
+        return obs
+
+    def take(self, step: Step) -> Step:
+        reward = step.reward.detach()
+        counts = torch.ones_like(self.lengths)
+        if step.resets is not None:
+            reward, counts = (x.masked_fill(step.resets, 0) for x in (reward, counts))
+        returns, lengths = self.returns + reward, self.lengths + counts
+        ended = step.ended
+        self.returns = returns.masked_fill(ended, 0)
+        self.lengths = lengths.masked_fill(ended, 0)
+        if self._arrays and not ended.any():
+            return step
+        of_episode = {
+            "r": returns.masked_fill(~ended, 0).to(step.reward.dtype),
+            "l": lengths.masked_fill(~ended, 0),
+        }
+        info = {**step.info, "episode": of_episode, "_episode": ended}
+        return step._replace(info=info)
+
+
+class TimeLimit(BatchWrapper):
+    """Sets `truncated` from a number of steps on, for each environment by itself.
+
+    The environments inside know nothing of it, so an episode that is cut here is reset
+    from here, with the `reset_mask` of Gymnasium's vector environments: within the
+    step in SAME_STEP mode, after `final_obs` was kept; within the next one in NEXT_STEP
+    mode; and in DISABLED mode by the caller, as any episode. A `TorchVectorEnv` has
+    `max_episode_steps` of its own, which is faster.
+
+    Put it around the environments first and the other wrappers around it, or they will
+    not know of the episodes that it ended. Gymnasium has none for vector environments.
+
+    Args:
+        envs: The environments to wrap.
+        max_episode_steps: How many steps an episode may last.
+
+    Raises:
+        ValueError: If the limit is less than 1.
+        TypeError: If the environments are not known to reset some of them alone:
+            Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv`, a `TorchVectorEnv`, and
+            all in DISABLED mode are.
+    """
+
+    carried = ("elapsed", "_cut")
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any], max_episode_steps: int) -> None:
+        super().__init__(envs)
+        if max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps = {max_episode_steps}: at least 1")
+        known = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
+        by_caller = self.autoreset_mode is AutoresetMode.DISABLED
+        if not (by_caller or isinstance(envs.unwrapped, known)):
+            raise TypeError(
+                f"{envs} is not known to reset some environments alone, with"
+                ' reset(options={"reset_mask": mask}), in'
+                f" {self.autoreset_mode.value} mode: set the time limit where it is"
+                " made, or put gymnasium.wrappers.TimeLimit around each of them"
+            )
+        self.max_episode_steps = max_episode_steps
+        self.elapsed = self.zeros(torch.int64)
+        self._cut = self.zeros(torch.bool)  # NEXT_STEP: whom the next step must reset
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        self.elapsed = self.elapsed.masked_fill(where, 0)
+        self._cut = self._cut & ~where
+        return obs
+
+    def take(self, step: Step) -> Step:
+        if step.resets is not None:
+            step = self._reset_late(step, self._cut)
+        elapsed = self.elapsed + 1
+        if step.resets is not None:
+            elapsed = elapsed.masked_fill(step.resets, 0)
+        over = elapsed >= self.max_episode_steps
+        cut = over & ~step.ended  # those that the environments inside let go on
+        step = step._replace(truncated=step.truncated | over)
+        if step.final_obs is not None:
+            step = self._reset_now(step, cut)
+            elapsed = elapsed.masked_fill(step.ended, 0)
+        elif step.resets is not None:
+            self._cut = cut
+        self.elapsed = elapsed
+        return step
+
+    def _reset_now(self, step: Step, cut: Tensor) -> Step:
+        if cut.is_cpu and not cut.any():  # on a CPU looking is free
+            return step
+        return step._replace(obs=select(cut, self.reset_inside(cut), step.obs))
+
+    def _reset_late(self, step: Step, cut: Tensor) -> Step:
+        """Let this step have been the reset of those that were cut in the one before.
+
+        Inside it was one more step of an episode that is over: forget its answer.
+        """
+        if cut.is_cpu and not cut.any():
+            return step
+        return step._replace(
+            obs=select(cut, self.reset_inside(cut), step.obs),
+            reward=step.reward.masked_fill(cut, 0),
+            terminated=step.terminated & ~cut,
+            truncated=step.truncated & ~cut,
+        )

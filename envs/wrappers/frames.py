@@ -1,0 +1,119 @@
+"""Several observations side by side, for policies that must see motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict, MultiDiscrete
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space, create_empty_array
+from torch import Tensor
+
+from yieldrl.envs import batched_support as support
+from yieldrl.envs import spaces
+from yieldrl.envs.wrappers.base import BatchWrapper, Step, as_tensors, select
+
+PADDINGS = ("reset", "zero")
+
+
+class FrameStack(BatchWrapper):
+    """Shows the latest K observations, each environment its own, the newest last.
+
+    Where an episode begins nothing of the one before is left, and `final_obs` is
+    stacked with the frames of the episode that it ends.
+
+    Numbers and choices get a new first axis, `[K, ...]`. Pictures stay pictures: their
+    frames become channels, `[H, W, K * C]` or `[K * C, H, W]`, as convolutions take
+    them. Differs from `gymnasium.wrappers.FrameStackObservation`, which is for single
+    environments: there pictures get a new axis too.
+
+    Args:
+        envs: The environments to wrap.
+        num_frames: K, how many frames are shown.
+        padding: What stands for frames before the first: `"reset"` repeats the first
+            one, `"zero"` shows zeros.
+
+    Raises:
+        ValueError: If `num_frames` is less than 1, or there is no such padding.
+
+    Attributes:
+        frames: The latest observations, `[N, K, ...]`.
+    """
+
+    carried = ("frames",)
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        num_frames: int = 4,
+        *,
+        padding: str = "reset",
+    ) -> None:
+        super().__init__(envs)
+        if num_frames < 1:
+            raise ValueError(f"num_frames = {num_frames}: must be at least 1")
+        if padding not in PADDINGS:
+            raise ValueError(f"padding = {padding!r}: choose one of {PADDINGS}")
+        self.num_frames, self.padding = num_frames, padding
+        space = envs.single_observation_space
+        empty = as_tensors(create_empty_array(space, self.num_envs))
+        self.frames = support.tree_map(lambda x: self._filled(x.to(self.inside)), empty)
+        self.single_observation_space = _stacked_space(space, num_frames)
+        self.observation_space = batch_space(
+            self.single_observation_space, self.num_envs
+        )
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        filled = support.tree_map(self._filled, obs)
+        self.frames = select(where, filled, self.frames)
+        return _shown(self.env.single_observation_space, self.frames)
+
+    def take(self, step: Step) -> Step:
+        space = self.env.single_observation_space
+        frames = support.tree_map(_pushed, self.frames, step.last)
+        final = None if step.final_obs is None else _shown(space, frames)
+        if step.begins is not None:
+            filled = support.tree_map(self._filled, step.obs)
+            frames = select(step.begins, filled, frames)
+        self.frames = frames
+        return step._replace(obs=_shown(space, frames), final_obs=final)
+
+    def _filled(self, obs: Tensor) -> Tensor:
+        """The frames `[N, K, ...]` of an episode that begins with `obs [N, ...]`."""
+        frames = obs.unsqueeze(1).repeat_interleave(self.num_frames, dim=1)
+        if self.padding == "zero":
+            frames[:, :-1] = 0
+        return frames
+
+
+def _pushed(frames: Tensor, obs: Tensor) -> Tensor:
+    return torch.cat((frames[:, 1:], obs.unsqueeze(1)), dim=1)
+
+
+def _shown(space: Space[Any], frames: Any) -> Any:
+    """Frames `[N, K, ...]` in the form of the stacked space."""
+    if isinstance(space, Dict):
+        return {name: _shown(space[name], frames[name]) for name in frames}
+    if not spaces.is_image(space):
+        return frames
+    if spaces.channels_last(spaces.shape_of(space)):
+        frames = frames.movedim(1, -2)  # [N, H, W, K, C]
+        return frames.flatten(-2)
+    return frames.flatten(1, 2)
+
+
+def _stacked_space(space: Space[Any], count: int) -> Space[Any]:
+    """The space of `count` observations, side by side."""
+    if isinstance(space, Dict):
+        return Dict({name: _stacked_space(space[name], count) for name in space})
+    if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
+        nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))
+        return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
+    if isinstance(space, Box) and spaces.is_image(space):
+        axis = -1 if spaces.channels_last(space.shape) else 0
+        low, high = (np.concatenate([x] * count, axis) for x in (space.low, space.high))
+        return Box(low, high, dtype=space.dtype.type)
+    return batch_space(space, count)

@@ -1,0 +1,202 @@
+"""Observations and rewards brought to a common scale, by what was seen of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.envs import spaces
+from yieldrl.envs.moments import masked_moments, merged
+from yieldrl.envs.wrappers.base import BatchWrapper, Step
+
+EPSILON = 1e-8
+
+
+class NormalizeObservation(BatchWrapper):
+    """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
+
+    Mean and deviation are those of all observations so far that an action was chosen
+    on; a `final_obs` is scaled by them and not counted. Of a Dict each entry of numbers
+    has its own; images, bits and choices pass as they are.
+
+    For PPO there is `normalize_observation=True`: it keeps the statistics in the model,
+    which is saved and shipped with them, and moves them once a rollout, so that data of
+    one rollout are on one scale. This wrapper is for the algorithms that have no such
+    field. The environments of evaluation that a trainer makes share the statistics, and
+    do not move them.
+
+    Differs from `gymnasium.wrappers.vector.NormalizeObservation`: it takes tensors,
+    all autoreset modes, a `reset_mask` and Dicts, it clips, and has a `state_dict`.
+
+    Args:
+        envs: The environments to wrap.
+        limit: Bound of the result.
+        frozen: Whether the statistics stay as they are.
+
+    Raises:
+        TypeError: If no entry of the observations is of numbers.
+
+    Attributes:
+        frozen: The argument; set it whenever you like.
+        mean, var: By the entry's path, `""` if observations are no Dict.
+        count: How many observations were seen.
+    """
+
+    learned = ("mean", "var", "count")
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        *,
+        limit: float = 10.0,
+        frozen: bool = False,
+    ) -> None:
+        super().__init__(envs)
+        self.limit, self.frozen = limit, frozen
+        space = envs.single_observation_space
+        self._paths = [p for p, leaf in spaces.leaves(space) if _is_numbers(leaf)]
+        if not self._paths:
+            raise TypeError(f"nothing to normalise in {space}: it has no numbers")
+        self.single_observation_space = self._scaled_space(space, ())
+        self.observation_space = batch_space(
+            self.single_observation_space, self.num_envs
+        )
+        like = {"dtype": self.precise, "device": self.inside}
+        shapes = {
+            ".".join(path): spaces.shape_of(leaf)
+            for path, leaf in spaces.leaves(space)
+            if path in self._paths
+        }
+        self.mean = {name: torch.zeros(shape, **like) for name, shape in shapes.items()}
+        self.var = {name: torch.ones(shape, **like) for name, shape in shapes.items()}
+        self.count = torch.zeros((), **like)
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        self._update(obs, where)
+        return self.normalized(obs)
+
+    def take(self, step: Step) -> Step:
+        everywhere = torch.ones_like(step.ended)
+        self._update(step.obs, everywhere)
+        final = None if step.final_obs is None else self.normalized(step.final_obs)
+        return step._replace(obs=self.normalized(step.obs), final_obs=final)
+
+    def normalized(self, obs: Any, path: spaces.Path = ()) -> Any:
+        """Observations `[..., *shape]` on the common scale."""
+        if not isinstance(obs, Tensor):
+            return {name: self.normalized(obs[name], (*path, name)) for name in obs}
+        if path not in self._paths:
+            return obs
+        mean, var = self.mean[".".join(path)], self.var[".".join(path)]
+        scaled = (obs - mean) * torch.rsqrt(var + EPSILON)
+        return scaled.clamp(-self.limit, self.limit).float()
+
+    def for_evaluation(
+        self, envs: VectorEnv[Any, Any, Any]
+    ) -> VectorEnv[Any, Any, Any]:
+        other = NormalizeObservation(envs, limit=self.limit, frozen=True)
+        other.mean, other.var, other.count = self.mean, self.var, self.count
+        return other
+
+    @torch.no_grad()
+    def _update(self, obs: Any, where: Tensor) -> None:
+        if self.frozen:
+            return
+        total = self.count
+        for path in self._paths:
+            leaf, name = obs, ".".join(path)
+            for key in path:
+                leaf = leaf[key]
+            now = self.mean[name], self.var[name], self.count
+            more = masked_moments(leaf.to(self.precise), where)
+            mean, var, total = merged(*now, *more)
+            self.mean[name].copy_(mean)
+            self.var[name].copy_(var)
+        self.count.copy_(total)
+
+    def _scaled_space(self, space: Space[Any], path: spaces.Path) -> Space[Any]:
+        if isinstance(space, Dict):
+            return Dict({k: self._scaled_space(space[k], (*path, k)) for k in space})
+        if path not in self._paths:
+            return space
+        return Box(-self.limit, self.limit, spaces.shape_of(space))
+
+
+def _is_numbers(space: Space[Any]) -> bool:
+    bits_or_image = space.dtype == bool or spaces.is_image(space)
+    return isinstance(space, Box) and not bits_or_image
+
+
+class NormalizeReward(BatchWrapper):
+    """Divides rewards by the running deviation of the discounted return.
+
+    `clip(reward / std(G), -limit, limit)` with `G = gamma * G + reward` since the
+    episode began: Engstrom et al. 2020, "Implementation Matters in Deep RL",
+    arXiv:2005.12729, section 3. Rewards keep their sign and their mean.
+
+    For PPO there is `normalize_reward=True`, which scales a rollout by one number.
+    Trainers evaluate without this wrapper. Differs from
+    `gymnasium.wrappers.vector.NormalizeReward`: it takes tensors, clips, starts anew
+    where an episode is cut too, and has a `state_dict`.
+
+    Args:
+        envs: The environments to wrap.
+        gamma: Discount of the return.
+        limit: Bound of the scaled reward.
+        frozen: Whether the deviation stays as it is.
+
+    Raises:
+        ValueError: If `gamma` is not in [0, 1].
+
+    Attributes:
+        frozen: The argument; set it whenever you like.
+        returns: Discounted returns of the episodes under way, `[N]`.
+        mean, var, count: Of all returns so far, `[]`.
+    """
+
+    carried = ("returns",)
+    learned = ("mean", "var", "count")
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        *,
+        gamma: float = 0.99,
+        limit: float = 10.0,
+        frozen: bool = False,
+    ) -> None:
+        super().__init__(envs)
+        if not 0 <= gamma <= 1:
+            raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
+        self.gamma, self.limit, self.frozen = gamma, limit, frozen
+        self.returns = self.zeros(self.precise)
+        self.mean = torch.zeros((), dtype=self.precise, device=self.inside)
+        self.var, self.count = torch.ones_like(self.mean), torch.zeros_like(self.mean)
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        self.returns = self.returns.masked_fill(where, 0)
+        return obs
+
+    def take(self, step: Step) -> Step:
+        returns = self.gamma * self.returns + step.reward.detach()
+        counts = torch.ones_like(step.ended) if step.resets is None else ~step.resets
+        if not self.frozen:
+            now = self.mean, self.var, self.count
+            new = merged(*now, *masked_moments(returns, counts))
+            for mine, value in zip(now, new, strict=True):
+                mine.copy_(value)
+        self.returns = returns.masked_fill(step.ended | ~counts, 0)
+        scaled = step.reward * torch.rsqrt(self.var + EPSILON)
+        scaled = scaled.clamp(-self.limit, self.limit)
+        return step._replace(reward=scaled.to(step.reward.dtype))
+
+    def for_evaluation(
+        self, envs: VectorEnv[Any, Any, Any]
+    ) -> VectorEnv[Any, Any, Any]:
+        return envs

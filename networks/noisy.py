@@ -1,0 +1,96 @@
+"""Layers with learned noise on their weights: exploration that a network chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from yieldrl.networks.layers import MLP
+
+
+class NoisyMLP(MLP):
+    """An MLP whose every weight is `w = mu + sigma * eps`; it learns mu and sigma.
+
+    Fortunato et al. 2018, "Noisy Networks for Exploration", arXiv:1706.10295, with
+    factorised Gaussian noise: a layer from `p` to `q` draws `p + q` numbers instead
+    of `p * q`. Between `draw` and `silence` it is noisy; otherwise its noise is zero,
+    and what it computes is the mean weights' and the same every time.
+
+    Args:
+        sizes: Input width, hidden widths, output width.
+        activation: `tanh` or `relu`, between the layers; none after the last.
+        last_gain: As in `MLP`, for the means. Without, they keep PyTorch's
+            initialisation, uniform in `1 / sqrt(p)`, which is the paper's.
+        sigma: Deviation that the weights start with, in units of `1 / sqrt(p)`.
+
+    >>> layers, x = NoisyMLP([3, 8, 2]), torch.ones(1, 3)
+    >>> before = layers(x)
+    >>> with noise([layers], torch.Generator().manual_seed(1)):
+    ...     bool((layers(x) == before).any())
+    False
+    >>> bool((layers(x) == before).all())
+    True
+    """
+
+    noise: Tensor  # of all layers: inputs and outputs of the first, the second, ...
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        activation: str = "tanh",
+        last_gain: float | None = None,
+        sigma: float = 0.5,
+    ) -> None:
+        super().__init__(sizes, activation, last_gain)
+        weights = list(self.parameters())[::2]
+        self.widths = [n for weight in weights for n in reversed(weight.shape)]
+        starts = [sigma / weight.shape[1] ** 0.5 for weight in weights for _ in "wb"]
+        pairs = zip(self.parameters(), starts, strict=True)
+        self.sigma = nn.ParameterList([torch.full_like(p, s) for p, s in pairs])
+        self.register_buffer("noise", torch.zeros(sum(self.widths)), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mu, sigma = list(self._parameters.values()), list(self.sigma)
+        noise = self.noise.split(self.widths)
+        parameters = []
+        for i in range(0, len(mu), 2):  # each layer's weight and bias
+            inputs, outputs = noise[i], noise[i + 1]
+            # eps_w = f(eps_out) f(eps_in)^T and eps_b = f(eps_out), equations 10, 11
+            parameters += [
+                torch.addcmul(mu[i], sigma[i], torch.outer(outputs, inputs)),
+                torch.addcmul(mu[i + 1], sigma[i + 1], outputs),
+            ]
+        return self.through(x, parameters)
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw noise anew; in place, so that compiled code sees it."""
+        eps = torch.randn(len(self.noise), generator=generator, device=generator.device)
+        f_eps = eps.sign() * eps.abs().sqrt()  # f(x) = sgn(x) sqrt(|x|)
+        self.noise.copy_(f_eps, non_blocking=True)
+
+    def silence(self) -> None:
+        """Go back to the mean weights."""
+        self.noise.zero_()
+
+
+def noisy_layers(model: nn.Module) -> list[NoisyMLP]:
+    """The noisy parts of a model."""
+    return [part for part in model.modules() if isinstance(part, NoisyMLP)]
+
+
+@contextmanager
+def noise(
+    layers: Sequence[NoisyMLP], generator: torch.Generator
+) -> Generator[None, None, None]:
+    """Within the block layers have noise, drawn anew; behind it they have none."""
+    for layer in layers:
+        layer.draw(generator)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.silence()

@@ -1,0 +1,89 @@
+"""Double DQN's target with exact numbers, and what it is for."""
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from tensordict import TensorDict
+from torch import nn
+
+from yieldrl.algorithms import double_dqn, dqn
+
+
+class Table(nn.Module):
+    """`Q(s, .)` for observations that are row numbers."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = nn.Parameter(rows.clone())
+
+    def forward(self, obs):
+        return self.rows[obs[:, 0].long()]
+
+
+def algorithm_of(module, ours, theirs):
+    config = module.Config()
+    space = Box(0, 1e6, (1,), np.float32)
+    model = module.Model(space, Discrete(ours.shape[1]), config)
+    model.head = Table(theirs)
+    algorithm = module.Algorithm(model, config)  # the target starts out as a copy
+    with torch.no_grad():
+        model.head.rows.copy_(ours)
+    return algorithm
+
+
+def batch(rows, terminated):
+    size = len(rows)
+    return TensorDict(
+        {
+            "obs": torch.zeros(size, 1),
+            "action": torch.zeros(size, dtype=torch.long),
+            "next_obs": torch.tensor(rows).float().unsqueeze(1),
+            "reward": torch.ones(size),
+            "discount": torch.full((size,), 0.5),
+            "terminated": torch.tensor(terminated),
+        },
+        [size],
+    )
+
+
+def test_one_network_chooses_and_the_other_judges():
+    ours = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
+    theirs = torch.tensor([[2.0, 6.0], [4.0, 8.0]])
+    algorithm = algorithm_of(double_dqn, ours, theirs)
+    data = batch([0, 1, 0], [False, False, True])
+    # Ours prefers action 0 in row 0, which theirs values 2, and 1 in row 1, at 8.
+    assert algorithm.td_target(data).tolist() == [1 + 0.5 * 2, 1 + 0.5 * 8, 1.0]
+
+
+def test_noise_is_not_taken_for_value():
+    """All actions are worth 0; two networks have independent errors."""
+    generator = torch.Generator().manual_seed(0)
+    ours, theirs = torch.randn(2, 4000, 10, generator=generator).unbind()
+    data = batch(list(range(4000)), [False] * 4000)
+    bias = {
+        module: algorithm_of(module, ours, theirs).td_target(data).mean().item() - 1
+        for module in (dqn, double_dqn)
+    }
+    assert bias[dqn] > 0.5 * 1.4  # the largest of ten normals is 1.54 on average
+    assert abs(bias[double_dqn]) < 0.03
+
+
+def test_no_gradient_flows_into_the_choice():
+    rows = torch.tensor([[1.0, 2.0]])
+    algorithm = algorithm_of(double_dqn, rows, rows)
+    algorithm.loss(batch([0], [False]))[0].backward()
+    head = algorithm.model.head
+    assert isinstance(head, Table)
+    assert head.rows.grad is not None
+    # d/dQ (Q - 2)^2 / 2 = 1 - 2 for the action taken, nothing elsewhere.
+    assert head.rows.grad.tolist() == [[-1.0, 0.0]]
+
+
+def test_it_learns_to_balance():
+    config = double_dqn.Config(
+        total_steps=8_000, exploration_fraction=0.3, seed=1, eval_every=0
+    )
+    trainer = double_dqn.Trainer(config)
+    for _ in trainer():
+        pass
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 100

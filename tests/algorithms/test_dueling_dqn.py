@@ -1,0 +1,90 @@
+"""The dueling network: equation 9 with exact numbers, widths, learning."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from yieldrl.algorithms import dueling_dqn
+from yieldrl.algorithms.dueling_dqn.model import DuelingHead
+from yieldrl.networks import MLP
+
+
+def model_of(**kwargs):
+    config = dueling_dqn.Config(**kwargs)
+    return dueling_dqn.Model(Box(-1, 1, (4,), np.float32), Discrete(3), config)
+
+
+def linear_head(per_action=1):
+    head = DuelingHead(MLP, [2], num_actions=3, per_action=per_action)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.zero_()
+    return head
+
+
+def test_by_hand():
+    head = linear_head()
+    with torch.no_grad():
+        head.state_value.bias_0.fill_(5.0)
+        head.advantage.bias_0.copy_(torch.tensor([1.0, 2.0, 6.0]))
+    # V + A - mean A = 5 + (1, 2, 6) - 3
+    assert head(torch.zeros(2, 2)).tolist() == [[3.0, 4.0, 8.0]] * 2
+
+
+def test_with_several_numbers_an_action_each_has_its_own_mean():
+    head = linear_head(per_action=2)
+    with torch.no_grad():
+        head.state_value.bias_0.copy_(torch.tensor([0.0, 100.0]))
+        head.advantage.bias_0.copy_(torch.tensor([1.0, 10, 2, 20, 6, 30]))
+    # Means (3, 20); the numbers of an action stay side by side.
+    assert head(torch.zeros(1, 2)).tolist() == [[-2.0, 90, -1, 100, 3, 110]]
+
+
+def test_the_state_value_is_the_mean_of_the_action_values():
+    model, obs = model_of(), torch.randn(50, 4)
+    head = model.head
+    assert isinstance(head, DuelingHead)
+    shared = torch.relu(head.shared(obs))
+    torch.testing.assert_close(model.value(obs).mean(1, True), head.state_value(shared))
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shapes"),
+    [
+        ((), [(1, 4), (3, 4)]),
+        ((8,), [(8, 4), (1, 8), (8, 4), (3, 8)]),
+        ((9, 8), [(9, 4), (8, 9), (1, 8), (8, 9), (3, 8)]),
+        ((7, 9, 8), [(7, 4), (9, 7), (8, 9), (1, 8), (8, 9), (3, 8)]),
+    ],
+)
+def test_streams_have_the_last_hidden_layer_to_themselves(hidden, shapes):
+    model = model_of(hidden_sizes=hidden)
+    found = [tuple(p.shape) for p in model.parameters() if p.ndim == 2]
+    assert found == shapes
+    assert model.value(torch.randn(5, 4)).shape == (5, 3)
+    assert model.value(torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])).shape == (5,)
+
+
+def test_one_action_teaches_about_all_others():
+    """What a table, or separate outputs, would not do."""
+    model = model_of(hidden_sizes=())
+    obs, action = torch.ones(1, 4), torch.tensor([0])
+    before = model.value(obs).detach()
+    model.value(obs, action).sum().backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * parameter.grad
+    rise = model.value(obs) - before
+    assert (rise > 0).all()
+    assert rise.argmax() == 0
+
+
+def test_it_learns_to_balance():
+    config = dueling_dqn.Config(
+        total_steps=8_000, exploration_fraction=0.3, seed=1, eval_every=0
+    )
+    trainer = dueling_dqn.Trainer(config)
+    for _ in trainer():
+        pass
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 100

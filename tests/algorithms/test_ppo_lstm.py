@@ -1,0 +1,419 @@
+"""Recurrent PPO remembers what it should, forgets when it should, and learns."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensordict import TensorDict
+from worlds import Counter
+
+from yieldrl.abstractions import Agent
+from yieldrl.algorithms import ppo, ppo_lstm
+from yieldrl.collectors import SyncCollector, evaluate
+from yieldrl.envs.t_maze import TMazeVectorEnv
+
+SMALL = {
+    "num_envs": 4,
+    "num_steps": 16,
+    "num_epochs": 2,
+    "num_minibatches": 2,
+    "lstm_size": 8,
+    "hidden_sizes": (8,),
+    "eval_every": 0,
+}
+VECTOR = Box(-np.inf, np.inf, (2,), np.float32)
+LENGTHS = (1, 2, 5, 7)
+
+
+def agent_of(observation_space=VECTOR, action_space=Discrete(2), **kwargs):  # noqa: B008
+    config = ppo_lstm.Config(**{**SMALL, "normalize_reward": False, **kwargs})
+    torch.manual_seed(0)
+    model = ppo_lstm.Model(observation_space, action_space, config)
+    return ppo_lstm.Agent(ppo_lstm.Algorithm(model, config), config)
+
+
+def counters(mode):
+    """Episodes of every length and both kinds of end."""
+    makers = [lambda n=n: Counter(n) for n in LENGTHS]
+    return SyncVectorEnv(makers, autoreset_mode=mode)
+
+
+def trainer_of(mode=AutoresetMode.SAME_STEP, **kwargs):
+    config = ppo_lstm.Config(**{**SMALL, "total_steps": 192, **kwargs})
+    return ppo_lstm.Trainer(config, envs=counters(mode))
+
+
+def rollout_in(mode, **kwargs):
+    """A trainer of the second rollout, and that rollout."""
+    trainer = trainer_of(mode, **kwargs)
+    for log in trainer():
+        if log["sample_step"] == 128 and trainer.buffer.full:
+            break
+    return trainer, trainer.buffer.rollout()
+
+
+def alone(model, episode):
+    """Values `[L]` of one episode's observations `[L, ...]`, from its first on."""
+    memory = torch.zeros(1, model.memory_size)
+    values = []
+    with torch.no_grad():
+        for t, obs in enumerate(episode):
+            features, memory = model.step(
+                {"obs": obs[None], "memory": memory, "first": torch.tensor([t == 0])}
+            )
+            values.append(model.critic(features).item())
+    return values
+
+
+class TestReplay:
+    @settings(max_examples=40, deadline=None)
+    @given(
+        first=st.lists(
+            st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=12
+        ),
+        continuous=st.booleans(),
+    )
+    def test_a_sequence_repeats_what_acting_said(self, first, continuous):
+        """log_prob and value, for episodes that begin anywhere."""
+        space = Box(-1, 1, (2,), np.float32) if continuous else Discrete(3)
+        agent, rows = agent_of(action_space=space), []
+        model = agent.algorithm.model
+        obs = torch.randn(len(first), 3, 2, generator=torch.Generator().manual_seed(1))
+        agent.explore(torch.ones(3, 2))  # there are episodes under way
+        for seen, begins in zip(obs, first, strict=True):
+            agent.begin_episode(begins, exploring=True)
+            with torch.no_grad():
+                action, extras = agent.explore(seen)
+                inputs = {"obs": seen, **extras}
+                log_prob, _, value = model.evaluate_actions(inputs, action)
+            row = {**inputs, "action": action, "log_prob": log_prob, "value": value}
+            rows.append(TensorDict(row, [3]))
+        data = torch.stack(rows)
+        assert data["first"].tolist() == first
+        inputs = agent.algorithm.inputs(data)
+        log_prob, _, value = model.evaluate_actions(
+            inputs, data["action"].flatten(0, 1)
+        )
+        torch.testing.assert_close(log_prob, data["log_prob"].flatten())
+        torch.testing.assert_close(value, data["value"].flatten())
+
+    @pytest.mark.parametrize("mode", list(AutoresetMode))
+    def test_before_learning_the_policy_has_not_moved(self, mode):
+        """The first minibatch's ratio is 1 everywhere, in every autoreset mode."""
+        trainer, rollout = rollout_in(mode)
+        trainer.buffer.prepare(trainer.agent.prepare(rollout))
+        _, logs = trainer.algorithm.loss(trainer.buffer.minibatch())
+        assert logs["approx_kl"].item() == pytest.approx(0, abs=1e-6)
+        assert logs["clip_fraction"].item() == 0
+
+
+class TestForgetting:
+    @pytest.mark.parametrize("mode", list(AutoresetMode))
+    def test_an_episode_begins_where_its_first_observation_is(self, mode):
+        _, rollout = rollout_in(mode)
+        at_start = rollout["obs"][..., 1] == 0  # the counter says so
+        assert torch.equal(rollout["first"], at_start)
+        assert rollout["first"].any(0).all()
+        assert ("valid" in rollout.keys()) == (mode is AutoresetMode.NEXT_STEP)  # noqa: SIM118
+
+    @pytest.mark.parametrize("mode", list(AutoresetMode))
+    def test_values_are_those_of_each_episode_alone(self, mode):
+        """Through resets and over the border between two rollouts."""
+        trainer = trainer_of(mode, learning_rate=1e-30)
+        seen = []
+        for _ in trainer():
+            if trainer.buffer.full and not trainer.buffer.prepared:
+                rollout = trainer.buffer.rollout()
+                trainer.algorithm.prepare(rollout)
+                seen.append(rollout.select("obs", "value").clone())
+                trainer.buffer.clear()
+        seen = torch.cat(seen)
+        assert len(seen) == 48
+        for n in range(4):
+            starts = (seen["obs"][:, n, 1] == 0).nonzero().flatten().tolist()
+            for start, end in zip(starts, [*starts[1:], 48], strict=True):
+                episode = seen[start:end, n]
+                expected = alone(trainer.model, episode["obs"])
+                assert episode["value"].tolist() == pytest.approx(expected, abs=1e-5)
+
+    @pytest.mark.parametrize("mode", list(AutoresetMode))
+    def test_a_cut_episode_is_bootstrapped_from_its_own_memory(self, mode):
+        trainer, rollout = rollout_in(mode)
+        trainer.algorithm.prepare(rollout)
+        with torch.no_grad():
+            following = trainer.algorithm.next_values(rollout)
+        ended = rollout["terminated"] | rollout["truncated"]
+        checked = 0
+        for n in range(4):
+            starts = rollout["first"][:, n].nonzero().flatten().tolist()
+            for start in starts:
+                length = LENGTHS[n]
+                if start + length > len(rollout):
+                    continue
+                last = start + length - 1
+                assert ended[last, n]
+                obs = rollout["obs"][start : last + 1, n]
+                final = rollout["next_obs"][last, n][None]
+                assert final[0, 1] == length
+                expected = alone(trainer.model, torch.cat([obs, final]))[1:]
+                got = following[start : last + 1, n].tolist()
+                if not rollout["truncated"][last, n]:  # then nobody reads the last
+                    expected, got = expected[:-1], got[:-1]
+                assert got == pytest.approx(expected, abs=1e-5)
+                checked += int(rollout["truncated"][last, n])
+        assert checked >= 4
+
+    def test_a_rollout_begins_with_what_the_last_one_ended_with(self):
+        trainer = trainer_of(learning_rate=1e-30)
+        for log in trainer():
+            if log["sample_step"] == 64 and log["log_type"] == "collect":
+                before = trainer.agent.sampling.state.clone()
+            if log["sample_step"] == 68:
+                break
+        assert torch.equal(trainer.buffer.rollout()["memory"][0], before)
+        assert before.ne(0).any()
+
+    def test_steps_that_only_reset_teach_nothing(self):
+        trainer, rollout = rollout_in(AutoresetMode.NEXT_STEP)
+        data = trainer.agent.prepare(rollout)
+        resets = ~data["valid"]
+        assert resets.any()
+        loss = trainer.algorithm.loss(data)[0]
+        for name in ("log_prob", "advantage", "returns"):
+            data[name][resets] += 7.0
+        data["obs"][resets] = 9.0  # their memory goes nowhere either
+        assert trainer.algorithm.loss(data)[0].item() == pytest.approx(loss.item())
+
+    def test_the_gradient_goes_back_to_the_start_of_the_rollout(self):
+        agent = agent_of()
+        inputs = TensorDict(
+            {
+                "obs": torch.ones(3, 1, 2, requires_grad=True),
+                "memory": torch.ones(3, 1, 16),
+                "first": torch.zeros(3, 1, dtype=torch.bool),
+            },
+            [3, 1],
+        )
+        agent.algorithm.model.value(inputs)[-1].backward()
+        assert inputs["obs"].grad.ne(0).all()
+
+
+class TestPredicting:
+    def test_it_remembers_until_an_episode_begins(self):
+        agent = agent_of(action_space=Box(-9, 9, (1,), np.float32))
+        seen = np.ones((2, 2), dtype=np.float32)
+        fresh, second = agent.predict(seen), agent.predict(seen)
+        assert not np.allclose(fresh, second)
+        agent.begin_episode(np.array([False, True]))
+        third = agent.predict(seen)
+        assert third[1] == fresh[1]
+        assert third[0] not in (fresh[0], second[0])
+        agent.begin_episode()
+        assert np.array_equal(agent.predict(seen), fresh)
+
+    def test_one_observation_without_a_batch(self):
+        agent = agent_of(action_space=Box(-9, 9, (1,), np.float32))
+        seen = np.ones(2, dtype=np.float32)
+        fresh, second = agent.predict(seen), agent.predict(seen)
+        assert fresh.shape == (1,)
+        assert fresh != second
+        agent.begin_episode(False)
+        assert agent.predict(seen) != fresh
+        agent.begin_episode(True)
+        assert agent.predict(seen) == fresh
+        with pytest.raises(ValueError, match=r"3 observations, but 1 .* begin_episode"):
+            agent.predict(np.ones((3, 2), dtype=np.float32))
+
+    def test_sampling_and_predicting_are_apart(self):
+        agent = agent_of()
+        seen = torch.ones(2, 2)
+        agent.sample(seen)
+        before = agent.sampling.state
+        agent.predict(torch.ones(5, 2))
+        agent.begin_episode()
+        assert agent.sampling.state is before
+        assert agent.predicting.state is None
+
+    def test_evaluation_does_not_disturb_training(self):
+        runs = []
+        for every in (0, 64):
+            trainer = ppo_lstm.Trainer(
+                ppo_lstm.Config(
+                    **{**SMALL, "eval_every": every},
+                    env_id="yieldrl/TMaze-v1",
+                    env_kwargs={"length": 2},
+                    total_steps=256,
+                )
+            )
+            logs = [log for log in trainer() if log["log_type"] == "train"]
+            runs.append([float(log["logs"]["loss"]) for log in logs])
+        assert runs[0] == runs[1]
+
+    @pytest.mark.parametrize("mode", list(AutoresetMode))
+    def test_evaluation_says_where_episodes_begin(self, mode):
+        class Watching:
+            has_memory = True
+            told = np.ones(4, bool)
+
+            def begin_episode(self, where=None):
+                self.told = np.ones(4, bool) if where is None else where
+
+            def predict(self, obs):
+                assert self.told.tolist() == (obs[:, 1] == 0).tolist()
+                return np.zeros(4, dtype=np.int64)
+
+        evaluate(Watching(), counters(mode), 12, seed=0)
+
+    def test_an_agent_without_a_memory_has_nothing_to_forget(self):
+        config = ppo.Config()
+        agent = ppo.Agent(
+            ppo.Algorithm(ppo.Model(VECTOR, Discrete(2), config), config), config
+        )
+        assert not Agent.has_memory
+        seen = np.ones((3, 2), dtype=np.float32)
+        before = agent.predict(seen)
+        agent.begin_episode(np.array([True, False, True]))
+        agent.begin_episode()
+        assert np.array_equal(agent.predict(seen), before)
+
+
+class TestGoingOn:
+    MAZE = {  # noqa: RUF012
+        "env_id": "yieldrl/TMaze-v1",
+        "env_kwargs": {"length": 2, "max_episode_steps": 7},
+        "total_steps": 160,
+        "eval_every": 56,
+        "eval_episodes": 3,
+    }
+
+    @pytest.mark.parametrize("stop", [1, 13, 17, 19, 22, 40])
+    @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+    def test_a_resumed_run_is_the_run(self, stop, mode, tmp_path):
+        kwargs = {**self.MAZE["env_kwargs"], "autoreset_mode": mode}
+        config = ppo_lstm.Config(**{**SMALL, **self.MAZE, "env_kwargs": kwargs})
+        through = [plain(log) for log in ppo_lstm.Trainer(config)()]
+        trainer, logs = ppo_lstm.Trainer(config), []
+        for log in trainer():
+            logs.append(plain(log))
+            if len(logs) == stop:
+                break
+        trainer.save(tmp_path / "run.pt")
+        torch.rand(5)
+        resumed = ppo_lstm.Trainer.load(tmp_path / "run.pt")
+        assert logs + [plain(log) for log in resumed()] == through
+        assert logs + [plain(log) for log in trainer()] == through  # and without a file
+
+    def test_without_saved_environments_episodes_begin_anew(self, tmp_path):
+        trainer = trainer_of()
+        for log in trainer():
+            if log["sample_step"] == 36:
+                break
+        trainer.save(tmp_path / "run.pt")
+        resumed = ppo_lstm.Trainer.load(
+            tmp_path / "run.pt", envs=counters(AutoresetMode.SAME_STEP)
+        )
+        next(iter(resumed()))
+        assert resumed.buffer.rollout()["first"][9].all()
+        assert [log["sample_step"] for log in resumed()][-1] == 192
+
+
+def plain(log):
+    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
+
+
+class TestConfig:
+    def test_sequences_stay_whole(self):
+        with pytest.raises(ValueError, match=r"num_minibatches = 5: seq.* only 4"):
+            ppo_lstm.Config(num_envs=4, num_minibatches=5)
+
+    def test_the_number_of_environments_given_counts(self):
+        with pytest.raises(ValueError, match=r"num_minibatches = 3: seq.* only 2"):
+            ppo_lstm.Trainer(ppo_lstm.Config(num_minibatches=3), envs=TMazeVectorEnv(2))
+
+    def test_it_is_not_compiled(self):
+        with pytest.raises(ValueError, match=r"compile = True: the loop over time"):
+            ppo_lstm.Config(compile=True)
+
+    def test_it_has_a_width(self):
+        with pytest.raises(ValueError, match="lstm_size = 0"):
+            ppo_lstm.Config(lstm_size=0)
+
+
+class Seeing(Counter):
+    """A Counter that shows what you choose."""
+
+    def __init__(self, observation_space, action_space):
+        super().__init__(length=4)
+        self.observation_space, self.action_space = observation_space, action_space
+
+    def _obs(self):
+        return self.observation_space.sample()
+
+
+NESTED = Dict({"camera": Box(0, 255, (10, 10, 3), np.uint8), "obs": VECTOR})
+
+
+@pytest.mark.parametrize(
+    ("observation", "action"),
+    [(NESTED, Box(-1, 1, (2,), np.float32)), (Discrete(5), Discrete(2, start=1))],
+)
+def test_any_space(observation, action, tmp_path):
+    config = ppo_lstm.Config(
+        **SMALL, total_steps=128, normalize_observation=True, vectorization="sync"
+    )
+    envs = lambda: Seeing(observation, action)  # noqa: E731
+    trainer = ppo_lstm.Trainer(config, envs=envs)
+    before = [p.clone() for p in trainer.model.parameters()]
+    for log in trainer():
+        assert all(np.isfinite(float(v)) for v in log["logs"].values())
+    after = trainer.model.parameters()
+    assert all(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    assert trainer.evaluate(2)["logs"]["episode_return"] == 10.0
+    resumed = ppo_lstm.Trainer.load(trainer.save(tmp_path / "run.pt"), envs=envs)
+    assert resumed.agent.learn_step == trainer.agent.learn_step
+
+
+def test_any_agent_with_a_memory_is_told_by_the_collector():
+    class Watching:
+        has_memory, sample_step, told = True, 0, None
+
+        def begin_episode(self, where=None, *, exploring):
+            assert exploring
+            self.told = np.ones(4, bool) if where is None else where
+
+        def sample(self, obs):
+            assert self.told.tolist() == (obs[:, 1] == 0).tolist()
+            return np.zeros(4, dtype=np.int64), {}
+
+    class Sink:
+        def add(self, transition):
+            pass
+
+    for mode in AutoresetMode:
+        collector = SyncCollector(counters(mode), Watching(), Sink(), seed=0)
+        for _ in range(20):
+            collector.step()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", [ppo, ppo_lstm])
+def test_only_a_memory_finds_the_goal(algorithm):
+    config = algorithm.Config(
+        env_id="yieldrl/TMaze-v1",
+        env_kwargs={"length": 5},
+        num_envs=16,
+        num_steps=32,
+        total_steps=16_000,
+        eval_every=0,
+    )
+    trainer = algorithm.Trainer(config)
+    for _ in trainer():
+        pass
+    reached = trainer.evaluate(300)["logs"]["episode_return"]
+    if algorithm is ppo_lstm:
+        assert reached > 0.95
+    else:
+        assert reached < 0.6  # a coin's 0.5, and over three standard deviations

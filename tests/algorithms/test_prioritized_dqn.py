@@ -1,0 +1,157 @@
+"""Prioritized replay in DQN: weighted loss, priorities back, schedule, learning."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from tensordict import TensorDict
+
+from yieldrl.algorithms import dqn, prioritized_dqn
+
+
+def algorithm_of(module=prioritized_dqn, **kwargs):
+    torch.manual_seed(0)
+    config = module.Config(hidden_sizes=(8,), **kwargs)
+    model = module.Model(Box(-1, 1, (3,), np.float32), Discrete(2), config)
+    return module.Algorithm(model, config)
+
+
+def batch(size=6, weight=None):
+    generator = torch.Generator().manual_seed(1)
+    return TensorDict(
+        {
+            "obs": torch.randn(size, 3, generator=generator),
+            "action": torch.arange(size) % 2,
+            "next_obs": torch.randn(size, 3, generator=generator),
+            "reward": torch.randn(size, generator=generator),
+            "discount": torch.full((size,), 0.9),
+            "terminated": torch.arange(size) == 2,
+            "weight": torch.ones(size) if weight is None else weight,
+            "index": torch.arange(size),
+        },
+        [size],
+    )
+
+
+def trainer_of(**kwargs):
+    settings = {
+        "total_steps": 60,
+        "learning_starts": 20,
+        "batch_size": 8,
+        "eval_every": 0,
+    }
+    return prioritized_dqn.Trainer(prioritized_dqn.Config(**{**settings, **kwargs}))
+
+
+def test_every_loss_counts_by_its_weight():
+    weight = torch.tensor([1.0, 0.0, 0.5, 0.25, 0.0, 1.0])
+    algorithm = algorithm_of()
+    element_loss, _ = algorithm.element_loss(batch())
+    loss, _ = algorithm.loss(batch(weight=weight))
+    torch.testing.assert_close(loss, (weight * element_loss).sum() / 6)
+
+
+def test_with_equal_weights_it_learns_as_dqn_does():
+    ours, theirs = algorithm_of(), algorithm_of(dqn)
+    found = ours.learn(batch())
+    error = found.pop("priority")
+    logs = theirs.learn(batch())
+    assert found.keys() == logs.keys()
+    for name, value in logs.items():
+        assert torch.equal(found[name], value)
+    assert error.shape == (6,)
+    assert not error.requires_grad
+    assert float(error.mean()) == pytest.approx(float(logs["td_error"]))
+
+
+@pytest.mark.slow
+def test_compiled_it_says_the_same():
+    eager, compiled = algorithm_of(), algorithm_of(compile=True)
+    for weight in (torch.ones(6), torch.linspace(0, 1, 6)):
+        these, those = (a.learn(batch(weight=weight)) for a in (eager, compiled))
+        assert these.keys() == those.keys()
+        for name, value in these.items():
+            torch.testing.assert_close(value, those[name], rtol=1e-4, atol=1e-5)
+
+
+def test_errors_come_back_as_priorities():
+    trainer = trainer_of(priority_alpha=1.0, priority_epsilon=0.5)
+    for _ in trainer():
+        pass
+    learned = []
+    trainer.agent.learn = lambda data: (
+        learned.append(data)
+        or {"priority": torch.arange(len(data), dtype=torch.float32)}
+    )
+    log = trainer._run_train()
+    assert "priority" not in log["logs"]
+    leaves = trainer.buffer._tree.leaves
+    # The same transition may come twice, and the last answer counts.
+    last = {int(index): i for i, index in enumerate(learned[0]["index"])}
+    for index, i in last.items():
+        assert float(leaves[index]) == i + 0.5
+
+
+def test_what_is_logged_is_a_number():
+    for log in trainer_of()():
+        for name, value in log["logs"].items():
+            assert torch.as_tensor(value).ndim == 0, name
+
+
+def test_beta_rises_to_one():
+    trainer = trainer_of(priority_beta=0.4, total_steps=100)
+    found = []
+    for trainer.agent.sample_step in (0, 50, 100, 120):
+        found.append(trainer.beta())
+    assert found == pytest.approx([0.4, 0.7, 1.0, 1.0])
+
+
+def test_the_weights_follow_beta():
+    trainer = trainer_of()
+    betas, sample = [], trainer.buffer.sample
+    trainer.buffer.sample = lambda size, beta: betas.append(beta) or sample(size, beta)
+    logged = [log["logs"]["beta"] for log in trainer() if log["log_type"] == "train"]
+    assert betas == logged
+    assert betas[0] == pytest.approx(0.4 + 0.6 * 20 / 60)
+    assert betas[-1] == 1.0
+
+
+def test_it_goes_on_bitwise(tmp_path):
+    def train(trainer, until):
+        for log in trainer():
+            if log["learn_step"] == until:
+                break
+
+    options = {"env_id": "yieldrl/CartPole-v1", "num_envs": 3, "total_steps": 600}
+    options |= {"buffer_size": 240, "run_root": str(tmp_path)}
+    whole, half, other = (trainer_of(**options) for _ in range(3))
+    train(whole, 250)
+    train(half, 120)
+    half.save(tmp_path / "half.pt")
+    other.load(tmp_path / "half.pt")
+    train(other, 250)
+    for ours, theirs in zip(
+        whole.model.parameters(), other.model.parameters(), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+    assert torch.equal(whole.buffer._tree.leaves, other.buffer._tree.leaves)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("priority_alpha", -0.1), ("priority_beta", 1.5), ("priority_epsilon", 0.0)],
+)
+def test_numbers_out_of_range_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"{name} = {value}: choose a number"):
+        prioritized_dqn.Config(**{name: value})
+
+
+@pytest.mark.slow
+def test_it_learns_to_balance():
+    config = prioritized_dqn.Config(
+        total_steps=12_000, exploration_fraction=0.3, seed=1, eval_every=0
+    )
+    trainer = prioritized_dqn.Trainer(config)
+    for _ in trainer():
+        pass
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 130

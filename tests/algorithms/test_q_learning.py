@@ -1,0 +1,281 @@
+"""Q-learning: its table, exact updates, its dice, its schedule, what it learns."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensordict import TensorDict
+
+from yieldrl.algorithms import q_learning
+from yieldrl.cli import tuned
+from yieldrl.envs import SerialVectorEnv, policy_evaluation, value_iteration
+
+
+def algorithm_of(table, **kwargs):
+    config = q_learning.Config(**{"gamma": 0.5, **kwargs})
+    states, actions = Discrete(len(table)), Discrete(len(table[0]))
+    model = q_learning.Model(states, actions, config)
+    model.table.copy_(torch.tensor(table))
+    return q_learning.Algorithm(model, config)
+
+
+def batch(obs, action, reward, next_obs, terminated=None):
+    size = len(obs)
+    ended = torch.tensor(terminated or [False] * size)
+    return TensorDict(
+        {
+            "obs": torch.tensor(obs),
+            "action": torch.tensor(action),
+            "reward": torch.tensor(reward),
+            "next_obs": torch.tensor(next_obs),
+            "terminated": ended,
+            "truncated": ~ended,
+        },
+        [size],
+    )
+
+
+def greedy_value(trainer):
+    """What the greedy policy is worth from the start, and what the best one is."""
+    world = trainer.envs.envs[0].unwrapped
+    start, gamma = world.initial_state_distrib, trainer.config.gamma
+    policy = trainer.model.table.argmax(1).numpy()
+    best, _ = value_iteration(world.P, gamma)
+    return start @ policy_evaluation(world.P, policy, gamma), start @ best
+
+
+class TestTable:
+    @pytest.mark.parametrize(
+        "space",
+        [
+            Discrete(5),
+            Discrete(5, start=-2),
+            MultiDiscrete([3, 4, 2]),
+            MultiDiscrete([3, 4, 2], start=[1, 0, -5]),
+            MultiDiscrete([[2, 3], [4, 1]]),
+        ],
+    )
+    def test_every_state_has_a_row_of_its_own(self, space):
+        model = q_learning.Model(space, Discrete(2), q_learning.Config())
+        space.seed(0)
+        seen = torch.as_tensor(np.stack([space.sample() for _ in range(1000)]))
+        rows = model.state(seen)
+        assert sorted(set(rows.tolist())) == list(range(model.num_states))
+        assert len(torch.unique(seen, dim=0)) == model.num_states
+        assert model.table.shape == (model.num_states, 2)
+
+    def test_what_cannot_be_numbered_is_refused(self):
+        config = q_learning.Config()
+        with pytest.raises(TypeError, match=r"got Box.*take DQN"):
+            q_learning.Model(Box(-1, 1, (2,)), Discrete(2), config)
+        with pytest.raises(TypeError, match=r"Discrete action space.*take PPO"):
+            q_learning.Model(Discrete(3), Box(-1, 1, (2,)), config)
+        with pytest.raises(ValueError, match=r"1e\+60 states x 2 actions.*take DQN"):
+            q_learning.Model(MultiDiscrete([1000] * 20), Discrete(2), config)
+
+    def test_nothing_is_compiled(self):
+        with pytest.raises(ValueError, match="compile = True: a table has no network"):
+            q_learning.Config(compile=True)
+
+
+class TestUpdate:
+    def test_the_target_by_hand(self):
+        algorithm = algorithm_of([[0.0, 0], [2.0, 6.0]])
+        data = batch([0, 0], [0, 0], [1.0, 1.0], [1, 1], [False, True])
+        # 1 + .5 * max(2, 6), though truncated; only the reward after a termination.
+        assert algorithm.td_target(data).tolist() == [4.0, 1.0]
+
+    def test_an_entry_moves_towards_its_target_and_nothing_else_moves(self):
+        table = [[0.0, 2.0], [2.0, 6.0]]
+        algorithm = algorithm_of(table, learning_rate=0.25, visit_power=0.0)
+        logs = algorithm.learn(batch([0], [1], [1.0], [1]))
+        assert algorithm.model.table.tolist() == [[0.0, 2.5], [2.0, 6.0]]
+        assert logs["td_error"] == 2.0
+
+    def test_targets_are_those_before_the_batch(self):
+        algorithm = algorithm_of([[0.0], [4.0]], learning_rate=1.0, visit_power=0.0)
+        algorithm.learn(batch([1, 0], [0, 0], [8.0, 0.0], [0, 1]))
+        assert algorithm.model.table.tolist() == [[2.0], [8.0]]
+
+    def test_transitions_of_one_entry_add_up(self):
+        algorithm = algorithm_of([[0.0, 0]], learning_rate=0.25, visit_power=0.0)
+        ends = [True] * 3
+        algorithm.learn(batch([0] * 3, [0, 1, 0], [4.0, 4.0, 8.0], [0] * 3, ends))
+        assert algorithm.model.table.tolist() == [[1.0 + 2.0, 1.0]]
+
+    def test_but_never_beyond_the_mean_of_their_targets(self):
+        algorithm = algorithm_of([[0.0]], learning_rate=0.5, visit_power=0.0)
+        data = batch([0] * 4, [0] * 4, [1.0, 2.0, 3.0, 6.0], [0] * 4, [True] * 4)
+        algorithm.learn(data)
+        assert algorithm.model.table.tolist() == [[3.0]]
+
+    @settings(max_examples=30, deadline=None)
+    @given(
+        st.lists(
+            st.lists(st.integers(-9, 9), min_size=1, max_size=6),
+            min_size=1,
+            max_size=6,
+        )
+    )
+    def test_one_over_n_is_the_mean_however_it_is_batched(self, rewards):
+        algorithm = algorithm_of([[7.0]], learning_rate=1.0, visit_power=1.0)
+        for some in rewards:
+            n = len(some)
+            data = batch([0] * n, [0] * n, list(map(float, some)), [0] * n, [True] * n)
+            algorithm.learn(data)
+        mean = np.mean([reward for some in rewards for reward in some])
+        assert algorithm.model.table.item() == pytest.approx(mean, abs=1e-4)
+
+    def test_steps_shrink_with_the_visits_of_an_entry(self):
+        algorithm = algorithm_of([[0.0, 0]], learning_rate=0.5, visit_power=0.5)
+        state, action = torch.tensor([0]), torch.tensor([1])
+        found = [algorithm.step_size(state, action).item() for _ in range(4)]
+        assert found == pytest.approx([0.5, 0.5 / 2**0.5, 0.5 / 3**0.5, 0.25])
+        assert algorithm.visits.tolist() == [[0, 4]]
+
+    def test_steps_that_only_reset_teach_nothing(self):
+        algorithm = algorithm_of([[0.0], [0.0]], learning_rate=1.0, visit_power=0.0)
+        data = batch([0, 1], [0, 0], [5.0, 7.0], [1, 0], [True, True])
+        data["valid"] = torch.tensor([False, True])
+        algorithm.learn(data)
+        assert algorithm.model.table.tolist() == [[0.0], [7.0]]
+        assert algorithm.visits.tolist() == [[0], [1]]
+
+
+class TestExploration:
+    def agent(self, row, **kwargs):
+        config = q_learning.Config(total_steps=1000, exploration_fraction=0.5, **kwargs)
+        model = q_learning.Model(Discrete(1), Discrete(len(row)), config)
+        model.table.copy_(torch.tensor([row]))
+        return q_learning.Agent(q_learning.Algorithm(model, config), config)
+
+    def shares(self, agent, count=40_000):
+        obs = np.zeros(count, dtype=np.int64)
+        actions, _ = agent.sample(obs)
+        return np.bincount(actions, minlength=4) / count
+
+    def test_ties_are_broken_at_random(self):
+        agent = self.agent([1.0, 0.0, 1.0, 1.0], epsilon_start=0.0, epsilon_end=0.0)
+        assert self.shares(agent) == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3], abs=0.01)
+
+    def test_the_rest_is_spread_over_all_actions(self):
+        agent = self.agent([0.0, 2.0, 0.0, 1.0], epsilon_start=0.4, epsilon_end=0.4)
+        assert self.shares(agent) == pytest.approx([0.1, 0.7, 0.1, 0.1], abs=0.01)
+
+    def test_acting_well_takes_the_first_of_the_best(self):
+        agent = self.agent([0.0, 2.0, 2.0])
+        assert agent.predict(np.zeros(20, dtype=np.int64)).tolist() == [1] * 20
+        assert agent.predict(0) == 1
+
+    def test_epsilon_falls_linearly_then_stays(self):
+        agent = self.agent([0.0, 0.0], epsilon_start=1.0, epsilon_end=0.2)
+        found = []
+        for agent.sample_step in (0, 250, 500, 900):
+            found.append(agent.epsilon())
+        assert found == pytest.approx([1.0, 0.6, 0.2, 0.2])
+
+
+class Saveable(SerialVectorEnv):
+    """CliffWalking, no more than ten steps at a time, that can say where it stands."""
+
+    def state_dict(self):
+        return {
+            "place": [int(env.unwrapped.s) for env in self.envs],
+            "steps": [env._elapsed_steps for env in self.envs],
+        }
+
+    def load_state_dict(self, state):
+        places = zip(self.envs, state["place"], state["steps"], strict=True)
+        for env, place, steps in places:
+            env.unwrapped.s, env._elapsed_steps = place, steps
+
+
+def short_cliff(num_envs=3):
+    import gymnasium as gym
+
+    def make():
+        return gym.make("CliffWalking-v1", max_episode_steps=10)
+
+    return Saveable([make] * num_envs)
+
+
+def outcome(trainer):
+    state = trainer.state_dict()
+    return {"agent": state["agent"], "buffer": state["buffer"]}
+
+
+class TestSchedule:
+    def test_every_step_is_learned_from_at_once(self):
+        config = q_learning.Config(num_envs=3, total_steps=30, eval_every=0)
+        kinds = [log["log_type"] for log in q_learning.Trainer(config)()]
+        assert kinds == ["collect", "train"] * 10
+
+    def test_breaking_out_anywhere_changes_nothing(self):
+        config = q_learning.Config(total_steps=300, eval_every=0)
+        whole = q_learning.Trainer(config, envs=short_cliff())
+        for _ in whole():
+            pass
+        broken = q_learning.Trainer(config, envs=short_cliff())
+        while not broken.training_done:
+            for _ in broken():
+                break
+        torch.testing.assert_close(outcome(broken), outcome(whole), rtol=0, atol=0)
+
+    @pytest.mark.parametrize("logs", [40, 41])  # after learning, and after collecting
+    def test_a_saved_run_goes_on_bitwise(self, tmp_path, logs):
+        config = q_learning.Config(total_steps=300, eval_every=0)
+        trainer = q_learning.Trainer(config, envs=short_cliff())
+        for _, _ in zip(range(logs), trainer(), strict=False):
+            pass
+        trainer.algorithm.learning_rate = 0.125
+        trainer.save(tmp_path / "half.pt")
+        other = q_learning.Trainer.load(tmp_path / "half.pt", envs=short_cliff())
+        assert other.algorithm.learning_rate == 0.125
+        for run in (trainer, other):
+            for _ in run():
+                pass
+        torch.testing.assert_close(outcome(other), outcome(trainer), rtol=0, atol=0)
+        assert trainer.algorithm.visits.sum() == 300
+
+    def test_a_run_of_gymnasiums_own_goes_on_with_new_episodes(self, tmp_path):
+        config = q_learning.Config(total_steps=200, num_envs=2, eval_every=0)
+        trainer = q_learning.Trainer(config)
+        for log in trainer():
+            if log["sample_step"] == 100:
+                break
+        trainer.save(tmp_path / "half.pt")
+        other = q_learning.Trainer.load(tmp_path / "half.pt")
+        for _ in other():
+            pass
+        assert other.agent.sample_step == 200
+        assert other.algorithm.visits.sum() == 200
+
+
+def trained(config):
+    trainer = q_learning.Trainer(dataclasses.replace(config, eval_every=0))
+    for _ in trainer():
+        pass
+    return trainer
+
+
+class TestLearning:
+    def test_on_the_slippery_lake(self):
+        trainer = trained(q_learning.Config(num_envs=8, total_steps=60_000))
+        value, best = greedy_value(trainer)
+        assert value > 0.9 * best
+        trainer.model.table.zero_()
+        assert greedy_value(trainer)[0] < 0.1 * best
+
+    def test_the_shortest_way_along_the_cliff(self):
+        config = tuned.load("cliffwalking", q_learning.Trainer)
+        trainer = trained(dataclasses.replace(config, total_steps=10_000))
+        assert trainer.evaluate(1)["logs"]["episode_return"] == -13
+
+    @pytest.mark.slow
+    def test_a_taxi_driver(self):
+        value, best = greedy_value(trained(tuned.load("taxi", q_learning.Trainer)))
+        assert value > best - 0.1

@@ -1,0 +1,197 @@
+"""Rainbow: what each part brings, noise where it belongs, resuming, learning."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from yieldrl.algorithms import c51, double_dqn, dqn, prioritized_dqn, rainbow
+from yieldrl.algorithms.dueling_dqn.model import DuelingHead
+from yieldrl.buffers import PrioritizedNStepReplayBuffer
+from yieldrl.cli import family
+from yieldrl.networks import MLP, NoisyMLP, noisy_layers
+
+FOLDER = Path(rainbow.__path__[0])
+
+
+def trainer_of(**kwargs):
+    options = {
+        "env_id": "yieldrl/CartPole-v1",
+        "num_envs": 4,
+        "total_steps": 400,
+        "learning_starts": 100,
+        "train_every": 4,
+        "batch_size": 16,
+        "buffer_size": 200,
+        "hidden_sizes": (16, 8),
+        "device": "cpu",
+        "eval_every": 0,
+    }
+    return rainbow.Trainer(rainbow.Config(**options | kwargs))
+
+
+class TestParts:
+    def test_every_method_comes_from_the_part_that_is_about_it(self):
+        parts = {
+            "next_action": double_dqn,
+            "weigh": prioritized_dqn,
+            "summary": prioritized_dqn,
+            "td_target": c51,
+            "element_loss": c51,
+            "learn": dqn,
+            "predict": dqn,
+            "sync_target": dqn,
+        }
+        for method, part in parts.items():
+            found = getattr(rainbow.Algorithm, method)
+            assert found is getattr(part.Algorithm, method), method
+            assert method in vars(part.Algorithm), method
+
+    def test_no_file_has_a_branch(self):
+        for file in FOLDER.glob("*.py"):
+            if file.name != "__main__.py":
+                kinds = {type(node) for node in ast.walk(ast.parse(file.read_text()))}
+                assert not kinds & {ast.If, ast.IfExp}, file.name
+
+    def test_its_place_in_the_family(self):
+        members = {member.name: member for member in family.family()}
+        assert members["rainbow"].parents == (
+            "double_dqn",
+            "prioritized_dqn",
+            "c51",
+            "dueling_dqn",
+            "n_step_dqn",
+        )
+        assert members["rainbow"].lines <= 150
+
+    def test_the_network_is_two_noisy_streams_of_atoms(self):
+        config = rainbow.Config(hidden_sizes=(9, 8), num_atoms=5, noise_sigma=0.1)
+        model = rainbow.Model(Box(-1, 1, (4,), np.float32), Discrete(3), config)
+        assert isinstance(model.head, DuelingHead)
+        assert model.logits(torch.zeros(7, 4)).shape == (7, 3, 5)
+        layers = noisy_layers(model)
+        shapes = [[tuple(w.shape) for w in list(x.parameters())[:4:2]] for x in layers]
+        assert shapes == [[(9, 4), (9, 4)], [(8, 9), (5, 8)], [(8, 9), (15, 8)]]
+        assert {type(x) for x in model.modules() if isinstance(x, MLP)} == {NoisyMLP}
+        assert layers[0].sigma[0].unique().tolist() == pytest.approx([0.05])
+
+    def test_the_target_is_the_double_choice_of_n_step_atoms(self):
+        trainer = trainer_of(n_step=3)
+        list(trainer())
+        assert isinstance(trainer.buffer, PrioritizedNStepReplayBuffer)
+        data, algorithm = trainer.buffer.sample(64), trainer.algorithm
+        choice = algorithm.model.value(data["next_obs"]).argmax(1)
+        probability = algorithm.target_model.logits(data["next_obs"], choice).softmax(1)
+        atoms = algorithm.model.atoms
+        discount = 0.99**3 * ~data["terminated"]
+        # Rewards are 1; the mean survives the projection, as no return is too large.
+        reward = 1 + 0.99 + 0.99**2
+        whole = data["discount"] < 0.99**2.5
+        assert whole.sum() > 30
+        mean = (reward + discount * (probability @ atoms))[whole]
+        assert (mean < 95).all()
+        found = (algorithm.td_target(data) @ atoms)[whole & ~data["terminated"]]
+        expected = mean[~data["terminated"][whole]]
+        torch.testing.assert_close(found, expected, atol=0.3, rtol=0)
+
+    def test_priorities_are_the_divergence(self):
+        trainer = trainer_of()
+        list(trainer())
+        data = trainer.buffer.sample(16)
+        _, elements = trainer.algorithm.element_loss(data)
+        logs = trainer.algorithm.loss(data)[1]
+        assert torch.equal(logs["priority"], elements["kl"])
+        assert not torch.equal(logs["priority"], elements["td_error"])
+
+
+class TestNoise:
+    def agent(self, **kwargs):
+        return trainer_of(**kwargs).agent
+
+    def test_it_explores_and_never_throws_dice(self):
+        agent = self.agent(noise_sigma=0.5)
+        obs = np.zeros((1, 4), dtype=np.float32)
+        predicted = {int(agent.predict(obs)[0]) for _ in range(50)}
+        sampled = {int(agent.sample(obs)[0][0]) for _ in range(50)}
+        assert len(predicted) == 1
+        assert sampled == {0, 1}
+        assert agent.epsilon() == 0.0
+        quiet = self.agent(noise_sigma=0.0)
+        assert {int(quiet.sample(obs)[0][0]) for _ in range(50)} == predicted
+
+    def test_all_environments_share_it(self):
+        agent, obs = self.agent(), np.zeros((500, 4), dtype=np.float32)
+        for _ in range(10):
+            assert len(set(agent.sample(obs)[0].tolist())) == 1
+
+    def test_the_network_and_its_target_learn_under_noise_of_their_own(self):
+        trainer = trainer_of()
+        seen = []
+        algorithm, learn = trainer.algorithm, trainer.algorithm.learn
+
+        def spy(data):
+            models = algorithm.model, algorithm.target_model
+            seen.append([x.noise.clone() for m in models for x in noisy_layers(m)])
+            return learn(data)
+
+        algorithm.learn = spy
+        list(trainer())
+        first = [tuple(noise.tolist()) for noise in seen[0]]
+        assert len(set(first)) == 6, "each of three layers, twice"
+        assert len({tuple(noise[0].tolist()) for noise in seen}) == len(seen), "anew"
+        for model in (algorithm.model, algorithm.target_model):
+            assert not any(layer.noise.any() for layer in noisy_layers(model))
+
+
+def parameters(trainer):
+    return [p.clone() for p in trainer.model.parameters()]
+
+
+class TestResume:
+    def test_a_loaded_run_goes_on_bitwise(self, tmp_path):
+        whole = trainer_of()
+        list(whole())
+        first = trainer_of()
+        for log in first():
+            if log["sample_step"] >= 200 and log["log_type"] == "train":
+                break
+        second = rainbow.Trainer.load(first.save(tmp_path / "half.pt"))
+        for _ in second():
+            pass
+        for ours, theirs in zip(parameters(whole), parameters(second), strict=True):
+            assert torch.equal(ours, theirs)
+
+    def test_so_does_a_loop_that_was_left_after_every_step(self):
+        whole, broken = trainer_of(), trainer_of()
+        list(whole())
+        while not broken.training_done:
+            for _ in broken():
+                break
+        for ours, theirs in zip(parameters(whole), parameters(broken), strict=True):
+            assert torch.equal(ours, theirs)
+
+
+@pytest.mark.slow
+def test_compiled_it_is_the_same():
+    """Noise is drawn outside of the graph, which must see every draw."""
+    eager, compiled = trainer_of(), trainer_of(compile=True)
+    for _ in eager():
+        pass
+    for _ in compiled():
+        pass
+    assert compiled.agent.learn_step == eager.agent.learn_step > 50
+    for ours, theirs in zip(parameters(eager), parameters(compiled), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_it_learns_to_balance():
+    config = rainbow.Config(total_steps=8_000, seed=1, eval_every=0)
+    trainer = rainbow.Trainer(config)
+    assert trainer.evaluate(20)["logs"]["episode_return"] < 60
+    for _ in trainer():
+        pass
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 100

@@ -1,0 +1,252 @@
+"""SAC's targets and losses with exact numbers, its temperature, and learning."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+from tensordict import TensorDict
+from worlds import Follow
+
+from yieldrl.algorithms import sac
+
+LINE = Box(-np.inf, np.inf, (1,), np.float32)
+OBS = torch.tensor([[0.5], [-1.0], [0.1]])
+DATA = TensorDict(
+    {
+        "obs": OBS,
+        "action": torch.tensor([[0.25], [1.0], [-0.5]]),
+        "next_obs": OBS * 2,
+        "reward": torch.tensor([1.0, 2.0, 3.0]),
+        "discount": torch.full((3,), 0.5),
+        "terminated": torch.tensor([False, True, False]),
+        "truncated": torch.tensor([True, False, False]),
+    },
+    [3],
+)
+
+
+class Given:
+    """A policy whose dice have fallen: actions `s / 2`, their log-density `s - 1`."""
+
+    def __init__(self, obs):
+        self.obs = obs
+
+    def sample_with_log_prob(self):
+        return self.obs / 2, self.obs.squeeze(1) - 1
+
+
+def algorithm_of(**kwargs):
+    """`Q_1(s, a) = 3 a`, `Q_2(s, a) = s + 2 a`, so that the lower one changes."""
+    config = sac.Config(hidden_sizes=(), **kwargs)
+    model = sac.Model(LINE, Box(-1, 1, (1,)), config)
+    with torch.no_grad():
+        model.critic.head.weight_0.copy_(torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]]))
+        model.critic.head.bias_0.zero_()
+    return sac.Algorithm(model, config)
+
+
+class TestTarget:
+    def test_by_hand(self):
+        algorithm = algorithm_of(temperature=0.2)
+        algorithm.model.policy = Given
+        # s' = 1: a' = .5, min(1.5, 2) - .2 * 0; s' = .2: min(.3, .4) + .2 * .8.
+        expected = [1 + 0.5 * 1.5, 2.0, 3 + 0.5 * (0.3 + 0.16)]
+        assert algorithm.td_target(DATA).tolist() == pytest.approx(expected)
+
+    def test_its_dice_are_thrown_anew(self):
+        algorithm = algorithm_of()
+        first, again = algorithm.td_target(DATA), algorithm.td_target(DATA)
+        assert first[1] == again[1] == 2.0
+        assert (first != again)[[0, 2]].all()
+
+    def test_only_the_critics_are_followed(self):
+        algorithm = algorithm_of(tau=0.5)
+        actor = [p.clone() for p in algorithm.target_model.actor.parameters()]
+        with torch.no_grad():
+            for parameter in algorithm.model.parameters():
+                parameter += 2
+        algorithm.sync_target()
+        assert all(map(torch.equal, actor, algorithm.target_model.actor.parameters()))
+        weight = algorithm.target_model.critic.head.weight_0
+        assert weight.flatten().tolist() == [1.0, 4.0, 2.0, 3.0]
+
+
+class TestActor:
+    def test_loss_by_hand(self):
+        algorithm = algorithm_of(temperature=0.2)
+        algorithm.model.policy = Given
+        loss, logs = algorithm.actor_loss(DATA)
+        # a = s / 2: min(3 a, s + 2 a) is .75, -2, .15 for s = .5, -1, .1.
+        expected = [0.2 * -0.5 - 0.75, 0.2 * -2 + 2, 0.2 * -0.9 - 0.15]
+        assert loss.item() == pytest.approx(np.mean(expected))
+        assert logs["entropy"].item() == pytest.approx(np.mean([0.5, 2.0, 0.9]))
+
+    def test_gradients_flow_through_the_action(self):
+        """Of the loss with the same dice, by finite differences."""
+        algorithm = algorithm_of(temperature=0.2)
+
+        def loss():
+            torch.manual_seed(0)
+            return algorithm.actor_loss(DATA)[0]
+
+        for parameter in algorithm.actor_parameters:
+            (gradient,) = torch.autograd.grad(loss(), parameter)
+            for i in range(parameter.numel()):
+                with torch.no_grad():
+                    entry = parameter.view(-1)[i]
+                    entry += 1e-3
+                    above = loss().item()
+                    entry -= 2e-3
+                    below = loss().item()
+                    entry += 1e-3
+                slope = (above - below) / 2e-3
+                assert gradient.view(-1)[i].item() == pytest.approx(slope, abs=2e-3)
+
+    def test_neither_critics_nor_temperature_move(self):
+        algorithm = algorithm_of()
+        before = [p.clone() for p in algorithm.critic_parameters]
+        algorithm.learn_actor(DATA)
+        assert all(map(torch.equal, before, algorithm.critic_parameters))
+        assert all(p.grad is None for p in algorithm.model.parameters())
+        assert algorithm.temperature.log_alpha.grad is None
+
+
+class TestTemperature:
+    def test_its_gradient_by_hand(self):
+        algorithm = algorithm_of(target_entropy=-2.0)
+        with torch.no_grad():
+            algorithm.temperature.log_alpha.fill_(math.log(0.3))
+        algorithm.temperature_loss(torch.tensor(1.5)).backward()
+        # d/dlog_alpha alpha (H - target) = alpha (H - target).
+        gradient = algorithm.temperature.log_alpha.grad
+        assert gradient is not None
+        assert gradient.item() == pytest.approx(0.3 * 3.5)
+
+    @pytest.mark.parametrize(("target", "falls"), [(-50.0, True), (50.0, False)])
+    def test_it_falls_where_the_policy_is_too_random(self, target, falls):
+        algorithm = algorithm_of(target_entropy=target)
+        algorithm.learn_actor(DATA)
+        alpha = algorithm.temperature().item()
+        assert (alpha < 1) == falls
+        assert alpha == pytest.approx(math.exp(-3e-4 if falls else 3e-4), abs=1e-3)
+
+    def test_by_default_it_holds_minus_the_number_of_dimensions(self):
+        config = sac.Config(hidden_sizes=())
+        model = sac.Model(LINE, Box(-1, 1, (2, 3)), config)
+        assert sac.Algorithm(model, config).target_entropy == -6
+
+    @pytest.mark.parametrize("temperature", [0.0, 0.25])
+    def test_a_given_one_stays(self, temperature):
+        algorithm = algorithm_of(temperature=temperature)
+        for _ in range(3):
+            logs = algorithm.learn(DATA)
+        assert logs["temperature"].item() == pytest.approx(temperature)
+        assert "temperature_optimizer" not in algorithm.state_dict()
+
+    def test_it_is_saved_with_its_optimizer(self):
+        algorithm, other = algorithm_of(), algorithm_of()
+        for _ in range(5):
+            algorithm.learn(DATA)
+        other.load_state_dict(copy.deepcopy(algorithm.state_dict()))
+        assert other.temperature().item() == algorithm.temperature().item() != 1.0
+        for one in (algorithm, other):
+            one.temperature_loss(torch.tensor(3.0)).backward()
+            one.temperature_optimizer.step()
+        assert other.temperature().item() == algorithm.temperature().item()
+
+    def test_settings_are_checked(self):
+        with pytest.raises(ValueError, match=r"Config.temperature = -0\.1"):
+            sac.Config(temperature=-0.1)
+
+    @pytest.mark.parametrize(
+        "name", ["exploration_noise", "policy_noise", "noise_clip"]
+    )
+    def test_noise_that_would_be_ignored_is_refused(self, name):
+        with pytest.raises(ValueError, match=f"{name} = 0.1: leave it at 0"):
+            sac.Config(**{name: 0.1})
+
+
+class TestActing:
+    def agent(self):
+        config = sac.Config(hidden_sizes=(8,), learning_starts=10)
+        model = sac.Model(LINE, Box(-5, 15, (2,)), config)
+        return sac.Agent(sac.Algorithm(model, config), config)
+
+    def test_evaluation_takes_tanh_of_the_mean(self):
+        agent = self.agent()
+        obs = torch.randn(20, 1)
+        mean = agent.model.actor(obs)[:, :2]
+        torch.testing.assert_close(agent.predict(obs), 5 + 10 * torch.tanh(mean))
+
+    def test_exploration_draws_from_the_policy(self):
+        agent = self.agent()
+        agent.sample_step = 10
+        obs = torch.zeros(50_000, 1)
+        _, extras = agent.sample(obs)
+        mean, log_std = agent.model.actor(obs[:1])[0].detach().chunk(2)
+        normal = torch.atanh(extras["action"].double())
+        torch.testing.assert_close(normal.mean(0).float(), mean, rtol=0.05, atol=0.02)
+        torch.testing.assert_close(
+            normal.std(0).float(), log_std.exp(), rtol=0.02, atol=0.01
+        )
+
+    def test_at_first_it_is_uniform(self):
+        action, _ = self.agent().sample(np.zeros((20_000, 1), np.float32))
+        assert action.std(0) == pytest.approx(20 / 12**0.5, rel=0.02)
+
+    def test_deviations_stay_in_their_range(self):
+        model = self.agent().model
+        with torch.no_grad():
+            model.actor[1].bias_1.fill_(1e4)
+        assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[2.0, 2.0]]
+        with torch.no_grad():
+            model.actor[1].bias_1.fill_(-1e4)
+        assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[-20.0, -20.0]]
+
+
+def test_it_learns_to_follow():
+    config = sac.Config(
+        total_steps=1000,
+        learning_starts=100,
+        batch_size=64,
+        hidden_sizes=(32,),
+        learning_rate=3e-3,
+        eval_every=0,
+    )
+    trainer = sac.Trainer(config, envs=lambda: Follow(3.0, 2.0))
+    assert trainer.evaluate(50)["logs"]["episode_return"] < -0.1
+    logs = list(trainer())
+    assert trainer.evaluate(50)["logs"]["episode_return"] > -0.01
+    assert logs[-1]["logs"]["temperature"] < 0.5
+
+
+@pytest.mark.slow
+def test_it_learns_to_swing_up():
+    config = sac.Config(
+        total_steps=6_000, hidden_sizes=(64, 64), eval_every=0, threads=1
+    )
+    trainer = sac.Trainer(config)
+    list(trainer())
+    assert trainer.evaluate(20)["logs"]["episode_return"] > -250
+
+
+@pytest.mark.slow
+def test_compiled_losses_are_those_of_an_algorithm_with_the_same_weights():
+    """Their dice differ; without noise in the policy the steps are the same."""
+    ends = []
+    for compile_ in (False, True):
+        torch.manual_seed(0)
+        algorithm = algorithm_of(compile=compile_, temperature=0.2)
+        with torch.no_grad():  # a deviation of exp(-20), whatever the state
+            algorithm.model.actor[1].weight_0[1] = 0.0
+            algorithm.model.actor[1].weight_0[0] = 0.5
+            algorithm.model.actor[1].bias_0[:] = torch.tensor([0.1, -30.0])
+        for _ in range(3):
+            logs = algorithm.learn(DATA)
+        parts = [p.detach().flatten() for p in algorithm.model.critic.parameters()]
+        ends.append(torch.cat(parts))
+        assert {"loss", "actor_loss", "entropy", "temperature"} <= set(logs)
+    torch.testing.assert_close(*ends, rtol=1e-3, atol=3e-4)

@@ -1,0 +1,171 @@
+"""SAC for discrete actions: sums over actions with exact numbers, and learning."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from tensordict import TensorDict
+from torch import nn
+
+from yieldrl.algorithms import sac_discrete
+from yieldrl.envs import SerialVectorEnv
+
+ROW = Box(0, 9, (1,), np.float32)
+Q = [[[1.0, 5.0], [2.0, 3.0]], [[4.0, 2.0], [1.0, 6.0]]]  # [critic, state, action]
+P = [[0.25, 0.75], [0.5, 0.5]]  # [state, action]
+DATA = TensorDict(
+    {
+        "obs": torch.tensor([[0.0], [1.0]]),
+        "action": torch.tensor([1, 0]),
+        "next_obs": torch.tensor([[1.0], [0.0]]),
+        "reward": torch.tensor([1.0, 2.0]),
+        "discount": torch.full((2,), 0.5),
+        "terminated": torch.tensor([False, True]),
+        "truncated": torch.tensor([True, False]),
+    },
+    [2],
+)
+
+
+class Table(nn.Module):
+    """Numbers for observations that are row numbers, `[..., rows, A]`."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = nn.Parameter(torch.tensor(rows))
+
+    def forward(self, obs):
+        return self.rows[..., obs[:, 0].long(), :]
+
+
+def algorithm_of(**kwargs):
+    config = sac_discrete.Config(**kwargs)
+    model = sac_discrete.Model(ROW, Discrete(2), config)
+    model.actor, model.critic = Table(np.log(P).astype(np.float32)), Table(Q)
+    return sac_discrete.Algorithm(model, config)
+
+
+def entropy(p):
+    return -sum(x * math.log(x) for x in p)
+
+
+def test_the_target_by_hand():
+    algorithm = algorithm_of(temperature=0.2)
+    # In state 1 the lower critics say 1 and 3; after a termination there is nothing.
+    soft = 0.5 * 1 + 0.5 * 3 + 0.2 * entropy(P[1])
+    assert algorithm.td_target(DATA).tolist() == pytest.approx([1 + 0.5 * soft, 2.0])
+
+
+def test_both_critics_learn_the_action_taken():
+    algorithm = algorithm_of(temperature=0.2)
+    target = algorithm.td_target(DATA)
+    loss, _ = algorithm.critic_loss(DATA)
+    q_value = torch.tensor([[5.0, 2.0], [2.0, 1.0]])
+    expected = 0.5 * ((target - q_value) ** 2).mean(1).sum()
+    assert loss.item() == pytest.approx(expected.item())
+    loss.backward()
+    untouched = algorithm.model.critic.rows.grad[:, [0, 1], [0, 1]]
+    assert untouched.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_the_actors_loss_by_hand():
+    algorithm = algorithm_of(temperature=0.2)
+    loss, logs = algorithm.actor_loss(DATA)
+    value = [0.25 * 1 + 0.75 * 2, 0.5 * 1 + 0.5 * 3]
+    losses = [-0.2 * entropy(p) - v for p, v in zip(P, value, strict=True)]
+    assert loss.item() == pytest.approx(np.mean(losses))
+    assert logs["entropy"].item() == pytest.approx(np.mean([entropy(p) for p in P]))
+
+
+def test_its_gradient_leads_to_the_soft_optimum():
+    """With the critics fixed, the best policy is softmax(Q / alpha)."""
+    algorithm = algorithm_of(temperature=0.5)
+    loss = torch.tensor(math.inf)
+    optimizer = torch.optim.Adam(algorithm.actor_parameters, lr=0.05)
+    for _ in range(400):
+        loss, _ = algorithm.actor_loss(DATA)
+        optimizer.zero_grad()
+        loss.backward(inputs=algorithm.actor_parameters)
+        optimizer.step()
+    policy = algorithm.model.action(DATA["obs"]).softmax(1)
+    best = (torch.tensor([[1.0, 2.0], [1.0, 3.0]]) / 0.5).softmax(1)
+    torch.testing.assert_close(policy.detach(), best, rtol=0.02, atol=1e-3)
+
+
+def test_certain_policies_have_finite_losses():
+    algorithm = algorithm_of()
+    with torch.no_grad():
+        algorithm.model.actor.rows[:, 0] = 500.0
+    loss, logs = algorithm.actor_loss(DATA)
+    loss.backward()
+    assert algorithm.model.actor.rows.grad.isfinite().all()
+    assert logs["entropy"] == 0
+    assert algorithm.td_target(DATA).isfinite().all()
+
+
+def test_the_target_entropy_is_a_share_of_the_greatest():
+    assert algorithm_of().target_entropy == pytest.approx(0.5 * math.log(2))
+    assert algorithm_of(entropy_share=0.98).target_entropy == pytest.approx(
+        0.98 * math.log(2)
+    )
+    assert algorithm_of(target_entropy=0.1).target_entropy == 0.1
+    with pytest.raises(ValueError, match=r"Config.entropy_share = 1\.1"):
+        sac_discrete.Config(entropy_share=1.1)
+
+
+class TestActing:
+    def agent(self):
+        algorithm = algorithm_of(learning_starts=10)
+        return sac_discrete.Agent(algorithm, algorithm.config)
+
+    def test_at_first_every_action_is_as_likely(self):
+        action, _ = self.agent().sample(np.zeros((20_000, 1), np.float32))
+        assert action.mean() == pytest.approx(0.5, abs=0.015)
+
+    def test_then_the_policy_throws_its_dice(self):
+        agent = self.agent()
+        agent.sample_step = 10
+        action, _ = agent.sample(np.zeros((20_000, 1), np.float32))
+        assert action.mean() == pytest.approx(0.75, abs=0.015)
+
+    def test_evaluation_takes_the_most_likely(self):
+        assert (
+            self.agent().predict(np.zeros((100, 1), np.float32)).tolist() == [1] * 100
+        )
+
+
+class Match(gym.Env):
+    """Say which of three numbers you see: one step, reward 1 for the right one."""
+
+    observation_space, action_space = Box(0, 1, (3,), np.float32), Discrete(3, start=4)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seen = int(self.np_random.integers(3))
+        return self._obs(), {}
+
+    def step(self, action):
+        return self._obs(), float(action == 4 + self.seen), True, False, {}
+
+    def _obs(self):
+        return np.eye(3, dtype=np.float32)[self.seen]
+
+
+def test_it_learns_to_match():
+    config = sac_discrete.Config(
+        total_steps=600,
+        learning_starts=100,
+        batch_size=32,
+        hidden_sizes=(16,),
+        learning_rate=3e-3,
+        entropy_share=0.5,
+        eval_every=0,
+    )
+    trainer = sac_discrete.Trainer(
+        config, envs=SerialVectorEnv([Match]), eval_envs=Match
+    )
+    list(trainer())
+    assert trainer.evaluate(60)["logs"]["episode_return"] == 1.0

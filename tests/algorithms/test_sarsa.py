@@ -1,0 +1,238 @@
+"""SARSA: the action that learning counts on is the one that is taken."""
+
+import dataclasses
+import itertools
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from tensordict import TensorDict
+
+from yieldrl.algorithms import q_learning, sarsa
+from yieldrl.cli import tuned
+from yieldrl.envs import SerialVectorEnv, policy_evaluation
+
+
+def agent_of(table, **kwargs):
+    config = q_learning.Config(
+        **{"gamma": 0.5, "epsilon_start": 0.0, "epsilon_end": 0.0, **kwargs}
+    )
+    states, actions = Discrete(len(table)), Discrete(len(table[0]))
+    model = sarsa.Model(states, actions, config)
+    model.table.copy_(torch.tensor(table))
+    return sarsa.Agent(sarsa.Algorithm(model, config), config)
+
+
+def batch(obs, action, reward, next_obs, terminated=(), truncated=()):
+    rows = range(len(obs))
+    return TensorDict(
+        {
+            "obs": torch.tensor(obs),
+            "action": torch.tensor(action),
+            "reward": torch.tensor(reward),
+            "next_obs": torch.tensor(next_obs),
+            "terminated": torch.tensor([row in terminated for row in rows]),
+            "truncated": torch.tensor([row in truncated for row in rows]),
+        },
+        [len(obs)],
+    )
+
+
+class TestTarget:
+    def test_by_hand(self):
+        algorithm = agent_of([[0.0, 0], [2.0, 6.0]]).algorithm
+        data = batch([0] * 3, [0] * 3, [1.0] * 3, [1] * 3, terminated=[2])
+        data["next_action"] = torch.tensor([0, 1, 1])
+        # 1 + .5 * Q(s', a'): of the action taken, be it good or bad.
+        assert algorithm.td_target(data).tolist() == [2.0, 4.0, 1.0]
+
+    def test_a_truncated_episode_is_valued_by_an_action_in_its_last_state(self):
+        agent = agent_of([[0.0, 0], [2.0, 6.0]], visit_power=0.0)
+        agent.learn(batch([0], [0], [1.0], [1], truncated=[0]))
+        assert agent.model.table.tolist() == [[4.0, 0.0], [2.0, 6.0]]
+
+
+class TestPromise:
+    def test_it_is_made_before_the_update_and_kept_after_it(self):
+        # Both actions of state 0 look alike until the update makes one of them bad.
+        promised = []
+        for seed in range(20):
+            agent = agent_of([[0.0, 0.0]], seed=seed)
+            agent.learn(batch([0], [0], [-1.0], [0]))
+            action, _ = agent.sample(np.array([0]))
+            promised.append(int(action[0]))
+            assert agent.predict(0) == 1
+            assert agent.sample(np.array([0]))[0].tolist() == action.tolist()
+        assert set(promised) == {0, 1}
+
+    @pytest.mark.parametrize("end", ["terminated", "truncated"])
+    def test_a_new_episode_begins_after_the_update(self, end):
+        # Though its first state be the last one's last: action 1 is the better now.
+        for seed in range(20):
+            agent = agent_of([[0.0, 0.0]], seed=seed)
+            agent.learn(batch([0], [0], [-1.0], [0], **{end: [0]}))
+            assert agent.sample(np.array([0]))[0].tolist() == [1]
+
+    def test_it_is_of_the_state_it_was_made_for(self):
+        agent = agent_of([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+        agent.learn(batch([0, 0], [0, 0], [0.0, 0.0], [1, 2]))
+        assert agent.sample(np.array([1, 2]))[0].tolist() == [1, 0]
+        assert agent.sample(np.array([2, 1]))[0].tolist() == [0, 1]
+        assert agent.sample(np.array([2]))[0].tolist() == [0]
+        assert agent.sample(np.array([1, 1, 2]))[0].tolist() == [1, 1, 0]
+
+
+class Recorder(sarsa.Algorithm):
+    """Writes down what it learns from."""
+
+    def __init__(self, model, config):
+        super().__init__(model, config)
+        self.learned = []
+
+    def learn(self, data):
+        self.learned.append(data.clone())
+        return super().learn(data)
+
+
+class Recording(sarsa.Trainer):
+    algorithm_class = Recorder
+
+
+class Saveable(SerialVectorEnv):
+    """CliffWalking, no more than five steps at a time, that says where it stands."""
+
+    def state_dict(self):
+        return {
+            "place": [int(env.unwrapped.s) for env in self.envs],
+            "steps": [env._elapsed_steps for env in self.envs],
+        }
+
+    def load_state_dict(self, state):
+        places = zip(self.envs, state["place"], state["steps"], strict=True)
+        for env, place, steps in places:
+            env.unwrapped.s, env._elapsed_steps = place, steps
+
+
+def lake():
+    return gym.make("FrozenLake-v1", max_episode_steps=5)
+
+
+def cliff():
+    return gym.make("CliffWalking-v1", max_episode_steps=5)
+
+
+def short_cliff():
+    return Saveable([cliff] * 3)
+
+
+MODES = {
+    "SAME_STEP": lambda: SerialVectorEnv([lake] * 3),
+    "NEXT_STEP": lambda: SyncVectorEnv([lake] * 3),
+    "DISABLED": lambda: SyncVectorEnv(
+        [lake] * 3, autoreset_mode=AutoresetMode.DISABLED
+    ),
+}
+
+
+class TestOnPolicy:
+    @pytest.mark.parametrize("mode", list(MODES))
+    def test_the_next_action_is_the_one_that_is_taken(self, mode):
+        config = q_learning.Config(total_steps=1500, eval_every=0)
+        trainer = Recording(config, envs=MODES[mode]())
+        for _ in trainer():
+            pass
+        learned, kept, ends = trainer.algorithm.learned, 0, set()
+        for now, then in itertools.pairwise(learned):
+            valid = now.get("valid", torch.ones(3, dtype=torch.bool))
+            ends |= {end for end in ("terminated", "truncated") if now[end].any()}
+            goes_on = valid & ~now["terminated"] & ~now["truncated"]
+            assert then["obs"][goes_on].equal(now["next_obs"][goes_on])
+            assert then["action"][goes_on].equal(now["next_action"][goes_on])
+            kept += int(goes_on.sum())
+        assert kept > 500
+        assert ends == {"terminated", "truncated"}
+
+    def test_it_is_the_textbooks_loop(self):
+        config = q_learning.Config(
+            total_steps=2000, learning_rate=0.3, visit_power=0.0, eval_every=0
+        )
+        trainer = Recording(config, envs=cliff)
+        for _ in trainer():
+            pass
+        table = np.zeros((48, 4))
+        for data in trainer.algorithm.learned:
+            one = {name: data[name].item() for name in data.keys()}  # noqa: SIM118
+            future = 0.99 * table[one["next_obs"], one["next_action"]]
+            target = one["reward"] + (0.0 if one["terminated"] else future)
+            here = one["obs"], one["action"]
+            table[here] += 0.3 * (target - table[here])
+        assert table.min() < -10
+        assert trainer.model.table.numpy() == pytest.approx(table, rel=1e-5)
+
+
+def outcome(trainer):
+    state = trainer.state_dict()
+    return {"agent": state["agent"], "buffer": state["buffer"]}
+
+
+class TestGoingOn:
+    def test_breaking_out_anywhere_changes_nothing(self):
+        config = q_learning.Config(total_steps=300, eval_every=0)
+        whole = sarsa.Trainer(config, envs=short_cliff())
+        for _ in whole():
+            pass
+        broken = sarsa.Trainer(config, envs=short_cliff())
+        while not broken.training_done:
+            for _ in broken():
+                break
+        torch.testing.assert_close(outcome(broken), outcome(whole), rtol=0, atol=0)
+
+    @pytest.mark.parametrize("logs", range(40, 52))  # before, at and after a truncation
+    def test_a_saved_run_goes_on_bitwise(self, tmp_path, logs):
+        config = q_learning.Config(total_steps=240, eval_every=0)
+        trainer = sarsa.Trainer(config, envs=short_cliff())
+        for _ in itertools.islice(trainer(), logs):
+            pass
+        trainer.save(tmp_path / "half.pt")
+        other = sarsa.Trainer.load(tmp_path / "half.pt", envs=short_cliff())
+        for run in (trainer, other):
+            for _ in run():
+                pass
+        torch.testing.assert_close(outcome(other), outcome(trainer), rtol=0, atol=0)
+
+    def test_new_episodes_owe_nothing_to_old_ones(self, tmp_path):
+        config = q_learning.Config(total_steps=300, num_envs=2, eval_every=0)
+        trainer = sarsa.Trainer(config)
+        for log in trainer():
+            if log["sample_step"] == 100 and log["log_type"] == "train":
+                break
+        trainer.save(tmp_path / "half.pt")
+        other = sarsa.Trainer.load(tmp_path / "half.pt")
+        other.agent.promise[0] = 5  # whatever was promised, it was for another state
+        other.agent.promise[1] = 99
+        for _ in other():
+            pass
+        assert other.algorithm.visits.sum() == 300
+
+
+@pytest.mark.slow
+def test_it_keeps_away_from_the_cliff_while_it_explores():
+    """Sutton & Barto 2018, example 6.6."""
+    greedy, exploring = {}, {}
+    for algorithm in (q_learning, sarsa):
+        config = tuned.load("q_learning/cliffwalking", algorithm.Trainer)
+        trainer = algorithm.Trainer(dataclasses.replace(config, eval_every=0))
+        for _ in trainer():
+            pass
+        name = trainer.name
+        world = trainer.envs.envs[0].unwrapped
+        best = np.eye(4)[trainer.model.table.argmax(1).numpy()]
+        policy = (1 - config.epsilon_end) * best + config.epsilon_end / 4
+        exploring[name] = policy_evaluation(world.P, policy, gamma=1.0)[36]
+        greedy[name] = trainer.evaluate(1)["logs"]["episode_return"]
+    assert greedy["q_learning"] == -13
+    assert -19 <= greedy["sarsa"] <= -15
+    assert exploring["sarsa"] > exploring["q_learning"] + 15

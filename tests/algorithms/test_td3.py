@@ -1,0 +1,149 @@
+"""TD3's three changes to DDPG, with exact numbers, and learning."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+from tensordict import TensorDict
+from worlds import Follow
+
+from yieldrl.algorithms import td3
+
+LINE = Box(-np.inf, np.inf, (1,), np.float32)
+
+
+def algorithm_of(**kwargs):
+    """`mu(s) = tanh(s)`, `Q_1(s, a) = 3 a`, `Q_2(s, a) = s + 2 a`; so are the targets.
+
+    Which critic is the lower one depends on state and action.
+    """
+    config = td3.Config(hidden_sizes=(), **kwargs)
+    model = td3.Model(LINE, Box(-1, 1, (1,)), config)
+    with torch.no_grad():
+        model.actor[1].weight_0.fill_(1.0)
+        model.actor[1].bias_0.zero_()
+        model.critic.head.weight_0.copy_(torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]]))
+        model.critic.head.bias_0.zero_()
+    return td3.Algorithm(model, config)
+
+
+def batch(obs, action, reward, next_obs, terminated):
+    size = len(obs)
+    return TensorDict(
+        {
+            "obs": torch.tensor(obs).unsqueeze(1),
+            "action": torch.tensor(action).unsqueeze(1),
+            "next_obs": torch.tensor(next_obs).unsqueeze(1),
+            "reward": torch.tensor(reward),
+            "discount": torch.full((size,), 0.5),
+            "terminated": torch.tensor(terminated),
+            "truncated": ~torch.tensor(terminated),
+        },
+        [size],
+    )
+
+
+DATA = batch([0.5, -1.0], [0.25, 1.0], [1.0, 2.0], [0.8, -0.6], [False, False])
+
+
+def test_the_target_is_the_lower_of_two():
+    algorithm = algorithm_of(policy_noise=0.0)
+    first = min(3 * math.tanh(0.8), 0.8 + 2 * math.tanh(0.8))
+    second = min(-3 * math.tanh(0.6), -0.6 - 2 * math.tanh(0.6))
+    target = algorithm.td_target(DATA)
+    assert target.tolist() == pytest.approx([1 + first / 2, 2 + second / 2])
+
+
+def test_only_a_termination_ends_the_future():
+    algorithm = algorithm_of(policy_noise=0.0)
+    data = DATA.clone()
+    data["terminated"][0] = True
+    assert algorithm.td_target(data)[0] == 1.0
+    assert algorithm.td_target(data)[1] == algorithm.td_target(DATA)[1]
+
+
+def test_the_target_action_is_smoothed_with_bounded_noise():
+    algorithm = algorithm_of(policy_noise=0.2, noise_clip=0.3)
+    obs = torch.zeros(50_000, 1)
+    action = algorithm.target_action(TensorDict({"next_obs": obs}, [len(obs)]))
+    assert action.abs().max() == pytest.approx(0.3)
+    clipped = np.clip(np.random.default_rng(0).normal(0, 0.2, 50_000), -0.3, 0.3)
+    assert action.std().item() == pytest.approx(clipped.std(), rel=0.02)
+    # And it stays in the box, where the critic has seen actions.
+    at_the_edge = TensorDict({"next_obs": torch.full((100, 1), 9.0)}, [100])
+    action = algorithm.target_action(at_the_edge)
+    assert action.max() == 1.0
+    assert (action < 1.0).any()
+
+
+def test_both_critics_learn_from_the_same_target():
+    algorithm = algorithm_of(policy_noise=0.0)
+    target = algorithm.td_target(DATA)
+    q_value = torch.tensor([[0.75, 3.0], [1.0, 1.0]])
+    loss, _ = algorithm.critic_loss(DATA)
+    expected = 0.5 * ((target - q_value) ** 2).mean(1).sum()
+    assert loss.item() == pytest.approx(expected.item())
+
+
+def test_the_actor_climbs_the_first_critic():
+    algorithm = algorithm_of()
+    loss, _ = algorithm.actor_loss(DATA)
+    action = torch.tanh(DATA["obs"])
+    assert loss.item() == pytest.approx(-3 * action.mean().item())
+    loss.backward(inputs=algorithm.actor_parameters)
+    obs = DATA["obs"].squeeze().numpy()
+    slope = -(3 * (1 - np.tanh(obs) ** 2) * obs).mean()
+    assert algorithm.model.actor[1].weight_0.grad.item() == pytest.approx(
+        slope, rel=1e-5
+    )
+
+
+def test_the_actor_waits_for_the_critics():
+    algorithm = algorithm_of(policy_delay=3)
+    moved = []
+    for _ in range(7):
+        before = algorithm.model.actor[1].weight_0.clone()
+        logs = algorithm.learn(DATA)
+        moved.append(not torch.equal(before, algorithm.model.actor[1].weight_0))
+        assert ("actor_loss" in logs) == moved[-1]
+    assert moved == [False, False, True, False, False, True, False]
+
+
+def test_a_loaded_algorithm_waits_as_long():
+    algorithm, other = algorithm_of(policy_delay=2), algorithm_of(policy_delay=2)
+    algorithm.learn(DATA)
+    other.load_state_dict(algorithm.state_dict())
+    assert "actor_loss" in other.learn(DATA)
+
+
+def test_the_targets_wait_as_well():
+    config = td3.Config(
+        total_steps=106, learning_starts=100, batch_size=4, eval_every=0
+    )
+    trainer, synced = td3.Trainer(config, envs=Follow), []
+    trainer.algorithm.sync_target = lambda: synced.append(trainer.agent.learn_step)
+    list(trainer())
+    assert synced == [2, 4, 6]
+
+
+@pytest.mark.parametrize("field", ["policy_delay", "policy_noise", "noise_clip"])
+def test_settings_are_checked(field):
+    with pytest.raises(ValueError, match=f"Config.{field} = -1"):
+        td3.Config(**{field: -1 if field == "policy_delay" else -1.0})
+
+
+def test_it_learns_to_follow():
+    config = td3.Config(
+        total_steps=1000,
+        learning_starts=100,
+        batch_size=64,
+        hidden_sizes=(32,),
+        learning_rate=3e-3,
+        eval_every=0,
+    )
+    trainer = td3.Trainer(config, envs=lambda: Follow(3.0, 2.0))
+    assert trainer.evaluate(50)["logs"]["episode_return"] < -0.1
+    list(trainer())
+    assert trainer.evaluate(50)["logs"]["episode_return"] > -0.01

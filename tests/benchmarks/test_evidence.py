@@ -1,0 +1,103 @@
+"""Claims: how they are judged, and the measurements as far as they are exact."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from yieldrl.benchmarks import evidence, isolated, overestimation, results
+from yieldrl.benchmarks.claims import CLAIMS, Claim
+
+
+@pytest.fixture
+def claim(monkeypatch: pytest.MonkeyPatch) -> Claim:
+    """Holds on the seeds 2 and 3 of three."""
+    claim = Claim(
+        statement="Large seeds are large.",
+        measure=lambda seed: {"size": float(seed), "growth": [[0, 0.0], [1, seed]]},
+        criterion="size is at least 2",
+        holds=lambda measured: measured["size"] >= 2,
+        share=2 / 3,
+    )
+    monkeypatch.setitem(CLAIMS, "test", claim)
+    monkeypatch.setattr(
+        isolated, "call", lambda function, _, **arguments: function(**arguments)
+    )
+    return claim
+
+
+def test_a_claim_is_measured_and_judged(claim: Claim) -> None:
+    result = evidence.benchmark("test", "python -m benchmarks", seeds=3, jobs=1)
+    assert (result["passed"], result["holds"]) == (2, True)
+    assert result["criterion"] == "size is at least 2; on at least 2 of 3 seeds"
+    assert [run["holds"] for run in result["runs"]] == [False, True, True]
+    assert result["runs"][0]["numbers"] == {"size": 1.0}
+    assert result["runs"][2]["series"] == {"growth": [[0, 0.0], [1, 3]]}
+    results.check(result)
+    report = evidence.report(result)
+    assert "| mean | 2" in report
+    assert "on at least 2 of 3 seeds: 2, holds" in report
+
+
+def test_a_claim_can_turn_out_false(claim: Claim) -> None:
+    result = evidence.benchmark("test", "python -m benchmarks", seeds=1, jobs=1)
+    assert not result["holds"]
+    assert "DOES NOT HOLD" in evidence.report(result)
+
+
+def test_double_dqn_has_to_be_better() -> None:
+    def holds(name: str, dqn: float, double_dqn: float) -> bool:
+        measured = {"bias of dqn": dqn, "bias of double_dqn": double_dqn}
+        return CLAIMS[name].holds(measured)
+
+    assert holds("double_dqn-chance", 4.0, 2.0)
+    assert not holds("double_dqn-chance", 4.0, 2.1)
+    assert holds("double_dqn-pendulum", 1.0, 0.9)
+    assert holds("double_dqn-pendulum", 1.0, -3.0)
+    assert not holds("double_dqn-pendulum", 1.0, 1.1)
+    assert not holds("double_dqn-pendulum", -1.0, -2.0)  # nothing is overestimated
+
+
+def test_discounted_returns() -> None:
+    rewards = np.array([[1.0, 0.0], [2.0, 4.0], [4.0, 8.0]])
+    wanted = [[1 + 0.5 * 4, 0.5 * 8], [2 + 0.5 * 4, 4 + 0.5 * 8], [4, 8]]
+    assert overestimation.discounted(rewards, 0.5).tolist() == wanted
+
+
+def test_the_game_of_chance_is_fair() -> None:
+    game = overestimation.Chance()
+    obs, _ = game.reset(seed=0)
+    assert game.observation_space.contains(obs)
+    rewards = []
+    for _ in range(100):
+        terminated = False
+        while not terminated:
+            obs, reward, terminated, truncated, _ = game.step(0)
+            assert not truncated
+            rewards.append(reward)
+        game.reset()
+    assert len(rewards) == 100 * game.length
+    assert abs(np.mean(rewards)) < 4 / len(rewards) ** 0.5
+
+
+def test_the_pendulum_has_torques_from_end_to_end() -> None:
+    ours, original = overestimation.pendulum(), gymnasium.make("Pendulum-v1")
+    for action, torque in ((0, -2.0), (12, 0.0), (24, 2.0)):
+        ours.reset(seed=1)
+        original.reset(seed=1)
+        obs, reward, *_ = ours.step(action)
+        wanted, wanted_reward, *_ = original.step(np.array([torque], np.float32))
+        assert obs.tolist() == wanted.tolist()
+        assert reward == wanted_reward
+
+
+@pytest.mark.slow
+def test_the_values_are_looked_at_along_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(overestimation, "LOOK_EVERY", 5_000)
+    measured = overestimation.in_chance(seed=1)
+    for name in overestimation.ALGORITHMS:
+        steps = [step for step, _ in measured[name]]
+        assert steps == [5_000, 10_000, 15_000, 20_000]
+    assert measured["truth"] == [[step, 0.0] for step in steps]
+    assert CLAIMS["double_dqn-chance"].holds(measured)

@@ -1,0 +1,51 @@
+"""Tasks and figures: each can be run, and says beforehand what counts as learned."""
+
+import json
+from dataclasses import asdict
+
+import gymnasium
+import pytest
+
+from yieldrl.benchmarks import plot
+from yieldrl.benchmarks.claims import CLAIMS
+from yieldrl.benchmarks.tasks import FIGURES, TASKS, Task
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_has_a_config_that_its_algorithm_takes(name: str) -> None:
+    task = TASKS[name]
+    assert name.startswith(f"{task.algorithm}-")
+    config = task.make_config(seed=7)
+    assert config.seed == 7
+    module, _, env_id = config.env_id.rpartition(":")
+    if not (module or env_id.startswith("ALE/")):
+        assert gymnasium.spec(env_id)
+    if task.reference is not None:
+        assert json.loads(json.dumps(asdict(task.reference)))
+        assert config.eval_every > 0, "a curve to draw beside the reference's"
+
+
+def test_a_tuned_file_gives_what_the_task_does_not_say() -> None:
+    tuned = Task(algorithm="ppo", tuned="pendulum").make_config()
+    changed = Task(algorithm="ppo", tuned="pendulum", config={"gamma": 0.5})
+    assert tuned.env_id == changed.make_config().env_id == "Pendulum-v1"
+    assert tuned.gamma == 0.9
+    assert changed.make_config().gamma == 0.5
+    with pytest.raises(ValueError, match="chess"):
+        Task(algorithm="ppo", tuned="chess").make_config()
+
+
+def test_a_task_holds_when_enough_seeds_reach_the_threshold() -> None:
+    task = Task(algorithm="ppo", threshold=475.0)
+    assert task.needed(10) == 9
+    assert task.holds([475.0] * 9 + [10.0])
+    assert not task.holds([500.0] * 8 + [474.9, 10.0])
+
+
+def test_figures_compare_tasks_that_exist_and_can_be_told_apart() -> None:
+    assert not FIGURES.keys() & (TASKS.keys() | CLAIMS.keys())  # they share a folder
+    assert not TASKS.keys() & CLAIMS.keys()
+    for name, tasks in FIGURES.items():
+        assert set(tasks) <= TASKS.keys(), name
+        assert len(tasks) <= len(plot.COLORS), name
+        assert len({TASKS[task].make_config().env_id for task in tasks}) == 1, name

@@ -1,0 +1,256 @@
+"""Samples that look n steps ahead: by hand, and against a loop over random episodes."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import Counter, Idle
+
+from yieldrl.buffers import (
+    NStepReplayBuffer,
+    PrioritizedNStepReplayBuffer,
+    ReplayBuffer,
+)
+from yieldrl.collectors import SyncCollector
+
+VECTOR = Box(-np.inf, np.inf, (1,))
+KINDS = [NStepReplayBuffer, PrioritizedNStepReplayBuffer]
+MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
+
+
+def buffer_of(
+    kind=NStepReplayBuffer, rows=10, num_envs=1, n_step=3, gamma=0.5, space=VECTOR
+):
+    return kind(
+        rows * num_envs,
+        space,
+        Discrete(2),
+        num_envs=num_envs,
+        gamma=gamma,
+        n_step=n_step,
+    )
+
+
+def step(number, num_envs=1, terminated=False, truncated=False, **extras):
+    """Observations count the steps; `next_obs` is half a step on."""
+    obs = np.full((num_envs, 1), float(number), np.float32)
+    obs += 100 * np.arange(num_envs)[:, None]
+    return {
+        "obs": obs,
+        "next_obs": obs + 0.5,
+        "action": np.zeros(num_envs, np.int64),
+        "reward": 2.0 ** (number % 8) * np.ones(num_envs),
+        "terminated": np.broadcast_to(terminated, num_envs),
+        "truncated": np.broadcast_to(truncated, num_envs),
+        **extras,
+    }
+
+
+def samples(buffer):
+    """First observation -> what the sample that begins there holds; all there are."""
+    batch = buffer.sample(60 * buffer.capacity)  # missing one: e^-60
+    keys = ("reward", "next_obs", "terminated", "truncated", "discount")
+    columns = [batch[key].flatten().tolist() for key in keys]
+    first = batch["obs"].flatten().tolist()
+    return dict(zip(first, zip(*columns, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_by_hand(kind):
+    buffer = buffer_of(kind)  # gamma = 1/2, n = 3
+    for number in range(5):
+        buffer.add(step(number))  # rewards 1, 2, 4, 8, 16
+    assert samples(buffer) == {
+        0.0: (1 + 2 / 2 + 4 / 4, 2.5, False, False, 1 / 8),
+        1.0: (2 + 4 / 2 + 8 / 4, 3.5, False, False, 1 / 8),
+        2.0: (4 + 8 / 2 + 16 / 4, 4.5, False, False, 1 / 8),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("end", ["terminated", "truncated"])
+def test_an_end_cuts_and_only_a_termination_ends_the_future(kind, end):
+    buffer = buffer_of(kind)
+    for number in range(6):
+        buffer.add(step(number, **{end: number == 2}))
+    flags = (end == "terminated", end == "truncated")
+    assert samples(buffer) == {
+        0.0: (1 + 2 / 2 + 4 / 4, 2.5, *flags, 1 / 8),
+        1.0: (2 + 4 / 2, 2.5, *flags, 1 / 4),  # the truncated one bootstraps from 2.5
+        2.0: (4.0, 2.5, *flags, 1 / 2),
+        3.0: (8 + 16 / 2 + 32 / 4, 5.5, False, False, 1 / 8),
+    }
+
+
+def reference(history, num_envs, rows, n_step, gamma):
+    """First observation -> sample, by a loop over one environment after the other."""
+    expected = {}
+    oldest = max(0, len(history) - rows)
+    for env in range(num_envs):
+        for start in range(oldest, len(history) - n_step + 1):
+            if not history[start]["valid"][env]:
+                continue
+            total = 0.0
+            for k in range(n_step):
+                last = history[start + k]
+                total += gamma**k * last["reward"][env]
+                if last["terminated"][env] or last["truncated"][env]:
+                    break
+            expected[float(history[start]["obs"][env, 0])] = (
+                total,
+                float(last["next_obs"][env, 0]),
+                bool(last["terminated"][env]),
+                bool(last["truncated"][env]),
+                gamma ** (k + 1),
+            )
+    return expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    num_envs=st.integers(1, 3),
+    rows=st.integers(1, 8),
+    n_step=st.integers(1, 5),
+    adds=st.integers(1, 25),
+    next_step=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_random_episodes(kind, num_envs, rows, n_step, adds, next_step, seed):
+    rows = max(rows, n_step)
+    rng = np.random.default_rng(seed)
+    buffer = buffer_of(kind, rows, num_envs, n_step)
+    history, ended = [], np.zeros(num_envs, bool)
+    for number in range(adds):
+        valid = ~ended if next_step else np.ones(num_envs, bool)
+        terminated = (rng.random(num_envs) < 0.2) & valid
+        truncated = (rng.random(num_envs) < 0.2) & valid
+        ended = terminated | truncated
+        transition = step(number, num_envs, terminated, truncated)
+        if next_step:
+            transition["valid"] = valid
+        buffer.add(transition)
+        history.append({**transition, "valid": valid})
+        if number % 5 == 0 and len(buffer) > 0:
+            with_chance(buffer)
+    expected = reference(history, num_envs, rows, n_step, 0.5)
+    assert len(buffer) == num_envs * max(0, min(adds, rows) - n_step + 1)
+    if expected:
+        assert samples(buffer) == expected
+    else:
+        with pytest.raises(RuntimeError, match="collect"):
+            buffer.sample(1)
+
+
+def with_chance(buffer):
+    """A sample now and then, as training takes; there may be nothing but resets."""
+    try:
+        batch = buffer.sample(4)
+    except RuntimeError:
+        return
+    if "index" in batch.keys():  # noqa: SIM118 - TensorDict iterates over the batch
+        buffer.update_priorities(batch["index"], 0.5 + torch.rand(4))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_every_autoreset_mode_gives_the_same_samples(kind, mode):
+    """Counter(3): rewards 1, 2, 3; even episodes terminate and odd ones are cut."""
+    envs = SyncVectorEnv([lambda: Counter(3)] * 2, autoreset_mode=mode)
+    space = envs.single_observation_space
+    buffer = buffer_of(kind, rows=30, num_envs=2, n_step=2, space=space)
+    collector = SyncCollector(envs, Idle(), buffer, seed=0)
+    for _ in range(25):
+        collector.step()
+    batch = buffer.sample(3000)
+    assert len(batch["obs"].unique(dim=0)) > 15
+    episode, step_number = batch["obs"].unbind(1)
+    last = (step_number + 2).clamp(max=3)
+    odd = episode % 2 == 1
+    assert torch.equal(batch["next_obs"], torch.stack([episode, last], 1))
+    two = step_number < 2
+    reward = (step_number + 1) + two * (step_number + 2) / 2
+    assert torch.equal(batch["reward"], reward)
+    assert torch.equal(batch["discount"], torch.where(two, 0.25, 0.5))
+    assert torch.equal(batch["terminated"], (last == 3) & ~odd)
+    assert torch.equal(batch["truncated"], (last == 3) & odd)
+
+
+def test_one_step_is_the_plain_buffer():
+    ours = buffer_of(n_step=1, gamma=0.9, num_envs=2)
+    theirs = ReplayBuffer(20, VECTOR, Discrete(2), num_envs=2, gamma=0.9)
+    for number in range(8):
+        for buffer in (ours, theirs):
+            buffer.add(step(number, 2, terminated=number == 4))
+    assert (ours.sample(50) == theirs.sample(50)).all()
+
+
+def test_nested_observations_and_extras():
+    space = Dict(a=VECTOR, b=Discrete(9))
+    buffer = buffer_of(n_step=2, space=space)
+    for number in range(5):
+        obs = {"a": np.full((1, 1), float(number)), "b": np.array([number])}
+        following = {"a": obs["a"] + 1, "b": obs["b"] + 1}
+        extras = {"log_prob": torch.tensor([-float(number)])}
+        transition = step(number, obs=obs, next_obs=following, **extras)
+        buffer.add(transition)
+    batch = buffer.sample(50)
+    assert torch.equal(batch["next_obs", "b"], batch["obs", "b"] + 2)
+    assert torch.equal(batch["next_obs", "a"], batch["obs", "a"] + 2)
+    assert torch.equal(batch["log_prob"], -batch["obs", "a"].flatten())  # of the first
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_abandoned_episodes_do_not_run_into_new_ones(kind):
+    """Where environments cannot be restored, a resumed run begins new episodes."""
+    buffer = buffer_of(kind)
+    for number in range(7):
+        if number == 3:
+            buffer.end_episodes()
+        buffer.add(step(number))
+    found = samples(buffer)
+    assert found[1.0] == (2 + 4 / 2, 2.5, False, True, 1 / 4)
+    assert found[3.0] == (8 + 16 / 2 + 32 / 4, 5.5, False, False, 1 / 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("adds", [2, 3, 9, 10, 14, 20, 25])
+@pytest.mark.parametrize("rows", [10, 13])
+def test_goes_on_where_it_was_saved(kind, adds, rows):
+    ours, theirs = buffer_of(kind), buffer_of(kind, rows)
+    for number in range(adds):
+        ours.add(step(number, terminated=number % 4 == 3))
+    file = io.BytesIO()
+    torch.save(ours.state_dict(), file)
+    file.seek(0)
+    theirs.load_state_dict(torch.load(file, weights_only=True))
+    for number in range(adds, adds + 3):
+        for buffer in (ours, theirs):
+            buffer.add(step(number, terminated=number % 4 == 3))
+    if rows == 10:
+        assert (ours.sample(9) == theirs.sample(9)).all()
+    else:
+        old, new = samples(ours), samples(theirs)
+        assert old.items() <= new.items()
+        assert min(new) == max(0, min(adds - 10, adds + 3 - rows) if adds > 10 else 0)
+
+
+@pytest.mark.parametrize("n_step", [0, 11])
+def test_n_must_fit(n_step):
+    with pytest.raises(ValueError, match=r"n_step = \d+: .* the 10 rows"):
+        buffer_of(n_step=n_step)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_too_few_steps_are_as_good_as_none(kind):
+    buffer = buffer_of(kind)
+    buffer.add(step(0))
+    buffer.add(step(1))
+    assert len(buffer) == 0
+    with pytest.raises(RuntimeError, match="collect first"):
+        buffer.sample(1)

@@ -1,0 +1,276 @@
+"""Prioritized replay: exact probabilities, weights by hand, and who may be drawn."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from worlds import Counter, Idle
+
+from yieldrl.buffers import PrioritizedNStepReplayBuffer, PrioritizedReplayBuffer
+from yieldrl.collectors import SyncCollector
+
+VECTOR = Box(-np.inf, np.inf, (1,))
+KINDS = [PrioritizedReplayBuffer, PrioritizedNStepReplayBuffer]
+
+
+def buffer_of(
+    rows=10, num_envs=1, seed=0, kind=PrioritizedReplayBuffer, space=VECTOR, **kwargs
+):
+    return kind(
+        rows * num_envs,
+        space,
+        Discrete(2),
+        num_envs=num_envs,
+        gamma=0.9,
+        seed=seed,
+        **kwargs,
+    )
+
+
+def fill(buffer, rows, first=0, valid=None):
+    """The reward of every transition is its number."""
+    for row in range(first, first + rows):
+        number = row * buffer.num_envs + np.arange(buffer.num_envs)
+        transition = {
+            "obs": number[:, None].astype(np.float32),
+            "next_obs": number[:, None].astype(np.float32),
+            "action": number % 2,
+            "reward": number.astype(np.float64),
+            "terminated": number < 0,
+            "truncated": number < 0,
+        }
+        if valid is not None:
+            transition["valid"] = valid(row)
+        buffer.add(transition)
+
+
+def learn_all(buffer, error_of):
+    """Tell it of every transition's error."""
+    batch = buffer.sample(4 * buffer.capacity)  # all are alike still: each in turn
+    errors = torch.tensor([error_of(int(n)) for n in batch["reward"]])
+    buffer.update_priorities(batch["index"], errors)
+
+
+def frequencies(buffer, draws=40_000, batch_size=8):
+    numbers = [
+        buffer.sample(batch_size)["reward"].long() for _ in range(draws // batch_size)
+    ]
+    counts = torch.bincount(torch.cat(numbers)).double()
+    return counts / counts.sum()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("num_envs", [1, 2])
+def test_probabilities_are_those_of_the_paper(alpha, num_envs):
+    buffer = buffer_of(12 // num_envs, num_envs, alpha=alpha, epsilon=0.5)
+    fill(buffer, 12 // num_envs)
+    learn_all(buffer, lambda number: number - 6.0)  # of either sign
+    priority = (np.abs(np.arange(12) - 6.0) + 0.5) ** alpha
+    exact = priority / priority.sum()
+    found = frequencies(buffer).numpy()
+    deviation = np.sqrt(exact * (1 - exact) / 40_000)  # stratified: less than that
+    assert (np.abs(found - exact) < 5 * deviation).all()
+
+
+def test_each_equal_part_of_the_sum_gives_one():
+    buffer = buffer_of()
+    fill(buffer, 10)
+    for _ in range(20):
+        assert buffer.sample(10)["reward"].tolist() == list(range(10))
+
+
+def test_weights_by_hand():
+    buffer = buffer_of(rows=4, alpha=1.0, epsilon=1.0)
+    fill(buffer, 4)
+    learn_all(buffer, lambda number: float(number))  # p = 1, 2, 3, 4: P = p / 10
+    batch = buffer.sample(100, beta=0.5)
+    # (N P)^-beta = (4 p / 10)^-1/2; over the largest, that of p = 1, it is p^-1/2.
+    torch.testing.assert_close(batch["weight"], (batch["reward"] + 1) ** -0.5)
+    assert buffer.sample(100, beta=0.0)["weight"].tolist() == [1.0] * 100
+    batch = buffer.sample(100)
+    torch.testing.assert_close(batch["weight"], 1 / (batch["reward"] + 1))
+    assert batch["weight"].dtype == torch.float32
+
+
+def test_full_weights_undo_the_bias():
+    """With beta = 1 the weighted mean is the mean over all transitions."""
+    buffer = buffer_of(alpha=1.0, epsilon=0.1)
+    fill(buffer, 10)
+    learn_all(buffer, lambda number: float(number))
+    batch = buffer.sample(100_000)
+    weight, number = batch["weight"].double(), batch["reward"].double()
+    mean = float((weight * number).sum() / weight.sum())
+    assert mean == pytest.approx(4.5, abs=0.02)
+    assert float(number.mean()) > 6
+
+
+def test_new_ones_get_the_highest_priority_so_far():
+    buffer = buffer_of(alpha=1.0, epsilon=1.0)
+    fill(buffer, 4)
+    learn_all(buffer, lambda number: [0.0, 5.0, 0.0, 0.0][number])
+    fill(buffer, 1, first=4)
+    # Priorities 1, 6, 1, 1, and 6 for the new one.
+    assert frequencies(buffer).tolist() == pytest.approx(
+        [1 / 15, 6 / 15, 1 / 15, 1 / 15, 6 / 15], abs=0.01
+    )
+    learn_all(buffer, lambda _: 0.0)
+    fill(buffer, 1, first=5)
+    assert frequencies(buffer)[5] == pytest.approx(6 / 11, abs=0.01)  # of all times
+
+
+def test_the_ring_forgets_the_old_and_its_priority():
+    buffer = buffer_of(rows=4, alpha=1.0, epsilon=1e-3)
+    fill(buffer, 4)
+    learn_all(buffer, lambda number: 3.0 if number == 0 else 0.0)
+    fill(buffer, 2, first=4)  # over 0 and 1
+    found = frequencies(buffer)
+    assert found[:2].sum() == 0
+    assert found[4:].tolist() == pytest.approx([0.5, 0.5], abs=0.01)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    num_envs=st.integers(1, 3),
+    rows=st.integers(2, 8),
+    adds=st.integers(1, 20),
+    every=st.integers(1, 5),
+    seed=st.integers(0, 100),
+)
+def test_resets_are_never_drawn_and_all_else_is(num_envs, rows, adds, every, seed):
+    flags = np.random.default_rng(seed).random((adds, num_envs)) < 0.5
+    flags[-1, 0] = flags[0, 0] = True  # there is always something to draw
+    flags[::rows, 0] = True
+    buffer = buffer_of(rows, num_envs, seed)
+    for row in range(adds):
+        fill(buffer, 1, first=row, valid=lambda row: flags[row])
+        if row % every == 0:
+            batch = buffer.sample(8)
+            buffer.update_priorities(batch["index"], 0.5 + torch.rand(8))
+    kept = np.arange(adds * num_envs).reshape(adds, num_envs)[-rows:]
+    seen = set(buffer.sample(60 * buffer.capacity)["reward"].int().tolist())
+    assert seen == set(kept[flags[-rows:]].tolist())
+
+
+def test_a_late_answer_does_not_let_a_reset_in():
+    valid = [True, False, True]
+    buffer = buffer_of()
+    fill(buffer, 3, valid=lambda row: np.array([valid[row]]))
+    buffer.sample(1)
+    buffer.update_priorities(torch.arange(3), torch.full((3,), 9.0))
+    assert set(buffer.sample(200)["reward"].int().tolist()) == {0, 2}
+
+
+def test_next_step_autoreset_through_the_collector():
+    envs = SyncVectorEnv([lambda: Counter(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
+    buffer = buffer_of(20, space=envs.single_observation_space)
+    collector = SyncCollector(envs, Idle(), buffer, seed=0)
+    for _ in range(30):
+        collector.step()
+    batch = buffer.sample(200)
+    assert batch["reward"].ge(1).all()  # a reset's reward would be 0
+    assert (batch["obs"][:, 0] == batch["next_obs"][:, 0]).all()  # one episode
+
+
+def test_nothing_there_is_an_error():
+    buffer = buffer_of(rows=2)
+    with pytest.raises(RuntimeError, match="empty: collect first"):
+        buffer.sample(1)
+    fill(buffer, 1, valid=lambda _: np.array([False]))
+    with pytest.raises(RuntimeError, match="only resets"):
+        buffer.sample(1)
+
+
+class NoLooking(TorchDispatchMode):
+    """Refuses what would make a program wait for its device."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.name()
+        assert not name.startswith(("aten::_local_scalar_dense", "aten::nonzero"))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("n_step", [None, 3])
+def test_nothing_waits_for_a_device(n_step):
+    if n_step is None:
+        buffer = buffer_of(num_envs=2)
+    else:
+        kind = PrioritizedNStepReplayBuffer
+        buffer = buffer_of(num_envs=2, kind=kind, n_step=n_step)
+    fill(buffer, 12)
+    with NoLooking():
+        batch = buffer.sample(8, 0.5)
+        buffer.update_priorities(batch["index"], batch["reward"])
+        fill(buffer, 1, first=12)
+        buffer.sample(8)
+    with pytest.raises(AssertionError), NoLooking():
+        bool(batch["reward"].any())
+
+
+# ------------------------------------------------------------------------- checkpoints
+
+
+def saved_and_loaded(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def train(buffer, rows, first):
+    """Write and learn; what was drawn, and how it was weighted."""
+    drawn = []
+    for row in range(first, first + rows):
+        valid = np.arange(buffer.num_envs) != row % 3
+        fill(buffer, 1, first=row, valid=lambda _, valid=valid: valid)
+        if row > 2:
+            batch = buffer.sample(8, 0.7)
+            buffer.update_priorities(batch["index"], batch["reward"].sin())
+            drawn.append((batch["reward"].tolist(), batch["weight"].tolist()))
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "kind", [PrioritizedReplayBuffer, PrioritizedNStepReplayBuffer]
+)
+@pytest.mark.parametrize("adds", [0, 1, 3, 5, 6, 12, 15])
+@pytest.mark.parametrize("learned", [True, False])
+def test_goes_on_bitwise_wherever_it_was_saved(kind, adds, learned):
+    options = {} if kind is PrioritizedReplayBuffer else {"n_step": 3}
+    ours = buffer_of(6, 2, seed=1, kind=kind, **options)
+    theirs = buffer_of(6, 2, seed=2, kind=kind, **options)
+    train(ours, adds, 0)
+    if not learned:  # rows that no sample has met yet
+        fill(ours, 2, first=adds, valid=lambda _: np.ones(2, bool))
+    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
+    again = adds if learned else adds + 2
+    assert train(theirs, 9, again) == train(ours, 9, again)
+
+
+@pytest.mark.parametrize("adds", [3, 4, 6, 9])
+def test_a_larger_ring_takes_the_priorities_along(adds):
+    ours = buffer_of(4, 2, alpha=1.0, epsilon=0.5)
+    fill(ours, adds)
+    learn_all(ours, lambda number: float(number % 3))
+    theirs = buffer_of(7, 2, alpha=1.0, epsilon=0.5)
+    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
+    numbers = np.arange(2 * max(0, adds - 4), 2 * adds)
+    priority = numbers % 3 + 0.5
+    found = frequencies(theirs)[numbers].tolist()
+    assert found == pytest.approx(priority / priority.sum(), abs=0.01)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 4), (4, 1), (2, 3)])
+def test_another_horizon_opens_and_closes_the_right_rows(before, after):
+    ours = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=before)
+    theirs = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=after)
+    fill(ours, 8)
+    ours.sample(4)
+    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
+    seen = set(theirs.sample(200)["obs"].flatten().int().tolist())
+    assert seen == set(range(8 - after + 1))

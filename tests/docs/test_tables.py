@@ -1,0 +1,105 @@
+"""Tables and measurements on the site."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from site_logic import DOCS, load
+
+tables = load("tables")
+ALGORITHMS = sorted((DOCS.parent / "algorithms").iterdir())
+
+
+@pytest.fixture
+def committed(tmp_path, monkeypatch):
+    """A folder of results, and a function that puts one into it."""
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    folder = tmp_path / "benchmarks" / "results"
+    folder.mkdir(parents=True)
+
+    def put(name, **result):
+        (folder / f"{name}.json").write_text(json.dumps(result))
+
+    return put
+
+
+def runs(*returns):
+    return [{"final": {"episode_return": value}} for value in returns]
+
+
+def test_results_are_a_table_that_nobody_typed(committed):
+    learned = {
+        "kind": "learning",
+        "command": "python -m benchmarks learning dqn-x",
+        "whole_config": {"env_id": "X-v1", "total_steps": 150_000},
+        "criterion": "at least 1",
+        "passed": 1,
+        "holds": False,
+        "runs": runs(1.0, 2.5),
+    }
+    committed("dqn-x", **learned)
+    reference = {"library": "sb3", "algorithm": "DQN", "runs": runs(3.0)}
+    reference["command"] = "python -m benchmarks learning dqn-y --side reference"
+    published = {"value": 4.0, "source": "somebody"}
+    more = {"reference": reference, "published": published, "criterion": "none"}
+    committed("dqn-y", **learned | more)
+    committed("speed", kind="speed")
+    lines = tables.on_page_markdown("Text.\n\n::: table learning\n").splitlines()
+    assert lines[2].startswith("| task | environment | steps | mean | seeds | learned")
+    assert lines[4] == (
+        "| [dqn-x](results/dqn-x.json) | X-v1 | 150,000 | **1.75** | 1 to 2.5 |"
+        " 1 of 2: **too few** |   |"
+    )
+    assert lines[5].endswith("|   | 3 (sb3 DQN, 1 seeds)<br>4 (somebody) |")
+    commands = [learned["command"], reference["command"]]
+    assert lines[7:] == ["```bash", *commands, "```"]
+
+
+def test_claims_are_a_table_too(committed):
+    assert "Nothing has been measured" in tables.on_page_markdown("::: table evidence")
+    numbers = [{"numbers": {"size": value}} for value in (1.0, 2.0)]
+    committed(
+        "a",
+        kind="evidence",
+        command="python -m benchmarks evidence a",
+        statement="It is so.",
+        criterion="size is positive",
+        passed=2,
+        holds=True,
+        runs=numbers,
+    )
+    shown = tables.on_page_markdown("::: table evidence").splitlines()[2]
+    assert "| It is so. | size: 1.5 | 2 of 2 |" in shown
+
+
+def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
+    assert "not measured" in tables.on_page_markdown("::: reached by dqn")
+    learned = {
+        "kind": "learning",
+        "algorithm": "dqn",
+        "command": "python -m benchmarks learning dqn-x",
+        "whole_config": {"env_id": "X-v1", "total_steps": 150_000},
+        "criterion": "at least 2",
+        "threshold": 2.0,
+        "passed": 1,
+        "holds": True,
+        "runs": runs(1.0, 2.5),
+    }
+    committed("dqn-x", **learned)
+    committed("c51-x", **learned | {"algorithm": "c51"})
+    shown = tables.on_page_markdown("::: reached by dqn")
+    assert shown == (
+        "**X-v1**, 150,000 steps: mean return 1.75 over 2 seeds, from 1 to 2.5; 2 or"
+        " more on 1 of 2. [Every number](../results/dqn-x.json) is from"
+        " `python -m benchmarks learning dqn-x`."
+    )
+
+
+def test_the_family_is_a_table_of_every_algorithm():
+    shown = tables.on_page_markdown("::: table family").splitlines()
+    names = {line.split("`")[1] for line in shown[2:]}
+    assert names == {path.name for path in ALGORITHMS if (path / "trainer.py").exists()}
+    rainbow = next(line for line in shown if "`rainbow`" in line)
+    assert rainbow.startswith("| &emsp;&emsp;└ [`rainbow`](rainbow.md) |")
+    assert "[arXiv:1710.02298](https://arxiv.org/abs/1710.02298)" in rainbow

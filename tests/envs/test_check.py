@@ -1,0 +1,304 @@
+"""The conformance test passes what is right and names what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from torch import Tensor
+
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check
+
+BUILT_IN = [i for i in gymnasium.registry if i.startswith("yieldrl/")]
+
+
+class Walk(TorchVectorEnv):
+    """A point that walks by its action, until it is beyond 2 or 20 steps are over."""
+
+    single_observation_space = spaces.Box(-30, 30, (2,))
+    single_action_space = spaces.Box(-1, 1, ())
+    noise_size = 2
+
+    def __init__(self, num_envs: int = 4, **kwargs: Any) -> None:
+        super().__init__(num_envs, **{"max_episode_steps": 20, **kwargs})
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return noise - 0.5
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state = state + action
+        return state, state.sum(0), state[0].abs() > 2
+
+
+class Counter(gymnasium.Env[np.ndarray, int]):
+    """The same in NumPy: a random number, and how long the episode lasts."""
+
+    observation_space = spaces.Box(-1, 30, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.time, self.place = 0, self.np_random.uniform(-1, 0)
+        return self._obs(), {}
+
+    def step(self, action: int) -> Any:
+        self.time += 1
+        self.place = self.np_random.uniform(-1, 0) + 0.5 * action
+        return self._obs(), 1.0, self.time == 9, False, {}
+
+    def _obs(self) -> np.ndarray:
+        return np.array([self.place, self.time], np.float32)
+
+
+def serial(env: Callable[[], Any] = Counter, count: int = 4) -> SerialVectorEnv:
+    return SerialVectorEnv([env] * count)
+
+
+@pytest.mark.parametrize("env_id", BUILT_IN)
+def test_built_in_worlds_pass(env_id: str) -> None:
+    for mode in AutoresetMode:
+        check(gymnasium.make_vec(env_id, num_envs=8, autoreset_mode=mode), steps=100)
+    check(gymnasium.make_vec(env_id, num_envs=3, dtype=torch.float64), steps=50)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_gymnasiums_vector_environments_pass(mode: AutoresetMode) -> None:
+    for name in ("CartPole-v1", "Taxi-v4", "Pendulum-v1"):
+        one = lambda name=name: gymnasium.make(name, max_episode_steps=30)  # noqa: E731
+        check(SyncVectorEnv([one] * 3, autoreset_mode=mode), steps=70)
+    check(SyncVectorEnv([Counter] * 3, autoreset_mode=mode))
+    check(gymnasium.make_vec("CartPole-v1", num_envs=3), steps=70)
+
+
+def test_what_is_right_passes() -> None:
+    check(Walk(4))
+    check(serial())
+
+
+@pytest.mark.slow
+def test_compiled_environments_pass() -> None:
+    check(gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=4, compile=True), steps=50)
+
+
+# Planted faults in a batched tensor environment, one each.
+
+
+class FinalObsIsAfterTheReset(Walk):
+    def step(self, actions: Any) -> Any:
+        obs, *answer, info = super().step(actions)
+        return (obs, *answer, {**info, "final_obs": obs} if info else info)
+
+
+class ResetKeepsAColumn(Walk):
+    def pure_step(self, state: Any, *rest: Any) -> Any:
+        after, elapsed, ended, _, *answer, final_obs = super().pure_step(state, *rest)
+        after = torch.stack((after[0], torch.where(ended, final_obs[:, 1], after[1])))
+        return (after, elapsed, ended, self.observe(after), *answer, final_obs)
+
+
+class ResetKeepsTheTime(Walk):
+    def pure_step(self, state: Any, elapsed: Tensor, *rest: Any) -> Any:
+        answer = list(super().pure_step(state, elapsed, *rest))
+        answer[1] = elapsed + 1
+        return tuple(answer)
+
+
+class StateOutsideOfTheState(Walk):
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        self.wind = getattr(self, "wind", torch.zeros(self.num_envs)) + 0.01
+        return super().dynamics(state, action + self.wind)
+
+
+class OutsideOfTheSpace(Walk):
+    single_observation_space = spaces.Box(-0.6, 0.6, (2,))
+
+
+class SharedByTheClass(Walk):
+    wind = torch.zeros(1)
+
+    def reset(self, **kwargs: Any) -> Any:
+        self.wind.zero_()
+        return super().reset(**kwargs)
+
+    def step(self, actions: Any) -> Any:
+        self.wind += 0.01
+        return super().step(actions)
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return super().dynamics(state, action + self.wind)
+
+
+class OneMovesAll(Walk):
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return super().dynamics(state, action + 0.01 * action.mean())
+
+
+class IgnoresTheSeed(Walk):
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return torch.rand_like(noise) - 0.5
+
+
+class SeedIsAlwaysZero(Walk):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return super().reset(seed=None if seed is None else 0, options=options)
+
+
+class WritesToItsArgument(Walk):
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state += action
+        return state.clone(), state.sum(0), state[0].abs() > 2
+
+
+class WaitsForTheDevice(Walk):
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state, reward, terminated = super().dynamics(state, action)
+        return state, reward if reward.max() > 0 else reward * 2, terminated
+
+
+class ObservesItsOwnMemory(Walk):
+    def observe(self, state: Tensor) -> Tensor:
+        if not hasattr(self, "memory"):
+            self.memory = torch.zeros(self.num_envs, 2)
+        return self.memory.copy_(state.T)
+
+
+class FlagIsAFloat(Walk):
+    def step(self, actions: Any) -> Any:
+        obs, reward, terminated, *rest = super().step(actions)
+        return (obs, reward, terminated.float(), *rest)
+
+
+class ForgetsOnSaving(Walk):
+    def load_state_dict(self, state: Any) -> None:
+        super().load_state_dict({**state, "state": torch.zeros_like(state["state"])})
+
+
+@pytest.mark.parametrize(
+    ("faulty", "message"),
+    [
+        (FinalObsIsAfterTheReset, "final_obs is the first observation of the next ep"),
+        (ResetKeepsAColumn, "after an automatic reset, but reset|SameStep mode"),
+        (ResetKeepsTheTime, "in SameStep mode elapsed was"),
+        (StateOutsideOfTheState, "dynamics gave something else for the same arguments"),
+        (OutsideOfTheSpace, r"obs is outside of its space: .* widen"),
+        (SharedByTheClass, "dynamics gave something else|another object of the same"),
+        (OneMovesAll, "another action in environment 0 changed obs of environment"),
+        (IgnoresTheSeed, "initial_state gave something else|the same seed"),
+        (SeedIsAlwaysZero, "the same first observations for the seeds 0 to 7"),
+        (WritesToItsArgument, "wrote to its arguments"),
+        (WaitsForTheDevice, "waits for the device: use torch.where"),
+        (ObservesItsOwnMemory, "overwritten|gave something else"),
+        (FlagIsAFloat, "terminated must be bool of shape"),
+        (ForgetsOnSaving, "after load_state_dict"),
+    ],
+)
+def test_planted_faults(faulty: type[Walk], message: str) -> None:
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        check(faulty(4))
+
+
+# And in NumPy vector environments.
+
+
+class Tampered(SerialVectorEnv):
+    """Gymnasium's interface, spoiled at one place."""
+
+    fault: str
+
+    def __init__(self, fault: str) -> None:
+        super().__init__([Counter] * 4)
+        self.fault = fault
+        self.count = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if self.fault == "seed":
+            seed = None
+        return super().reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> Any:
+        if self.fault == "actions":
+            actions[:] = 0
+        obs, reward, terminated, truncated, info = super().step(actions)
+        ended = terminated | truncated
+        if self.fault == "flag":
+            truncated = truncated.astype(np.int8)
+        elif self.fault == "shape":
+            reward = reward[:, None]
+        elif self.fault == "nan":
+            reward = reward * np.nan
+        elif self.fault == "outside":
+            obs = obs + 100
+        elif self.fault == "dtype":
+            obs = obs.astype(np.float64)
+        elif self.fault == "final_obs":
+            info = {}
+        elif self.fault == "mask" and ended.any():
+            info["_final_obs"] = ~ended
+        elif self.fault == "not final" and ended.any():
+            info["final_obs"] = info["final_obs"] * 0
+        elif self.fault == "leak" and ended.any():
+            obs = np.where(ended[:, None], info["final_obs"], obs)
+        elif self.fault == "after the reset" and ended.any():
+            info["final_obs"] = obs
+        elif self.fault == "shared":
+            obs[:, 0] = obs[0, 0]
+        elif self.fault == "five":
+            return obs, reward, terminated, info
+        return obs, reward, terminated, truncated, info
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("seed", "the same seed and the same actions gave obs"),
+        ("actions", "step wrote to the actions"),
+        ("flag", "truncated must be bool"),
+        ("shape", r"reward must be float64 of shape \(4,\)"),
+        ("nan", "reward = .* must be finite"),
+        ("outside", "obs is outside of its space"),
+        ("dtype", "obs must be float32 of shape"),
+        ("final_obs", "lacks final_obs"),
+        ("mask", "the mask says whose episode ended"),
+        ("leak", "after an automatic reset, but reset"),
+        ("after the reset", "final_obs is the first observation of the next episode"),
+        ("shared", "another action in environment 0 changed obs"),
+        ("five", "step must return obs, reward, terminated, truncated and info"),
+    ],
+)
+def test_planted_faults_in_numpy(fault: str, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"(?s){message}"):
+        check(Tampered(fault))
+
+
+def test_final_obs_where_no_episode_ended() -> None:
+    class Uneven(Counter):
+        lengths = iter([5, 6, 7, 8] * 99)
+
+        def __init__(self) -> None:
+            self.length = next(self.lengths)
+
+        def step(self, action: int) -> Any:
+            obs, reward, _, truncated, info = super().step(action)
+            return obs, reward, self.time == self.length, truncated, info
+
+    class Zeros(SerialVectorEnv):
+        def step(self, actions: Any) -> Any:
+            *answer, info = super().step(actions)
+            if "final_obs" in info:
+                info["final_obs"] = info["final_obs"] * info["_final_obs"][:, None]
+            return (*answer, info)
+
+    check(SerialVectorEnv([Uneven] * 4))
+    with pytest.raises(ValueError, match="where no episode ended"):
+        check(Zeros([Uneven] * 4))
+
+
+def test_needs_two() -> None:
+    with pytest.raises(ValueError, match="two environments or more"):
+        check(Walk(1))

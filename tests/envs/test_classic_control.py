@@ -1,0 +1,292 @@
+"""Pendulum, Acrobot and the mountain cars on tensors are gymnasium's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import yieldrl.envs  # noqa: F401 (registers the environments)
+from yieldrl.envs.acrobot import AcrobotVectorEnv
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.mountain_car import MountainCarVectorEnv
+from yieldrl.envs.mountain_car_continuous import MountainCarContinuousVectorEnv
+from yieldrl.envs.pendulum import PendulumVectorEnv
+
+PI = math.pi
+ORIGINALS: dict[type[TorchVectorEnv], str] = {
+    PendulumVectorEnv: "Pendulum-v1",
+    AcrobotVectorEnv: "Acrobot-v1",
+    MountainCarVectorEnv: "MountainCar-v0",
+    MountainCarContinuousVectorEnv: "MountainCarContinuous-v0",
+}
+HIGHEST: dict[type[TorchVectorEnv], list[float]] = {  # states to look at, and beyond
+    PendulumVectorEnv: [20, 8],
+    AcrobotVectorEnv: [PI, PI, 4 * PI, 9 * PI],
+    MountainCarVectorEnv: [1.2, 0.07],
+    MountainCarContinuousVectorEnv: [1.2, 0.07],
+}
+CONSTANTS: dict[type[TorchVectorEnv], dict[str, float]] = {
+    PendulumVectorEnv: {"gravity": 10, "mass": 1, "length": 1, "dt": 0.05},
+    AcrobotVectorEnv: {
+        "gravity": 9.8,
+        "link_mass_1": 1,
+        "link_mass_2": 1,
+        "link_length_1": 1,
+        "link_com_pos_1": 0.5,
+        "link_com_pos_2": 0.5,
+        "link_moi": 1,
+        "dt": 0.2,
+    },
+    MountainCarVectorEnv: {"gravity": 0.0025, "force": 0.001},
+    MountainCarContinuousVectorEnv: {"gravity": 0.0025, "power": 0.0015},
+}
+each = pytest.mark.parametrize("world", ORIGINALS)
+
+
+def original(world: type[TorchVectorEnv]) -> Any:
+    return gymnasium.make(ORIGINALS[world]).unwrapped
+
+
+def anything(envs: TorchVectorEnv, seed: int) -> tuple[Tensor, np.ndarray]:
+    """States from everywhere `[D, N]` and actions, some of them out of bounds."""
+    rng = np.random.default_rng(seed)
+    high = np.array(HIGHEST[type(envs)])[:, None]
+    state = rng.uniform(-high, high, (len(high), envs.num_envs))
+    if isinstance(envs, MountainCarVectorEnv):
+        state[0] = rng.choice(
+            [-1.2, -1.15, 0.43, 0.5, 0.6, *state[0, :9]], state[0].shape
+        )
+    envs.action_space.seed(seed)
+    action = envs.action_space.sample()
+    if action.dtype == np.float32:  # in which gymnasium would round the torque
+        action = action.astype(np.float64) * 1.3
+    return torch.as_tensor(state), action
+
+
+@each
+def test_equals_gymnasium_step_by_step(world: type[TorchVectorEnv]) -> None:
+    n = 50
+    reference: Any = original(world)
+    reference.reset(seed=0)
+    envs = world(n, dtype=torch.float64)
+    envs.reset(seed=0)
+    ulps, ends, played = [], 0, envs.state
+    for t in range(80):
+        state, action = anything(envs, t)
+        state = state if t % 2 else played
+        played, reward, terminated = envs.dynamics(state, torch.as_tensor(action))
+        rows = []
+        for i in range(n):
+            reference.state = state[:, i].numpy().copy()
+            rows.append((*reference.step(action[i])[1:3], np.array(reference.state)))
+        expected = np.stack([row[2] for row in rows], axis=1)
+        np.testing.assert_allclose(reward, [row[0] for row in rows], rtol=1e-14)
+        assert terminated.tolist() == [row[1] for row in rows]
+        ends += sum(terminated.tolist())
+        after = played.numpy().astype(expected.dtype)  # float32 in one of them
+        largest = np.maximum(np.abs(state.numpy()), np.abs(expected))
+        if isinstance(envs, MountainCarVectorEnv):  # what a slope adds was rounded too
+            largest = np.maximum(largest, float(envs.gravity))
+        ulps.append(np.abs(after - expected) / np.spacing(largest.astype(after.dtype)))
+    assert (np.array(ulps) <= 1).mean() > 0.999
+    # PyTorch's sine and NumPy's differ in the last bit for one number in 700. Acrobot
+    # takes twenty of them in a step, and at 30 rad/s what they multiply is large.
+    assert np.max(ulps) <= (16 if world is AcrobotVectorEnv else 1)
+    assert (ends > 0) == (world is not PendulumVectorEnv)
+
+
+@each
+def test_registered_as_gymnasiums(world: type[TorchVectorEnv]) -> None:
+    theirs = gymnasium.spec(ORIGINALS[world])
+    name = f"yieldrl/{theirs.name}-v1"
+    ours = gymnasium.make_vec(name, num_envs=3)
+    assert isinstance(ours, world)
+    assert ours.max_episode_steps == theirs.max_episode_steps
+    assert gymnasium.spec(name).reward_threshold == theirs.reward_threshold
+    assert world().max_episode_steps == theirs.max_episode_steps
+    env = original(world)
+    assert ours.single_observation_space == env.observation_space
+    assert ours.single_action_space == env.action_space
+    assert ours.metadata["render_fps"] == env.metadata["render_fps"]
+
+
+@each
+def test_observes_what_gymnasium_observes(world: type[TorchVectorEnv]) -> None:
+    reference = original(world)
+    envs = world(20, dtype=torch.float64)
+    envs.reset(seed=0)
+    envs.state, action = anything(envs, 0)
+    obs, *_ = envs.step(action.astype(np.float32) if action.ndim > 1 else action)
+    for i in range(20):
+        reference.reset(seed=0)
+        reference.state = envs.state[:, i].numpy()
+        if world is PendulumVectorEnv:
+            expected = reference._get_obs()
+        elif world is AcrobotVectorEnv:
+            expected = reference._get_ob()
+        else:
+            expected = reference.state.astype(np.float32)
+        np.testing.assert_allclose(obs[i], expected, rtol=1e-6, atol=1e-7)
+
+
+@each
+def test_first_states_have_gymnasiums_distribution(world: type[TorchVectorEnv]) -> None:
+    n, m = 20_000, 2_000
+    reference = original(world)
+    reference.reset(seed=1)
+    theirs = []
+    for _ in range(m):
+        reference.reset()
+        theirs.append(np.array(reference.state))
+    envs = world(n, max_episode_steps=1)
+    envs.reset(seed=0)
+    envs.step(envs.action_space.sample())  # every step resets
+    ours = envs.state.numpy()
+    moves = ours.std(axis=1) > 0
+    assert (np.std(theirs, axis=0) > 0).tolist() == moves.tolist()
+    for row, column in zip(ours, np.transpose(theirs), strict=True):
+        # Kolmogorov and Smirnov's distance of two samples, at one per cent.
+        at = np.sort(column)
+        distance = np.searchsorted(np.sort(row), at, side="right") / n
+        distance = np.abs(distance - np.arange(1, m + 1) / m)
+        if row.std() > 0:
+            assert distance.max() < 1.63 * math.sqrt((n + m) / (n * m))
+        else:
+            assert (row == column[0]).all()
+    correlation = np.corrcoef(ours[moves]).reshape(moves.sum(), -1)
+    assert np.abs(correlation - np.eye(moves.sum())).max() < 4 / math.sqrt(n)
+
+
+@each
+def test_gradient_of_a_step_equals_finite_differences(world: type) -> None:
+    envs = world(3, dtype=torch.float64)
+    envs.reset(seed=0)
+    start = envs.state / 2  # away from walls and limits
+    floats = envs.action_dtype.is_floating_point
+    action = torch.full(envs.action_space.shape, 0.3).to(envs.action_dtype)
+
+    def step(state: Tensor, action: Tensor) -> tuple[Tensor, ...]:
+        envs.state = state
+        _, reward, *_ = envs.step(action)
+        # Rewards are float32, too coarse for differences: so the exact one as well.
+        exact = envs.dynamics(state, action)[1].to(torch.float64)
+        torch.testing.assert_close(reward, exact.float())
+        return (envs.state, exact) if exact.requires_grad else (envs.state,)
+
+    start.requires_grad_()
+    assert torch.autograd.gradcheck(step, (start, action.requires_grad_(floats)))
+
+
+@each
+def test_constants_per_environment_equal_separate_environments(world: type) -> None:
+    n, rng = 4, np.random.default_rng(0)
+    drawn = {
+        k: torch.as_tensor(v * rng.uniform(0.7, 1.4, n))
+        for k, v in CONSTANTS[world].items()
+    }
+    together = world(n, dtype=torch.float64, **drawn)
+    together.reset(seed=list(range(n)))
+    for i in range(n):
+        own = {k: float(v[i]) for k, v in drawn.items()}
+        alone = world(1, dtype=torch.float64, **own)
+        alone.reset(seed=[i])
+        column = together.state[:, i : i + 1]
+        torch.testing.assert_close(alone.state, column)
+        action = torch.zeros(alone.action_space.shape).to(alone.action_dtype)
+        moved, reward, _ = alone.dynamics(column, action)
+        every = action.expand(n, *action.shape[1:])
+        expected, rewards, _ = together.dynamics(together.state, every)
+        torch.testing.assert_close(moved, expected[:, i : i + 1])
+        torch.testing.assert_close(reward, rewards[i : i + 1])
+    for name in drawn:
+        assert together.dynamics(together.state, every)[0].isfinite().all()
+        with pytest.raises(ValueError, match="give one number, or 2 of them"):
+            world(2, **{name: torch.ones(3)})
+
+
+@each
+def test_constants_have_an_effect(world: type) -> None:
+    plain = world(8, dtype=torch.float64)
+    plain.reset(seed=0)
+    state, action = anything(plain, 3)
+    action = torch.as_tensor(action)
+    expected, *_ = plain.dynamics(state * 0.4, action)
+    for name, value in CONSTANTS[world].items():
+        other = world(8, dtype=torch.float64, **{name: 1.2 * value})
+        assert not torch.equal(other.dynamics(state * 0.4, action)[0], expected)
+
+
+def test_acrobot_of_the_paper() -> None:
+    reference = original(AcrobotVectorEnv)
+    reference.reset(seed=0)
+    reference.book_or_nips = "nips"
+    envs = AcrobotVectorEnv(9, dtype=torch.float64, book_or_nips="nips")
+    state, action = anything(envs, 0)
+    after, *_ = envs.dynamics(state, torch.as_tensor(action))
+    for i in range(9):
+        reference.state = state[:, i].numpy().copy()
+        reference.step(action[i])
+        np.testing.assert_allclose(after[:, i], reference.state, rtol=1e-13)
+    with pytest.raises(ValueError, match="book_or_nips"):
+        AcrobotVectorEnv(book_or_nips="web")
+
+
+@each
+def test_render_is_gymnasiums(world: type) -> None:
+    pytest.importorskip("pygame")
+    envs = world(2, render_mode="rgb_array")
+    envs.reset(seed=0)
+    envs.state, _ = anything(envs, 0)
+    frames = envs.render()
+    reference: Any = gymnasium.make(ORIGINALS[world], render_mode="rgb_array").unwrapped
+    reference.reset(seed=0)
+    for i in (1, 0):
+        reference.state = envs.state[:, i].numpy()
+        np.testing.assert_array_equal(envs.render([i])[0], frames[i])
+        np.testing.assert_array_equal(reference.render(), frames[i])
+    assert frames[0].dtype == np.uint8
+    assert not np.array_equal(*frames)
+
+
+@pytest.mark.slow
+@each
+def test_compiled_equals_eager(world: type) -> None:
+    eager, compiled = (world(33, max_episode_steps=4, compile=c) for c in (False, True))
+    eager.reset(seed=0)
+    compiled.reset(seed=0)
+    for _ in range(10):
+        compiled.state = eager.state
+        action = eager.action_space.sample()
+        these, those = eager.step(action), compiled.step(action)
+        for x, y in zip(these[:4], those[:4], strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_compiled_steps_see_new_constants_and_keep_gradients() -> None:
+    envs, other = (PendulumVectorEnv(8, compile=True) for _ in range(2))
+    for pendulums in (envs, other):
+        pendulums.reset(seed=0)
+        with torch.no_grad():
+            pendulums.step(torch.zeros(8, 1))
+    envs.gravity = torch.tensor(0.0)
+    before = envs.state
+    envs.step(torch.zeros(8, 1))
+    assert torch.equal(envs.state[1], before[1])  # nothing pulls
+    other.step(torch.zeros(8, 1))
+    assert not torch.equal(other.state[1], before[1])
+    torque = torch.zeros(8, 1, requires_grad=True)
+    obs, *_ = envs.step(torque)
+    (gradient,) = torch.autograd.grad(obs[:, 2].sum(), torque)
+    torch.testing.assert_close(gradient, torch.full((8, 1), 0.15))  # 3 / (m l^2) dt
+    envs.detach()
+    with torch.no_grad():
+        assert not envs.step(torque)[0].requires_grad
+    with torch.inference_mode():
+        envs.step(torch.zeros(8, 1))

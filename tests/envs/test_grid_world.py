@@ -1,0 +1,329 @@
+"""The grid's rules one by one, its sentences, and that one must listen to them."""
+
+import itertools
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, MultiDiscrete
+from gymnasium.vector import AutoresetMode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yieldrl.algorithms import ppo
+from yieldrl.envs import grid_world
+from yieldrl.envs.grid_world import EAST, KINDS, NORTH, SOUTH, WEST, GoToVectorEnv
+
+RED_SQUARE, BLUE_CIRCLE = (
+    KINDS.index(("red", "square")),
+    KINDS.index(("blue", "circle")),
+)
+
+
+def grid_of(num_envs=1, goal=0, **kwargs):
+    """2 x 3 cells: the agent on the left above, a red square below it, a blue circle
+    two cells to its right.
+
+        agent  .  circle
+        square .  .
+    """
+    kwargs = {"height": 2, "width": 3, "num_objects": 2, **kwargs}
+    envs = GoToVectorEnv(num_envs, **kwargs)
+    envs.reset(seed=0)
+    envs.state = {
+        "agent": torch.zeros(num_envs, dtype=torch.int64),
+        "objects": torch.tensor([[3], [2]]).expand(2, num_envs).clone(),
+        "kinds": torch.tensor([[RED_SQUARE], [BLUE_CIRCLE]])
+        .expand(2, num_envs)
+        .clone(),
+        "goal": torch.full((num_envs,), goal),
+        "template": torch.zeros(num_envs, dtype=torch.int64),
+    }
+    return envs
+
+
+def test_every_move_and_every_wall():
+    envs = grid_of(4, autoreset_mode="Disabled")
+    moves = torch.tensor([NORTH, EAST, SOUTH, WEST])
+    _, reward, terminated, *_ = envs.step(moves)
+    assert envs.state["agent"].tolist() == [0, 1, 3, 0]
+    assert reward.tolist() == [0, 0, 1, 0]
+    assert terminated.tolist() == [False, False, True, False]
+
+
+def test_the_wrong_one_ends_too():
+    envs = grid_of(2, wrong_reward=-0.5, autoreset_mode="Disabled")
+    envs.state["goal"][1] = 1
+    envs.step(torch.tensor([EAST, EAST]))
+    _, reward, terminated, truncated, _ = envs.step(torch.tensor([EAST, EAST]))
+    assert reward.tolist() == [-0.5, 1]
+    assert terminated.tolist() == [True, True]
+    assert truncated.tolist() == [False, False]
+
+
+def test_what_is_seen():
+    envs = grid_of(goal=1)
+    obs = envs.observe(envs.state)
+    agent, colors, shapes = obs["image"][0].split((1, 4, 3), dim=-1)
+    assert agent.squeeze(-1).tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert colors.nonzero().tolist() == [[0, 2, 2], [1, 0, 0]]  # blue, red
+    assert shapes.nonzero().tolist() == [[0, 2, 1], [1, 0, 0]]  # circle, square
+    assert envs.vocabulary.decode(obs["instruction"]) == ["go to the blue circle"]
+    envs.state["template"] += 1
+    obs = envs.observe(envs.state)
+    assert envs.vocabulary.decode(obs["instruction"][0]) == "find the blue circle"
+    assert obs["instruction"][0, -1] == 0  # one word less
+
+
+def test_the_image_does_not_know_the_goal():
+    one, other = grid_of(goal=0), grid_of(goal=1)
+    one, other = one.observe(one.state), other.observe(other.state)
+    assert torch.equal(one["image"], other["image"])
+    assert not torch.equal(one["instruction"], other["instruction"])
+
+
+class Grid:
+    """The rules again, one grid at a time, on rows and columns."""
+
+    def __init__(self, size, agent, goal, wrong):
+        self.size, self.place, self.goal, self.wrong = size, agent, goal, wrong
+
+    def step(self, action):
+        row, column = self.place
+        row += {NORTH: -1, SOUTH: 1}.get(action, 0)
+        column += {WEST: -1, EAST: 1}.get(action, 0)
+        if 0 <= row < self.size[0] and 0 <= column < self.size[1]:
+            self.place = row, column
+        return float(self.place == self.goal), self.place in (self.goal, *self.wrong)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    size=st.tuples(st.integers(2, 4), st.integers(2, 4)),
+    actions=st.lists(st.integers(0, 3), min_size=1, max_size=15),
+)
+def test_it_equals_the_rules(seed, size, actions):
+    height, width = size
+    envs = GoToVectorEnv(
+        3, height=height, width=width, num_objects=2, autoreset_mode="Disabled"
+    )
+    envs.reset(seed=seed)
+    place = lambda cell: divmod(int(cell), width)  # noqa: E731
+    goal = envs.state["goal"].tolist()
+    grids = [
+        Grid(
+            size,
+            place(envs.state["agent"][i]),
+            place(envs.state["objects"][g, i]),
+            [place(envs.state["objects"][1 - g, i])],
+        )
+        for i, g in enumerate(goal)
+    ]
+    for action in actions:
+        obs, reward, terminated, *_ = envs.step(torch.full((3,), action))
+        expected = [grid.step(action) for grid in grids]
+        assert reward.tolist() == [r for r, _ in expected]
+        assert terminated.tolist() == [ended for _, ended in expected]
+        agents = obs["image"][..., 0].nonzero().tolist()
+        assert agents == [[i, *grid.place] for i, grid in enumerate(grids)]
+        if terminated.any():
+            return
+
+
+def test_first_states_are_fair():
+    """Cells, kinds, goals and sentences: each as likely as the next, none twice."""
+    n = 20_000
+    envs = GoToVectorEnv(n, height=2, width=3)
+    envs.reset(seed=0)
+    state = envs.state
+    cells = torch.cat((state["agent"].unsqueeze(0), state["objects"]))
+    for drawn, options in ((cells, 6), (state["kinds"], 12)):
+        ordered = drawn.sort(0).values
+        assert (ordered.diff(dim=0) > 0).all()
+        assert ordered.min() == 0
+        assert ordered.max() == options - 1
+    draws = [(row, 6) for row in cells] + [(row, 12) for row in state["kinds"]]
+    for row, options in [*draws, (state["goal"], 3), (state["template"], 2)]:
+        share = torch.bincount(row, minlength=options) / n
+        deviation = (1 / options * (1 - 1 / options) / n) ** 0.5
+        assert ((share - 1 / options).abs() < 4.5 * deviation).all()
+    # The goal is independent of where things lie and what they are.
+    for row in (cells[0], cells[1], state["kinds"][0]):
+        pairs = torch.bincount(row * 3 + state["goal"]) / n
+        expected = 1 / len(pairs)
+        assert ((pairs - expected).abs() < 4.5 * (expected / n) ** 0.5).all()
+
+
+@pytest.mark.parametrize("wrong_reward", [0.0, -0.25, -2.0])
+def test_who_does_not_listen_cannot_beat_chance(wrong_reward):
+    """All plans of three moves in a grid of 2 x 2, against goals that are drawn apart.
+
+    Without a sentence a plan depends on the image alone, which has the same
+    probability under each goal: so the best plan for each image is found, and the mean
+    of its return over the goals that could be meant.
+    """
+    best = []
+    cells = itertools.permutations(range(4), 3)
+    for agent, *objects in cells:
+        envs = GoToVectorEnv(
+            2,
+            height=2,
+            width=2,
+            num_objects=2,
+            wrong_reward=wrong_reward,
+            autoreset_mode="Disabled",
+        )
+        returns = []
+        for plan in itertools.product(range(4), repeat=3):
+            envs.reset(seed=0)
+            envs.state["agent"][:] = agent
+            envs.state["objects"][:] = torch.tensor(objects).unsqueeze(1)
+            envs.state["goal"] = torch.tensor([0, 1])
+            total = torch.zeros(2)
+            for action in plan:
+                _, reward, terminated, *_ = envs.step(torch.tensor([action] * 2))
+                total += reward
+                if terminated.any():  # of both, for they walk side by side
+                    break
+            returns.append(total.mean().item())
+        best.append(max(returns))
+    assert np.mean(best) == envs.deaf_return == max(0, 0.5 + 0.5 * wrong_reward)
+
+
+def test_who_listens_always_arrives():
+    """A policy by hand that reads image and instruction alone."""
+    envs = GoToVectorEnv(64)
+    obs, _ = envs.reset(seed=3)
+    ended = torch.zeros(64, dtype=torch.bool)
+    total = torch.zeros(64)
+    for _ in range(50):
+        actions = [
+            _towards(obs["image"][i], envs.vocabulary.decode(obs["instruction"][i]))
+            for i in range(64)
+        ]
+        obs, reward, terminated, truncated, _ = envs.step(torch.tensor(actions))
+        total += reward * ~ended
+        ended |= terminated | truncated
+        if ended.all():
+            break
+    assert total.mean() > 0.9  # in some grids the way is barred, and around is longer
+
+
+def _towards(image, sentence):
+    """The first move of a shortest way to what the sentence names."""
+    color, shape = sentence.split()[-2:]
+    colors, shapes = list(grid_world.COLORS), list(grid_world.SHAPES)
+    named = image[..., 1 + colors.index(color)] * image[..., 5 + shapes.index(shape)]
+    (target,) = named.nonzero().tolist()
+    (start,) = image[..., 0].nonzero().tolist()
+    barred = {tuple(x) for x in image[..., 1:].sum(-1).nonzero().tolist()}
+    barred.discard(tuple(target))
+    distance, front = {tuple(target): 0}, [tuple(target)]
+    for row, column in front:
+        for move in ((0, 1), (0, -1), (1, 0), (-1, 0)):
+            there = row + move[0], column + move[1]
+            inside = all(
+                0 <= x < size for x, size in zip(there, image.shape, strict=False)
+            )
+            if inside and there not in barred and there not in distance:
+                distance[there] = distance[row, column] + 1
+                front.append(there)
+    moves = {NORTH: (-1, 0), EAST: (0, 1), SOUTH: (1, 0), WEST: (0, -1)}
+    costs = {
+        action: distance.get((start[0] + y, start[1] + x), 99)
+        for action, (y, x) in moves.items()
+    }
+    return min(costs, key=costs.__getitem__)
+
+
+def test_spaces():
+    envs = GoToVectorEnv(2, height=3, width=4)
+    assert envs.single_observation_space == Dict(
+        image=Box(0, 1, (3, 4, 8)), instruction=MultiDiscrete([12] * 5)
+    )
+    obs, _ = envs.reset(seed=0)
+    assert obs["instruction"].dtype == torch.int64
+
+
+def test_words():
+    vocabulary = GoToVectorEnv(templates=["seek {shape} of {color}"]).vocabulary
+    assert vocabulary.words[:5] == ["<pad>", "seek", "square", "of", "red"]
+    text = "seek circle of red"
+    assert vocabulary.decode(vocabulary.encode(text)) == text
+    assert vocabulary.encode("seek").tolist() == [1, 0, 0, 0]
+    with pytest.raises(ValueError, match=r"unknown: \['purple'\]"):
+        vocabulary.encode("seek purple")
+    with pytest.raises(ValueError, match="at most 4 of the words"):
+        vocabulary.encode("seek seek seek seek seek")
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_time_limit(mode):
+    envs = grid_of(2, max_episode_steps=3, autoreset_mode=mode)
+    cuts = [envs.step(torch.tensor([WEST, NORTH]))[3].tolist() for _ in range(3)]
+    assert cuts == [[False, False], [False, False], [True, True]]
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="num_objects = 13: there are 1 to 12"):
+        GoToVectorEnv(num_objects=13)
+    with pytest.raises(ValueError, match="no room for 4 objects and the agent"):
+        GoToVectorEnv(height=2, width=2, num_objects=4)
+    with pytest.raises(ValueError, match=r"'the \{color\} one' must name"):
+        GoToVectorEnv(templates=["the {color} one"])
+    with pytest.raises(ValueError, match="one sentence at least"):
+        GoToVectorEnv(templates=[])
+
+
+def test_its_picture():
+    envs = grid_of(render_mode="rgb_array")
+    (picture,) = envs.render()
+    assert picture.shape == (64, 96, 3)
+    middle = picture[16::32, 16::32].tolist()
+    red, blue = (list(grid_world.COLORS[name]) for name in ("red", "blue"))
+    floor = list(grid_world.FLOOR)
+    assert middle == [[floor, floor, blue], [red, floor, floor]]
+    dark = (picture == grid_world.AGENT).all(-1)
+    assert dark[:32, :32].any()  # the agent
+    assert dark[32:, :32].any()  # the frame around the goal
+    assert not dark[:, 32:].any()
+
+
+def test_it_is_registered_and_restored():
+    envs = gymnasium.make_vec("yieldrl/GoTo-v1", num_envs=3, num_objects=2)
+    assert (envs.num_objects, envs.max_episode_steps) == (2, 50)
+    envs.reset(seed=1)
+    other = GoToVectorEnv(3, num_objects=2, max_episode_steps=50)
+    other.load_state_dict(envs.state_dict())
+    for action in range(4):
+        ours, theirs = (e.step(torch.full((3,), action)) for e in (envs, other))
+        for key in ("image", "instruction"):
+            assert torch.equal(ours[0][key], theirs[0][key])
+
+
+def test_a_compiled_step_is_the_same():
+    plain, compiled = GoToVectorEnv(4), GoToVectorEnv(4, compile=True)
+    for envs in (plain, compiled):
+        envs.reset(seed=0)
+    for action in (0, 1, 2, 3, 1, 2):
+        ours, theirs = (e.step(torch.full((4,), action)) for e in (plain, compiled))
+        assert torch.equal(ours[1], theirs[1])
+        assert torch.equal(ours[0]["image"], theirs[0]["image"])
+
+
+def test_ppo_trains_in_it():
+    config = ppo.Config(
+        env_id="yieldrl/GoTo-v1",
+        env_kwargs={"height": 5, "width": 5},
+        num_envs=8,
+        num_steps=16,
+        num_minibatches=2,
+        total_steps=256,
+        eval_every=256,
+        eval_episodes=4,
+    )
+    logs = list(ppo.Trainer(config)())
+    assert [log["log_type"] for log in logs][-1] == "evaluate"
+    assert 0 <= logs[-1]["logs"]["episode_return"] <= 1

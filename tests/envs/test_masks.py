@@ -1,0 +1,161 @@
+"""ActionMask, and wrappers named in the config."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.utils.env_checker import check_env
+
+from yieldrl.envs import ActionMask, make, make_eval
+from yieldrl.experiments import Config
+
+VECTOR = Box(-1, 1, (2,), np.float32)
+
+
+class Told(gym.Env):
+    """Its masks are what it was told, one after the other; the last one ends it."""
+
+    def __init__(self, masks, space=Discrete(3), terminates=True, source="info"):  # noqa: B008
+        self.masks, self.terminates, self.source = masks, terminates, source
+        self.action_space, self.observation_space = space, VECTOR
+        if source == "obs":
+            mask = Box(0, 1, (len(masks[0]),), np.int8)
+            self.observation_space = Dict(place=VECTOR, speed=VECTOR, action_mask=mask)
+        if source == "method":
+            self.action_masks = lambda: self.masks[self.number]
+        self.number = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.number = 0
+        return self.observe()
+
+    def step(self, action):
+        self.number += 1
+        ended = self.terminates and self.number == len(self.masks) - 1
+        obs, info = self.observe()
+        return obs, 0.0, ended, False, info
+
+    def observe(self):
+        here, mask = np.zeros(2, np.float32), np.array(self.masks[self.number])
+        if self.source == "obs":
+            here = {"place": here, "speed": here, "action_mask": mask.astype(np.int8)}
+        return here, {"action_mask": mask} if self.source == "info" else {}
+
+
+@pytest.mark.parametrize("source", ["info", "method", "obs"])
+def test_three_ways_to_tell(source):
+    masks = [[1, 0, 1], [0, 1, 0], [1, 1, 1]]
+    env = ActionMask(Told(masks, source=source))
+    obs, _ = env.reset()
+    for mask in masks[1:]:
+        assert env.observation_space.contains(obs)
+        assert obs["action_mask"].dtype == np.bool_
+        obs, *_ = env.step(0)
+        assert obs["action_mask"].tolist() == [bool(x) for x in mask]
+        assert env.action_masks().tolist() == obs["action_mask"].tolist()
+    rest = {"place", "speed"} if source == "obs" else {"observation"}
+    assert set(obs) == {*rest, "action_mask"}
+
+
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
+def test_taxi_follows_the_interface_of_gymnasium():
+    env = ActionMask(gym.make("Taxi-v4"))
+    check_env(env, skip_render_check=True)
+    obs, info = env.reset(seed=3)
+    assert obs["action_mask"].tolist() == info["action_mask"].astype(bool).tolist()
+
+
+@pytest.mark.parametrize("source", ["info", "method", "obs"])
+def test_no_possible_action_is_an_error_while_the_episode_goes_on(source):
+    masks = [[1, 0, 1], [0, 0, 0], [1, 1, 1]]
+    env = ActionMask(Told(masks, source=source))
+    env.reset()
+    with pytest.raises(ValueError, match=r"mask \[0 0 0\] of .* must terminate"):
+        env.step(0)
+    at_the_end = ActionMask(Told(masks[:2], source=source))
+    at_the_end.reset()
+    obs, _, terminated, *_ = at_the_end.step(0)
+    assert terminated
+    assert not obs["action_mask"].any()
+
+
+@pytest.mark.parametrize("space", [MultiDiscrete([2, 3]), MultiDiscrete([[2], [3]])])
+def test_every_choice_needs_a_possible_option(space):
+    fine, stuck = [1, 0, 0, 0, 1], [1, 1, 0, 0, 0]
+    env = ActionMask(Told([fine, stuck, fine], space))
+    obs, _ = env.reset()
+    assert obs["action_mask"].tolist() == [True, False, False, False, True]
+    with pytest.raises(ValueError, match=r"leaves no action possible"):
+        env.step(space.sample())
+
+
+def test_buttons_are_choices_of_two():
+    env = ActionMask(Told([[1, 0, 1, 1]] * 3, MultiBinary(2)))
+    assert env.reset()[0]["action_mask"].tolist() == [True, False, True, True]
+
+
+def test_what_is_no_mask_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(2,\); for .*3.* it must be \(3,\)"):
+        ActionMask(Told([[1, 0]])).reset()
+    with pytest.raises(ValueError, match=r"nowhere which actions are possible"):
+        ActionMask(gym.make("FrozenLake-v1")).reset()
+    with pytest.raises(TypeError, match="are no choices"):
+        ActionMask(gym.make("Pendulum-v1"))
+
+
+class TestWrappers:
+    config = Config(wrappers=("yieldrl.envs:ActionMask",), num_envs=2, eval_episodes=2)
+
+    @pytest.mark.parametrize("mode", ["sync", "async"])
+    def test_by_an_id(self, mode):
+        config = Config(wrappers=self.config.wrappers, num_envs=2, vectorization=mode)
+        envs = make("Taxi-v4", config)
+        obs, _ = envs.reset(seed=0)
+        obs, *_ = envs.step(np.zeros(2, dtype=int))
+        assert obs["action_mask"].shape == (2, 6)
+        assert obs["action_mask"].dtype == np.bool_
+        envs.close()
+
+    @pytest.mark.parametrize("maker", [make, make_eval])
+    @pytest.mark.parametrize("kind", ["object", "function", "class"])
+    def test_by_anything_that_makes_one(self, maker, kind):
+        class Always(Told):
+            def __init__(self):
+                super().__init__([[1, 0, 1]] * 9)
+
+        if maker is make_eval and kind == "object":
+            source = gym.make("Taxi-v4")
+        else:
+            source = {"object": Always(), "function": lambda: Always(), "class": Always}
+            source = source[kind]
+        envs = maker(source, self.config)
+        obs, _ = envs.reset(seed=0)
+        assert len(obs["action_mask"]) == envs.num_envs
+
+    def test_around_what_has_one_already(self):
+        envs = make_eval(ActionMask(gym.make("Taxi-v4")), self.config)
+        names = set(envs.single_observation_space.spaces)
+        assert names == {"observation", "action_mask"}
+        assert envs.single_observation_space["observation"] == Discrete(500)
+
+    def test_the_innermost_first(self):
+        names = ("gymnasium.wrappers:FlattenObservation", "yieldrl.envs:ActionMask")
+        envs = make("Taxi-v4", Config(wrappers=names))
+        assert envs.single_observation_space["observation"].shape == (500,)
+        envs = make("Taxi-v4", Config(wrappers=names[::-1]))
+        assert envs.single_observation_space.shape == (506,)
+
+    def test_vector_environments_are_taken_as_they_are(self):
+        envs = gym.make_vec(
+            "Taxi-v4",
+            num_envs=2,
+            vector_kwargs={"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP},
+        )
+        assert make(envs, self.config) is envs
+        assert make_eval(envs, self.config).single_observation_space == Discrete(500)
+
+    @pytest.mark.parametrize("name", ["gymnasium.wrappers:Flat", "nobody:X", "X", ":X"])
+    def test_a_name_that_leads_nowhere(self, name):
+        with pytest.raises(ValueError, match=r"is not there .* name module:Class"):
+            make("CartPole-v1", Config(wrappers=(name,)))

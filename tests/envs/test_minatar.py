@@ -1,0 +1,305 @@
+"""MinAtar's games on tensors are those of the package, given the same chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+import yieldrl.envs
+from yieldrl.algorithms import dqn
+from yieldrl.envs.minatar.base import NOTHING, UP, palette
+from yieldrl.envs.minatar.freeway import FreewayVectorEnv
+from yieldrl.networks import make_encoder
+
+minatar = pytest.importorskip("minatar")
+
+
+class Chance:
+    """Answers the package's questions with the numbers that our step was given."""
+
+    def __init__(self) -> None:
+        self.numbers: list[float] = []
+
+    def next(self, size: int | None) -> Any:
+        count = size or 1
+        taken, self.numbers = self.numbers[:count], self.numbers[count:]
+        assert len(taken) == count
+        return taken[0] if size is None else np.array(taken)
+
+    def rand(self, size: int | None = None) -> Any:
+        return self.next(size)
+
+    def randint(self, low: int, high: int | None = None, size: Any = None) -> Any:
+        low, high = (0, low) if high is None else (low, high)
+        return low + np.floor(self.next(size) * (high - low)).astype(int)
+
+
+class Cars(Chance):
+    """One of our numbers is a speed and a direction."""
+
+    def randint(self, low: int, high: int | None = None, size: Any = None) -> Any:
+        self.choice = np.floor(np.array(self.numbers[:8]) * 10).astype(int)
+        return 1 + self.choice // 2
+
+    def rand(self, size: int | None = None) -> Any:
+        return np.where(self.choice % 2, 0.75, 0.25)
+
+
+@dataclass
+class Game:
+    package: str  # its name there
+    rows: dict[str, int]  # method -> the row of noise where its chance begins
+    channels: int
+    minimal: int
+    chance: type[Chance] = Chance
+
+
+GAMES = {
+    "Breakout": Game("breakout", {"reset": 1}, 4, 3),
+    "Freeway": Game("freeway", {"reset": 1, "act": 9}, 7, 3, Cars),
+    "Asterix": Game("asterix", {"_spawn_entity": 1}, 4, 5),
+    "SpaceInvaders": Game("space_invaders", {}, 6, 4),
+    "Seaquest": Game("seaquest", {"_spawn_enemy": 1, "_spawn_diver": 4}, 10, 6),
+}
+STEPS = 2600  # more than an episode of Freeway, the only one with a limit
+each = pytest.mark.parametrize("name", GAMES)
+
+
+def make(name: str, num_envs: int, **kwargs: Any) -> Any:
+    return gymnasium.make_vec(f"yieldrl/MinAtar-{name}-v1", num_envs, **kwargs)
+
+
+class Originals:
+    """One game of the package per board, and the noise of the boards."""
+
+    def __init__(self, name: str, envs: Any, **kwargs: Any) -> None:
+        self.games = []
+        self.noise = torch.zeros(envs.noise_size, envs.num_envs)
+        first_states = envs.initial_state
+
+        def recorded(noise: torch.Tensor) -> Any:
+            self.noise = noise
+            return first_states(noise)
+
+        envs.initial_state = recorded
+        for i in range(envs.num_envs):
+            game = minatar.Environment(GAMES[name].package, **kwargs)
+            game.random, game.env.random = Chance(), GAMES[name].chance()
+            for method, row in GAMES[name].rows.items():
+                self._supply(game.env, method, row, i)
+            self.games.append(game)
+
+    def _supply(self, game: Any, method: str, row: int, i: int) -> None:
+        original = getattr(game, method)
+
+        def supplied(*args: Any, **kwargs: Any) -> Any:
+            game.random.numbers = self.noise[row:, i].tolist()
+            return original(*args, **kwargs)
+
+        setattr(game, method, supplied)
+
+    def reset(self, i: int) -> None:
+        self.games[i].reset()
+        self.games[i].last_action = NOTHING  # ours forgets it between episodes
+
+    def boards(self) -> torch.Tensor:
+        return torch.from_numpy(np.stack([game.state() for game in self.games]))
+
+    def act(self, i: int, action: int) -> tuple[float, bool]:
+        self.games[i].random.numbers = [float(self.noise[0, i])]
+        reward, ended = self.games[i].act(action)
+        return float(reward), bool(ended)
+
+
+def play(name: str, envs: Any, choose: Any, steps: int, **kwargs: Any) -> Any:
+    """Play both, compare all that can be seen; rewards and ends of all steps."""
+    originals = Originals(name, envs, **kwargs)
+    obs, _ = envs.reset(seed=0)
+    for i in range(envs.num_envs):
+        originals.reset(i)
+    assert torch.equal(obs, originals.boards())
+    rewards, ends = [], []
+    minimal = envs.single_action_space.n < 6
+    for _ in range(steps):
+        action = choose(obs)
+        meant = envs._meaning[action].tolist() if minimal else action.tolist()
+        obs, reward, terminated, truncated, info = envs.step(action)
+        answers = [originals.act(i, a) for i, a in enumerate(meant)]
+        assert reward.tolist() == [r for r, _ in answers]
+        assert terminated.tolist() == [ended for _, ended in answers]
+        assert not truncated.any()
+        assert torch.equal(info["final_obs"], originals.boards())
+        for i in terminated.nonzero().flatten().tolist():
+            originals.reset(i)
+        assert torch.equal(obs, originals.boards())
+        rewards.append(reward)
+        ends.append(terminated)
+    return torch.stack(rewards), torch.stack(ends)
+
+
+def at_random(envs: Any) -> Any:
+    """At random, but up more often than not: no road is crossed otherwise."""
+    n, count = envs.num_envs, int(envs.single_action_space.n)
+    chooser = torch.Generator().manual_seed(0)
+    up = envs._meaning.tolist().index(UP) if UP in envs._meaning else 0
+    bias = 0.8 if isinstance(envs, FreewayVectorEnv) else 0.0
+
+    def choose(_: Any) -> torch.Tensor:
+        any_one = torch.randint(count, (n,), generator=chooser)
+        return torch.where(torch.rand(n, generator=chooser) < bias, up, any_one)
+
+    return choose
+
+
+@each
+@pytest.mark.parametrize("minimal", [True, False])
+@pytest.mark.parametrize("sticky", [0.1, 0.0, 0.5])
+def test_a_step_is_the_packages(name: str, minimal: bool, sticky: float) -> None:
+    options = {"sticky_action_prob": sticky, "difficulty_ramping": minimal}
+    envs = make(name, 16, minimal_actions=minimal, **options)
+    rewards, ends = play(name, envs, at_random(envs), 150, **options)
+    assert rewards.sum() > 0
+    assert ends.any() == (name != "Freeway")
+
+
+def test_breakout_to_the_second_wall() -> None:
+    """A paddle that mostly follows the ball."""
+    envs = make("Breakout", 8, sticky_action_prob=0.0)
+    random = at_random(envs)
+
+    def follow(obs: torch.Tensor) -> torch.Tensor:
+        paddle, ball = (obs[..., c].any(1).int().argmax(1) for c in (0, 1))
+        better = 1 * (ball < paddle) + 2 * (ball > paddle)
+        return torch.where(torch.rand(8) < 0.02, random(obs), better)
+
+    torch.manual_seed(0)
+    rewards, ends = play("Breakout", envs, follow, 800, sticky_action_prob=0.0)
+    best = 0.0
+    for column, ended in zip(rewards.T, ends.T, strict=True):
+        marks = torch.cat((torch.zeros(1), ended.cumsum(0)))[:-1]
+        best = max(best, *(float(column[marks == k].sum()) for k in marks.unique()))
+    assert best > 30
+
+
+@pytest.mark.parametrize("name", [name for name in GAMES if name != "Breakout"])
+def test_what_no_random_player_gets_to_see(name: str) -> None:
+    """Nothing ends an episode here: games become hard, and go on after defeats."""
+    envs = make(name, 8, minimal_actions=False)
+    originals = Originals(name, envs)
+    envs.reset(seed=1)
+    for i in range(8):
+        originals.reset(i)
+    state, choose, total = envs.state, at_random(envs), 0.0
+    for _ in range(STEPS):
+        action, originals.noise = choose(None), envs.draw_noise()
+        state, reward, terminated = envs.random_dynamics(state, action, originals.noise)
+        answers = [originals.act(i, a) for i, a in enumerate(action.tolist())]
+        assert reward.tolist() == [r for r, _ in answers]
+        assert terminated.tolist() == [ended for _, ended in answers]
+        assert torch.equal(envs.observe(state), originals.boards())
+        for original in originals.games:
+            original.env.terminal = False
+        total += reward.sum()
+    assert total > 8
+    ramps = [original.env.difficulty_ramp() for original in originals.games]
+    assert ramps == [None] * 8 or max(ramps) > 2
+
+
+@each
+def test_it_keeps_the_promises_of_an_environment(name: str) -> None:
+    yieldrl.envs.check(make(name, 5))
+    yieldrl.envs.check(make(name, 3, minimal_actions=False, dtype=torch.float64))
+
+
+@each
+def test_spaces(name: str) -> None:
+    game, envs = GAMES[name], make(name, 3, max_episode_steps=7)
+    assert envs.single_observation_space.shape == (10, 10, game.channels)
+    assert envs.single_observation_space.dtype == np.bool_
+    assert envs.single_action_space.n == game.minimal
+    original = minatar.Environment(game.package)
+    assert original.minimal_action_set() == list(envs.actions)
+    assert list(original.env.channels) == list(envs.channels)
+    assert make(name, 3, minimal_actions=False).single_action_space.n == 6
+    envs.reset(seed=0)
+    features = make_encoder(envs.single_observation_space)(envs.observe(envs.state))
+    assert features.shape == (3, 128)
+
+
+@each
+def test_no_time_limit_unless_set(name: str) -> None:
+    assert gymnasium.spec(f"yieldrl/MinAtar-{name}-v1").max_episode_steps is None
+    envs = make(name, 2, max_episode_steps=3)
+    envs.reset(seed=0)
+    cut = [envs.step(torch.zeros(2, dtype=torch.int64))[3].tolist() for _ in range(3)]
+    assert cut == [[False] * 2, [False] * 2, [True] * 2]
+
+
+@each
+def test_a_saved_game_goes_on(name: str) -> None:
+    envs = make(name, 9)
+    envs.reset(seed=3)
+    choose = at_random(envs)
+    actions = [choose(None) for _ in range(60)]
+    for action in actions[:30]:
+        envs.step(action)
+    other = make(name, 9)
+    other.load_state_dict(envs.state_dict())
+    for action in actions[30:]:
+        these, those = envs.step(action), other.step(action)
+        assert all(torch.equal(x, y) for x, y in zip(these[:4], those[:4], strict=True))
+
+
+@each
+def test_pictures(name: str) -> None:
+    envs = make(name, 4, render_mode="rgb_array")
+    obs, _ = envs.reset(seed=0)
+    for _ in range(40):
+        obs, *_ = envs.step(envs.action_space.sample())
+    frames = envs.render([3, 1])
+    colours = palette(len(envs.channels))
+    for frame, board in zip(frames, obs[[3, 1]].numpy(), strict=True):
+        assert frame.shape == (160, 160, 3)
+        for row, column in np.ndindex(10, 10):
+            (here,) = board[row, column].nonzero()
+            last = here[-1] + 1 if len(here) else 0
+            tile = frame[16 * row : 16 * row + 16, 16 * column : 16 * column + 16]
+            assert (tile == colours[last]).all()
+
+
+def test_the_palette_is_the_packages() -> None:
+    cubehelix = pytest.importorskip("matplotlib").colormaps["cubehelix"]
+    for count in (4, 6, 7, 10):
+        theirs = cubehelix(np.linspace(0, 1, count + 2)[1:-1])[:, :3] * 255
+        np.testing.assert_allclose(palette(count)[1:], theirs, atol=3)
+        assert palette(count)[0].tolist() == [0, 0, 0]
+
+
+def test_no_probability_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"sticky_action_prob = 1.5: must be in"):
+        make("Breakout", 1, sticky_action_prob=1.5)
+
+
+def test_dqn_plays_it() -> None:
+    config = dqn.Config(num_envs=2, total_steps=200, learning_starts=100, eval_every=0)
+    envs = yieldrl.envs.make("yieldrl/MinAtar-Breakout-v1", config)
+    with dqn.Trainer(config, envs=envs) as trainer:
+        logs = list(trainer())
+    assert logs[-1]["sample_step"] == 200
+
+
+@pytest.mark.slow
+@each
+def test_compiled_equals_eager(name: str) -> None:
+    eager, compiled = (make(name, 33, compile=c) for c in (False, True))
+    eager.reset(seed=0)
+    compiled.reset(seed=0)
+    for _ in range(60):
+        action = eager.action_space.sample()
+        these, those = eager.step(action), compiled.step(action)
+        assert all(torch.equal(x, y) for x, y in zip(these[:4], those[:4], strict=True))

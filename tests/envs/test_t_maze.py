@@ -1,0 +1,181 @@
+"""The T-maze's rules one by one, that it takes a memory, and its single form."""
+
+import itertools
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import yieldrl.envs
+from yieldrl.algorithms import ppo
+from yieldrl.envs import t_maze
+from yieldrl.envs.t_maze import EAST, NORTH, SOUTH, WEST, TMazeVectorEnv
+
+NORTH_SIGN, SOUTH_SIGN, CORRIDOR, JUNCTION = [0, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 0]
+
+
+def maze_of(num_envs=2, **kwargs):
+    """Mazes whose goals are north and south in turn."""
+    envs = TMazeVectorEnv(num_envs, **kwargs)
+    envs.reset(seed=0)
+    envs.state[1] = (torch.arange(num_envs) + 1) % 2
+    return envs
+
+
+def step(envs, *action):
+    obs, reward, terminated, truncated, _ = envs.step(torch.tensor(action))
+    reward = [round(r, 6) for r in reward.tolist()]
+    return obs.int().tolist(), reward, terminated.tolist(), truncated.tolist()
+
+
+def test_a_walk_to_both_goals():
+    envs = maze_of(length=2, autoreset_mode="Disabled")
+    assert envs.observe(envs.state).tolist() == [NORTH_SIGN, SOUTH_SIGN]
+    no = [False, False]
+    assert step(envs, EAST, EAST) == ([CORRIDOR] * 2, [0, 0], no, no)
+    assert step(envs, EAST, EAST) == ([JUNCTION] * 2, [0, 0], no, no)
+    *_, reward, terminated, truncated = step(envs, NORTH, NORTH)
+    assert (reward, terminated, truncated) == ([1, 0], [True, True], no)
+
+
+def test_walls_cost_and_hold():
+    envs = maze_of(4, length=1, bump_reward=-0.5)
+    at = envs.state[0].clone()
+    # At the start north, south and west are walls; only the first look shows the sign.
+    obs, reward, *_ = step(envs, NORTH, SOUTH, WEST, EAST)
+    assert obs == [CORRIDOR] * 3 + [JUNCTION]
+    assert reward == [-0.5, -0.5, -0.5, 0]
+    assert (envs.state[0] - at).tolist() == [0, 0, 0, 1]
+    # At the junction east is one, and west leads back.
+    envs.state[0] = 1
+    obs, reward, *_ = step(envs, EAST, WEST, EAST, WEST)
+    assert obs == [JUNCTION, CORRIDOR] * 2
+    assert reward == [-0.5, 0, -0.5, 0]
+
+
+class Maze:
+    """The rules again, one maze at a time and without arithmetic on flags."""
+
+    def __init__(self, length, north):
+        self.length, self.north, self.position = length, north, 0
+
+    def step(self, action):
+        if self.position == self.length and action in (NORTH, SOUTH):
+            return None, float((action == NORTH) == self.north), True
+        before = self.position
+        if action == EAST:
+            self.position = min(self.position + 1, self.length)
+        if action == WEST:
+            self.position = max(self.position - 1, 0)
+        obs = JUNCTION if self.position == self.length else CORRIDOR
+        return obs, -0.125 if self.position == before else 0.0, False
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    length=st.integers(1, 4),
+    actions=st.lists(st.tuples(*[st.integers(0, 3)] * 2), min_size=1, max_size=20),
+)
+def test_it_equals_the_rules(length, actions):
+    envs = maze_of(length=length, bump_reward=-0.125)
+    mazes = [Maze(length, True), Maze(length, False)]
+    for pair in actions:
+        obs, reward, terminated, _ = step(envs, *pair)
+        expected = [maze.step(a) for maze, a in zip(mazes, pair, strict=True)]
+        assert reward == [r for _, r, _ in expected]
+        assert terminated == [ended for *_, ended in expected]
+        for i, (one, _, ended) in enumerate(expected):
+            if ended:
+                north = bool(envs.state[1, i])
+                mazes[i] = Maze(length, north)
+                one = NORTH_SIGN if north else SOUTH_SIGN
+            assert obs[i] == one
+
+
+def test_goals_are_a_fair_coin():
+    envs = TMazeVectorEnv(10_000)
+    obs, _ = envs.reset(seed=0)
+    north = (obs == torch.tensor(NORTH_SIGN)).all(1)
+    south = (obs == torch.tensor(SOUTH_SIGN)).all(1)
+    assert (north ^ south).all()
+    assert 4800 < north.sum() < 5200  # four standard deviations
+
+
+def test_no_policy_without_a_memory_beats_the_coin():
+    """All 4^4 of them: an action for each observation there is."""
+    returns = []
+    for actions in itertools.product(range(4), repeat=4):
+        envs = maze_of(length=2)
+        seen, total = [NORTH_SIGN, SOUTH_SIGN], np.zeros(2)
+        over = np.zeros(2, bool)
+        for _ in range(12):
+            kinds = (NORTH_SIGN, SOUTH_SIGN, CORRIDOR, JUNCTION)
+            chosen = [actions[kinds.index(one)] for one in seen]
+            seen, reward, terminated, _ = step(envs, *chosen)
+            total += np.where(over, 0, reward)
+            over |= terminated
+        returns.append(total.mean())
+    assert max(returns) == 0.5
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_time_limit(mode):
+    envs = maze_of(length=2, max_episode_steps=3, autoreset_mode=mode)
+    flags = [step(envs, WEST, WEST)[2:] for _ in range(3)]
+    no = [False, False]
+    assert flags == [(no, no), (no, no), (no, [True, True])]
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="length = 0"):
+        TMazeVectorEnv(1, length=0)
+    with pytest.raises(ValueError, match="takes 11 steps in a corridor of length = 10"):
+        TMazeVectorEnv(1, max_episode_steps=10)
+
+
+def test_its_picture():
+    envs = maze_of(length=3, render_mode="rgb_array")
+    north, south = envs.render()
+    assert north.shape == (96, 128, 3)
+    cells = north[::32, ::32]
+    assert np.array_equal(cells[::-1], south[::32, ::32])
+    assert cells[0, 0].tolist() == list(t_maze.SIGN)
+    assert cells[0, 3].tolist() == list(t_maze.GOAL)
+    assert cells[1, 0].tolist() == list(t_maze.AGENT)
+    step(envs, EAST, WEST)
+    cells = envs.render()[0][::32, ::32]
+    assert cells[0, 0].tolist() == list(t_maze.WALL)
+    assert cells[1].tolist()[1] == list(t_maze.AGENT)
+
+
+def test_it_is_registered():
+    envs = gymnasium.make_vec("yieldrl/TMaze-v1", num_envs=3, length=4)
+    assert isinstance(envs, TMazeVectorEnv)
+    assert (envs.length, envs.max_episode_steps) == (4, 100)
+    made = yieldrl.envs.make("yieldrl/TMaze-v1", ppo.Config(num_envs=5))
+    assert isinstance(made, TMazeVectorEnv)
+
+
+def test_one_maze_is_a_gymnasium_environment():
+    env = gymnasium.make("yieldrl/TMaze-v1", length=2, render_mode="rgb_array")
+    check_env(env.unwrapped)
+    batch = TMazeVectorEnv(1, length=2)
+    obs, _ = env.reset(seed=3)
+    assert np.array_equal(obs, batch.reset(seed=3)[0][0])
+    for action in (WEST, EAST, EAST, NORTH):
+        obs, reward, terminated, truncated, _ = env.step(action)
+        _, expected, ended, cut, info = batch.step(np.array([action]))
+        assert np.array_equal(obs, info["final_obs"][0])
+        assert (reward, terminated, truncated) == (
+            expected.item(),
+            ended.item(),
+            cut.item(),
+        )
+    env.reset()
+    cuts = [env.step(WEST)[3] for _ in range(100)]
+    assert cuts == [False] * 99 + [True]

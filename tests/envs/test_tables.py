@@ -1,0 +1,175 @@
+"""FrozenLake, CliffWalking and Taxi on tensors follow gymnasium's tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from yieldrl.envs.tables import (
+    CliffWalkingVectorEnv,
+    FrozenLakeVectorEnv,
+    TableVectorEnv,
+    TaxiVectorEnv,
+)
+
+WORLDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "FrozenLake-v1": ("FrozenLake-v1", {}),
+    "FrozenLake-v1 not slippery": ("FrozenLake-v1", {"is_slippery": False}),
+    "FrozenLake8x8-v1": ("FrozenLake8x8-v1", {}),
+    "CliffWalking-v1": ("CliffWalking-v1", {}),
+    "CliffWalkingSlippery-v1": ("CliffWalkingSlippery-v1", {}),
+    "Taxi-v4": ("Taxi-v1", {}),
+    "Taxi-v4 in the rain": ("Taxi-v1", {"is_rainy": True}),
+}
+each = pytest.mark.parametrize("world", WORLDS)
+
+
+def make(world: str, num_envs: int, **kwargs: Any) -> Any:
+    name, options = WORLDS[world]
+    return gymnasium.make_vec(f"yieldrl/{name}", num_envs, **options, **kwargs)
+
+
+def original(world: str, **kwargs: Any) -> Any:
+    return gymnasium.make(world.split()[0], **WORLDS[world][1], **kwargs).unwrapped
+
+
+@each
+def test_follows_the_table(world: str) -> None:
+    table = original(world).P
+    chance = any(len(outcomes) > 1 for a in table.values() for outcomes in a.values())
+    copies = 3000 if chance and len(table) < 100 else 60 if chance else 1
+    pairs = [(s, a) for s in table for a in table[s]]
+    envs = make(world, len(pairs) * copies)
+    envs.reset(seed=0)
+    state, action = torch.tensor(pairs).repeat(copies, 1).T
+    envs.state = state.clone()
+    obs, reward, terminated, truncated, info = envs.step(action.contiguous())
+    assert obs.dtype == torch.int64
+    assert not truncated.any()
+    answers = info["final_obs"], reward, terminated
+    seen = [x.reshape(copies, -1).T.tolist() for x in answers]
+    for i, (s, a) in enumerate(pairs):
+        found = list(zip(*(x[i] for x in seen), strict=True))
+        wanted: dict[Any, float] = {}
+        for p, *outcome in table[s][a]:
+            key = tuple(float(x) for x in outcome)
+            wanted[key] = wanted.get(key, 0) + p
+        assert {tuple(map(float, x)) for x in found} <= wanted.keys()
+        for outcome, p in wanted.items():
+            share = sum(tuple(map(float, x)) == outcome for x in found) / copies
+            assert abs(share - p) <= 5 * np.sqrt(p * (1 - p) / copies) + 1e-9
+
+
+@each
+def test_begins_where_the_table_says(world: str) -> None:
+    n, distribution = 30_000, original(world).initial_state_distrib
+    envs = make(world, n, max_episode_steps=1)
+    for obs in (envs.reset(seed=0)[0], envs.step(envs.action_space.sample())[0]):
+        share = torch.bincount(obs, minlength=len(distribution)).numpy() / n
+        assert (share[distribution == 0] == 0).all()
+        deviation = np.sqrt(distribution * (1 - distribution) / n)
+        assert (np.abs(share - distribution) <= 5 * deviation).all()
+
+
+@each
+def test_registered_as_gymnasiums(world: str) -> None:
+    theirs = gymnasium.spec(world.split()[0])
+    ours = make(world, 2)
+    assert ours.max_episode_steps == theirs.max_episode_steps
+    spec = gymnasium.spec(f"yieldrl/{WORLDS[world][0]}")
+    assert spec.reward_threshold == theirs.reward_threshold
+    env = original(world)
+    assert ours.single_observation_space == env.observation_space
+    assert ours.single_action_space == env.action_space
+    again = ours.clone(5)
+    assert (again.next_state == ours.next_state).all()
+
+
+def test_chance_is_independent_between_steps_and_of_first_states() -> None:
+    n = 20_000
+    envs = make("CliffWalkingSlippery-v1", n)
+    envs.reset(seed=0)
+    slips = []
+    for _ in range(3):
+        envs.state = torch.full((n,), 17)  # in the open: all three ways differ
+        obs, *_ = envs.step(torch.zeros(n, dtype=torch.int64))
+        slips.append(obs.numpy())
+    correlation = np.corrcoef(slips) - np.eye(3)
+    assert np.abs(correlation).max() < 4 / np.sqrt(n)
+    taxis = TaxiVectorEnv(n, is_rainy=True, max_episode_steps=1)
+    taxis.reset(seed=0)
+    taxis.state = torch.full((n,), 241)
+    obs, *_, info = taxis.step(torch.zeros(n, dtype=torch.int64))
+    drift = info["final_obs"].numpy()
+    assert len(np.unique(drift)) == 3
+    assert abs(np.corrcoef(drift, obs.numpy())[0, 1]) < 4 / np.sqrt(n)
+
+
+def test_a_map_of_ones_own() -> None:
+    envs = FrozenLakeVectorEnv(2, desc=["SH", "FG"], is_slippery=False)
+    envs.reset(seed=0)
+    down, right = torch.tensor([1, 2]), torch.tensor([2, 0])
+    _, reward, terminated, *_ = envs.step(down)
+    assert (reward.tolist(), terminated.tolist()) == ([0, 0], [False, True])
+    _, reward, terminated, _, info = envs.step(right)
+    assert (reward.tolist(), terminated.tolist()) == ([1, 0], [True, False])
+    assert info["final_obs"].tolist() == [3, 0]
+    with pytest.raises(ValueError, match=r"map_name = '5x5': use one of"):
+        FrozenLakeVectorEnv(map_name="5x5")
+
+
+def test_a_table_of_ones_own() -> None:
+    class Coin:
+        observation_space = gymnasium.spaces.Discrete(2)
+        action_space = gymnasium.spaces.Discrete(1)
+        initial_state_distrib = np.array([1.0, 0.0])
+        P = {  # noqa: RUF012
+            0: {0: [(0.25, 0, 1.0, False), (0.75, 1, 2.0, True)]},
+            1: {0: [(1.0, 1, 0.0, True)]},
+        }
+
+    envs = TableVectorEnv(8000, Coin())
+    envs.reset(seed=0)
+    _, reward, terminated, *_ = envs.step(torch.zeros(8000, dtype=torch.int64))
+    assert torch.equal(reward == 2, terminated)
+    assert abs(terminated.float().mean() - 0.75) < 0.02
+    assert TableVectorEnv(2, Coin()).max_episode_steps is None
+
+
+def test_cliffs_have_no_time_limit() -> None:
+    envs = CliffWalkingVectorEnv(2)
+    envs.reset(seed=0)
+    envs.elapsed += 10**9
+    assert not envs.step(torch.zeros(2, dtype=torch.int64))[3].any()
+
+
+@each
+def test_render_is_gymnasiums(world: str) -> None:
+    pytest.importorskip("pygame")
+    envs = make(world, 3, render_mode="rgb_array")
+    envs.reset(seed=0)
+    envs.state = torch.tensor([0, 9, 14])
+    frames = envs.render()
+    envs.clone(1)  # which must not take the painter away
+    reference = original(world, render_mode="rgb_array")
+    reference.reset(seed=0)
+    for i, state in enumerate(envs.state.tolist()):
+        reference.s = state
+        np.testing.assert_array_equal(reference.render(), frames[i])
+        np.testing.assert_array_equal(envs.render([i])[0], frames[i])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["FrozenLake-v1", "Taxi-v4"])
+def test_compiled_equals_eager(world: str) -> None:
+    eager, compiled = (make(world, 33, compile=c) for c in (False, True))
+    eager.reset(seed=0)
+    compiled.reset(seed=0)
+    for _ in range(30):
+        action = eager.action_space.sample()
+        these, those = eager.step(action), compiled.step(action)
+        assert all(torch.equal(x, y) for x, y in zip(these[:4], those[:4], strict=True))

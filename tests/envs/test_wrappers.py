@@ -1,0 +1,768 @@
+"""Wrappers of batches: exact numbers, in tensors and arrays, in all autoreset modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from torch import Tensor
+
+from yieldrl.algorithms import dqn, ppo
+from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval, wrappers
+from yieldrl.envs.check_batched import _NoWaiting
+from yieldrl.envs.moments import masked_moments, merged
+from yieldrl.envs.wrappers import (
+    BatchWrapper,
+    ClipReward,
+    EpisodeStatistics,
+    FrameStack,
+    NormalizeObservation,
+    NormalizeReward,
+    NumpyToTorch,
+    RescaleAction,
+    SignReward,
+    TimeLimit,
+    TorchToNumpy,
+)
+from yieldrl.experiments import Config
+
+SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
+DISABLED = AutoresetMode.DISABLED
+MODES = list(AutoresetMode)
+
+
+class TorchCounter(TorchVectorEnv):
+    """Observation `[length, step]`; environment i's episodes last 2 + i steps.
+
+    The reward is the step's number times the action. Ends by termination.
+    """
+
+    single_observation_space = Box(-1000, 1000, (2,))
+    single_action_space = Box(-100, 100, ())
+    noise_size = 1
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        length = torch.arange(self.num_envs, dtype=noise.dtype) + 2
+        return torch.stack((length, torch.zeros_like(length)))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        length, step = state
+        state = torch.stack((length, step + 1))
+        return state, (step + 1) * action, step + 1 >= length
+
+
+class NumpyCounter(gym.Env[Any, Any]):
+    """The same, one at a time."""
+
+    observation_space = Box(-1000, 1000, (2,))
+    action_space = Box(-100, 100, ())
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.time = 0
+        return self._obs(), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        reward = float(self.time * action)
+        return self._obs(), reward, self.time >= self.length, False, {}
+
+    def _obs(self) -> np.ndarray:
+        return np.array([self.length, self.time], np.float32)
+
+
+def counters(kind: str, count: int = 2, mode: AutoresetMode = SAME_STEP) -> VectorEnv:
+    functions = [lambda i=i: NumpyCounter(2 + i) for i in range(count)]
+    if kind == "torch":
+        return TorchCounter(count, autoreset_mode=mode)
+    if kind == "serial":
+        assert mode is SAME_STEP
+        return SerialVectorEnv(functions)
+    return SyncVectorEnv(functions, autoreset_mode=mode)
+
+
+def steps(envs: VectorEnv, actions: list[Any]) -> list[Any]:
+    """What a `Stepper` sees, actions `[N]` repeated where they are numbers."""
+    stepper = Stepper(envs)
+    obs = stepper.reset(0)
+    as_arrays = isinstance(obs, np.ndarray)
+    found = []
+    for action in actions:
+        given = np.full(envs.num_envs, action, np.float32)
+        found.append(stepper.step(given if as_arrays else torch.from_numpy(given)))
+    return found
+
+
+def listed(value: Any) -> Any:
+    return value.tolist()
+
+
+KINDS = pytest.mark.parametrize("kind", ["torch", "sync"])
+ALL_MODES = pytest.mark.parametrize("mode", MODES)
+
+# ------------------------------------------------------------------------------- base
+
+
+@KINDS
+@ALL_MODES
+def test_an_empty_wrapper_changes_nothing(kind: str, mode: AutoresetMode) -> None:
+    plain = steps(counters(kind, mode=mode), [1] * 8)
+    wrapped = steps(BatchWrapper(counters(kind, mode=mode)), [1] * 8)
+    for ours, theirs in zip(wrapped, plain, strict=True):
+        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+            mine, other = getattr(ours, name), getattr(theirs, name)
+            assert type(mine) is type(other)
+            assert mine.dtype == other.dtype
+            assert listed(mine) == listed(other)
+
+
+def test_objects_become_dense() -> None:
+    envs = BatchWrapper(counters("sync"))
+    envs.reset(seed=0)
+    ones = np.ones(2, np.float32)
+    *_, info = envs.step(ones)
+    assert "final_obs" not in info
+    obs, *_, info = envs.step(ones)
+    assert obs.tolist() == [[2, 0], [3, 2]]
+    assert info["final_obs"].dtype == np.float32
+    assert info["final_obs"].tolist() == [[2, 2], [3, 2]]
+    assert info["_final_obs"].tolist() == [True, False]
+
+
+def test_objects_of_dicts_become_dense() -> None:
+    class Nested(gym.wrappers.TransformObservation):
+        def __init__(self, env: Any) -> None:
+            space = Dict(a=Dict(b=env.observation_space))
+            super().__init__(env, lambda obs: {"a": {"b": obs}}, space)
+
+    lengths = [2, 3]
+    envs = SyncVectorEnv(
+        [lambda n=n: Nested(NumpyCounter(n)) for n in lengths], autoreset_mode=SAME_STEP
+    )
+    wrapped = FrameStack(envs, 2)
+    wrapped.reset(seed=0)
+    for _ in range(2):
+        obs, *_, info = wrapped.step(np.ones(2, np.float32))
+    assert obs["a"]["b"].tolist() == [[[2, 0], [2, 0]], [[3, 1], [3, 2]]]
+    assert info["final_obs"]["a"]["b"].tolist() == [[[2, 1], [2, 2]], [[3, 1], [3, 2]]]
+
+
+def test_what_cannot_be_wrapped_is_refused() -> None:
+    with pytest.raises(TypeError, match="wraps vector environments, got"):
+        FrameStack(NumpyCounter(2))  # pyright: ignore[reportArgumentType]
+    silent = counters("sync")
+    silent.metadata = {}
+    with pytest.raises(ValueError, match="FrameStack must know"):
+        FrameStack(silent)
+
+
+def test_a_lost_final_obs_is_named() -> None:
+    class Forgetful(TorchCounter):
+        def step(self, actions: Any) -> Any:
+            return (*super().step(actions)[:4], {"other": 1})
+
+    envs = BatchWrapper(Forgetful(2))
+    envs.reset(seed=0)
+    envs.step(torch.ones(2))
+    with pytest.raises(ValueError, match=r"lacks final_obs, it has \['other'\]"):
+        envs.step(torch.ones(2))
+
+
+# --------------------------------------------------------------------------- episodes
+
+
+@KINDS
+@ALL_MODES
+def test_returns_and_lengths(kind: str, mode: AutoresetMode) -> None:
+    envs = EpisodeStatistics(counters(kind, mode=mode))
+    told = [
+        (listed(s.info["episode"]["r"]), listed(s.info["episode"]["l"]))
+        for s in steps(envs, [1, 10, 1, 1, 1, 1, 1, 1])
+        if "_episode" in s.info and s.info["_episode"].any()
+    ]
+    # The first of two steps: 1 + 2 * 10; the second of three: 1 + 2 * 10 + 3.
+    first = [([21, 0], [2, 0]), ([0, 24], [0, 3]), ([3, 0], [2, 0])]
+    if mode is NEXT_STEP:  # each time one step more, which only resets
+        assert told == [*first, ([0, 6], [0, 3]), ([3, 0], [2, 0])]
+    else:
+        assert told == [*first, ([3, 6], [2, 3]), ([3, 0], [2, 0])]
+
+
+def test_statistics_are_forgotten_by_a_reset() -> None:
+    envs = EpisodeStatistics(counters("torch", 3))
+    envs.reset(seed=0)
+    envs.step(torch.ones(3))
+    envs.reset(options={"reset_mask": torch.tensor([False, True, False])})
+    assert envs.returns.tolist() == [1, 0, 1]
+    assert envs.lengths.tolist() == [1, 0, 1]
+    envs.reset()
+    assert envs.returns.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["torch", "sync", "serial"])
+@ALL_MODES
+def test_a_time_limit(kind: str, mode: AutoresetMode) -> None:
+    """Episodes of 2, 3, 4 and 5 steps that may last 3."""
+    if kind == "serial" and mode is not SAME_STEP:
+        return
+    envs = EpisodeStatistics(TimeLimit(counters(kind, 4, mode), 3))
+    seen = steps(envs, [1] * 8)
+    places = [[int(n) for n in listed(s.next_obs[:, 1])] for s in seen]
+    begun = [[int(n) for n in listed(s.obs[:, 1])] for s in seen]
+    cut = [listed(s.truncated) for s in seen]
+    ended = [listed(s.terminated) for s in seen]
+    no = [False] * 4
+    if mode is NEXT_STEP:
+        assert places == [
+            [1, 1, 1, 1],
+            [2, 2, 2, 2],
+            [0, 3, 3, 3],
+            [1, 0, 0, 0],
+            [2, 1, 1, 1],
+            [0, 2, 2, 2],
+            [1, 3, 3, 3],
+            [2, 0, 0, 0],
+        ]
+        assert [listed(s.reward) for s in seen][3] == [1, 0, 0, 0]
+        thirds = (2, 6)
+        assert [listed(s.valid) for s in seen][3] == [True, False, False, False]
+    else:
+        assert places == [
+            [1, 1, 1, 1],
+            [2, 2, 2, 2],
+            [1, 3, 3, 3],
+            [2, 1, 1, 1],
+            [1, 2, 2, 2],
+            [2, 3, 3, 3],
+            [1, 1, 1, 1],
+            [2, 2, 2, 2],
+        ]
+        assert begun[1] == [0, 2, 2, 2]
+        assert begun[2] == [1, 0, 0, 0]
+        thirds = (2, 5)
+    for t in range(8):
+        assert cut[t] == ([False, True, True, True] if t in thirds else no)
+        assert ended[t][1:] == [t in thirds, False, False]
+    first = seen[thirds[0]].info
+    assert listed(first["episode"]["l"]) == [0, 3, 3, 3]
+    assert listed(first["episode"]["r"]) == [0, 6, 6, 6]
+
+
+def test_a_time_limit_of_worlds_in_processes() -> None:
+    functions = [lambda: NumpyCounter(5), lambda: NumpyCounter(2)]
+    for mode, expected in (
+        (SAME_STEP, [[1, 1], [2, 2], [3, 1], [1, 2]]),
+        (NEXT_STEP, [[1, 1], [2, 2], [3, 0], [0, 1]]),
+    ):
+        envs = TimeLimit(AsyncVectorEnv(functions, autoreset_mode=mode), 3)
+        seen = steps(envs, [1] * 4)
+        assert [listed(s.next_obs[:, 1]) for s in seen] == expected
+        envs.close()
+
+
+def test_a_time_limit_that_cannot_be_kept_is_refused() -> None:
+    class Own(gym.vector.VectorEnv):
+        metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
+        num_envs = 2
+
+    with pytest.raises(TypeError, match="not known to reset some environments alone"):
+        TimeLimit(Own(), 5)
+    with pytest.raises(ValueError, match="max_episode_steps = 0"):
+        TimeLimit(counters("torch"), 0)
+
+
+@ALL_MODES
+def test_a_time_limit_is_the_worlds_own(mode: AutoresetMode) -> None:
+    """As `max_episode_steps` of a batched world does it."""
+    own = TorchCounter(4, max_episode_steps=3, autoreset_mode=mode)
+    ours = TimeLimit(counters("torch", 4, mode), 3)
+    pairs = zip(steps(ours, [2] * 12), steps(own, [2] * 12), strict=True)
+    for a, b in pairs:
+        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+            assert torch.equal(getattr(a, name), getattr(b, name)), name
+
+
+# ----------------------------------------------------------------------------- frames
+
+
+@KINDS
+def test_frames_in_same_step(kind: str) -> None:
+    envs = FrameStack(counters(kind), 3)
+    assert envs.single_observation_space == Box(-1000, 1000, (3, 2))
+    obs, _ = envs.reset(seed=0)
+    assert listed(obs[..., 1]) == [[0, 0, 0], [0, 0, 0]]
+    seen = steps(envs, [1] * 3)
+    assert [listed(s.obs[..., 1]) for s in seen] == [
+        [[0, 0, 1], [0, 0, 1]],
+        [[0, 0, 0], [0, 1, 2]],
+        [[0, 0, 1], [0, 0, 0]],
+    ]
+    assert [listed(s.next_obs[..., 1]) for s in seen] == [
+        [[0, 0, 1], [0, 0, 1]],
+        [[0, 1, 2], [0, 1, 2]],
+        [[0, 0, 1], [1, 2, 3]],
+    ]
+
+
+@KINDS
+def test_frames_in_next_step(kind: str) -> None:
+    seen = steps(FrameStack(counters(kind, mode=NEXT_STEP), 2), [1] * 4)
+    assert [listed(s.obs[0, :, 1]) for s in seen] == [[0, 1], [1, 2], [0, 0], [0, 1]]
+    assert [listed(s.obs[1, :, 1]) for s in seen] == [[0, 1], [1, 2], [2, 3], [0, 0]]
+
+
+@KINDS
+def test_frames_without_autoreset(kind: str) -> None:
+    seen = steps(FrameStack(counters(kind, mode=DISABLED), 2), [1] * 3)
+    assert [listed(s.next_obs[0, :, 1]) for s in seen] == [[0, 1], [1, 2], [0, 1]]
+    assert [listed(s.obs[0, :, 1]) for s in seen] == [[0, 1], [0, 0], [0, 1]]
+    assert [listed(s.obs[1, :, 1]) for s in seen] == [[0, 1], [1, 2], [0, 0]]
+
+
+def test_zeros_before_the_first() -> None:
+    envs = FrameStack(counters("torch"), 2, padding="zero")
+    obs, _ = envs.reset(seed=0)
+    assert obs.tolist() == [[[0, 0], [2, 0]], [[0, 0], [3, 0]]]
+
+
+class Pictures(TorchVectorEnv):
+    """Observations of every kind, that say how many steps there were."""
+
+    single_action_space = Discrete(2)
+    noise_size = 1
+
+    def __init__(self, num_envs: int = 2, **kwargs: Any) -> None:
+        self.single_observation_space = Dict(
+            last=Box(0, 255, (8, 8, 3), np.uint8),
+            first=Box(0, 255, (3, 8, 8), np.uint8),
+            choice=Discrete(5),
+            choices=MultiDiscrete([5, 6]),
+        )
+        super().__init__(num_envs, **{"max_episode_steps": 4, **kwargs})
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return torch.zeros_like(noise[0])
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return state + 1, state, state > 10
+
+    def observe(self, state: Tensor) -> dict[str, Tensor]:
+        number = state.long()
+        channels = (number.unsqueeze(1) * 10 + torch.arange(3)).byte()
+        first = channels[:, :, None, None].expand(-1, 3, 8, 8)
+        return {
+            "last": first.permute(0, 2, 3, 1).contiguous(),
+            "first": first.contiguous(),
+            "choice": number.clone(),
+            "choices": torch.stack((number, number), 1),
+        }
+
+
+def test_pictures_stay_pictures() -> None:
+    envs = FrameStack(Pictures(), 2)
+    space = envs.single_observation_space
+    assert isinstance(space, Dict)
+    assert space["last"] == Box(0, 255, (8, 8, 6), np.uint8)
+    assert space["first"] == Box(0, 255, (6, 8, 8), np.uint8)
+    assert space["choice"] == MultiDiscrete([5, 5])
+    assert space["choices"] == MultiDiscrete([[5, 6], [5, 6]])
+    envs.reset(seed=0)
+    envs.step(torch.zeros(2, dtype=torch.int64))
+    obs, *_ = envs.step(torch.zeros(2, dtype=torch.int64))
+    channels = [10, 11, 12, 20, 21, 22]
+    assert obs["last"][0, 3, 4].tolist() == channels
+    assert obs["first"][1, :, 5, 6].tolist() == channels
+    assert obs["choice"][0].tolist() == [1, 2]
+    assert obs["choices"][0].tolist() == [[1, 1], [2, 2]]
+
+
+def test_frames_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match="num_frames = 0"):
+        FrameStack(counters("torch"), 0)
+    with pytest.raises(ValueError, match="padding = 'none': choose one of"):
+        FrameStack(counters("torch"), 2, padding="none")
+
+
+# ---------------------------------------------------------------------- normalisation
+
+
+def test_moments_are_those_of_all_rows() -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(40, 3, dtype=torch.float64, generator=generator) * 5 + 2
+    where = torch.rand(40, generator=generator) < 0.5
+    mean, var, n = masked_moments(rows, where)
+    torch.testing.assert_close(mean, rows[where].mean(0))
+    torch.testing.assert_close(var, rows[where].var(0, correction=0))
+    assert n == where.sum()
+    other = masked_moments(rows, ~where)
+    mean, var, n = merged(mean, var, n, *other)
+    torch.testing.assert_close(mean, rows.mean(0))
+    torch.testing.assert_close(var, rows.var(0, correction=0))
+    nobody = masked_moments(rows, torch.zeros(40, dtype=torch.bool))
+    for after, before in zip(
+        merged(mean, var, n, *nobody), (mean, var, n), strict=True
+    ):
+        torch.testing.assert_close(after, before)
+
+
+@KINDS
+@ALL_MODES
+def test_observations_are_scaled_by_all_that_were_acted_on(
+    kind: str, mode: AutoresetMode
+) -> None:
+    plain = counters(kind, mode=mode)
+    envs = NormalizeObservation(counters(kind, mode=mode))
+    ones = torch.ones(2) if kind == "torch" else np.ones(2, np.float32)
+    seen = [torch.as_tensor(plain.reset(seed=0)[0])]
+    obs, _ = envs.reset(seed=0)
+    for _ in range(7):
+        raw, _, terminated, _, info = plain.step(ones)
+        obs, *_, told = envs.step(ones)
+        seen.append(torch.as_tensor(raw))
+        rows = torch.cat(seen).double()
+        mean, var = rows.mean(0), rows.var(0, correction=0)
+        torch.testing.assert_close(envs.mean[""], mean)
+        torch.testing.assert_close(envs.var[""], var)
+        expected = ((seen[-1] - mean) * torch.rsqrt(var + 1e-8)).float()
+        torch.testing.assert_close(torch.as_tensor(obs), expected)
+        if mode is SAME_STEP and terminated.any():
+            i = int(terminated.nonzero()[0][0])
+            last = torch.as_tensor(info["final_obs"][i])
+            expected = ((last - mean) * torch.rsqrt(var + 1e-8)).float()
+            torch.testing.assert_close(torch.as_tensor(told["final_obs"][i]), expected)
+        if mode is DISABLED and terminated.any():
+            fresh, _ = plain.reset(options={"reset_mask": terminated})
+            envs.reset(options={"reset_mask": terminated})
+            seen.append(torch.as_tensor(fresh)[torch.as_tensor(terminated)])
+    assert envs.count == sum(map(len, seen))
+
+
+def test_frozen_statistics_do_not_move() -> None:
+    envs = NormalizeObservation(counters("torch"), limit=0.5)
+    steps(envs, [1] * 5)
+    before = envs.mean[""].clone(), envs.count.clone()
+    envs.frozen = True
+    seen = steps(envs, [1] * 5)
+    assert torch.equal(envs.mean[""], before[0])
+    assert envs.count == before[1]
+    assert all(s.obs.abs().max() <= 0.5 for s in seen)
+
+
+def test_only_numbers_are_scaled() -> None:
+    with pytest.raises(TypeError, match="nothing to normalise"):
+        NormalizeObservation(Pictures())
+
+    class WithNumbers(Pictures):
+        def __init__(self, num_envs: int = 2, **kwargs: Any) -> None:
+            super().__init__(num_envs, **kwargs)
+
+        def observe(self, state: Tensor) -> dict[str, Tensor]:
+            return {**super().observe(state), "number": state.unsqueeze(1).float()}
+
+    envs = WithNumbers()
+    space: Any = envs.single_observation_space
+    envs.single_observation_space = Dict({**space, "number": Box(0, 99, (1,))})
+    wrapped = NormalizeObservation(envs)
+    assert list(wrapped.mean) == ["number"]
+    found: Any = wrapped.single_observation_space
+    assert found["number"] == Box(-10, 10, (1,))
+    assert found["last"] == space["last"]
+    obs, _ = wrapped.reset(seed=0)
+    assert obs["last"].dtype == torch.uint8
+    assert obs["choice"].tolist() == [0, 0]
+
+
+@KINDS
+@ALL_MODES
+def test_rewards_are_scaled_by_the_deviation_of_returns(
+    kind: str, mode: AutoresetMode
+) -> None:
+    envs = NormalizeReward(counters(kind, mode=mode), gamma=0.5, limit=1.5)
+    raw = steps(counters(kind, mode=mode), [1, 2, 3, 4, 5, 6])
+    scaled = steps(envs, [1, 2, 3, 4, 5, 6])
+    returns, all_returns = [0.0, 0.0], []
+    for one, other in zip(raw, scaled, strict=True):
+        for i in range(2):
+            if one.valid is not None and not one.valid[i]:
+                continue
+            returns[i] = 0.5 * returns[i] + float(one.reward[i])
+            all_returns.append(returns[i])
+            if one.terminated[i]:
+                returns[i] = 0.0
+        deviation = np.sqrt(np.var(all_returns) + 1e-8)
+        expected = np.clip(np.asarray(one.reward) / deviation, -1.5, 1.5)
+        np.testing.assert_allclose(np.asarray(other.reward), expected, rtol=1e-5)
+        assert other.reward.dtype == one.reward.dtype
+    with pytest.raises(ValueError, match=r"gamma = 1.5"):
+        NormalizeReward(counters(kind), gamma=1.5)
+
+
+# ----------------------------------------------------------------- rewards and actions
+
+
+@KINDS
+def test_rewards_in_bounds(kind: str) -> None:
+    clipped = [listed(s.reward) for s in steps(ClipReward(counters(kind)), [-9, 0.25])]
+    assert clipped == [[-1, -1], [0.5, 0.5]]
+    signs = [listed(s.reward) for s in steps(SignReward(counters(kind)), [-9, 0, 0.5])]
+    assert signs == [[-1, -1], [0, 0], [1, 1]]
+    with pytest.raises(ValueError, match="low must be less"):
+        ClipReward(counters(kind), 1, 1)
+
+
+@KINDS
+def test_actions_are_stretched(kind: str) -> None:
+    envs = RescaleAction(counters(kind))
+    assert envs.single_action_space == Box(-1, 1, ())
+    assert envs.action_space == Box(-1, 1, (2,))
+    rewards = [listed(s.reward)[1] for s in steps(envs, [0.5, -1, 2])]
+    assert rewards == [50, -200, 300]
+    with pytest.raises(TypeError, match="nothing to be stretched to"):
+        RescaleAction(Pictures())
+
+
+# ------------------------------------------------------------------------- conversion
+
+
+@ALL_MODES
+def test_tensors_for_numpy_worlds(mode: AutoresetMode) -> None:
+    envs = NumpyToTorch(EpisodeStatistics(counters("sync", mode=mode)))
+    tensors = counters("torch", mode=mode)
+    for a, b in zip(steps(envs, [1] * 8), steps(tensors, [1] * 8), strict=True):
+        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+            mine, other = getattr(a, name), getattr(b, name)
+            assert mine.dtype == other.dtype
+            assert torch.equal(mine, other)
+        if a.terminated.any():
+            assert isinstance(a.info["_episode"], Tensor)
+    if mode is SAME_STEP:  # in every step, as the worlds of tensors do
+        assert all("final_obs" in s.info for s in steps(envs, [1] * 3))
+
+
+def test_float64_becomes_float32() -> None:
+    class Double(NumpyCounter):
+        observation_space = Box(-1000, 1000, (2,), np.float64)
+
+        def _obs(self) -> np.ndarray:
+            return super()._obs().astype(np.float64)
+
+    envs = NumpyToTorch(SyncVectorEnv([lambda: Double(3)] * 2))
+    obs, _ = envs.reset(seed=0)
+    assert obs.dtype == torch.float32
+    assert envs.single_observation_space.dtype == np.float32
+
+
+@ALL_MODES
+def test_arrays_for_worlds_of_tensors(mode: AutoresetMode) -> None:
+    envs = TorchToNumpy(counters("torch", mode=mode))
+    arrays = counters("sync", mode=mode)
+    for a, b in zip(steps(envs, [1] * 8), steps(arrays, [1] * 8), strict=True):
+        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+            assert isinstance(getattr(a, name), np.ndarray)
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        assert ("final_obs" in a.info) == ("final_obs" in b.info)
+
+
+def test_there_and_back() -> None:
+    plain = steps(counters("torch"), [1] * 6)
+    twice = steps(NumpyToTorch(TorchToNumpy(counters("torch"))), [1] * 6)
+    for a, b in zip(twice, plain, strict=True):
+        assert torch.equal(a.obs, b.obs)
+        assert torch.equal(a.next_obs, b.next_obs)
+
+
+# ----------------------------------------------------------------- promises and states
+
+WRAPPED = {
+    "statistics": EpisodeStatistics,
+    "limit": lambda envs: TimeLimit(envs, 9),
+    "frames": lambda envs: FrameStack(envs, 3),
+    "frames in a limit": lambda envs: TimeLimit(FrameStack(envs, 3), 9),
+    "a limit in frames": lambda envs: FrameStack(TimeLimit(envs, 9), 3),
+    "observations": lambda envs: NormalizeObservation(envs, frozen=True),
+    "rewards": lambda envs: NormalizeReward(envs, frozen=True),
+    "clip": ClipReward,
+    "sign": SignReward,
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+@ALL_MODES
+def test_they_keep_the_promises(name: str, mode: AutoresetMode) -> None:
+    wrap = WRAPPED[name]
+    kwargs = {"num_envs": 4, "autoreset_mode": mode}
+    check(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs)), steps=60)
+    one = lambda: gym.make("CartPole-v1", max_episode_steps=30)  # noqa: E731
+    check(wrap(SyncVectorEnv([one] * 3, autoreset_mode=mode)), steps=60)
+    if mode is SAME_STEP:
+        check(wrap(SerialVectorEnv([one] * 3)), steps=60)
+    check(wrap(NumpyToTorch(SyncVectorEnv([one] * 3, autoreset_mode=mode))), steps=60)
+    check(TorchToNumpy(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs))), steps=60)
+
+
+@ALL_MODES
+def test_stretched_actions_keep_the_promises(mode: AutoresetMode) -> None:
+    envs = gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode)
+    check(RescaleAction(envs), steps=60)
+
+
+def test_running_statistics_are_seen_by_the_check() -> None:
+    """They are memory that outlasts a reset: the same seed gives something else."""
+    with pytest.raises(ValueError, match="the same seed and the same actions"):
+        check(NormalizeObservation(gym.make_vec("yieldrl/CartPole-v1", num_envs=3)))
+
+
+def stacked(envs: VectorEnv) -> BatchWrapper:
+    return NormalizeReward(
+        NormalizeObservation(FrameStack(EpisodeStatistics(TimeLimit(envs, 9)), 2))
+    )
+
+
+@ALL_MODES
+def test_states_are_restored_bitwise(mode: AutoresetMode) -> None:
+    def made() -> BatchWrapper:
+        kwargs = {"num_envs": 3, "autoreset_mode": mode}
+        return stacked(gym.make_vec("yieldrl/CartPole-v1", **kwargs))
+
+    envs, other = made(), made()
+    steppers = Stepper(envs), Stepper(other)
+    for stepper in steppers:
+        stepper.reset(seed=1)
+    for _ in range(12):
+        steppers[0].step(torch.ones(3, dtype=torch.int64))
+    other.load_state_dict(envs.state_dict())
+    steppers[1].resets = steppers[0].resets
+    for _ in range(12):
+        ours, theirs = (s.step(torch.ones(3, dtype=torch.int64)) for s in steppers)
+        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+            assert torch.equal(getattr(ours, name), getattr(theirs, name))
+
+
+@pytest.mark.parametrize("name", [name for name in WRAPPED if "limit" not in name])
+def test_a_step_does_not_wait_for_the_device(name: str) -> None:
+    """But for a time limit's, which looks on a CPU, where looking is free."""
+    envs = WRAPPED[name](counters("torch"))
+    envs.reset(seed=0)
+    with _NoWaiting():
+        for _ in range(4):
+            envs.step(torch.ones(2))
+
+
+def test_what_does_not_fit_is_not_loaded() -> None:
+    saved = FrameStack(counters("torch"), 2).state_dict()
+    with pytest.raises(ValueError, match="wrap as many of the same environments"):
+        FrameStack(counters("torch"), 3).load_state_dict(saved)
+    with pytest.raises(ValueError, match="EpisodeStatistics has"):
+        EpisodeStatistics(counters("torch")).load_state_dict(saved)
+
+
+# ---------------------------------------------------------------------------- training
+
+
+def small(**kwargs: Any) -> ppo.Config:
+    return ppo.Config(
+        **{
+            "num_steps": 16,
+            "num_minibatches": 2,
+            "total_steps": 256,
+            "eval_every": 0,
+            **kwargs,
+        }
+    )
+
+
+def worlds(kind: str) -> VectorEnv:
+    if kind == "torch":
+        return gym.make_vec("yieldrl/CartPole-v1", num_envs=4)
+    return SerialVectorEnv([lambda: gym.make("CartPole-v1")] * 4)
+
+
+@pytest.mark.parametrize("kind", ["torch", "serial"])
+def test_ppo_trains_and_evaluates_in_wrapped_worlds(kind: str) -> None:
+    envs = stacked(worlds(kind))
+    trainer = ppo.Trainer(small(eval_every=256, eval_episodes=2), envs=envs)
+    logs = list(trainer())
+    assert logs[-1]["log_type"] == "evaluate"
+    assert logs[-1]["logs"]["episode_length"] <= 9
+    # Returns are those of the task, in observations on the scale of training.
+    assert logs[-1]["logs"]["episode_return"] == logs[-1]["logs"]["episode_length"]
+    inside = trainer.eval_envs
+    assert isinstance(inside, NormalizeObservation)
+    assert inside.frozen
+    observations = envs.env
+    assert isinstance(observations, NormalizeObservation)
+    assert inside.mean[""] is observations.mean[""]
+    trainer.close()
+
+
+def test_ppo_stretches_actions() -> None:
+    envs = RescaleAction(gym.make_vec("yieldrl/Pendulum-v1", num_envs=4))
+    trainer = ppo.Trainer(small(), envs=envs)
+    for _ in trainer():
+        pass
+    assert trainer.model.action_space == Box(-1, 1, (1,))
+
+
+def weights(trainer: Any) -> list[Tensor]:
+    return [p.detach().clone() for p in trainer.model.parameters()]
+
+
+def test_training_is_resumed_bitwise() -> None:
+    def made() -> ppo.Trainer:
+        return ppo.Trainer(small(), envs=stacked(worlds("torch")))
+
+    whole, first, second = made(), made(), made()
+    for _ in whole():
+        pass
+    for i, _ in enumerate(first()):
+        if i == 37:
+            break
+    second.load_state_dict(first.state_dict())
+    for _ in second():
+        pass
+    for a, b in zip(weights(whole), weights(second), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_what_was_learned_outlasts_worlds_that_cannot_be_saved() -> None:
+    def made() -> dqn.Trainer:
+        config = dqn.Config(total_steps=64, learning_starts=32, eval_every=0)
+        return dqn.Trainer(config, envs=stacked(worlds("serial")))
+
+    first, second = made(), made()
+    for i, _ in enumerate(first()):
+        if i == 20:
+            break
+    state = first.state_dict()
+    second.load_state_dict(state)
+    ours, theirs = first.envs.env, second.envs.env  # pyright: ignore[reportAttributeAccessIssue]
+    assert ours.count > 0
+    assert torch.equal(ours.mean[""], theirs.mean[""])
+    assert second.state_dict()["collector"]["envs"]["envs"]["wrapper"]["count"] > 0
+    next(iter(second()))
+    assert theirs.count > ours.count  # it goes on from there, in new episodes
+    assert second.envs.env.env.env.lengths.max() == 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_evaluation_makes_what_is_inside_again() -> None:
+    envs = TimeLimit(FrameStack(worlds("serial"), 2), max_episode_steps=7)
+    other = make_eval(envs, Config(eval_episodes=3))
+    assert isinstance(other, TimeLimit)
+    assert other.max_episode_steps == 7
+    assert other.num_envs == 3
+    assert other.single_observation_space == envs.single_observation_space
+    rewards = make_eval(SignReward(ClipReward(worlds("torch"))), Config())
+    assert isinstance(rewards, TorchVectorEnv)
+
+
+def test_all_of_them_are_tried_here() -> None:
+    named = {name for name in wrappers.__all__ if name not in ("BatchWrapper", "Step")}
+    assert named <= set(globals())

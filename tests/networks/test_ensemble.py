@@ -1,0 +1,56 @@
+"""A batched ensemble is its members, one by one."""
+
+import pytest
+import torch
+from torch import nn
+
+from yieldrl.networks import MLP, EnsembleMLP
+
+
+def member(ensemble, i, sizes, activation):
+    """The i-th network as a plain MLP."""
+    mlp = MLP(sizes, activation)
+    with torch.no_grad():
+        for name, parameter in mlp.named_parameters():
+            own = dict(ensemble.named_parameters())[name][i]
+            parameter.copy_(own.t() if name.startswith("weight") else own[0])
+    return mlp
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("sizes", [[3, 1], [3, 8, 2], [3, 16, 8, 1]])
+def test_it_is_its_members(sizes, activation):
+    ensemble = EnsembleMLP(3, sizes, activation)
+    x = torch.randn(5, 3)
+    y = ensemble(x)
+    assert y.shape == (3, 5, sizes[-1])
+    for i in range(3):
+        alone = member(ensemble, i, sizes, activation)(x)
+        torch.testing.assert_close(y[i], alone)
+    torch.testing.assert_close(ensemble.first(x), y[0])
+
+
+def test_gradients_stay_with_their_member():
+    ensemble = EnsembleMLP(2, [3, 8, 1])
+    ensemble(torch.randn(5, 3))[0].sum().backward()
+    for parameter in ensemble.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad[0].abs().sum() > 0
+        assert parameter.grad[1].abs().sum() == 0
+
+
+def test_gradients_equal_finite_differences():
+    ensemble = EnsembleMLP(2, [3, 4, 2], "tanh").double()
+    x = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: ensemble(x), x)
+    assert torch.autograd.gradcheck(lambda x: ensemble.first(x), x)
+
+
+def test_members_start_apart_as_linear_layers_do():
+    torch.manual_seed(0)
+    ensemble = EnsembleMLP(2, [100, 400, 1])
+    first, second = dict(ensemble.named_parameters())["weight_0"]
+    assert not torch.isclose(first, second).any()
+    bound = 0.1  # 1 / sqrt(100), that of nn.Linear
+    for weight in (first, second, nn.Linear(100, 400).weight):
+        assert 0.999 * bound < weight.abs().max() <= bound

@@ -1,0 +1,129 @@
+"""The LSTM against PyTorch's, its resets against episodes apart, and the memory."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from yieldrl.networks import LSTM, Memory
+
+CPU = torch.device("cpu")
+
+
+def lstm_of(inputs=3, size=4, dtype=torch.float64):
+    torch.manual_seed(0)
+    return LSTM(inputs, size).to(dtype)
+
+
+def random(*shape, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+class TestLSTM:
+    def test_it_is_pytorchs(self):
+        ours, theirs = lstm_of(), nn.LSTM(3, 4, dtype=torch.float64)
+        # PyTorch orders the gates i, f, g, o and has two biases.
+        order = torch.tensor([0, 1, 3, 2])
+        for name, own in (("ih", ours.input_weight), ("hh", ours.hidden_weight)):
+            gates = own.data.view(4, 4, -1)[order].flatten(0, 1)
+            getattr(theirs, f"weight_{name}_l0").data = gates
+        theirs.bias_ih_l0.data = ours.bias.data.view(4, 4)[order].flatten()
+        nn.init.zeros_(theirs.bias_hh_l0)
+        x, memory = random(7, 2, 3), random(2, 8)
+        output, after = ours(x, memory, torch.zeros(7, 2, dtype=torch.bool))
+        h, c = (part[None].contiguous() for part in memory.chunk(2, -1))
+        expected, last = theirs(x, (h, c))
+        torch.testing.assert_close(output, expected)
+        torch.testing.assert_close(after, torch.cat(last, dim=-1)[0])
+
+    @settings(max_examples=50, deadline=None)
+    @given(first=st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1))
+    def test_episodes_in_a_sequence_are_episodes_apart(self, first):
+        lstm, begins = lstm_of(), torch.tensor(first)
+        x, memory = random(len(first), 3, 3), random(3, 8)
+        output, after = lstm(x, memory, begins)
+        for n in range(3):
+            cuts = [0, *(t for t in range(1, len(first)) if first[t][n]), len(first)]
+            for start, end in pairwise(cuts):
+                before = torch.zeros(1, 8) if first[start][n] else memory[n : n + 1]
+                none = torch.zeros(end - start, 1, dtype=torch.bool)
+                apart = lstm(x[start:end, n : n + 1], before.double(), none)
+                torch.testing.assert_close(output[start:end, n : n + 1], apart[0])
+            torch.testing.assert_close(after[n : n + 1], apart[1])
+
+    def test_step_by_step_is_all_at_once(self):
+        lstm, x, memory = lstm_of(), random(5, 2, 3), random(2, 8)
+        first = torch.tensor([[0, 1], [0, 0], [1, 0], [0, 0], [0, 1]]).bool()
+        output, after = lstm(x, memory, first)
+        for t in range(5):
+            one, memory = lstm(x[t : t + 1], memory, first[t : t + 1])
+            torch.testing.assert_close(one[0], output[t])
+        torch.testing.assert_close(memory, after)
+
+    def test_gradients_equal_finite_differences(self):
+        lstm, first = lstm_of(), torch.tensor([[0, 0], [0, 1], [0, 0]]).bool()
+        x, memory = random(3, 2, 3).requires_grad_(), random(2, 8).requires_grad_()
+        assert torch.autograd.gradcheck(lambda a, b: lstm(a, b, first), (x, memory))
+
+    def test_no_gradient_flows_into_the_episode_before(self):
+        lstm, x = lstm_of(), random(4, 1, 3).requires_grad_()
+        memory = random(1, 8).requires_grad_()
+        first = torch.tensor([[0], [0], [1], [0]]).bool()
+        lstm(x, memory, first)[0][2:].sum().backward()
+        assert x.grad is not None
+        assert memory.grad is not None
+        assert x.grad[:2].eq(0).all()
+        assert memory.grad.eq(0).all()
+        assert x.grad[2:].ne(0).all()
+
+    def test_it_begins_by_remembering(self):
+        lstm = lstm_of(size=5)
+        assert lstm.bias.view(4, 5).unique(dim=1).flatten().tolist() == [0, 1, 0, 0]
+        for gate in lstm.hidden_weight.detach().float().split(5):
+            torch.testing.assert_close(gate @ gate.t(), torch.eye(5))
+
+
+class TestMemory:
+    def test_everything_begins(self):
+        state, first = Memory(3, CPU).recall(2)
+        assert state.tolist() == [[0, 0, 0]] * 2
+        assert first.tolist() == [True, True]
+
+    def test_it_says_whose_episode_begins(self):
+        memory = Memory(1, CPU)
+        memory.begin([True, False])  # nothing is under way yet: all of them begin
+        assert memory.recall(2)[1].tolist() == [True, True]
+        memory.keep(torch.tensor([[1.0], [2.0]]))
+        assert memory.recall(2)[1].tolist() == [False, False]
+        memory.begin(torch.tensor([False, True]))
+        memory.begin([False, False])  # takes nothing back
+        state, first = memory.recall(2)
+        assert state.tolist() == [[1], [2]]  # to be counted as empty where it begins
+        assert first.tolist() == [False, True]
+        memory.begin(True)
+        assert memory.recall(2)[1].tolist() == [True, True]
+
+    def test_another_number_of_episodes_must_be_begun(self):
+        memory = Memory(1, CPU)
+        memory.recall(2)
+        with pytest.raises(ValueError, match=r"3 observations, but 2 .* begin_episode"):
+            memory.recall(3)
+        memory.begin()
+        assert len(memory.recall(3)[0]) == 3
+
+    def test_it_is_saved(self):
+        memory, other = Memory(1, CPU), Memory(1, CPU)
+        assert memory.state_dict() == {}
+        memory.recall(2)
+        memory.keep(torch.tensor([[1.0], [2.0]]))
+        memory.begin([True, False])
+        other.load_state_dict(memory.state_dict())
+        state, first = other.recall(2)
+        assert state.tolist() == [[1], [2]]
+        assert first.tolist() == [True, False]
+        other.load_state_dict({})
+        assert other.recall(1)[1].tolist() == [True]
