@@ -21,6 +21,7 @@ import gymnasium
 import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from yieldrl import envs as environments
 from yieldrl.collectors import SyncCollector, evaluate
@@ -138,7 +139,7 @@ class Algorithm(ABC):
         config: The algorithm's config.
     """
 
-    optimizer: torch.optim.Optimizer
+    optimizer: Optimizer
 
     def __init__(self, model: Model, config: Config) -> None:
         self.config = config
@@ -190,7 +191,7 @@ class Algorithm(ABC):
 
     def _param_groups(self) -> list[dict[str, Any]]:
         optimizers = [
-            part for part in vars(self).values() if isinstance(part, _OPTIMIZER)
+            part for part in vars(self).values() if isinstance(part, Optimizer)
         ]
         return [group for one in optimizers for group in one.param_groups]
 
@@ -540,7 +541,6 @@ class Trainer(Run):
 
 
 _OBJECTS = (gymnasium.Env, gymnasium.vector.VectorEnv)
-_OPTIMIZER = torch.optim.Optimizer
 _MODE_DEPENDENT = (nn.Dropout, nn.modules.batchnorm._BatchNorm)
 
 

@@ -78,6 +78,20 @@ def family() -> list[Member]:
     return list(ordered.values())
 
 
+def tree() -> list[tuple[int, Member]]:
+    """All algorithms, each below its nearest parent, with its depth."""
+    members = family()
+
+    def below(parents: tuple[str, ...], depth: int) -> list[tuple[int, Member]]:
+        rows: list[tuple[int, Member]] = []
+        for member in members:
+            if member.parents[:1] == parents:
+                rows += [(depth, member), *below((member.name,), depth + 1)]
+        return rows
+
+    return below((), 0)
+
+
 def code_lines(source: str) -> int:
     """Lines that hold code: neither blank, nor comment, nor docstring.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from yieldrl.cli import tuned
-from yieldrl.cli.family import Member, descriptions, family, folders
+from yieldrl.cli import family, tuned
 
 REACHED = re.compile(r"# Reached: (.+) \(benchmarks/results/[\w.-]+\)\.")
 """First line of a tuned config file whose result is committed."""
@@ -14,7 +13,7 @@ REACHED = re.compile(r"# Reached: (.+) \(benchmarks/results/[\w.-]+\)\.")
 
 def table() -> str:
     """One line an algorithm, and one below it for each of its tuned configs."""
-    homes, rows = folders(), descriptions()
+    homes, rows = family.folders(), family.descriptions()
     width = max(map(len, rows))
     lines: list[str] = []
     for name, text in rows.items():
@@ -32,21 +31,13 @@ def reached(path: Path) -> str:
 
 def tree() -> str:
     """Every algorithm below the one it extends, with the size of the difference."""
-    members = family()
-    rows = [row for member in members if not member.parents for row in _rows(member)]
+    rows = [("  " * depth + member.name, member) for depth, member in family.tree()]
     width = max(len(label) for label, _ in rows)
     lines = [f"{label:{width}}  {_summary(member)}" for label, member in rows]
     return "\n".join([f"{'algorithm':{width}}  lines  classes of its own", *lines])
 
 
-def _rows(member: Member, depth: int = 0) -> list[tuple[str, Member]]:
-    label = "  " * depth + member.name
-    children = [child for child in family() if child.parents[:1] == (member.name,)]
-    below = [row for child in children for row in _rows(child, depth + 1)]
-    return [(label, member), *below]
-
-
-def _summary(member: Member) -> str:
+def _summary(member: family.Member) -> str:
     classes = " ".join(member.changed) or "none"
     others = ", ".join(member.parents[1:])
     return f"{member.lines:5}  {classes}" + (f" (also from {others})" if others else "")

@@ -80,10 +80,9 @@ def family_table() -> str:
     """Every algorithm below its parent, with the size of the difference."""
     from yieldrl.cli import family
 
-    titles, members = family.descriptions(), family.family()
+    titles = family.descriptions()
     rows = ["| algorithm | lines | classes of its own | from |", "|---|---:|---|---|"]
-
-    def add(member: family.Member, depth: int) -> None:
+    for depth, member in family.tree():
         step = "&emsp;" * depth + ("└ " if depth else "")
         title = ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", titles[member.name])
         others = (
@@ -93,13 +92,6 @@ def family_table() -> str:
             f"| {step}[`{member.name}`]({member.name}.md) | {member.lines} |"
             f" {', '.join(member.changed)} | {title}{others} |"
         )
-        for child in members:
-            if child.parents[:1] == (member.name,):
-                add(child, depth + 1)
-
-    for root in members:
-        if not root.parents:
-            add(root, 0)
     return "\n".join(rows)
 
 

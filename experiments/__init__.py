@@ -8,6 +8,7 @@ from yieldrl.experiments.checkpoint import (
 from yieldrl.experiments.config import Config
 from yieldrl.experiments.machine import resolve_device, set_threads
 from yieldrl.experiments.run import Run
+from yieldrl.experiments.schedules import linear, updates_due
 from yieldrl.experiments.seeding import (
     derive_seed,
     restore_generator,
@@ -21,6 +22,7 @@ __all__ = [
     "Config",
     "Run",
     "derive_seed",
+    "linear",
     "load_checkpoint",
     "resolve_device",
     "restore_generator",
@@ -29,4 +31,5 @@ __all__ = [
     "seed_everything",
     "set_rng_state",
     "set_threads",
+    "updates_due",
 ]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl import abstractions
+from yieldrl.envs import spaces
 
 from .algorithm import Algorithm
 
@@ -25,7 +26,8 @@ class Agent(abstractions.Agent):
 
     def random_action(self, obs: Any) -> Tensor:
         """Uniform within the bounds, `[N, ...]`."""
-        action = torch.empty_like(self.algorithm.predict(obs))
+        shape = spaces.batch_size(obs), *self.algorithm.model.action_shape
+        action = torch.empty(shape, device=self.device)
         return action.uniform_(-1, 1, generator=self.generator)
 
     def noisy_action(self, obs: Any) -> Tensor:

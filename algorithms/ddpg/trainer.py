@@ -7,6 +7,7 @@ from collections.abc import Generator
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import ReplayBuffer
+from yieldrl.experiments import updates_due
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -48,11 +49,13 @@ class Trainer(abstractions.Trainer):
     def learning_due(self) -> bool:
         """Whether fewer gradient steps were taken than the steps so far call for."""
         config = self.config
-        since = self.agent.sample_step - config.learning_starts
-        if since < 0 or len(self.buffer) == 0:
-            return False
-        updates = since // config.train_every + 1
-        return self.agent.learn_step < updates * config.gradient_steps
+        due = updates_due(
+            self.agent.sample_step,
+            config.learning_starts,
+            config.train_every,
+            config.gradient_steps,
+        )
+        return self.agent.learn_step < due and len(self.buffer) > 0
 
     @property
     def training_done(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.envs import spaces
+from yieldrl.experiments import linear
 
 from .algorithm import Algorithm
 from .config import Config
@@ -24,18 +26,17 @@ class Agent(abstractions.Agent):
 
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
-        # The dice are thrown on the CPU, where looking at them makes no one wait.
-        self.generator = torch.Generator().manual_seed(config.seed)
+        # NumPy's, where a throw takes a fifth of the time, and to look makes none wait.
+        self.dice = np.random.default_rng(config.seed)
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Actions `[N]`, each environment with its own epsilon and its own dice."""
         count = spaces.batch_size(obs)
-        dice = torch.rand(count, generator=self.generator).numpy()
-        bold = dice < self.epsilons(count)  # NumPy: a fifth of the time for a few
+        bold = self.dice.random(count) < self.epsilons(count)
         if not np.count_nonzero(bold):
             return self.algorithm.predict(obs), {}
         choices = self.algorithm.model.num_actions
-        random = torch.randint(choices, (count,), generator=self.generator)
+        random = torch.from_numpy(self.dice.integers(choices, size=count))
         random = random.to(self.device)
         if bold.all():  # then nobody asks the network
             return random, {}
@@ -49,12 +50,20 @@ class Agent(abstractions.Agent):
             self.algorithm.anneal(self.sample_step / config.total_steps)
         return super().learn(data)
 
+    def state_dict(self) -> dict[str, Any]:
+        """What every agent has, and the dice."""
+        return {**super().state_dict(), "dice": self.dice.bit_generator.state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.dice.bit_generator.state = state["dice"]
+
     def epsilon(self) -> float:
         """Probability of a random action at this step, before it is spread."""
         config = self.algorithm.config
         steps = config.exploration_fraction * config.total_steps
-        done = min(1.0, self.sample_step / steps) if steps > 0 else 1.0
-        return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)
+        ends = config.epsilon_start, config.epsilon_end
+        return linear(*ends, self.sample_step, steps)
 
     def epsilons(self, num_envs: int) -> np.ndarray | float:
         """The same, `[N]` where `epsilon_spread` makes environments differ."""

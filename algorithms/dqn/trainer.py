@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
+from yieldrl.experiments import updates_due
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -50,8 +51,12 @@ class Trainer(abstractions.Trainer):
     def learning_due(self) -> bool:
         """Whether fewer gradient steps were taken than the steps so far call for."""
         config = self.config
-        since = self.agent.sample_step - config.learning_starts
-        due = (since // config.train_every + 1) * config.gradient_steps  # <= 0 before
+        due = updates_due(
+            self.agent.sample_step,
+            config.learning_starts,
+            config.train_every,
+            config.gradient_steps,
+        )
         return self.agent.learn_step < due and len(self.buffer) > 0
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
+from yieldrl.envs import spaces
 from yieldrl.networks import Distribution, Memory
 
 from .algorithm import Algorithm
@@ -55,15 +56,8 @@ class Agent(ppo.Agent):
         self, obs: Any, remembered: Memory
     ) -> tuple[Distribution, dict[str, Tensor]]:
         """The policy for these observations; they are remembered from now on."""
-        memory, first = remembered.recall(_count(obs))
+        memory, first = remembered.recall(spaces.batch_size(obs))
         before = {"memory": memory, "first": first}
         policy, after = self.algorithm.model.act({"obs": obs, **before})
         remembered.keep(after)
         return policy, before
-
-
-def _count(obs: Any) -> int:
-    """The number of observations, nested or not."""
-    while isinstance(obs, dict):
-        obs = next(iter(obs.values()))
-    return len(obs)

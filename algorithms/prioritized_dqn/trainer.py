@@ -7,6 +7,7 @@ from typing import Any
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
 from yieldrl.buffers import PrioritizedReplayBuffer
+from yieldrl.experiments import linear
 
 from .algorithm import Algorithm
 from .config import Config
@@ -31,9 +32,10 @@ class Trainer(dqn.Trainer):
 
     def beta(self) -> float:
         """How much importance weights correct now: from `priority_beta` to 1."""
-        start = self.config.priority_beta
-        done = min(1.0, self.agent.sample_step / self.config.total_steps)
-        return start + done * (1 - start)
+        config = self.config
+        return linear(
+            config.priority_beta, 1.0, self.agent.sample_step, config.total_steps
+        )
 
     def buffer_options(self) -> dict[str, Any]:
         return {

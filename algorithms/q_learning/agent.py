@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl import abstractions
+from yieldrl.experiments import linear
 
 from .algorithm import Algorithm
 
@@ -35,5 +36,5 @@ class Agent(abstractions.Agent):
         """Probability of a random action at this step."""
         config = self.algorithm.config
         steps = config.exploration_fraction * config.total_steps
-        done = min(1.0, self.sample_step / steps) if steps > 0 else 1.0
-        return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)
+        ends = config.epsilon_start, config.epsilon_end
+        return linear(*ends, self.sample_step, steps)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import sac
+from yieldrl.envs import spaces
 from yieldrl.networks import Categorical
 
 from .algorithm import Algorithm
@@ -20,8 +21,12 @@ class Agent(sac.Agent):
 
     def random_action(self, obs: Any) -> Tensor:
         """Every action as likely, `[N]`."""
-        logits = self.algorithm.model.action(obs)
-        return Categorical(torch.zeros_like(logits)).sample(self.generator)
+        return torch.randint(
+            self.algorithm.model.num_actions,
+            (spaces.batch_size(obs),),
+            generator=self.generator,
+            device=self.device,
+        )
 
     def noisy_action(self, obs: Any) -> Tensor:
         """An action `[N]` drawn from the policy."""

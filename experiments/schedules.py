@@ -1,0 +1,23 @@
+"""Schedules: what is due at a step, as pure functions of the counters."""
+
+from __future__ import annotations
+
+
+def linear(start: float, end: float, step: int, steps: float) -> float:
+    """From `start` at step 0 to `end` at step `steps`, and `end` from there on.
+
+    >>> linear(1.0, 0.5, 25, 100), linear(1.0, 0.5, 200, 100), linear(1.0, 0.5, 0, 0)
+    (0.875, 0.5, 0.5)
+    """
+    done = min(1.0, step / steps) if steps > 0 else 1.0
+    return start + done * (end - start)
+
+
+def updates_due(step: int, first: int, every: int, count: int) -> int:
+    """Updates that should have been made by `step`: `count` at `first`, and at each
+    `every` steps after it.
+
+    >>> [updates_due(step, first=4, every=2, count=3) for step in (0, 3, 4, 5, 6)]
+    [0, 0, 3, 3, 6]
+    """
+    return max(0, (step - first) // every + 1) * count
