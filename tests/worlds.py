@@ -13,6 +13,38 @@ from torch import Tensor
 from yieldrl.envs import TorchVectorEnv
 
 
+class TorchSines:
+    """A module of mathematics, but that `sin` and `cos` are PyTorch's.
+
+    NumPy's differ in the last bit for a number in some hundred, and in which depends
+    on the processor. With these in its place, an original must give what ours does.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    @staticmethod
+    def sin(x: float) -> float:
+        return torch.tensor(x, dtype=torch.float64).sin().item()
+
+    @staticmethod
+    def cos(x: float) -> float:
+        return torch.tensor(x, dtype=torch.float64).cos().item()
+
+    @classmethod
+    def replace(cls, monkeypatch: Any, module: Any) -> None:
+        """Let a module of Gymnasium's compute with them."""
+        for name in ("np", "math"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, cls(getattr(module, name)))
+        for name in ("sin", "cos"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, getattr(cls, name))
+
+
 class Counter(gym.Env[np.ndarray, int]):
     """Counts its steps: observation `[episode, step]`, reward `step`.
 
