@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
@@ -99,7 +100,8 @@ class CompiledStep:
         gradients, (_, logs) = grad_and_value(objective, has_aux=True)(named)
         gradient = _flatten([gradients[name] for name in self._names])
         norm = gradient.square().sum().sqrt()
-        gradient = gradient * (self._max_grad_norm / (norm + 1e-6)).clamp(max=1.0)
+        if math.isfinite(self._max_grad_norm):
+            gradient = gradient * (self._max_grad_norm / (norm + 1e-6)).clamp(max=1.0)
 
         # Kingma & Ba 2015, "Adam", arXiv:1412.6980, algorithm 1.
         group = self._optimizer.param_groups[0]
@@ -107,9 +109,11 @@ class CompiledStep:
         steps.add_(1)
         exp_avg.lerp_(gradient, 1 - beta1)
         exp_avg_sq.lerp_(gradient.square(), 1 - beta2)
-        mean = exp_avg / (1 - beta1 ** steps[0])
-        deviation = (exp_avg_sq / (1 - beta2 ** steps[0])).sqrt()
-        flat.sub_(learning_rate * mean / (deviation + eps))
+        # All steps are the same number. Their maximum is computed once; what is merely
+        # elementwise would be, powers and all, for every sixteen parameters anew.
+        step_size = (learning_rate / (1 - beta1**steps)).amax()
+        correction = (1 - beta2**steps).rsqrt().amax()
+        flat.sub_(step_size * exp_avg / (exp_avg_sq.sqrt() * correction + eps))
         return {**logs, "grad_norm": norm}
 
     def _link_moments(self) -> None:

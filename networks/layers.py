@@ -67,7 +67,15 @@ class MLP(nn.Module):
 
     def through(self, x: Tensor, parameters: Iterable[Tensor]) -> Tensor:
         """`x` through the layers with these weights and biases in place of its own."""
-        *hidden, last_weight, last_bias = parameters
-        for weight, bias in zip(hidden[::2], hidden[1::2], strict=True):
-            x = self.activation(linear(x, weight, bias))
-        return linear(x, last_weight, last_bias)
+        weight, bias, *others = parameters
+        x = affine(x, weight, bias)
+        for i in range(0, len(others), 2):
+            x = affine(self.activation(x), others[i], others[i + 1])
+        return x
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """`x W^T + b`. Compiled code adds the bias where it applies the activation."""
+    if torch.compiler.is_compiling():
+        return x @ weight.t() + bias
+    return linear(x, weight, bias)
