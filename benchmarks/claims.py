@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import clipping, overestimation, prioritization
+from . import clipping, masking, overestimation, prioritization
 
 Measured = Mapping[str, Any]
 """Name -> a number, or a line as points `[x, y]`."""
@@ -79,6 +79,15 @@ CLAIMS = {
         holds=lambda m: m["bias of dqn"] > max(0.0, m["bias of double_dqn"]),
         share=0.8,
         y_label="discounted return",
+    ),
+    "ppo_masked-possible": Claim(
+        statement="Masks never let an impossible action through, in a million steps.",
+        measure=masking.in_taxi,
+        criterion="of a million actions none is impossible, sampled or predicted",
+        holds=lambda m: (
+            m["actions"] >= 1_000_000
+            and m["impossible, sampled"] == m["impossible, predicted"] == 0
+        ),
     ),
     "prioritized_dqn-cliffwalk": Claim(
         statement="From rare memories prioritized replay learns in fewer updates.",

@@ -45,8 +45,9 @@ def make(
         render_mode: Gymnasium's render mode, where the source can take one.
 
     Raises:
-        ValueError: If there is no such environment (near names are proposed), or a
-            vector environment does not say how it resets.
+        ValueError: If there is no such environment (near names are proposed), it is a
+            batch that no wrapper of single environments fits around, or a vector
+            environment does not say how it resets.
         TypeError: If the source makes no environment, or one whose spaces cannot be
             made tensors.
         ImportError: If a package is missing.
@@ -63,6 +64,7 @@ def make(
     elif isinstance(source, str):
         envs = _from_id(source, mode, device, count, kwargs, wrappers)
     elif isinstance(source, type) and issubclass(source, VectorEnv):
+        _refuse(wrappers, source.__name__)
         make_all = cast("Callable[..., AnyVectorEnv]", source)
         envs = make_all(num_envs=count, **_with_device(source, device, kwargs))
     elif callable(source):
@@ -87,9 +89,11 @@ def _from_id(
 ) -> AnyVectorEnv:
     spec = _find(env_id)
     if spec.id.startswith("ALE/"):
+        _refuse(wrappers, env_id)
         return atari.make_atari(spec.id, count, **kwargs)
     ours = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
     if spec.entry_point is None or ours:
+        _refuse(wrappers, env_id)
         maker = spec.vector_entry_point
         maker = load_env_creator(maker) if isinstance(maker, str) else maker
         kwargs = _with_device(maker, device, kwargs)
@@ -97,6 +101,16 @@ def _from_id(
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
     kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
     return vectorize(lambda: gym.make(env_id, **kwargs), count, mode, wrappers)
+
+
+def _refuse(wrappers: Sequence[Wrap], name: str) -> None:
+    if wrappers:
+        named = ", ".join(getattr(w, "__name__", str(w)) for w in wrappers)
+        raise ValueError(
+            f"wrappers = ({named}) go around single environments, and {name} is a batch"
+            " in one object: set wrappers=(), and pass envs= with a wrapper of"
+            " yieldrl.envs.wrappers around it if it needs one"
+        )
 
 
 def find_wrappers(names: Sequence[str]) -> list[Wrap]:

@@ -7,6 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.utils.env_checker import check_env
 
 from yieldrl.envs import ActionMask, make, make_eval
+from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.experiments import Config
 
 VECTOR = Box(-1, 1, (2,), np.float32)
@@ -159,3 +160,11 @@ class TestWrappers:
     def test_a_name_that_leads_nowhere(self, name):
         with pytest.raises(ValueError, match=r"is not there .* name module:Class"):
             make("CartPole-v1", Config(wrappers=(name,)))
+
+
+def test_no_wrapper_of_single_environments_goes_around_a_batch():
+    config = Config(wrappers=("yieldrl.envs:ActionMask",))
+    with pytest.raises(ValueError, match=r"ActionMask.*Taxi-v1.*set wrappers=\(\)"):
+        make("yieldrl/Taxi-v1", config)
+    with pytest.raises(ValueError, match="CartPoleVectorEnv"):
+        make(CartPoleVectorEnv, config)
