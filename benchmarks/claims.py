@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import clipping, masking, overestimation, prioritization
+from . import cliff, clipping, masking, overestimation, prioritization
 
 Measured = Mapping[str, Any]
 """Name -> a number, or a line as points `[x, y]`."""
@@ -79,6 +79,13 @@ CLAIMS = {
         holds=lambda m: m["bias of dqn"] > max(0.0, m["bias of double_dqn"]),
         share=0.8,
         y_label="discounted return",
+    ),
+    "sarsa-online": Claim(
+        statement="On the cliff SARSA earns more than Q-learning while it explores.",
+        measure=cliff.online,
+        criterion="its training episodes return more in the second half of the steps",
+        holds=lambda m: m["return of sarsa"] > m["return of q_learning"],
+        y_label="return of an episode with exploration",
     ),
     "ppo_masked-possible": Claim(
         statement="Masks never let an impossible action through, in a million steps.",
