@@ -7,10 +7,11 @@ Run them from the root of the repository, after `make .venv/.bench`:
     python -m benchmarks learning dqn-cartpole    ten seeds, and does it learn?
     python -m benchmarks learning all --side both --out-folder benchmarks/results
     python -m benchmarks evidence double_dqn-chance
+    python -m benchmarks worlds cartpole          steps per second against N
     python -m benchmarks plot                     figures from results/*.json
 
 `--out benchmarks/results/NAME.json` keeps a result with its command, hardware,
 versions, configs and seeds. A new workload is an entry in `workloads.py` (for another
 library's algorithm, a function in `sides.py`), a new learning task or figure one in
-`tasks.py`, a new claim one in `claims.py`.
+`tasks.py`, a new claim one in `claims.py`, a new world to time one in `contests.py`.
 """

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import evidence, learning, pictures, plot, results, speed, tuned
+from . import evidence, learning, pictures, plot, results, speed, throughput, tuned
 from .claims import CLAIMS
+from .contests import CONTESTS
 from .tasks import TASKS
 from .workloads import WORKLOADS
 
@@ -19,6 +20,7 @@ KNOWN: dict[str, Collection[str]] = {
     "speed": WORKLOADS,
     "learning": TASKS,
     "evidence": CLAIMS,
+    "worlds": CONTESTS,
 }
 Benchmark = Callable[..., dict[str, Any]]
 Report = Callable[[dict[str, Any]], str]
@@ -49,16 +51,34 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     prove.add_argument("--seeds", type=_count, default=5, help="how many (5)")
     prove.add_argument("--jobs", type=_count, default=2, help="seeds at a time (2)")
 
-    for command in (fast, learn, prove):
+    step = commands.add_parser("worlds", help="steps per second of worlds against N")
+    _add_worlds(step)
+
+    for command in (fast, learn, prove, step):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
-    for command in (learn, prove):
-        command.add_argument("--out-folder", help="folder of a NAME.json for each")
+    for command in (learn, prove, step):
+        file = "worlds-NAME.json" if command is step else "NAME.json"
+        command.add_argument("--out-folder", help=f"folder of a {file} for each")
     commands.add_parser("plot", help="draw and note what is in benchmarks/results")
     commands.add_parser("pictures", help="draw the worlds of docs/worlds.md")
     parsed = parser.parse_args(list(arguments) or ["speed"])
     if parsed.command in KNOWN:
         _check_names(parser, parsed, KNOWN[parsed.command])
     return parsed
+
+
+def _add_worlds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="+", metavar="WORLD", help=_listed(CONTESTS))
+    sizes = throughput.SIZES
+    several = f"numbers of environments ({sizes[0]} {sizes[1]} ... {sizes[-1]})"
+    parser.add_argument(
+        "--num-envs", nargs="+", type=_count, default=sizes, metavar="N", help=several
+    )
+    parser.add_argument("--runs", type=_count, default=5, help="of every side (5)")
+    parser.add_argument("--threads", type=_count, default=1, help="CPU threads (1)")
+    parser.add_argument("--device", default="cpu", help="of worlds of tensors (cpu)")
+    seconds = "of one run of one side at one N (0.4)"
+    parser.add_argument("--seconds", type=float, default=0.4, help=seconds)
 
 
 def _check_names(
@@ -88,6 +108,8 @@ def main(arguments: Sequence[str]) -> None:
         _several(arguments, options, learning.benchmark, learning.report)
     elif command == "evidence":
         _several(arguments, options, evidence.benchmark, evidence.report)
+    elif command == "worlds":
+        _several(arguments, options, throughput.benchmark, throughput.report, "worlds-")
     else:
         draws = (pictures.draw_all,)
         if command == "plot":
@@ -105,13 +127,18 @@ def _speed(options: dict[str, Any], typed: str) -> None:
 
 
 def _several(
-    arguments: Sequence[str], options: dict[str, Any], run: Benchmark, report: Report
+    arguments: Sequence[str],
+    options: dict[str, Any],
+    run: Benchmark,
+    report: Report,
+    prefix: str = "",
 ) -> None:
     """Tasks or claims one after the other; one that fails does not stop the rest."""
     names, out = options.pop("names"), options.pop("out")
     folder, failed = options.pop("out_folder"), False
     for name in names:
-        path = Path(folder, f"{name}.json") if folder else Path(out) if out else None
+        own = Path(folder, f"{prefix}{name}.json") if folder else None
+        path = own or (Path(out) if out else None)
         others = {"all", *names} - {name}
         words = [word for word in arguments if word not in others]
         benchmark = partial(run, name, _typed(_with_name(words, name)), **options)

@@ -13,7 +13,7 @@ import yieldrl.envs  # noqa: F401 - registers the worlds
 
 FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "worlds"
 LARGEST = 240  # pixels of the longer side
-COLORS = 64
+FEW_COLORS = 24  # for a floor whose squares get smaller and smaller
 
 
 class World(NamedTuple):
@@ -22,6 +22,7 @@ class World(NamedTuple):
     env_id: str
     steps: int = 0  # random ones, before the picture is taken
     seed: int = 0
+    colors: int = 64
 
 
 WORLDS = {
@@ -34,22 +35,39 @@ WORLDS = {
     "taxi": World("yieldrl/Taxi-v1"),
     "t_maze": World("yieldrl/TMaze-v1"),
     "go_to": World("yieldrl/GoTo-v1"),
+    "breakout": World("yieldrl/MinAtar-Breakout-v1", steps=8),
+    "asterix": World("yieldrl/MinAtar-Asterix-v1", steps=32),
+    "freeway": World("yieldrl/MinAtar-Freeway-v1", steps=40),
+    "seaquest": World("yieldrl/MinAtar-Seaquest-v1", steps=40),
+    "space_invaders": World("yieldrl/MinAtar-SpaceInvaders-v1", steps=12),
+    "hopper": World("yieldrl/Hopper-v1", steps=12, colors=FEW_COLORS),
+    "half_cheetah": World("yieldrl/HalfCheetah-v1", steps=40, colors=FEW_COLORS),
+    "walker2d": World("yieldrl/Walker2d-v1", steps=14, colors=FEW_COLORS),
+    "ant": World("yieldrl/Ant-v1", steps=30, colors=FEW_COLORS),
+    "humanoid": World("yieldrl/Humanoid-v1", steps=12, colors=FEW_COLORS),
+    "inverted_pendulum": World("yieldrl/InvertedPendulum-v1", steps=4),
 }
 """By the name of the file."""
 
 
 def draw_all(folder: Path = FOLDER) -> Iterator[Path]:
     """Write the picture of every world; give the files."""
+    for name in WORLDS:
+        yield draw(name, folder)
+
+
+def draw(name: str, folder: Path = FOLDER) -> Path:
+    """Write the picture of a world; give the file."""
     from PIL import Image
 
     folder.mkdir(parents=True, exist_ok=True)
-    for name, world in WORLDS.items():
-        image = Image.fromarray(picture(world))
-        if max(image.size) > LARGEST:
-            image.thumbnail((LARGEST, LARGEST))
-        path = folder / f"{name}.png"
-        image.quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
-        yield path
+    world = WORLDS[name]
+    image = Image.fromarray(picture(world))
+    if max(image.size) > LARGEST:
+        image.thumbnail((LARGEST, LARGEST))
+    path = folder / f"{name}.png"
+    image.quantize(world.colors, dither=Image.Dither.NONE).save(path, optimize=True)
+    return path
 
 
 def picture(world: World) -> np.ndarray:

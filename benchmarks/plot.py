@@ -1,8 +1,4 @@
-"""Draw committed results as PNG and SVG: learning curves, comparisons and evidence.
-
-The background is left out and all colours lie between light and dark, so that one file
-suits a light page and a dark one.
-"""
+"""Draw committed results as PNG and SVG: curves, comparisons, evidence and speed."""
 
 from __future__ import annotations
 
@@ -14,47 +10,14 @@ import numpy as np
 
 from yieldrl.experiments.plot import Curve, aggregate
 
-from . import results
+from . import results, throughput
+from .style import COLORS, INK, STYLE
 from .tasks import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK = "#7f7f7f"
-"""Text, axes and references."""
-
-COLORS = (
-    "#d1502f",  # the yield sign's red
-    "#3a86d0",
-    "#2a9d6f",
-    "#9b6bd1",
-    "#b8860b",
-    "#1f9aaa",
-    "#d6589f",
-    "#a0703c",
-)
-STYLE = {
-    "axes.edgecolor": INK,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "font.size": 9,
-    "grid.alpha": 0.25,
-    "grid.color": INK,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.labelcolor": INK,
-    "lines.linewidth": 2,
-    "savefig.transparent": True,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
 LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
 RETURN = "return of deterministic episodes"
 
@@ -69,6 +32,8 @@ def draw_all(folder: Path = results.FOLDER) -> Iterator[Path]:
             yield from draw_learning(result, path)
         elif result["kind"] == "evidence" and result["runs"][0]["series"]:
             yield from draw_evidence(result, path)
+        elif result["kind"] == "worlds":
+            yield from draw_worlds(result, path)
     for name, tasks in FIGURES.items():
         known = {task: learned[task] for task in tasks if task in learned}
         if len(known) > 1:
@@ -129,6 +94,30 @@ def draw_evidence(result: dict[str, Any], path: Path) -> list[Path]:
     return _drawn(fill, path)
 
 
+def draw_worlds(result: dict[str, Any], path: Path) -> list[Path]:
+    """Every side's median over N, and a band from its slowest run to its fastest."""
+    from matplotlib.ticker import EngFormatter
+
+    def fill(axes: Axes) -> None:
+        counts = [point["num_envs"] for point in result["points"]]
+        for color, side in zip(COLORS, result["sides"], strict=False):
+            there = [p for p in result["points"] if side in p["sides"]]
+            runs = np.array([point["sides"][side]["runs"] for point in there])
+            sizes = np.array([point["num_envs"] for point in there])
+            middle, least, most = np.median(runs, 1), runs.min(1), runs.max(1)
+            drawn = Curve(side, sizes, middle, least, most, runs.shape[1])
+            line(axes, drawn, color, ".-")
+        axes.loglog()
+        axes.set_xticks(counts, [f"{count:,}" for count in counts], minor=False)
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_title(f"{result['env_id']}, {throughput.where(result)}")
+        axes.set_xlabel("environments")
+        axes.set_ylabel("environment steps per second")
+
+    return _drawn(fill, path)
+
+
 def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Environment steps `[P]` and episode returns `[P]` of every seed."""
     return [
@@ -179,8 +168,8 @@ def _drawn(fill: Any, path: Path) -> list[Path]:
     with mpl.rc_context({**STYLE, "svg.hashsalt": path.stem}):
         figure: Figure = Figure(figsize=(6.4, 4), layout="constrained")
         axes = figure.subplots()
-        fill(axes)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        fill(axes)
         figure.legend(loc="outside lower center", ncols=2)
         figure.savefig(written[0], dpi=150, metadata={"Software": None})
         figure.savefig(written[1], metadata={"Date": None})

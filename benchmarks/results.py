@@ -17,7 +17,17 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
-RIVALS = ("stable-baselines3", "sb3-contrib", "mujoco", "box2d")
+RIVALS = (
+    "stable-baselines3",
+    "sb3-contrib",
+    "mujoco",
+    "mujoco-warp",
+    "box2d",
+    "minatar",
+    "envpool",
+    "gymnax",
+    "jax",
+)
 REQUIRED = {
     "kind": str,
     "command": str,
@@ -34,7 +44,7 @@ def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, An
     """Everything about a measurement but its numbers.
 
     Args:
-        kind: "speed", "learning", "reference" or "evidence".
+        kind: "speed", "worlds", "learning", "reference" or "evidence".
         command: The command line that repeats it.
         seeds: The seeds that it ran.
     """
@@ -130,9 +140,11 @@ def footer(result: dict[str, Any]) -> str:
     """The circumstances as the two lines under a table."""
     machine = result["hardware"]
     packages = ", ".join(f"{name} {v}" for name, v in result["versions"].items())
+    gpu = f"{machine['gpu']}, " if "gpu" in machine else ""
     return (
-        f"{machine['cpu']}, {machine['cores']} cores, load {machine['load_average']}"
-        f" at the start; {result['date']}; seeds {result['seeds']}\n"
+        f"{gpu}{machine['cpu']}, {machine['cores']} cores,"
+        f" load {machine['load_average']} at the start; {result['date']};"
+        f" seeds {result['seeds']}\n"
         f"{packages}; revision {result['revision']}\n{result['command']}"
     )
 

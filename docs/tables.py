@@ -1,8 +1,8 @@
 """What the site says of measurements and of the family: made, not typed.
 
 - `::: table learning` is a table of every committed learning result, `::: table
-  evidence` one of every claim that was measured, `::: table family` one of all
-  algorithms.
+  evidence` one of every claim that was measured, `::: table worlds` one of the speed of
+  worlds, `::: table family` one of all algorithms.
 - `::: reached by sac` shows all that was measured of one algorithm: figures and means.
 """
 
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^::: table (learning|evidence|family)$", re.MULTILINE)
+TABLE = re.compile(r"^::: table (learning|evidence|worlds|family)$", re.MULTILINE)
 REACHED = re.compile(r"^::: reached by (\w+)$", re.MULTILINE)
+SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
 ARXIV = re.compile(r"arXiv:(\d+\.\d+)")
 
 
@@ -76,6 +77,20 @@ def evidence_table() -> str:
     return _table(["claim", "says", "means over seeds", "held"], rows, found)
 
 
+def worlds_table() -> str:
+    """Steps per second: a row for every side of a world, the fastest of a size bold."""
+    rows, found = [], committed("worlds")
+    for name, result in found.items():
+        at = {point["num_envs"]: point["sides"] for point in result["points"]}
+        title = _world(name, result)
+        for side in result["sides"]:
+            speeds = [_speed(at.get(size, {}), side) for size in SIZES]
+            held = [p[side]["bytes_per_env"] for p in at.values() if side in p][-1]
+            rows.append([title, side, *speeds, f"{held:,.0f}" if held else " "])
+            title = " "
+    return _table(["world", "side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
+
+
 def family_table() -> str:
     """Every algorithm below its parent, with the size of the difference."""
     from yieldrl.cli import family
@@ -93,6 +108,29 @@ def family_table() -> str:
             f" {', '.join(member.changed)} | {title}{others} |"
         )
     return "\n".join(rows)
+
+
+def _world(name: str, result: dict[str, Any]) -> str:
+    """What was stepped, on what, and whether it is as fast as is demanded."""
+    many = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
+    machine = result["hardware"]
+    lines = [f"**{result['env_id']}**", machine.get("gpu") or machine["cpu"], many]
+    verdicts = [of["holds"] for of in result["demands"] if of["holds"] is not None]
+    if verdicts:
+        lines.append(f"{sum(verdicts)} of {len(verdicts)} demands hold")
+    if (ROOT / "benchmarks" / "results" / f"{name}.svg").exists():
+        lines.append(f"[figure](results/{name}.svg)")
+    return "<br>".join([*lines, _data(name)])
+
+
+def _speed(sides: dict[str, Any], side: str) -> str:
+    """Steps per second in thousands or millions."""
+    if side not in sides:
+        return " "
+    speeds = {name: of["steps_per_second"] for name, of in sides.items()}
+    of = speeds[side]
+    text = f"{of / 1e6:.3g} M" if of >= 1e6 else f"{of / 1e3:.3g} k"
+    return f"**{text}**" if of == max(speeds.values()) else text
 
 
 def _beside(result: dict[str, Any]) -> str:
@@ -177,5 +215,6 @@ def _source(name: str, result: dict[str, Any]) -> str:
 TABLES = {
     "learning": learning_table,
     "evidence": evidence_table,
+    "worlds": worlds_table,
     "family": family_table,
 }

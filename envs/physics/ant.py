@@ -36,6 +36,8 @@ class AntVectorEnv(LeggedVectorEnv):
         kwargs: Arguments of `PhysicsVectorEnv`.
     """
 
+    axes = "xy"
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -86,14 +88,15 @@ class AntVectorEnv(LeggedVectorEnv):
             [*seen, self.contact_forces(state)[1:]] if self.includes_contacts else seen
         )
 
-    def x(self, state: State) -> Tensor:
+    def place(self, state: State, axis: int) -> Tensor:
         """Where the main body is."""
-        return state["xpos"][self.main_body, 0]
+        return state["xpos"][self.main_body, axis]
 
-    def costs(self, action: Tensor, after: State) -> Tensor:
+    def costs(self, action: Tensor, after: State) -> State:
         """Of torques and contacts."""
-        contact_cost = self.contact_forces(after).square().sum((0, 1))
-        return super().costs(action, after) + self.contact_cost_weight * contact_cost
+        squares = self.contact_forces(after).square().sum((0, 1))
+        costs = super().costs(action, after)
+        return {**costs, "contact": self.contact_cost_weight * squares}
 
     def is_healthy(self, state: State) -> Tensor:
         """Whether the torso is neither too low nor too high."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import torch
+from gymnasium.error import ClosedEnvironmentError
 from torch import Tensor
 
 State = dict[str, Tensor]
@@ -35,6 +36,22 @@ class Backend:
         """Compute the fields of the first `count` worlds without a step."""
         raise NotImplementedError(f"{type(self)} lacks forward(count)")
 
+    def vary(self, fields: Mapping[str, Tensor]) -> None:
+        """Give fields of the model, by name, values of their own in each world.
+
+        All `N` worlds get them, tensors `[N, ...]`, and what follows from them.
+        """
+        raise NotImplementedError(f"{type(self)} lacks vary(fields)")
+
+    def close(self) -> None:
+        """Let go of all memory; no world can be stepped any more."""
+        self.inputs = self.outputs = {}
+
+    def check_open(self) -> None:
+        """Raise ClosedEnvironmentError after `close`."""
+        if not self.inputs:
+            raise ClosedEnvironmentError("these worlds are closed: make new ones")
+
     def step(self, state: Mapping[str, Tensor], ctrl: Tensor, substeps: int) -> State:
         """The state after some substeps with the controls `[N, nu]` held.
 
@@ -47,6 +64,7 @@ class Backend:
 
     def fields(self, state: Mapping[str, Tensor]) -> State:
         """The fields in up to N first states, in which nothing acts on the robots."""
+        self.check_open()
         if not self.outputs:
             return {}
         count = self._write(state, torch.zeros(()))
@@ -57,6 +75,7 @@ class Backend:
         return fields
 
     def _write(self, state: Mapping[str, Tensor], ctrl: Tensor) -> int:
+        self.check_open()
         count = state["qpos"].shape[-1]
         for name in STATE:
             self.inputs[name][:count] = state[name].T

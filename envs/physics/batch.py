@@ -5,27 +5,29 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import os
-import re
 import weakref
-from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
+import psutil
 import torch
 from torch import Tensor
 
 from yieldrl.envs.physics.backend import STATE, Backend
+from yieldrl.envs.physics.library import Config, library
 
 
 class BatchBackend(Backend):
     """N worlds of one model, stepped by MuJoCo's own thread pool (`mjbatch.h`).
 
-    Results are bitwise those of N `MjData`, whatever the number of threads.
+    Results are bitwise those of N `MjData`, whatever the number of threads. MuJoCo's
+    stopwatches (`MjData.timer`), which cost a sixth of a step, stand still from then on
+    in the whole process, unless somebody has installed another clock.
 
     MuJoCo's Python class of the same interface cannot run `mj_rnePostConstraint`, which
     computes the contact forces `cfrc_ext`, on all worlds: hence the C interface.
@@ -38,6 +40,7 @@ class BatchBackend(Backend):
 
     Raises:
         ImportError: If this MuJoCo is too old.
+        MemoryError: If the worlds would reserve more memory than the machine has.
     """
 
     dtype = torch.float64
@@ -45,20 +48,30 @@ class BatchBackend(Backend):
     def __init__(
         self, model: Any, num_envs: int, fields: Sequence[str], threads: int | None
     ) -> None:
-        self._lib = _library()
+        self._lib = library()
         self._contacts = "cfrc_ext" in fields
+        if self._contacts:
+            _check_memory(model, num_envs)
+        model = copy.copy(model)
+        if model.ntree == 1:  # then a solver's island is all of the robot: no use
+            model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
+        if mujoco.get_mjcb_time() is None:  # else it is somebody's own clock
+            ctypes.c_void_p.in_dll(self._lib, "mjcb_time").value = None
         threads = min(threads or _cores(), num_envs)
         # Contact forces follow from all that a step leaves behind, which only a
         # persistent batch keeps per world.
-        config = _Config(threads, self._contacts)
+        config = Config(threads, self._contacts)
         error = ctypes.create_string_buffer(500)
         self._batch = self._lib.mjb_makeBatch(
             model._address, num_envs, ctypes.byref(config), error, len(error)
         )
         if not self._batch:
             raise RuntimeError(f"MuJoCo makes no batch: {error.value.decode()}")
-        weakref.finalize(self, self._lib.mjb_deleteBatch, self._batch)
+        self._free = weakref.finalize(self, self._lib.mjb_deleteBatch, self._batch)
         self._ids = np.arange(num_envs, dtype=np.int32)
+        self._warnings = self._view(
+            self._lib.mjb_warning(self._batch), (num_envs, len(_WARNINGS), 2), np.int32
+        ).numpy()
         self._run(num_envs, "mjb_reset", None, _NO_STAGE)
         rows = self._view(
             self._lib.mjb_state(self._batch),
@@ -67,6 +80,21 @@ class BatchBackend(Backend):
         self.inputs = {name: self._columns(rows, name) for name in (*STATE, "ctrl")}
         self.outputs = self._output_views(model, num_envs, fields)
 
+    def vary(self, fields: Mapping[str, Tensor]) -> None:
+        """Give fields of the model values of their own, and derive constants anew."""
+        self.check_open()
+        for name, values in fields.items():
+            address = self._lib.mjb_expand(self._batch, name.encode(), None, None)
+            if not address:
+                raise ValueError(f"model_fields: MuJoCo lets no world have its {name}")
+            self._view(address, values.shape).copy_(values)
+        self._run(len(self._ids), "mjb_setConst")
+
+    def close(self) -> None:
+        """Free the batch now."""
+        super().close()
+        self._free()
+
     def advance(self, count: int, substeps: int) -> None:
         """Step the first `count` worlds, and refresh their fields."""
         self._run(count, "mjb_step", substeps, _NO_STAGE)
@@ -74,6 +102,11 @@ class BatchBackend(Backend):
             forces = ctypes.cast(self._lib.mj_rnePostConstraint, ctypes.c_void_p)
             self._run(count, "mjb_apply", forces, None, 0)
             self._run(count, "mjb_forward", _NO_STAGE)  # copies the fields, no more
+        if self._warnings[:count, _FULL, 1].any():
+            raise RuntimeError(
+                "the contacts of a world need more memory: give its file a line like"
+                ' <size memory="15M"/>'
+            )
 
     def forward(self, count: int) -> None:
         """Compute the fields of the first `count` worlds without a step."""
@@ -109,15 +142,11 @@ class BatchBackend(Backend):
         }
 
     @staticmethod
-    def _view(address: int, shape: tuple[int, ...]) -> Tensor:
-        pointer = ctypes.cast(address, ctypes.POINTER(ctypes.c_double))
-        return torch.from_numpy(np.ctypeslib.as_array(pointer, shape))
-
-
-class _Config(ctypes.Structure):
-    """`mjBatchConfig`."""
-
-    _fields_ = (("nthread", ctypes.c_int), ("persistent", ctypes.c_bool))
+    def _view(address: int, shape: Sequence[int], dtype: Any = np.float64) -> Tensor:
+        pointer = ctypes.cast(
+            address, ctypes.POINTER(np.ctypeslib.as_ctypes_type(dtype))
+        )
+        return torch.from_numpy(np.ctypeslib.as_array(pointer, tuple(shape)))
 
 
 _COMPONENTS = {
@@ -129,43 +158,23 @@ _COMPONENTS = {
 _NO_STAGE, _ALL_STAGES = 0, 3  # of mjtStage: a plain step, and all of mj_forward
 
 
+_WARNINGS = list(mujoco.mjtWarning.__members__)[:-1]
+_FULL = [_WARNINGS.index(f"mjWARN_{what}FULL") for what in ("CONTACT", "CNSTR")]
+
+
+def _check_memory(model: Any, num_envs: int) -> None:
+    """Refuse to reserve more than there is: no process could be started any more."""
+    one = model.narena + mujoco.MjData(model).nbuffer
+    there = psutil.virtual_memory().total
+    if num_envs * one > there:
+        raise MemoryError(
+            f"num_envs = {num_envs}: worlds with contact forces reserve {one / 1e6:.1f}"
+            f" MB each, {num_envs * one / 2**30:.1f} GiB, and this machine has"
+            f" {there / 2**30:.1f} GiB: at most {there // one} would do"
+        )
+
+
 def _cores() -> int:
     """Those that this process may use."""
     may = getattr(os, "sched_getaffinity", None)  # Linux alone has it
     return len(may(0)) if may else os.cpu_count() or 1
-
-
-@cache
-def _library() -> Any:
-    """MuJoCo's shared library, which its Python package has loaded already."""
-    folder = Path(mujoco.__file__).parent
-    names = re.compile(r"(lib)?mujoco[\d.]*\.(so|dylib|dll)[\d.]*")
-    files = [file for file in folder.iterdir() if names.fullmatch(file.name)]
-    lib = ctypes.CDLL(str(files[0])) if files else None
-    if not hasattr(lib, "mjb_makeBatch"):
-        raise ImportError(
-            f"mujoco {mujoco.__version__} cannot step batches: pip install"
-            ' "mujoco>=3.17"'
-        )
-    number, address, text = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
-    chosen = (address, address, number)  # the batch, ids of worlds and their count
-    signatures: dict[str, tuple[Any, ...]] = {
-        "mjb_makeBatch": (address, address, number, address, text, number),
-        "mjb_deleteBatch": (None, address),
-        "mjb_error": (text, address, number),
-        "mjb_nstate": (number, address),
-        "mjb_state": (address, address),
-        "mjb_stateComponent": (address, address, number, address),
-        "mjb_output": (address, address, text, address, address),
-        "mjb_reset": (number, *chosen, address, number),
-        "mjb_forward": (number, *chosen, number),
-        "mjb_step": (number, *chosen, number, number),
-        # Its function is told of the model, the data, the world's number and `arg`.
-        # mj_rnePostConstraint takes the first two, and where MuJoCo runs a C function
-        # does not notice arguments that it is given beyond its own.
-        "mjb_apply": (number, *chosen, address, address, number),
-    }
-    for name, (result, *arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype, function.argtypes = result, arguments
-    return lib

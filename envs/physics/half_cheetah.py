@@ -7,10 +7,10 @@ from typing import Any
 from torch import Tensor
 
 from yieldrl.envs.physics.backend import State
-from yieldrl.envs.physics.base import PhysicsVectorEnv
+from yieldrl.envs.physics.legged import RunningVectorEnv
 
 
-class HalfCheetahVectorEnv(PhysicsVectorEnv):
+class HalfCheetahVectorEnv(RunningVectorEnv):
     """N half cheetahs, as gymnasium's HalfCheetah-v5.
 
     Observations `[N, 17]`: positions without the first, which is how far it has come,
@@ -40,24 +40,18 @@ class HalfCheetahVectorEnv(PhysicsVectorEnv):
         exclude_current_positions_from_observation: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.forward_reward_weight = forward_reward_weight
-        self.ctrl_cost_weight = ctrl_cost_weight
-        self.skipped = int(exclude_current_positions_from_observation)
         super().__init__(
             num_envs,
             xml_file=xml_file,
             frame_skip=frame_skip,
+            forward_reward_weight=forward_reward_weight,
+            ctrl_cost_weight=ctrl_cost_weight,
             reset_noise_scale=reset_noise_scale,
             normal_velocities=True,
+            skipped=int(exclude_current_positions_from_observation),
             **kwargs,
         )
 
     def parts(self, state: State) -> list[Tensor]:
         """Positions and velocities."""
         return [state["qpos"][self.skipped :], state["qvel"]]
-
-    def reward(self, before: State, action: Tensor, after: State) -> Tensor:
-        """The mean velocity during the step, less the price of the torques."""
-        x_velocity = (after["qpos"][0] - before["qpos"][0]) / self.dt
-        ctrl_cost = self.ctrl_cost_weight * action.square().sum(-1)
-        return self.forward_reward_weight * x_velocity - ctrl_cost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -34,6 +34,8 @@ class HopperVectorEnv(LeggedVectorEnv):
         exclude_current_positions_from_observation: Whether x is left out.
         kwargs: Arguments of `PhysicsVectorEnv`.
     """
+
+    camera: ClassVar[dict[str, Any]] = {**LeggedVectorEnv.camera, "distance": 3.0}
 
     def __init__(
         self,

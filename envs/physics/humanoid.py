@@ -40,6 +40,8 @@ class HumanoidVectorEnv(LeggedVectorEnv):
         kwargs: Arguments of `PhysicsVectorEnv`.
     """
 
+    axes = "xy"
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -93,17 +95,17 @@ class HumanoidVectorEnv(LeggedVectorEnv):
         extra = [state[name][first:] for name, first in self.observed.items()]
         return [state["qpos"][self.skipped :], state["qvel"], *extra]
 
-    def x(self, state: State) -> Tensor:
+    def place(self, state: State, axis: int) -> Tensor:
         """Where the centre of mass is."""
-        return (self.mass @ state["xipos"][:, 0]) / self.mass.sum()
+        return (self.mass @ state["xipos"][:, axis]) / self.mass.sum()
 
-    def costs(self, action: Tensor, after: State) -> Tensor:
+    def costs(self, action: Tensor, after: State) -> State:
         """Of torques and contacts."""
         forces = after["cfrc_ext"].square().sum((0, 1))
         contact_cost = (self.contact_cost_weight * forces).clamp(
             *self.contact_cost_range
         )
-        return super().costs(action, after) + contact_cost
+        return {**super().costs(action, after), "contact": contact_cost}
 
     def is_healthy(self, state: State) -> Tensor:
         """Whether the torso is neither too low nor too high."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -28,6 +28,13 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
         kwargs: Arguments of `PhysicsVectorEnv`.
     """
 
+    camera: ClassVar[dict[str, Any]] = {
+        "type": 0,  # it stays where it is
+        "lookat": [0.0, 0.0, 0.2],
+        "distance": 2.04,
+        "elevation": -20.0,
+    }
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -49,9 +56,9 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
         """Positions and velocities."""
         return [state["qpos"], state["qvel"]]
 
-    def reward(self, before: State, action: Tensor, after: State) -> Tensor:
+    def gains(self, measures: State, after: State) -> State:
         """One as long as the pole stands."""
-        return (~self.terminated(after)).to(self.dtype)
+        return {"survive": (~self.terminated(after)).to(self.dtype)}
 
     def terminated(self, state: State) -> Tensor:
         """Whether the pole leans too far."""

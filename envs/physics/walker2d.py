@@ -8,6 +8,7 @@ from torch import Tensor
 
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.hopper import HopperVectorEnv
+from yieldrl.envs.physics.legged import LeggedVectorEnv
 
 
 class Walker2dVectorEnv(HopperVectorEnv):
@@ -23,6 +24,8 @@ class Walker2dVectorEnv(HopperVectorEnv):
         healthy_angle_range: Where its angle is in one (rad).
         kwargs: Arguments of `HopperVectorEnv`, which has the same defaults.
     """
+
+    camera = LeggedVectorEnv.camera
 
     def __init__(
         self,

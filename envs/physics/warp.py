@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from yieldrl.envs.physics.backend import STATE, Backend
 
@@ -58,8 +59,8 @@ class WarpBackend(Backend):
             model = copy.copy(model)
             model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
         with warp.ScopedDevice(self._device):
-            self._model = mujoco_warp.put_model(model)
-            self._data = mujoco_warp.make_data(model, nworld=num_envs)
+            self._model: Any = mujoco_warp.put_model(model)
+            self._data: Any = mujoco_warp.make_data(model, nworld=num_envs)
         memory = {
             name: warp.to_torch(getattr(self._data, name))
             for name in (*STATE, "ctrl", *fields)
@@ -67,6 +68,34 @@ class WarpBackend(Backend):
         self.inputs = {name: memory[name] for name in (*STATE, "ctrl")}
         self.outputs = {name: memory[name] for name in fields}
         self._graphs: dict[Any, Any] = {}
+
+    def vary(self, fields: Mapping[str, Tensor]) -> None:
+        """Give fields of the model values of their own, and derive constants anew."""
+        self.check_open()
+        with warp.ScopedDevice(self._device):
+            for name in _DERIVED:
+                self._expanded(name)
+            for name, values in fields.items():
+                self._expanded(name).view_as(values).copy_(values)
+            mujoco_warp.set_const(self._model, self._data)
+
+    def close(self) -> None:
+        """Let go of Warp's memory, and of the graphs that point into it."""
+        super().close()
+        self._graphs.clear()
+        self._model = self._data = None
+
+    def _expanded(self, name: str) -> Tensor:
+        """Memory of a field of the model with a row for each world."""
+        *path, last = name.split(".")
+        holder = getattr(self._model, path[0]) if path else self._model
+        array = getattr(holder, last)
+        values = warp.to_torch(array)
+        if len(values) < self._data.nworld:
+            values = values.expand(self._data.nworld, *values.shape[1:]).clone()
+            setattr(holder, last, warp.from_torch(values, dtype=array.dtype))
+            self._graphs.clear()  # they read where the field was
+        return values
 
     def advance(self, count: int, substeps: int) -> None:
         """Step all worlds, whether more than `count` or not."""
@@ -96,3 +125,15 @@ class WarpBackend(Backend):
                     self.inputs[name].copy_(x)
             stream = warp.stream_from_torch(torch.cuda.current_stream())
             warp.capture_launch(self._graphs[function], stream=stream)
+
+
+_DERIVED = (
+    "body_invweight0",
+    "body_subtreemass",
+    "dof_invweight0",
+    "geom_aabb",
+    "geom_rbound",
+    "tendon_invweight0",
+    "tendon_length0",
+)
+"""Fields that Warp derives from others in each world, and the physics read."""

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from yieldrl.benchmarks import __main__ as command_line
-from yieldrl.benchmarks import results
+from yieldrl.benchmarks import results, throughput
 from yieldrl.benchmarks.claims import CLAIMS
+from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.tasks import TASKS
 from yieldrl.benchmarks.workloads import WORKLOADS
 
@@ -42,6 +43,16 @@ def test_evidence_takes_claims() -> None:
     assert parse(["evidence", *CLAIMS, "--jobs", "1"]).jobs == 1
 
 
+def test_worlds_are_measured_from_1_to_65536_environments() -> None:
+    parsed = parse(["worlds", "cartpole"])
+    assert (parsed.command, parsed.names) == ("worlds", ["cartpole"])
+    assert (parsed.num_envs[0], parsed.num_envs[-1]) == (1, 65536)
+    assert (parsed.runs, parsed.threads, parsed.device) == (5, 1, "cpu")
+    parsed = parse(["worlds", "all", "--num-envs", "1", "64", "--device", "cuda"])
+    assert parsed.names == list(CONTESTS)
+    assert (parsed.num_envs, parsed.device) == ([1, 64], "cuda")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -52,6 +63,9 @@ def test_evidence_takes_claims() -> None:
         ("learning ppo-cartpole --side theirs", "theirs"),
         ("learning ppo-cartpole dqn-cartpole --out a.json", "--out-folder"),
         ("evidence ppo-cartpole", "ppo-cartpole"),
+        ("worlds chess", "chess"),
+        ("worlds cartpole --num-envs 0", "at least 1"),
+        ("worlds cartpole pendulum --out a.json", "--out-folder"),
     ],
 )
 def test_mistakes_are_named(
@@ -124,3 +138,32 @@ def test_an_earlier_result_is_handed_over(
     command_line.main([*words, "--side", "reference"])
     assert benchmarks[1]["earlier"] == first
     assert benchmarks[1]["side"] == "reference"
+
+
+def test_a_world_gets_a_file_that_says_what_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
+        assert options["num_envs"] == [1, 4]
+        return results.circumstances("worlds", command, [0]) | {"world": name}
+
+    monkeypatch.setattr(throughput, "benchmark", benchmark)
+    monkeypatch.setattr(throughput, "report", lambda _: "a report")
+    words = f"worlds cartpole pendulum --num-envs 1 4 --out-folder {tmp_path}"
+    command_line.main(words.split())
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["worlds-cartpole.json", "worlds-pendulum.json"]
+    saved = results.load(tmp_path / "worlds-pendulum.json")
+    assert saved["command"] == (
+        f"python -m benchmarks worlds pendulum --num-envs 1 4 --out-folder {tmp_path}"
+    )
+
+
+def test_a_world_for_gpus_is_refused_without_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["worlds", "humanoid"])
+    assert "humanoid needs a GPU: choose --device cuda" in capsys.readouterr().err

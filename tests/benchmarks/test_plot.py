@@ -110,6 +110,33 @@ def test_a_figure_compares_the_tasks_that_have_results(
     assert not list(tmp_path.glob("alone.*"))
 
 
+def test_worlds_are_lines_over_the_number_of_environments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = {"runs": [4.0, 5.0, 9.0]}, {"runs": [1.0, 2.0, 3.0]}
+    result = results.circumstances("worlds", "python -m benchmarks", [0]) | {
+        "env_id": "yieldrl/CartPole-v1",
+        "threads": 2,
+        "sides": ["yieldrl", "Gymnasium, single"],
+        "points": [
+            {
+                "num_envs": 1,
+                "sides": {"yieldrl": theirs, "Gymnasium, single": theirs},
+            },
+            {"num_envs": 65536, "sides": {"yieldrl": ours}},
+        ],
+    }
+    results.save(result, tmp_path / "worlds-cartpole.json")
+    words = labels(tmp_path, monkeypatch, lambda: list(plot.draw_all(tmp_path)))
+    assert "yieldrl/CartPole-v1, 2 threads" in words
+    assert "yieldrl | Gymnasium, single" in words
+    assert "1 | 65,536 | environments" in words
+    result["hardware"]["gpu"] = "A GPU"
+    results.save(result, tmp_path / "worlds-cartpole.json")
+    words = labels(tmp_path, monkeypatch, lambda: list(plot.draw_all(tmp_path)))
+    assert "2 threads, A GPU" in words
+
+
 def test_seeds_that_look_at_other_steps_have_a_mean_where_all_were() -> None:
     late = run(2, [0.0, 100.0])
     for point in late["curve"]:

@@ -1,6 +1,7 @@
 """Result files say where their numbers come from; the committed ones too."""
 
 import shlex
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from yieldrl.benchmarks import learning, results
 from yieldrl.benchmarks.__main__ import parse
+from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.tasks import TASKS
 
 COMMITTED = sorted(results.FOLDER.glob("*.json"))
@@ -56,6 +58,10 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
     if result["kind"] == "speed":
         check_speed(result)
         return
+    if result["kind"] == "worlds":
+        assert parsed.names == [result["world"]]
+        check_worlds(result)
+        return
     assert path.stem in parsed.names
     assert [run["seed"] for run in result["runs"]] == result["seeds"]
     if result["kind"] == "learning":
@@ -84,6 +90,23 @@ def check_speed(result: dict[str, Any]) -> None:
             workload["summary"][f"{side}_updates"] for side in ("yieldrl", "sb3")
         )
         assert ours == pytest.approx(theirs, rel=0.01), "different amounts of work"
+
+
+def check_worlds(result: dict[str, Any]) -> None:
+    """Medians of 5 runs or more, and the verdicts of the demands as they are now."""
+    assert result["runs"] >= 5
+    points, threads = result["points"], result["threads"]
+    for side in (of for point in points for of in point["sides"].values()):
+        assert len(side["runs"]) == result["runs"]
+        assert side["steps_per_second"] == statistics.median(side["runs"])
+    demands = CONTESTS[result["world"]].demands
+    assert result["demands"] == [of.judge(points, threads) for of in demands]
+
+
+def test_the_name_of_a_gpu_is_told(result: dict[str, Any]) -> None:
+    assert not results.footer(result).startswith("A GPU")
+    result["hardware"]["gpu"] = "A GPU"
+    assert results.footer(result).startswith(f"A GPU, {result['hardware']['cpu']}, ")
 
 
 def test_a_reference_says_where_it_comes_from_too(result: dict[str, Any]) -> None:

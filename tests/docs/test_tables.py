@@ -73,6 +73,39 @@ def test_claims_are_a_table_too(committed):
     assert "| It is so. | size: 1.5 | 2 of 2 |" in shown
 
 
+def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
+    assert "Nothing has been measured" in tables.on_page_markdown("::: table worlds")
+
+    def side(speed, held=None):
+        return {"steps_per_second": speed, "bytes_per_env": held}
+
+    verdicts = [{"holds": True}, {"holds": False}, {"holds": None}]
+    committed(
+        "worlds-x",
+        kind="worlds",
+        command="python -m benchmarks worlds x",
+        env_id="X-v1",
+        hardware={"cpu": "A CPU", "cores": 2},
+        threads=1,
+        sides=["yieldrl", "theirs"],
+        points=[
+            {"num_envs": 1, "sides": {"yieldrl": side(950, 79), "theirs": side(9500)}},
+            {"num_envs": 1024, "sides": {"yieldrl": side(12_345_678.0, 79)}},
+        ],
+        demands=verdicts,
+    )
+    lines = tables.on_page_markdown("::: table worlds").splitlines()
+    head = "| world | side | 1 | 16 | 256 | 1,024 | 16,384 | 65,536 | bytes |"
+    assert lines[0] == head
+    assert lines[2] == (
+        "| **X-v1**<br>A CPU<br>1 thread<br>1 of 2 demands hold<br>"
+        "[worlds-x](results/worlds-x.json) | yieldrl | 0.95 k |   |   | **12.3 M** |"
+        "   |   | 79 |"
+    )
+    assert lines[3] == "|   | theirs | **9.5 k** |   |   |   |   |   |   |"
+    assert lines[5:] == ["```bash", "python -m benchmarks worlds x", "```"]
+
+
 def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
     assert "not measured" in tables.on_page_markdown("::: reached by dqn")
     learned = {

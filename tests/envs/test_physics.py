@@ -1,12 +1,20 @@
 """MuJoCo's worlds in a batch are gymnasium's, v5."""
 
 import math
+import subprocess
 import sys
+import types
 
 import gymnasium
 import numpy as np
+import psutil
 import pytest
 import torch
+from gymnasium.error import (
+    ClosedEnvironmentError,
+    DependencyNotInstalled,
+    ResetNeeded,
+)
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from torch import Tensor
 
@@ -21,7 +29,7 @@ OPTIONS = {
     "Hopper": {
         "forward_reward_weight": 2.0,
         "ctrl_cost_weight": 0.3,
-        "healthy_reward": 0.5,
+        "healthy_reward": 0.3,
         "healthy_state_range": (-3.0, 3.0),
         "healthy_z_range": (0.6, 1.3),
         "healthy_angle_range": (-0.3, 0.1),
@@ -51,8 +59,9 @@ for robot in ("Hopper", "Walker2d", "Ant", "Humanoid"):
     OPTIONS[robot] |= {"terminate_when_unhealthy": robot != "Walker2d"}
 
 
-def make(robot: str, num_envs: int = 1, **kwargs):
-    return gymnasium.make_vec(f"yieldrl/{robot}-v1", num_envs=num_envs, **kwargs)
+def make(robot: str, num_envs: int = 1, dtype=torch.float64, **kwargs):
+    env_id = f"yieldrl/{robot}-v1"
+    return gymnasium.make_vec(env_id, num_envs=num_envs, dtype=dtype, **kwargs)
 
 
 def gymnasiums(robot: str, **kwargs):
@@ -122,17 +131,20 @@ def test_free_running_equals_gymnasium(robot: str) -> None:
     for _ in range(150):
         action = rng.uniform(-high, high, (n, len(high)))
         rows = [e.step(a) for e, a in zip(references, action, strict=True)]
-        mine, reward, *_ = ours.step(action)
+        mine, reward, _, _, info = ours.step(action)
         close(mine, np.stack([row[0] for row in rows]))
+        terms = [name for name in rows[0][4] if name.startswith("reward_")]
+        assert terms
+        assert set(terms) <= set(info) <= {*rows[0][4], "final_obs", "_final_obs"}
+        for name in set(info) - {"final_obs", "_final_obs"}:
+            close(info[name], [row[4][name] for row in rows])
         np.testing.assert_allclose(reward, [row[1] for row in rows], rtol=1e-5)
     assert torch.equal(ours.state["qpos"], state_of(references, ours)["qpos"])
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_first_states_are_gymnasiums(robot: str) -> None:
-    # A world with contact forces reserves some 15 MB of addresses: with too many of
-    # them the system refuses a later test its subprocess.
-    n, scale = (500 if robot in ("Ant", "Humanoid") else 4000), 0.1
+    n, scale = (1000 if robot in ("Ant", "Humanoid") else 4000), 0.1
     reference = gymnasiums(robot, reset_noise_scale=scale)
     envs = make(robot, n, reset_noise_scale=scale, max_episode_steps=1)
     envs.reset(seed=2)
@@ -207,6 +219,9 @@ def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> No
             first = ours.state[name][:, was_reset]
             start = ours.init_qpos if name == "qpos" else 0
             assert ((first - start).abs() < 0.5).all()
+        healthy = my_info["reward_survive"]
+        assert healthy[~was_reset].any()
+        assert mode is not NEXT_STEP or not healthy[was_reset].any()
         if mode is SAME_STEP:
             assert my_info["_final_obs"].tolist() == ended.tolist()
             final = obs.copy()
@@ -271,8 +286,8 @@ def test_wrong_arguments() -> None:
         make("Hopper", 1, threads=0)
     with pytest.raises(ValueError, match="compile"):
         make("Hopper", 1, compile=True)
-    with pytest.raises(ValueError, match="dtype"):
-        make("Hopper", 1, dtype=torch.float32)
+    with pytest.raises(ValueError, match=r"dtype = torch\.float16"):
+        make("Hopper", 1, dtype=torch.float16)
     with pytest.raises(OSError, match=r"nothing\.xml"):
         make("Hopper", 1, xml_file="nothing.xml")
 
@@ -293,9 +308,312 @@ def test_without_mujoco_the_extra_is_named(monkeypatch) -> None:
         make("Hopper")
 
 
+def test_a_clock_of_ones_own_is_left_alone() -> None:
+    data = gymnasiums("Hopper").data
+    spent = lambda: data.timer[mujoco.mjtTimer.mjTIMER_STEP].duration  # noqa: E731
+    make("Hopper")
+    mujoco.mj_step(gymnasiums("Hopper").model, data)
+    assert spent() == 0
+    ticks = iter(range(1000))
+    mujoco.set_mjcb_time(lambda: float(next(ticks)))
+    try:
+        make("Hopper")
+        mujoco.mj_step(gymnasiums("Hopper").model, data)
+        assert spent() > 0
+    finally:
+        mujoco.set_mjcb_time(None)
+
+
 def test_wrong_backend() -> None:
     with pytest.raises(ValueError, match="backend = 'brax'"):
         make("Hopper", 1, backend="brax")
+
+
+def test_observations_are_float32_unless_float64_is_asked_for() -> None:
+    exact, envs = make("Hopper", 2), make("Hopper", 2, torch.float32)
+    exact.reset(seed=0)
+    obs, _ = envs.reset(seed=0)
+    assert envs.observation_space.contains(obs.numpy())
+    for _ in range(20):
+        action = torch.rand(2, 3)
+        rounded = exact.step(action)[0].float()
+        assert torch.equal(envs.step(action)[0], rounded)
+    assert envs.state["qpos"].dtype is torch.float64
+    assert torch.equal(envs.state["qpos"], exact.state["qpos"])
+
+
+VARIED = {
+    "gravity": (3.7, 9.81, 24.8),
+    "mass_scale": (0.5, 1.0, 2.5),
+    "friction_scale": (0.3, 2.0, 1.0),
+    "damping_scale": (3.0, 0.0, 0.5),
+    "gear_scale": (1.5, 0.7, 0.0),
+}
+"""A value for each of three worlds."""
+
+
+def edit(model, values) -> None:
+    """What the parameters mean, in gymnasium's model."""
+    model.opt.gravity[:] = 0, 0, -values["gravity"]
+    model.body_mass[:] *= values["mass_scale"]
+    model.body_inertia[:] *= values["mass_scale"]
+    model.geom_friction[:] *= values["friction_scale"]
+    model.dof_damping[:] *= values["damping_scale"]
+    model.actuator_gear[:] *= values["gear_scale"]
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_varied_worlds_equal_edited_models(robot: str) -> None:
+    rng, references = np.random.default_rng(0), [gymnasiums(robot) for _ in range(3)]
+    for i, reference in enumerate(references):
+        edit(reference.model, {name: VARIED[name][i] for name in VARIED})
+        reference.reset(seed=i)
+    varied = {k: torch.tensor(VARIED[k], dtype=torch.float64) for k in VARIED}
+    ours = make(robot, 3, **varied)
+    ours.reset(seed=0)
+    high = references[0].action_space.high
+    plain, differs = make(robot, 3), 0
+    for _ in range(60):
+        before = state_of(references, ours)
+        action = rng.uniform(-high, high, (3, len(high)))
+        rows = [e.step(a) for e, a in zip(references, action, strict=True)]
+        after, reward, _ = ours.dynamics(before, torch.as_tensor(action))
+        for name, value in state_of(references, ours).items():
+            assert torch.equal(after[name], value), name
+        close(reward, [row[1] for row in rows])
+        unvaried, *_ = plain.dynamics(before, torch.as_tensor(action))
+        differs += (unvaried["qpos"] != after["qpos"]).any(0)
+    assert (differs > 50).all()
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_scales_of_one_change_no_bit(robot: str) -> None:
+    ones = dict.fromkeys(("mass_scale", "friction_scale", "gear_scale"), 1.0)
+    plain, varied = make(robot, 2), make(robot, 2, **ones, gravity=9.81)
+    plain.reset(seed=0)
+    varied.reset(seed=0)
+    for _ in range(60):
+        action = 2 * torch.rand(plain.action_space.shape) - 1
+        assert torch.equal(plain.step(action)[0], varied.step(action)[0])
+
+
+@pytest.mark.parametrize("robot", ["Hopper", "Ant"])
+def test_any_field_can_be_varied_and_at_any_time(robot: str) -> None:
+    """Here the size and the place of the torso's parts."""
+    references = [gymnasiums(robot) for _ in range(2)]
+    ours = make(robot, 2)
+    ours.reset(seed=0)
+    model, sizes = references[0].model, torch.tensor([0.8, 1.3]).double()
+    fields = {
+        name: torch.tensor(getattr(model, name)) * sizes.view(2, 1, 1)
+        for name in ("body_pos", "geom_size")
+    }
+    ours.step(torch.zeros(ours.action_space.shape))
+    ours.vary(model_fields=fields, gravity=5.0)
+    ours.vary(mass_scale=2.0)  # gravity and sizes stay
+    for i, reference in enumerate(references):
+        reference.model.opt.gravity[2] = -5
+        for name, values in fields.items():
+            getattr(reference.model, name)[:] = values[i]
+        reference.model.body_mass[:] *= 2
+        reference.model.body_inertia[:] *= 2
+        mujoco.mj_setConst(reference.model, mujoco.MjData(reference.model))
+        reference.reset(seed=i)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        before = state_of(references, ours)
+        action = rng.uniform(-1, 1, ours.action_space.shape)
+        for reference, a in zip(references, action, strict=True):
+            reference.step(a)
+        after, *_ = ours.dynamics(before, torch.as_tensor(action))
+        assert torch.equal(after["qpos"], state_of(references, ours)["qpos"])
+
+
+def test_wrong_variations() -> None:
+    with pytest.raises(ValueError, match=r"mass_scale has the shape \[2\]"):
+        make("Hopper", 3, mass_scale=torch.ones(2))
+    with pytest.raises(ValueError, match="friction_scale = -1"):
+        make("Hopper", 3, friction_scale=-1.0)
+    with pytest.raises(ValueError, match="mass_scale = 0"):
+        make("Hopper", 3, mass_scale=0.0)
+    envs = make("Hopper", 3)
+    with pytest.raises(TypeError, match="'colour'"):
+        envs.vary(colour=2.0)
+    for wrong in ("body_weight", "opt.timestep", "nq", "body_parentid"):
+        with pytest.raises(ValueError, match=wrong):
+            envs.vary(model_fields={wrong: torch.ones(3)})
+    with pytest.raises(ValueError, match=r"body_mass has the shape \[3, 4\]"):
+        envs.vary(model_fields={"body_mass": torch.ones(3, 4)})
+
+
+CLOSES = """
+import gymnasium, psutil
+import yieldrl.envs
+from yieldrl.envs.physics import model
+
+def size():
+    return psutil.Process().memory_info().vms
+
+model.WORLD_MEMORY = 2**26  # the C library keeps smaller pieces for what comes next
+gymnasium.make_vec("yieldrl/Ant-v1", num_envs=1).close()  # loads what is needed
+before = size()
+envs = gymnasium.make_vec("yieldrl/Ant-v1", num_envs=20, threads=1)
+envs.reset(seed=0)
+taken = size() - before
+envs.close()
+print(taken, size() - before)
+"""
+
+
+def test_closing_gives_the_memory_back_at_once() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", CLOSES]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    taken, kept = map(int, run.stdout.split())
+    assert taken > 20 * 2**26
+    assert kept < 0.1 * taken
+
+
+def test_what_is_closed_stays_closed() -> None:
+    for robot in ("Ant", "Hopper"):
+        closed = make(robot, 1)
+        closed.reset(seed=0)
+        closed.close()
+        closed.close()
+        with pytest.raises(ResetNeeded):
+            closed.step(torch.zeros(closed.action_space.shape))
+        with pytest.raises(ClosedEnvironmentError):
+            closed.reset()
+        with pytest.raises(ClosedEnvironmentError):
+            closed.vary(gravity=1.0)
+
+
+def test_a_world_reserves_a_megabyte() -> None:
+    for robot in ("Ant", "Humanoid"):
+        envs, theirs = make(robot, 2), gymnasiums(robot)
+        assert envs.model.narena == 2**20
+        assert theirs.model.narena > 13e6
+        fallen = theirs.data
+        for seed in range(3):
+            theirs.reset(seed=seed)
+            for _ in range(100):
+                theirs.step(theirs.action_space.sample())
+        assert fallen.maxuse_arena < 2**16
+
+
+def test_more_worlds_than_the_memory_holds_are_refused(monkeypatch) -> None:
+    machine = types.SimpleNamespace(total=2**30)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
+    with pytest.raises(MemoryError, match=r"num_envs = 2000.*at most 1002 would do"):
+        make("Ant", 2000)
+    make("Hopper", 2000).close()  # whose worlds share one `MjData` per thread
+
+
+def test_contacts_that_find_no_room_are_told(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where MuJoCo writes its log
+    file = tmp_path / "balls.xml"
+    balls = "".join(
+        f'<body pos="{i / 100} 0 .05"><freejoint/><geom size=".1"/></body>'
+        for i in range(12)
+    )
+    file.write_text(
+        f"""<mujoco><size memory="60K"/><worldbody>{balls}
+        <geom type="plane" size="9 9 1"/><body><joint name="j"/><geom size="1"
+        contype="0" conaffinity="0"/></body></worldbody>
+        <actuator><motor joint="j" ctrlrange="-1 1"/></actuator></mujoco>"""
+    )
+    envs = make("HalfCheetah", 2, xml_file=str(file))
+    with pytest.raises(RuntimeError, match='<size memory="15M"/>'):
+        envs.reset(seed=0)  # which tries a step
+
+
+@pytest.fixture
+def draws():
+    """Skips where MuJoCo cannot draw, and says why."""
+    from yieldrl.envs.physics.picture import Painter
+
+    try:
+        Painter(mujoco.MjModel.from_xml_string("<mujoco/>"), {}, 8, 8).close()
+    except DependencyNotInstalled as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_pictures_are_gymnasiums(robot: str, draws, monkeypatch) -> None:
+    """Of the same state, seen from the same place."""
+    from yieldrl.envs.physics.picture import opengl
+
+    monkeypatch.setenv("MUJOCO_GL", opengl())
+    reference = gymnasium.make(f"{robot}-v5", render_mode="rgb_array").unwrapped
+    envs = make(robot, 3, render_mode="rgb_array")
+    assert envs.metadata["render_fps"] == reference.metadata["render_fps"]
+    envs.reset(seed=0)
+    for _ in range(10):
+        envs.step(2 * torch.rand(envs.action_space.shape) - 1)
+    first, second, third = envs.render()
+    assert first.shape == (480, 480, 3)
+    assert first.dtype == np.uint8
+    assert not np.array_equal(first, second)
+    (again,) = envs.render([2])
+    np.testing.assert_array_equal(again, third)
+    qpos, qvel = (envs.state[name][:, 2].numpy() for name in ("qpos", "qvel"))
+    reference.reset(seed=0)
+    reference.set_state(qpos, qvel)
+    reference.render()
+    eye = reference.mujoco_renderer.viewer.cam
+    for name, value in envs.camera.items():
+        if name not in ("type", "trackbodyid"):  # gymnasium's stays where it is
+            setattr(eye, name, value)
+    if "lookat" not in envs.camera:
+        eye.lookat[:] = reference.data.subtree_com[1]
+    theirs = reference.render()
+    np.testing.assert_array_equal(theirs, third)
+    # In this order, for gymnasium frees whatever is in its place by then.
+    reference.mujoco_renderer.viewer.make_context_current()
+    reference.mujoco_renderer.viewer.con.free()
+    reference.close()
+    envs.close()
+
+
+def test_pictures_follow_the_robot_and_show_its_own_model(draws) -> None:
+    small = {"width": 60, "height": 40, "render_mode": "rgb_array"}
+    envs, other = make("Hopper", 2, **small), make("Ant", 1, **small)
+    envs.reset(seed=0)
+    other.reset(seed=0)
+    near = {name: x[:, :1].expand(-1, 2).clone() for name, x in envs.state.items()}
+    envs.state = near
+    these, those = envs.render(), other.render()
+    assert these[0].shape == (40, 60, 3)
+    np.testing.assert_array_equal(*these)
+    near["qpos"][0, 1] += 4.0  # the floor's pattern repeats
+    robot = lambda picture: picture[:25, 25:35].astype(int)  # noqa: E731
+    assert np.abs(robot(envs.render()[1]) - robot(these[1])).mean() < 10
+    near["qpos"][0, 1] -= 4.0
+    size = torch.tensor(envs.model.geom_size).expand(2, -1, -1).clone()
+    size[1, 1:] *= 2
+    envs.vary(model_fields={"geom_size": size})
+    thin, thick = envs.render()
+    np.testing.assert_array_equal(thin, these[0])
+    assert np.abs(robot(thick) - robot(thin)).mean() > 10
+    envs.close()  # which leaves the other's alone
+    np.testing.assert_array_equal(other.render()[0], those[0])
+
+
+def test_without_opengl_the_remedy_is_named(monkeypatch) -> None:
+    envs = make("Hopper", 1, render_mode="rgb_array")
+    envs.reset(seed=0)
+    monkeypatch.setenv("MUJOCO_GL", "osmesa")
+    monkeypatch.setitem(sys.modules, "mujoco.osmesa", None)
+    remedy = r"MUJOCO_GL=osmesa.*apt install libosmesa"
+    with pytest.raises(DependencyNotInstalled, match=remedy):
+        envs.render()
+    # Where nothing is asked for, and there is no screen, it is EGL that is tried.
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(sys.modules, "mujoco.egl", None)
+    with pytest.raises(DependencyNotInstalled, match="MUJOCO_GL=egl"):
+        envs.render()
 
 
 @pytest.mark.slow
@@ -303,7 +621,7 @@ def test_wrong_backend() -> None:
 def test_warp_agrees_with_mujoco(robot: str) -> None:
     """One step from the same states, in float32. Ant's contacts are another matter."""
     n, rng = 8, np.random.default_rng(0)
-    exact, warp = make(robot, n), make(robot, n, backend="warp")
+    exact, warp = make(robot, n), make(robot, n, torch.float32, backend="warp")
     assert warp.single_observation_space.dtype == np.float32
     exact.reset(seed=0)
     obs, _ = warp.reset(seed=0)
@@ -327,3 +645,33 @@ def test_warp_agrees_with_mujoco(robot: str) -> None:
     gap = torch.stack(gaps)
     assert gap.max() < (0.1 if robot == "Ant" else 1e-4)
     assert gap.median() < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["Hopper", "InvertedPendulum"])
+def test_varied_warp_agrees_with_mujoco(robot: str) -> None:
+    rng, varied = np.random.default_rng(0), {k: torch.tensor(VARIED[k]) for k in VARIED}
+    exact = make(robot, 3, **varied)
+    warp = make(robot, 3, torch.float32, backend="warp")
+    exact.reset(seed=0)
+    warp.reset(seed=0)
+    warp.vary(**varied)
+    high, plain = exact.single_action_space.high, make(robot, 3)
+    for _ in range(25):
+        state = {name: x.float() for name, x in exact.state.items()}
+        action = torch.as_tensor(rng.uniform(-high, high, (3, len(high))))
+        after, *_ = exact.dynamics(exact.state, action)
+        unvaried, *_ = plain.dynamics(exact.state, action)
+        mine, *_ = warp.dynamics(state, action.float())
+        assert (mine["qpos"] - after["qpos"]).abs().max() < 1e-5
+        assert (mine["qpos"] - unvaried["qpos"]).abs().amax(0).min() > 1e-5
+        exact.step(action)
+    warp.close()
+    with pytest.raises(ClosedEnvironmentError):
+        warp.reset()
+
+
+def test_warp_has_no_float64() -> None:
+    pytest.importorskip("mujoco_warp")
+    with pytest.raises(ValueError, match=r"dtype = torch\.float64"):
+        make("Hopper", 1, torch.float64, backend="warp")

@@ -1,0 +1,194 @@
+"""Worlds of which the speed is measured: who takes part, and what is demanded."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from .batches import Build, ours
+from .physics_rivals import rollout, warp
+from .rivals import copies, envpool, gymnax, single, vector
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One way to step N environments."""
+
+    build: Build
+    package: str = ""
+    """The package that it needs besides ours, by the name of its import."""
+
+    most: int | None = None
+    """The largest N that it is tried with."""
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package is there."""
+        return not self.package or find_spec(self.package) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """How many times faster one side must be than others, at one N."""
+
+    side: str
+    over: tuple[str, ...]
+    times: float
+    num_envs: int = 1024
+    threads: int = 1
+    any_size: bool = False
+    """Compare with the others' best at any N, not with the same N."""
+
+    def __str__(self) -> str:
+        many = "thread" if self.threads == 1 else "threads"
+        where = " at its best N" if self.any_size else ""
+        return (
+            f"{self.side} at N = {self.num_envs}, {self.threads} {many}, is at least"
+            f" {self.times:g} times as fast as {' and '.join(self.over)}{where}"
+        )
+
+    def judge(self, points: Sequence[dict[str, Any]], threads: int) -> dict[str, Any]:
+        """Whether it holds in what was measured; None where that was not measured.
+
+        The ratio is the median of those of the runs, first with first and so on; with
+        several others, or several N (whose runs are not made in turn), the smallest.
+        """
+        here = [p["sides"] for p in points if p["num_envs"] == self.num_envs]
+        theirs = [p["sides"] for p in points] if self.any_size else here
+        others = [of[side] for of in theirs for side in self.over if side in of]
+        ratio = None
+        if threads == self.threads and others and here and self.side in here[0]:
+            ours = here[0][self.side]["runs"]
+            pairs = [zip(ours, other["runs"], strict=True) for other in others]
+            ratio = min(statistics.median(a / b for a, b in runs) for runs in pairs)
+        holds = None if ratio is None else ratio >= self.times
+        return {"demand": str(self), "ratio": ratio, "holds": holds}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """A world and all who step it."""
+
+    env_id: str
+    sides: Mapping[str, Side]
+    demands: tuple[Demand, ...] = ()
+    cuda: bool = False
+    """Whether it makes sense on a GPU alone."""
+
+    def left_out(self) -> dict[str, str]:
+        """Sides that cannot take part, and why."""
+        return {
+            title: f"{side.package} is not installed"
+            for title, side in self.sides.items()
+            if not side.installed
+        }
+
+
+OURS, COMPILED = "yieldrl", "yieldrl, compiled"
+VECTOR, SYNC = "Gymnasium, NumPy batch", "Gymnasium, Sync"
+SINGLE, ASYNC = "Gymnasium, single", "Gymnasium, Async"
+COPIES, BARE = "minatar, N copies", "mujoco.rollout"
+
+# Each of these costs the same per environment, however many there are: 1024 are enough
+# to see that, and 65 536 copies would take a second a step.
+LOOP = 1024
+
+# A process each: on a few cores, more of them only wait for each other.
+PROCESSES = 16
+
+
+def _common(env_id: str, theirs: str) -> dict[str, Side]:
+    """Sides of every world that Gymnasium, EnvPool and gymnax have too."""
+    return {
+        OURS: Side(build=ours(env_id)),
+        COMPILED: Side(build=ours(env_id, compiled=True)),
+        SYNC: Side(build=vector(env_id, theirs, "sync"), most=LOOP),
+        "EnvPool": Side(build=envpool(env_id, theirs), package="envpool"),
+        "gymnax": Side(build=gymnax(env_id, theirs), package="gymnax"),
+        "gymnax, scan": Side(build=gymnax(env_id, theirs, scan=True), package="gymnax"),
+    }
+
+
+def _classic(name: str, theirs: str) -> Contest:
+    env_id = f"yieldrl/{name}-v1"
+    return Contest(env_id=env_id, sides=_common(env_id, theirs))
+
+
+def _cartpole() -> Contest:
+    env_id, theirs = "yieldrl/CartPole-v1", "CartPole-v1"
+    batch = Side(build=vector(env_id, theirs, "vector_entry_point"))
+    demands = (
+        Demand(side=OURS, over=(VECTOR,), times=0.6),
+        Demand(side=COMPILED, over=(VECTOR,), times=1.2),
+        Demand(side=OURS, over=(SYNC,), times=50),
+        Demand(side=COMPILED, over=(SYNC,), times=50),
+    )
+    sides = {**_common(env_id, theirs), VECTOR: batch}
+    return Contest(env_id=env_id, sides=sides, demands=demands)
+
+
+def _minatar(name: str, game: str, *, in_gymnax: bool = True) -> Contest:
+    env_id, theirs = f"yieldrl/MinAtar-{name}-v1", f"{name}-MinAtar"
+    sides = {
+        OURS: Side(build=ours(env_id)),
+        COMPILED: Side(build=ours(env_id, compiled=True)),
+        COPIES: Side(build=copies(env_id, game), package="minatar", most=LOOP),
+    }
+    if in_gymnax:
+        for title, scan in (("gymnax", False), ("gymnax, scan", True)):
+            build = gymnax(env_id, theirs, scan=scan)
+            sides[title] = Side(build=build, package="gymnax")
+    demands = (Demand(side=OURS, over=(COPIES,), times=20),)
+    return Contest(env_id=env_id, sides=sides, demands=demands)
+
+
+def _half_cheetah() -> Contest:
+    env_id, theirs = "yieldrl/HalfCheetah-v1", "HalfCheetah-v5"
+    sync, processes = (vector(env_id, theirs, mode) for mode in ("sync", "async"))
+    bare = rollout(env_id, "half_cheetah.xml", frame_skip=5)
+    sides = {
+        OURS: Side(build=ours(env_id, physics=True), package="mujoco"),
+        BARE: Side(build=bare, package="mujoco"),
+        SINGLE: Side(build=single(env_id, theirs), package="mujoco", most=1),
+        SYNC: Side(build=sync, package="mujoco", most=LOOP),
+        ASYNC: Side(build=processes, package="mujoco", most=PROCESSES),
+        "EnvPool": Side(build=envpool(env_id, theirs), package="envpool"),
+    }
+    best = (SINGLE, SYNC, ASYNC)
+    demands = (
+        Demand(side=OURS, over=best, times=2.5, threads=2, any_size=True),
+        Demand(side=OURS, over=(BARE,), times=0.75, threads=2),
+    )
+    return Contest(env_id=env_id, sides=sides, demands=demands)
+
+
+def _humanoid() -> Contest:
+    env_id, file = "yieldrl/Humanoid-v1", "humanoid.xml"
+    sides = {
+        OURS: Side(build=ours(env_id, physics=True), package="mujoco_warp"),
+        "mujoco_warp, graph": Side(
+            build=warp(env_id, file, 5, graph=True), package="mujoco_warp"
+        ),
+        "mujoco_warp, no graph": Side(
+            build=warp(env_id, file, 5, graph=False), package="mujoco_warp"
+        ),
+    }
+    return Contest(env_id=env_id, sides=sides, cuda=True)
+
+
+CONTESTS: dict[str, Contest] = {
+    "cartpole": _cartpole(),
+    "pendulum": _classic("Pendulum", "Pendulum-v1"),
+    "acrobot": _classic("Acrobot", "Acrobot-v1"),
+    "mountain_car": _classic("MountainCar", "MountainCar-v0"),
+    "minatar-asterix": _minatar("Asterix", "asterix"),
+    "minatar-breakout": _minatar("Breakout", "breakout"),
+    "minatar-freeway": _minatar("Freeway", "freeway"),
+    "minatar-seaquest": _minatar("Seaquest", "seaquest", in_gymnax=False),
+    "minatar-space_invaders": _minatar("SpaceInvaders", "space_invaders"),
+    "half_cheetah": _half_cheetah(),
+    "humanoid": _humanoid(),
+}

@@ -1,0 +1,106 @@
+"""Pictures of MuJoCo's worlds, drawn by MuJoCo without a window."""
+
+# pyright: reportAttributeAccessIssue=false
+# mujoco has no types for its compiled half.
+
+from __future__ import annotations
+
+import copy
+import importlib
+import os
+import sys
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import mujoco
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+MAX_GEOMS = 1000
+
+
+class Painter:
+    """Draws states of a model, seen by a camera that moves with the robot.
+
+    A painter has an OpenGL context of its own, which needs a library of the system:
+    `MUJOCO_GL` names it, "glfw" (with a screen), "egl" or "osmesa". Without that
+    variable, a Linux without a screen uses EGL.
+
+    Args:
+        model: The `MjModel`.
+        camera: Attributes of the `MjvCamera`.
+        width: Of pictures, in pixels.
+        height: The same.
+
+    Raises:
+        DependencyNotInstalled: If there is no OpenGL; says what to install.
+    """
+
+    def __init__(
+        self, model: Any, camera: Mapping[str, Any], width: int, height: int
+    ) -> None:
+        model = copy.copy(model)
+        size = model.vis.global_  # of the picture in the graphics card
+        size.offwidth, size.offheight = width, height
+        self._size = mujoco.MjrRect(0, 0, width, height)
+        self._data = mujoco.MjData(model)
+        self._camera, self._options = mujoco.MjvCamera(), mujoco.MjvOption()
+        for name, value in camera.items():
+            setattr(self._camera, name, value)
+        self._scene = mujoco.MjvScene(model, MAX_GEOMS)
+        self._screen, self._context = _contexts(model, width, height)
+        self.close = weakref.finalize(self, _free, self._screen, self._context)
+        self.close.atexit = False  # the display may be gone by then
+
+    def draw(self, model: Any, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
+        """A picture uint8 `[height, width, 3]` of a state of a model of this kind."""
+        data, everything = self._data, mujoco.mjtCatBit.mjCAT_ALL
+        data.qpos[:], data.qvel[:] = qpos, qvel
+        mujoco.mj_forward(model, data)
+        picture = np.empty((self._size.height, self._size.width, 3), np.uint8)
+        with self._screen.as_current():
+            mujoco.mjv_updateScene(
+                model, data, self._options, None, self._camera, everything, self._scene
+            )
+            mujoco.mjr_render(self._size, self._scene, self._context)
+            mujoco.mjr_readPixels(picture, None, self._size, self._context)
+        return picture[::-1].copy()  # OpenGL begins at the bottom
+
+
+def _contexts(model: Any, width: int, height: int) -> tuple[Any, Any]:
+    """One of OpenGL, and MuJoCo's in it."""
+    name = opengl()
+    try:
+        screen = importlib.import_module(f"mujoco.{name}").GLContext(width, height)
+        with screen.as_current():
+            context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
+            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
+    except Exception as reason:  # every one of these libraries has its own
+        raise DependencyNotInstalled(
+            f"no picture, for OpenGL does not work with MUJOCO_GL={name}: {reason}."
+            " Without a screen, install EGL (Debian: apt install libegl1) and set"
+            " MUJOCO_GL=egl, or OSMesa (apt install libosmesa6) and set"
+            " MUJOCO_GL=osmesa, before Python starts"
+        ) from reason
+    return screen, context
+
+
+def opengl() -> str:
+    """Where OpenGL comes from: a module of MuJoCo's."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY")
+    if sys.platform == "darwin":
+        usual = "cgl"
+    elif sys.platform == "linux" and not any(map(os.environ.get, screens)):
+        usual = "egl"
+    else:
+        usual = "glfw"
+    asked = os.environ.get("MUJOCO_GL", "").lower()
+    return asked if asked in ("cgl", "egl", "glfw", "osmesa") else usual
+
+
+def _free(screen: Any, context: Any) -> None:
+    """Let go of a context while it is the current one: else it is another's."""
+    with screen.as_current():
+        context.free()
+    screen.free()
