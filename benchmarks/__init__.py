@@ -13,5 +13,5 @@ Run them from the root of the repository, after `make .venv/.bench`:
 `--out benchmarks/results/NAME.json` keeps a result with its command, hardware,
 versions, configs and seeds. A new workload is an entry in `workloads.py` (for another
 library's algorithm, a function in `sides.py`), a new learning task or figure one in
-`tasks.py`, a new claim one in `claims.py`, a new world to time one in `contests.py`.
+`tasks/`, a new claim one in `claims.py`, a new world to time one in `contests.py`.
 """

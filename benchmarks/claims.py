@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import cliff, clipping, masking, overestimation, prioritization
+from . import cliff, clipping, masking, overestimation, prioritization, redundancy
 
 Measured = Mapping[str, Any]
 """Name -> a number, or a line as points `[x, y]`."""
@@ -79,6 +79,15 @@ CLAIMS = {
         holds=lambda m: m["bias of dqn"] > max(0.0, m["bias of double_dqn"]),
         share=0.8,
         y_label="discounted return",
+    ),
+    "dueling_dqn-actions": Claim(
+        statement="Where most actions do nothing, a dueling network learns faster.",
+        measure=redundancy.in_corridor,
+        criterion="halfway through the updates its squared error is below DQN's",
+        holds=lambda m: m["error of dueling_dqn"] < m["error of dqn"],
+        share=0.8,
+        x_label="updates",
+        y_label="mean squared error of the values",
     ),
     "sarsa-online": Claim(
         statement="On the cliff SARSA earns more than Q-learning while it explores.",

@@ -12,16 +12,20 @@ from gymnasium.spaces import Discrete
 class Corridor(gym.Env[int, int]):
     """A row of rooms: one action leads a room on, the other one back.
 
-    Which is which differs from room to room, so nothing carries over. Reward 1 behind
-    the last room, and nothing before it.
+    Which is which differs from room to room, so nothing carries over. There is a reward
+    behind the last room, and nothing before it.
 
     Args:
         length: Rooms.
+        reward: What lies behind the last one.
+        idle: Further actions, which lead nowhere.
     """
 
-    def __init__(self, length: int = 30) -> None:
+    def __init__(self, length: int = 30, reward: float = 1.0, idle: int = 0) -> None:
+        self.reward = reward
         self.observation_space = Discrete(length)
-        self.action_space = Discrete(2)
+        self.num_actions = 2 + idle
+        self.action_space = Discrete(self.num_actions)
         self.onward = np.random.default_rng(length).integers(2, size=length)
         self.room = 0
 
@@ -34,13 +38,15 @@ class Corridor(gym.Env[int, int]):
         return self.room, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Go on or back."""
+        """Go on or back, or stay."""
+        if action >= 2:
+            return self.room, 0.0, False, False, {}
         onward = action == self.onward[self.room]
         arrived = bool(onward and self.room == len(self.onward) - 1)
         if not arrived:
             self.room = self.room + 1 if onward else self.back()
         fallen = not onward and self.falls
-        return self.room, float(arrived), arrived or fallen, False, {}
+        return self.room, self.reward * arrived, arrived or fallen, False, {}
 
     falls = False
 

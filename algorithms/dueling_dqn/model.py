@@ -8,13 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.algorithms import dqn
+from yieldrl.networks import MLP
 
 
 class DuelingHead(nn.Module):
     """Two streams from shared features: `V(s)` and the advantages `A(s, .)`.
 
     Args:
-        make_mlp: Makes layers of given widths.
+        make_mlp: Makes a stream's layers, of given widths; shared ones are plain.
         sizes: Width of the features, then of the hidden layers. Each stream has the
             last one to itself; those before are shared.
         num_actions: `A`.
@@ -32,7 +33,7 @@ class DuelingHead(nn.Module):
         self.shape = (num_actions, per_action)
         split = max(1, len(sizes) - 1)
         shared, own = sizes[:split], sizes[split - 1 :]
-        self.shared = make_mlp(shared) if len(shared) > 1 else None
+        self.shared = MLP(shared, "relu") if len(shared) > 1 else None
         self.state_value = make_mlp([*own, per_action])
         self.advantage = make_mlp([*own, num_actions * per_action])
 

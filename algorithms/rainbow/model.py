@@ -13,7 +13,10 @@ from .config import Config
 class Model(c51.Model, dueling_dqn.Model):
     """C51's atoms for every action, from the dueling streams, by noisy layers.
 
-    Differs from the paper: the convolutions' last layer, of 512 features, has no noise.
+    Only the streams are noisy. What they share is not, as in the paper, whose streams
+    share convolutions.
+
+    Differs from the paper: behind the convolutions, both streams share 512 features.
     """
 
     config: Config

@@ -12,7 +12,7 @@ from yieldrl.algorithms import c51, double_dqn, dqn, prioritized_dqn, rainbow
 from yieldrl.algorithms.dueling_dqn.model import DuelingHead
 from yieldrl.buffers import PrioritizedNStepReplayBuffer
 from yieldrl.cli import family
-from yieldrl.networks import MLP, NoisyMLP, noisy_layers
+from yieldrl.networks import MLP, noisy_layers
 
 FOLDER = Path(rainbow.__path__[0])
 
@@ -74,9 +74,10 @@ class TestParts:
         assert model.logits(torch.zeros(7, 4)).shape == (7, 3, 5)
         layers = noisy_layers(model)
         shapes = [[tuple(w.shape) for w in list(x.parameters())[:4:2]] for x in layers]
-        assert shapes == [[(9, 4), (9, 4)], [(8, 9), (5, 8)], [(8, 9), (15, 8)]]
-        assert {type(x) for x in model.modules() if isinstance(x, MLP)} == {NoisyMLP}
-        assert layers[0].sigma[0].unique().tolist() == pytest.approx([0.05])
+        assert shapes == [[(8, 9), (5, 8)], [(8, 9), (15, 8)]]
+        plain = [x for x in model.modules() if type(x) is MLP]
+        assert plain == [model.head.shared], "the streams share no noise"
+        assert layers[0].sigma[0].unique().tolist() == pytest.approx([0.1 / 3])
 
     def test_the_target_is_the_double_choice_of_n_step_atoms(self):
         trainer = trainer_of(n_step=3)
@@ -140,7 +141,7 @@ class TestNoise:
         algorithm.learn = spy
         list(trainer())
         first = [tuple(noise.tolist()) for noise in seen[0]]
-        assert len(set(first)) == 6, "each of three layers, twice"
+        assert len(set(first)) == 4, "each of two streams, twice"
         assert len({tuple(noise[0].tolist()) for noise in seen}) == len(seen), "anew"
         for model in (algorithm.model, algorithm.target_model):
             assert not any(layer.noise.any() for layer in noisy_layers(model))

@@ -1,12 +1,14 @@
 """Tasks and figures: each can be run, and says beforehand what counts as learned."""
 
 import json
+import statistics
 from dataclasses import asdict
+from typing import Any
 
 import gymnasium
 import pytest
 
-from yieldrl.benchmarks import plot
+from yieldrl.benchmarks import plot, results
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.tasks import FIGURES, TASKS, Task
 
@@ -49,3 +51,33 @@ def test_figures_compare_tasks_that_exist_and_can_be_told_apart() -> None:
         assert set(tasks) <= TASKS.keys(), name
         assert len(tasks) <= len(plot.COLORS), name
         assert len({TASKS[task].make_config().env_id for task in tasks}) == 1, name
+
+
+ABOVE = [(name, below) for name, task in TASKS.items() for below in task.above]
+
+
+@pytest.mark.parametrize(("name", "below"), ABOVE)
+def test_a_task_is_compared_with_tasks_of_the_same_world_and_budget(
+    name: str, below: str
+) -> None:
+    ours, theirs = (TASKS[task].make_config().to_dict() for task in (name, below))
+    shared = ours.keys() & theirs.keys()
+    assert {field: ours[field] for field in shared} == {
+        field: theirs[field] for field in shared
+    }
+
+
+@pytest.mark.parametrize(("name", "below"), ABOVE)
+def test_committed_curves_lie_above_those_that_they_must(name: str, below: str) -> None:
+    paths = [results.FOLDER / f"{task}.json" for task in (name, below)]
+    if not all(path.exists() for path in paths):
+        pytest.skip("not both were measured yet")
+    ours, theirs = (results.load(path) for path in paths)
+    assert ours["seeds"] == theirs["seeds"]
+    assert mean_return(ours) > mean_return(theirs)
+
+
+def mean_return(result: dict[str, Any]) -> float:
+    """Over all seeds, and all evaluations of their training."""
+    curves = [run["curve"] for run in result["runs"]]
+    return statistics.mean(at["episode_return"] for curve in curves for at in curve)
