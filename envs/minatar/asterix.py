@@ -10,10 +10,11 @@ from yieldrl.envs.minatar.base import (
     LEFT,
     NOTHING,
     RIGHT,
-    SIZE,
     UP,
     MinAtarVectorEnv,
+    total,
 )
+from yieldrl.envs.minatar.painting import SIZE, Thing
 
 ROWS = 8  # 1 to 8, with one thing each at most
 OUTSIDE = -2  # the column of what is not there, of which the trail is not seen either
@@ -35,23 +36,20 @@ class AsterixVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, LEFT, UP, RIGHT, DOWN)
     noise_size = 4  # whether the action sticks; a spawn's direction, kind and row
 
-    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """The player alone, in the middle."""
-        zero = torch.zeros(noise.shape[1], dtype=torch.int64, device=self.device)
-        none = torch.zeros_like(zero.expand(ROWS, -1))
         return {
-            "action": zero,
-            "x": zero + 5,
-            "y": zero + 5,
-            "thing": none + OUTSIDE,
-            "heading": none + 1,
-            "gold": none > 0,
-            "spawn_speed": zero + SPAWN,
-            "spawn_timer": zero + SPAWN,
-            "move_speed": zero + MOVE,
-            "move_timer": zero + MOVE,
-            "ramp_timer": zero + RAMP,
-            "ramps": zero,
+            "x": self.full(noise, 5),
+            "y": self.full(noise, 5),
+            "thing": self.full(noise, OUTSIDE, ROWS),
+            "heading": self.full(noise, 1, ROWS),
+            "gold": self.full(noise, 0, ROWS),
+            "spawn_speed": self.full(noise, SPAWN),
+            "spawn_timer": self.full(noise, SPAWN),
+            "move_speed": self.full(noise, MOVE),
+            "move_timer": self.full(noise, MOVE),
+            "ramp_timer": self.full(noise, RAMP),
+            "ramps": self.full(noise, 0),
         }
 
     def play(
@@ -60,48 +58,53 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         """Something comes in, the player moves, then all things do."""
         thing, heading, gold = (state[name] for name in ("thing", "heading", "gold"))
         spawn_timer, move_timer = state["spawn_timer"], state["move_timer"]
+        rows = self.numbers(1, 1 + ROWS)
 
         spawns = spawn_timer == 0
-        free = thing == OUTSIDE
-        chosen = (noise[3] * free.sum(0)).long()  # which of the free rows
-        new = spawns & free & (free.cumsum(0) == chosen + 1)
-        to_right = noise[1] < 0.5
-        thing = torch.where(new, torch.where(to_right, 0, SIZE - 1), thing)
-        heading = torch.where(new, torch.where(to_right, 1, -1), heading)
-        gold = torch.where(new, noise[2] < 1 / 3, gold)
+        new = rows == self._free_row(thing, noise[3]) * spawns
+        to_right = (noise[1] < 0.5).int()
+        thing = torch.where(new, (SIZE - 1) * (1 - to_right), thing)
+        heading = torch.where(new, 2 * to_right - 1, heading)
+        gold = torch.where(new, (noise[2] < 1 / 3).int(), gold)
         spawn_timer = torch.where(spawns, state["spawn_speed"], spawn_timer)
 
-        right = (action == RIGHT).long() - (action == LEFT).long()
-        down = (action == DOWN).long() - (action == UP).long()
+        right = (action == RIGHT).int() - (action == LEFT).int()
+        down = (action == DOWN).int() - (action == UP).int()
         x = (state["x"] + right).clamp(0, SIZE - 1)
         y = (state["y"] + down).clamp(1, ROWS)
 
-        here = torch.arange(1, 1 + ROWS, device=self.device)[:, None] == y
-        met = here & (thing == x)
-        fetched, caught = met & gold, met & ~gold
-        thing = torch.where(fetched, OUTSIDE, thing)
+        # Of all things, only the one in the player's row can be met, once or twice.
+        here = rows == y
+        column, way, is_gold = (total(here * facts) for facts in (thing, heading, gold))
         moves = move_timer == 0
-        moved = thing + heading
-        left = (moved < 0) | (moved >= SIZE)  # which keeps what is not there outside
-        moved = torch.where(left, OUTSIDE, moved)
-        thing = torch.where(moves, moved, thing)
-        move_timer = torch.where(moves, state["move_speed"], move_timer)
-        met = here & (thing == x) & moves
-        thing = torch.where(met & gold, OUTSIDE, thing)
-        reward = (fetched | (met & gold)).sum(0)
-        terminated = (caught | (met & ~gold)).any(0)
+        met = column == x
+        fetched = met & (is_gold != 0)
+        meets = moves & ~fetched & (column + way == x)
+        fetches = meets & (is_gold != 0)
+        terminated = (met | meets) & (is_gold == 0)
 
+        moved = torch.where(moves & (thing != OUTSIDE), thing + heading, thing)
+        gone = (moved < 0) | (moved >= SIZE) | (here & (fetched | fetches))
+        move_timer = torch.where(moves, state["move_speed"], move_timer)
         state = {
             "x": x,
             "y": y,
-            "thing": thing,
+            "thing": torch.where(gone, OUTSIDE, moved),
             "heading": heading,
             "gold": gold,
             "spawn_timer": spawn_timer - 1,
             "move_timer": move_timer - 1,
             **self._ramped(state),
         }
-        return state, reward.float(), terminated
+        return state, fetched.int() + fetches.int(), terminated
+
+    def _free_row(self, thing: Tensor, choice: Tensor) -> Tensor:
+        """One of the rows without a thing, int32 `[N]`; 0 if there is none."""
+        rows = self.numbers(1, 1 + ROWS)
+        free = (thing == OUTSIDE).int()
+        chosen = (choice * total(free)).int()
+        above = (free * (rows > rows.T).int()[..., None]).sum(1, dtype=torch.int32)
+        return total(rows * free * (above == chosen))
 
     def _ramped(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         """Speeds and timer of the difficulty after a step."""
@@ -110,18 +113,17 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         if self.difficulty_ramping:
             running = (spawn > 1) | (move > 1)
             now = running & (timer < 0)
-            move = (move - (now & (ramps % 2 == 1)).long()).clamp(min=1)
-            spawn = (spawn - now.long()).clamp(min=1)
-            timer = torch.where(now, RAMP, timer - running.long())
-            ramps = ramps + now.long()
+            move = (move - (now & (ramps & 1 == 1)).int()).clamp(min=1)
+            spawn = (spawn - now.int()).clamp(min=1)
+            timer = torch.where(now, RAMP, timer - running.int())
+            ramps = ramps + now.int()
         return dict(zip(names, (spawn, move, timer, ramps), strict=True))
 
-    def observe(self, state: dict[str, Tensor]) -> Tensor:
-        """Player, enemies, trails and gold, bool `[N, 10, 10, 4]`."""
-        rows = torch.arange(1, 1 + ROWS, device=self.device)[:, None]
-        behind = state["thing"] - state["heading"]
-        return self.paint(
+    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+        """Player, enemies or gold, and trails."""
+        rows = range(1, 1 + ROWS)
+        return (
             (0, state["y"], state["x"]),
-            (torch.where(state["gold"], 3, 1), rows, state["thing"]),
-            (2, rows, behind),
+            (1 + 2 * state["gold"], rows, state["thing"]),
+            (2, rows, state["thing"] - state["heading"]),
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import LEFT, NOTHING, RIGHT, SIZE, MinAtarVectorEnv
+from yieldrl.envs.minatar.base import LEFT, NOTHING, RIGHT, MinAtarVectorEnv
+from yieldrl.envs.minatar.painting import SIZE, Thing
 
 TOP, ROWS = 1, 3  # where the wall begins, and how high it is
 BRICKS = ROWS * SIZE
@@ -28,22 +29,21 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, LEFT, RIGHT)
     noise_size = 2  # whether the action sticks, and the corner of the first ball
 
-    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """A whole wall, and a ball that falls inwards from the left or the right."""
-        zero = torch.zeros(noise.shape[1], dtype=torch.int64, device=self.device)
         left = noise[1] < 0.5
-        x = torch.where(left, 0, SIZE - 1)
+        x = torch.where(left, 0, SIZE - 1).int()
+        y = self.full(noise, 3)
         return {
-            "action": zero,
-            "paddle": zero + 4,
+            "paddle": self.full(noise, 4),
             "x": x,
-            "y": zero + 3,
+            "y": y,
             "last_x": x,
-            "last_y": zero + 3,
-            "dx": torch.where(left, 1, -1),
-            "dy": zero + 1,
-            "wall": zero + WHOLE,
-            "struck": zero > 0,
+            "last_y": y,
+            "dx": torch.where(left, 1, -1).int(),
+            "dy": self.full(noise, 1),
+            "wall": self.full(noise, WHOLE),
+            "struck": y < 0,
         }
 
     def play(
@@ -51,7 +51,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Move the paddle, then the ball."""
         x, y, dx, dy, wall = (state[name] for name in ("x", "y", "dx", "dy", "wall"))
-        to_right = (action == RIGHT).long() - (action == LEFT).long()
+        to_right = (action == RIGHT).int() - (action == LEFT).int()
         paddle = (state["paddle"] + to_right).clamp(0, SIZE - 1)
 
         new_x, new_y = x + dx, y + dy
@@ -89,16 +89,15 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
             "wall": wall,
             "struck": at_brick,
         }
-        return state, broken.float(), lost
+        return state, broken, lost
 
-    def observe(self, state: dict[str, Tensor]) -> Tensor:
-        """Paddle, ball, trail and bricks, bool `[N, 10, 10, 4]`."""
-        board = self.paint(
-            (0, torch.full_like(state["paddle"], BOTTOM), state["paddle"]),
+    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+        """Paddle, ball, trail and bricks."""
+        bricks = torch.arange(BRICKS, dtype=torch.int32, device=self.device)
+        wall = (state["wall"] >> bricks.view(ROWS, SIZE, 1)) & 1
+        return (
+            (0, BOTTOM, state["paddle"]),
             (1, state["y"], state["x"]),
             (2, state["last_y"], state["last_x"]),
+            (3, range(TOP, TOP + ROWS), wall),
         )
-        bits = torch.arange(BRICKS, device=self.device)
-        bricks = (state["wall"][:, None] >> bits) & 1
-        board[:, TOP : TOP + ROWS, :, 3] = bricks.view(-1, ROWS, SIZE).bool()
-        return board

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import DOWN, NOTHING, SIZE, UP, MinAtarVectorEnv
+from yieldrl.envs.minatar.base import DOWN, NOTHING, UP, MinAtarVectorEnv
+from yieldrl.envs.minatar.painting import SIZE, Thing
 
 CARS = 8  # in the rows 1 to 8
 COLUMN = 4  # of the chicken
@@ -30,16 +31,14 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, UP, DOWN)
     noise_size = 1 + 2 * CARS  # the cars of a first state, and those after a crossing
 
-    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """The chicken at home, the cars at the left."""
-        zero = torch.zeros(noise.shape[1], dtype=torch.int64, device=self.device)
         wait, heading = _drawn(noise[1 : 1 + CARS])
         return {
-            "action": zero,
-            "row": zero + HOME,
-            "pause": zero + PAUSE,
-            "clock": zero + STEPS,
-            "car": torch.zeros_like(wait),
+            "row": self.full(noise, HOME),
+            "pause": self.full(noise, PAUSE),
+            "clock": self.full(noise, STEPS),
+            "car": self.full(noise, 0, CARS),
             "heading": heading,
             "wait": wait,
             "timer": wait,
@@ -50,7 +49,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Move the chicken, then the cars."""
         car, heading, wait = (state[name] for name in ("car", "heading", "wait"))
-        down = (action == DOWN).long() - (action == UP).long()
+        down = (action == DOWN).int() - (action == UP).int()
         walks = (down != 0) & (state["pause"] == 0)
         row = torch.where(walks, state["row"] + down, state["row"]).clamp(0, HOME)
         pause = torch.where(walks, PAUSE, state["pause"])
@@ -63,11 +62,11 @@ class FreewayVectorEnv(MinAtarVectorEnv):
         timer = torch.where(crossed, new_wait, state["timer"])
 
         drives = timer == 0
-        before, car = car, torch.where(drives, (car + heading) % SIZE, car)
+        before, car = car, torch.where(drives, _around(car + heading), car)
         timer = torch.where(drives, wait, timer - 1)
         # The chicken is in one lane, so that the order of the cars does not matter.
         at_column = (before == COLUMN) | (car == COLUMN)
-        lanes = torch.arange(1, 1 + CARS, device=self.device)[:, None]
+        lanes = self.numbers(1, 1 + CARS)
         hit = (at_column & (lanes == row)).any(0)
         row = torch.where(hit, HOME, row)
 
@@ -81,13 +80,13 @@ class FreewayVectorEnv(MinAtarVectorEnv):
             "wait": wait,
             "timer": timer,
         }
-        return state, crossed.float(), clock < 0
+        return state, crossed, clock < 0
 
-    def observe(self, state: dict[str, Tensor]) -> Tensor:
-        """Chicken, cars and their trails, bool `[N, 10, 10, 7]`."""
-        lanes = torch.arange(1, 1 + CARS, device=self.device)[:, None]
-        behind = (state["car"] - state["heading"]) % SIZE
-        return self.paint(
+    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+        """Chicken, cars and their trails."""
+        lanes = range(1, 1 + CARS)
+        behind = _around(state["car"] - state["heading"])
+        return (
             (0, state["row"], torch.full_like(state["row"], COLUMN)),
             (1, lanes, state["car"]),
             (1 + state["wait"], lanes, behind),
@@ -96,5 +95,11 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
 def _drawn(noise: Tensor) -> tuple[Tensor, Tensor]:
     """Waits 1 to 5 and headings -1 or 1, `[8, N]`, from one number each."""
-    choice = (noise * CHOICES).long()
-    return 1 + choice // 2, 2 * (choice % 2) - 1
+    choice = (noise * CHOICES).int()
+    return 1 + (choice >> 1), 2 * (choice & 1) - 1
+
+
+def _around(column: Tensor) -> Tensor:
+    """Columns, on the other side of the board where they are one outside of it."""
+    column = torch.where(column < 0, SIZE - 1, column)
+    return torch.where(column >= SIZE, 0, column)

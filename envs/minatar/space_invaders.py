@@ -10,9 +10,10 @@ from yieldrl.envs.minatar.base import (
     LEFT,
     NOTHING,
     RIGHT,
-    SIZE,
     MinAtarVectorEnv,
+    total,
 )
+from yieldrl.envs.minatar.painting import OUTSIDE, SIZE, Thing
 
 RANKS, FILES = 4, 6  # a fleet of 24 aliens
 FIRST_FILE = 2  # the column of its left side at first
@@ -49,32 +50,28 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, LEFT, RIGHT, FIRE)
     noise_size = 1  # whether the action sticks: all else is fixed
 
-    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """A whole fleet at the top."""
-        zero = torch.zeros(noise.shape[1], dtype=torch.int64, device=self.device)
-        none = torch.zeros_like(zero.expand(SHOTS, -1))
         return {
-            "action": zero,
-            "cannon": zero + 5,
-            "cooling": zero,
-            "alive": zero.expand(RANKS, FILES, -1) == 0,
-            "top": zero,
-            "left": zero + FIRST_FILE,
-            "heading": zero - 1,
-            "interval": zero + SLOWEST,
-            "timer": zero + SLOWEST,
-            "shot_row": none + GONE,
-            "shot_column": none,
-            "bomb_row": zero + SIZE,
-            "bomb_column": zero,
-            "bomb_timer": zero + BOMB_EVERY,
+            "cannon": self.full(noise, 5),
+            "cooling": self.full(noise, 0),
+            "alive": self.full(noise, 1, RANKS, FILES),
+            "top": self.full(noise, 0),
+            "left": self.full(noise, FIRST_FILE),
+            "heading": self.full(noise, -1),
+            "interval": self.full(noise, SLOWEST),
+            "timer": self.full(noise, SLOWEST),
+            "shot_row": self.full(noise, GONE, SHOTS),
+            "shot_column": self.full(noise, 0, SHOTS),
+            "bomb_row": self.full(noise, SIZE),
+            "bomb_column": self.full(noise, 0),
+            "bomb_timer": self.full(noise, BOMB_EVERY),
         }
 
     def play(
         self, state: dict[str, Tensor], action: Tensor, noise: Tensor
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Move the cannon, shots, the bomb and the fleet, drop a bomb, hit aliens."""
-        alive, heading, interval = (state[k] for k in ("alive", "heading", "interval"))
         fires = (action == FIRE) & (state["cooling"] == 0)
         cooling = torch.where(fires, COOL_DOWN, state["cooling"])
         # The newest shot is the first; the older one moves up, or is gone by then.
@@ -84,60 +81,34 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         shot_row = torch.where(fires, new_row, shot_row)
         shot_column = torch.where(fires, new_column, shot_column)
         shot_row = (shot_row - 1).clamp(min=GONE)
-        right = (action == RIGHT).long() - (action == LEFT).long()
+        right = (action == RIGHT).int() - (action == LEFT).int()
         cannon = (state["cannon"] + right).clamp(0, SIZE - 1)
 
         bomb_row = (state["bomb_row"] + 1).clamp(max=SIZE)
         bomb_column = state["bomb_column"]
         terminated = (bomb_row == GROUND) & (bomb_column == cannon)
 
-        row, column = self._places(state["top"], state["left"])
-        terminated = terminated | self._hits(alive, row, column, cannon)
-        moves = state["timer"] == 0
-        wait = torch.minimum(alive.sum((0, 1)), interval)
-        timer = torch.where(moves, wait, state["timer"])
-        edge = torch.where(heading < 0, 0, SIZE - 1)
-        turns = moves & (alive & (column == edge)).any(0).any(0)
-        heading = torch.where(turns, -heading, heading)
-        terminated = terminated | (turns & (alive & (row == GROUND)).any(0).any(0))
-        top = (state["top"] + turns.long()) % SIZE  # as the package's board wraps
-        left = state["left"] + torch.where(moves & ~turns, heading, 0)
-        row, column = self._places(top, left)
-        terminated = terminated | (moves & self._hits(alive, row, column, cannon))
+        fleet, hit = self._fleet_moves(state, cannon)
+        terminated = terminated | hit
+        alive, row, column = fleet["alive"], *self._places(fleet["top"], fleet["left"])
 
         drops = state["bomb_timer"] == 0
-        # The nearest column of aliens, the left one of two; in it the lowest alien.
-        away = 2 * (column - cannon).abs() + (column > cannon).long()
-        rank = torch.where(alive, away * SIZE + GROUND - row, SIZE**3)
-        bomber = rank.flatten(0, 1).argmin(0)
-        bomber_row = (top + bomber // FILES) % SIZE
-        bomber_column = left + bomber % FILES
-        bomb_row = torch.where(drops, bomber_row, bomb_row)
-        bomb_column = torch.where(drops, bomber_column, bomb_column)
+        dropped_row, dropped_column = self._bomber(alive, row, column, cannon)
+        bomb_row = torch.where(drops, dropped_row, bomb_row)
+        bomb_column = torch.where(drops, dropped_column, bomb_column)
         bomb_timer = torch.where(drops, BOMB_EVERY, state["bomb_timer"])
 
-        hits = []
+        reward, rows = torch.zeros_like(cannon), []
         for i in range(SHOTS):
-            met = alive & (row == shot_row[i]) & (column == shot_column[i])
-            alive = alive & ~met
-            hits.append(met.any(0).any(0))
-        hit = torch.stack(hits)
-        shot_row = shot_row.masked_fill(hit, GONE)
-        reward = hit.sum(0).float()
-
-        won = ~alive.any(0).any(0)
-        if self.difficulty_ramping:
-            interval = (interval - won.long()).clamp(min=FASTEST)
+            met = alive * ((row == shot_row[i]) & (column == shot_column[i])).int()
+            alive, hits = alive - met, _count(met)
+            rows.append(torch.where(hits != 0, GONE, shot_row[i]))
+            reward = reward + hits
         state = {
+            **self._next_fleet(fleet, alive),
             "cannon": cannon,
             "cooling": (cooling - 1).clamp(min=0),
-            "alive": alive | won,
-            "top": torch.where(won, 0, top),
-            "left": torch.where(won, FIRST_FILE, left),
-            "heading": heading,
-            "interval": interval,
-            "timer": timer - 1,
-            "shot_row": shot_row,
+            "shot_row": torch.stack(rows),
             "shot_column": shot_column,
             "bomb_row": bomb_row,
             "bomb_column": bomb_column,
@@ -145,28 +116,84 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         }
         return state, reward, terminated
 
-    def _places(self, top: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows `[4, 1, N]` and columns `[1, 6, N]` of the places in the fleet."""
-        rank = torch.arange(RANKS, device=self.device)[:, None, None]
-        file = torch.arange(FILES, device=self.device)[:, None]
-        return (top + rank) % SIZE, (left + file)[None]
+    def _fleet_moves(
+        self, state: dict[str, Tensor], cannon: Tensor
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Move the fleet if it is time; also whether it hit the cannon or ground."""
+        names = ("alive", "top", "left", "heading", "interval")
+        alive, top, left, heading, interval = (state[name] for name in names)
+        row, column = self._places(top, left)
+        lost = _count(alive * ((row == GROUND) & (column == cannon))) != 0
+        moves = state["timer"] == 0
+        wait = torch.minimum(_count(alive), interval)
+        edge = (SIZE - 1) * (heading > 0).int()
+        turns = moves & (_count(alive * (column == edge)) != 0)
+        lost = lost | (turns & (_count(alive * (row == GROUND)) != 0))
+        heading = torch.where(turns, -heading, heading)
+        top = top + turns.int()
+        top = torch.where(top < SIZE, top, 0)  # as the package's board wraps
+        left = left + heading * (moves & ~turns).int()
+        row, column = self._places(top, left)
+        hit = _count(alive * ((row == GROUND) & (column == cannon))) != 0
+        fleet = {
+            "alive": alive,
+            "top": top,
+            "left": left,
+            "heading": heading,
+            "interval": interval,
+            "timer": torch.where(moves, wait, state["timer"]) - 1,
+        }
+        return fleet, lost | (moves & hit)
+
+    def _next_fleet(self, fleet: dict[str, Tensor], alive: Tensor) -> dict[str, Tensor]:
+        """Those that are left of a fleet; after the last of them a new, faster one."""
+        won = _count(alive) == 0
+        interval = fleet["interval"]
+        if self.difficulty_ramping:
+            interval = (interval - won.int()).clamp(min=FASTEST)
+        return {
+            **fleet,
+            "alive": torch.where(won, 1, alive),
+            "top": torch.where(won, 0, fleet["top"]),
+            "left": torch.where(won, FIRST_FILE, fleet["left"]),
+            "interval": interval,
+        }
 
     @staticmethod
-    def _hits(alive: Tensor, row: Tensor, column: Tensor, cannon: Tensor) -> Tensor:
-        """Whether an alien is where the cannon is, bool `[N]`."""
-        return (alive & (row == GROUND) & (column == cannon)).any(0).any(0)
+    def _bomber(
+        alive: Tensor, row: Tensor, column: Tensor, cannon: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Row and column of the lowest alien in the nearest column, the left of two."""
+        away = 2 * (column - cannon).abs() + (column > cannon).int()
+        nearest = torch.where(alive != 0, away * SIZE + GROUND - row, SIZE**3)
+        nearest = nearest.flatten(0, 1).amin(0)
+        away = nearest // SIZE
+        side = 2 * (away & 1) - 1
+        return GROUND - nearest % SIZE, cannon + side * (away // 2)
 
-    def observe(self, state: dict[str, Tensor]) -> Tensor:
-        """Cannon, aliens, again by heading, shots, the bomb: bool `[N, 10, 10, 6]`."""
+    def _places(self, top: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows `[4, 1, N]` and columns `[1, 6, N]` of the places in the fleet."""
+        row = top + self.numbers(0, RANKS)[..., None]
+        row = torch.where(row < SIZE, row, row - SIZE)
+        return row, (left + self.numbers(0, FILES))[None]
+
+    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+        """Cannon, aliens, again by heading, shots and the bomb."""
         row, column = self._places(state["top"], state["left"])
-        column = torch.where(state["alive"], column, SIZE)
+        row = row.expand(-1, FILES, -1).flatten(0, 1)
+        column = torch.where(state["alive"] != 0, column, OUTSIDE).flatten(0, 1)
         # What is not in the air has a row outside of the board: hide it by its column.
         in_air = state["shot_row"] > GONE
         falls = state["bomb_row"] < SIZE
-        return self.paint(
-            (0, torch.full_like(state["cannon"], GROUND), state["cannon"]),
+        return (
+            (0, GROUND, state["cannon"]),
             (1, row, column),
-            (torch.where(state["heading"] < 0, 2, 3), row, column),
-            (4, state["shot_row"], torch.where(in_air, state["shot_column"], SIZE)),
-            (5, state["bomb_row"], torch.where(falls, state["bomb_column"], SIZE)),
+            (torch.where(state["heading"] < 0, 2, 3).int(), row, column),
+            (4, state["shot_row"], torch.where(in_air, state["shot_column"], OUTSIDE)),
+            (5, state["bomb_row"], torch.where(falls, state["bomb_column"], OUTSIDE)),
         )
+
+
+def _count(aliens: Tensor) -> Tensor:
+    """How many of them there are, from `[4, 6, N]` to int32 `[N]`."""
+    return total(aliens.flatten(0, 1))

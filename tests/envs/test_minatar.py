@@ -12,6 +12,7 @@ import torch
 
 import yieldrl.envs
 from yieldrl.algorithms import dqn
+from yieldrl.envs.minatar import painting, shoals
 from yieldrl.envs.minatar.base import NOTHING, UP, palette
 from yieldrl.envs.minatar.freeway import FreewayVectorEnv
 from yieldrl.networks import make_encoder
@@ -210,6 +211,37 @@ def test_what_no_random_player_gets_to_see(name: str) -> None:
     assert ramps == [None] * 8 or max(ramps) > 2
 
 
+@pytest.mark.parametrize("name", [name for name in GAMES if name != "Seaquest"])
+def test_bits_paint_what_scattering_paints(name: str) -> None:
+    """A compiled step paints in another way; this one is Seaquest's only one."""
+    envs = make(name, 16)
+    obs, _ = envs.reset(seed=0)
+    choose = at_random(envs)
+    for _ in range(40):
+        obs, *_ = envs.step(choose(None))
+    things, channels = envs.things(envs._named(envs.state)), len(envs.channels)
+    words = painting._packed(things, channels)
+    assert torch.equal(painting.unpack(words, channels), obs)
+
+
+def test_swimmers_wait_move_and_leave() -> None:
+    """One in column 8 that moves after two steps, and one behind it that moves now."""
+    start = shoals.spot(torch.tensor([8, 0]), torch.tensor([2, 0])).sum()
+    way, speed, seen = torch.tensor(1), torch.tensor(3), []
+    for _ in range(8):
+        start = shoals.swim(start, way, speed)
+        bits = (start >> torch.arange(60)) & 1
+        seen.append([(k // 6, k % 6) for k in bits.nonzero().flatten().tolist()])
+    first = [(8, 1), (8, 0), (9, 3), (9, 2), (9, 1), (9, 0)]  # and then it is gone
+    second = [(1, 3), (1, 2), (1, 1), (1, 0), (2, 3), (2, 2), (2, 1), (2, 0)]
+    assert seen[:6] == [[b, a] for a, b in zip(first, second[:6], strict=True)]
+    assert seen[6:] == [[b] for b in second[6:]]
+    both = shoals.spot(torch.tensor([4, 4]), torch.tensor([5, 2])).sum()
+    assert shoals.columns(both) == shoals.spot(torch.tensor(4))
+    assert shoals.oldest(both) == shoals.spot(torch.tensor(4), 2)
+    assert shoals.ahead(shoals.spot(torch.tensor(0)), torch.tensor(-1)) == 0
+
+
 @each
 def test_it_keeps_the_promises_of_an_environment(name: str) -> None:
     yieldrl.envs.check(make(name, 5))
@@ -301,5 +333,6 @@ def test_compiled_equals_eager(name: str) -> None:
     compiled.reset(seed=0)
     for _ in range(60):
         action = eager.action_space.sample()
-        these, those = eager.step(action), compiled.step(action)
-        assert all(torch.equal(x, y) for x, y in zip(these[:4], those[:4], strict=True))
+        (*these, info), (*those, other) = eager.step(action), compiled.step(action)
+        assert all(torch.equal(x, y) for x, y in zip(these, those, strict=True))
+        assert torch.equal(info["final_obs"], other["final_obs"])
