@@ -36,8 +36,8 @@ class Config:
 
     wrappers: tuple[str, ...] = ()
     """Wrappers to put around every environment, the innermost first, for example
-    `gymnasium.wrappers:FlattenObservation`; vector environments are taken as they
-    are."""
+    `gymnasium.wrappers:FlattenObservation`. A vector environment that you pass is taken
+    as it is; an id that makes a batch in one object is refused."""
 
     num_envs: int = 4
     """Number of environments stepped side by side."""

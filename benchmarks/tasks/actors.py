@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .task import Published, Reference, Task
 
 SWING_UP = {"env_id": "Pendulum-v1", "total_steps": 20_000, "eval_every": 1_000}
@@ -19,40 +21,26 @@ TD3_PENDULUM = {
 }
 """The RL Zoo's settings for DDPG and TD3, which for Pendulum-v1 are the same."""
 
+
+def _swing_up(algorithm: str, settings: dict[str, Any], published: float) -> Task:
+    """The same task for each, beside the RL Zoo's settings and what it reports."""
+    return Task(
+        algorithm=algorithm,
+        config=SWING_UP,
+        threshold=-250.0,
+        reference=Reference(
+            algorithm=algorithm.upper(),
+            settings=settings,
+            source=f"RL Zoo, hyperparams/{algorithm}.yml",
+        ),
+        published=Published(value=published, source="RL Zoo's benchmark.md, one run"),
+    )
+
+
 TASKS = {
-    "ddpg-pendulum": Task(
-        algorithm="ddpg",
-        config=SWING_UP,
-        threshold=-250.0,
-        reference=Reference(
-            algorithm="DDPG",
-            settings=TD3_PENDULUM,
-            source="RL Zoo, hyperparams/ddpg.yml",
-        ),
-        published=Published(value=-152.1, source="RL Zoo's benchmark.md, one run"),
-    ),
-    "td3-pendulum": Task(
-        algorithm="td3",
-        config=SWING_UP,
-        threshold=-250.0,
-        reference=Reference(
-            algorithm="TD3",
-            settings=TD3_PENDULUM,
-            source="RL Zoo, hyperparams/td3.yml",
-        ),
-        published=Published(value=-151.9, source="RL Zoo's benchmark.md, one run"),
-    ),
-    "sac-pendulum": Task(
-        algorithm="sac",
-        config=SWING_UP,
-        threshold=-250.0,
-        reference=Reference(
-            algorithm="SAC",
-            settings={"learning_rate": 1e-3},
-            source="RL Zoo, hyperparams/sac.yml",
-        ),
-        published=Published(value=-157.0, source="RL Zoo's benchmark.md, one run"),
-    ),
+    "ddpg-pendulum": _swing_up("ddpg", TD3_PENDULUM, -152.1),
+    "td3-pendulum": _swing_up("td3", TD3_PENDULUM, -151.9),
+    "sac-pendulum": _swing_up("sac", {"learning_rate": 1e-3}, -157.0),
     "sac_discrete-cartpole": Task(
         algorithm="sac_discrete",
         config={"eval_every": 2_500},
