@@ -33,9 +33,9 @@ class ArrayStatistics:
         """
         reward, obs = step.reward, step.next_obs
         # Squared sums are the cheapest look; only where they fail do we look closely.
-        watch = float(np.dot(reward, reward))
+        watch = np.dot(reward, reward)
         if type(obs) is np.ndarray and obs.dtype.kind == "f":
-            watch += float(np.vdot(obs, obs))
+            watch += np.vdot(obs, obs)
         elif type(obs) is not np.ndarray:
             watch += sum(np.vdot(leaf, leaf) for _, leaf in _float_arrays(obs))
         if not math.isfinite(watch):
@@ -44,9 +44,9 @@ class ArrayStatistics:
         self.steps += 1
         if step.valid is not None:
             self.started += ~step.valid
-        ended = step.terminated | step.truncated
-        if not np.count_nonzero(ended):
+        if not (np.count_nonzero(step.terminated) or np.count_nonzero(step.truncated)):
             return {}
+        ended = step.terminated | step.truncated
         logs = {
             "episode_return": float(self.returns[ended].mean()),
             "episode_length": float((self.steps - self.started[ended]).mean()),

@@ -152,8 +152,8 @@ def is_batched(space: Space[Any], obs: Any) -> bool:
 
 
 def batch_size(obs: Any) -> int:
-    """How many observations a batch holds."""
-    while not isinstance(obs, Tensor):
+    """How many observations a batch holds, of tensors or of arrays."""
+    while not isinstance(obs, (Tensor, np.ndarray)):
         obs = next(iter(obs.values()))
     return len(obs)
 
@@ -196,6 +196,12 @@ class ActionBorder:
                 self._whole = torch.from_numpy(np.empty(0, space.dtype)).dtype
         elif isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
             self._start = torch.as_tensor(space.start, device=device)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether every action of the policy is one of the environment's as it is."""
+        parts = self._low, self._start, self._whole, self._center
+        return all(part is None for part in parts)
 
     def to_env(self, action: Tensor) -> Tensor:
         """The action `[B, ...]` itself, or what it means to the environment."""

@@ -62,7 +62,8 @@ class Config:
     slower for narrow networks) and PyTorch's own choice for images."""
 
     compile: bool = False
-    """Compile the update with `torch.compile`: seconds once, faster ever after."""
+    """Compile the update with `torch.compile`: seconds once, faster ever after. A
+    narrow network of DQN's family then also acts in NumPy."""
 
     eval_every: int = 10_000
     """Evaluate each time this many more steps were taken, and at the end; 0 never."""

@@ -16,6 +16,7 @@ from yieldrl.networks.layers import MLP, orthogonal
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
 from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler
 from yieldrl.networks.recurrent import LSTM, Memory
+from yieldrl.networks.shortcut import Shortcut
 
 __all__ = [
     "LSTM",
@@ -32,6 +33,7 @@ __all__ = [
     "NoisyMLP",
     "ObservationNormalizer",
     "RewardScaler",
+    "Shortcut",
     "SquashedGaussian",
     "action_size",
     "make_distribution",

@@ -145,6 +145,44 @@ class TestExploration:
         obs = np.random.default_rng(0).normal(size=(50, 2))
         assert np.array_equal(agent.predict(obs), agent.predict(obs))
 
+    @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
+    def test_a_narrow_network_acts_in_numpy_alike(self, epsilon):
+        obs = np.random.default_rng(0).normal(size=(300, 1, 2)).astype(np.float32)
+        constant = {"epsilon_start": epsilon, "epsilon_end": epsilon}
+        found = []
+        for compiled in (False, True):
+            torch.manual_seed(0)
+            agent = self.agent(compile=compiled, hidden_sizes=(64,), **constant)
+            assert (agent.shortcut is not None) is compiled
+            if compiled:
+                assert agent.shortcut.takes(obs[0])
+            answers = [agent.sample(one) for one in obs]
+            assert all(type(a) is np.ndarray and a.shape == (1,) for a, _ in answers)
+            assert all(extras == {} for _, extras in answers)
+            found.append(np.concatenate([action for action, _ in answers]))
+        assert np.array_equal(*found)
+        assert len(np.unique(found[0])) > 1
+
+    def test_without_the_batch_axis_or_of_tensors_it_is_as_ever(self):
+        agent = self.agent(compile=True, epsilon_start=0.0, epsilon_end=0.0)
+        obs = np.ones(2, np.float32)
+        action, _ = agent.sample(obs)
+        assert action.shape == ()
+        assert action == agent.predict(obs)
+        action, _ = agent.sample(torch.ones(1, 2))
+        assert isinstance(action, torch.Tensor)
+        with pytest.raises(ValueError, match="fits neither one observation"):
+            agent.sample(np.ones((1, 3), np.float32))
+
+    def test_actions_that_do_not_start_at_zero_do_not_take_the_shortcut(self):
+        config = dqn.Config(compile=True)
+        space = Box(-1, 1, (2,), np.float32)
+        model = dqn.Model(space, Discrete(4, start=3), config)
+        agent = dqn.Agent(dqn.Algorithm(model, config), config)
+        actions = [agent.sample(np.ones((1, 2), np.float32))[0] for _ in range(50)]
+        assert min(actions) == 3
+        assert max(actions) == 6
+
 
 class TestSchedule:
     def test_updates_follow_the_steps(self):
