@@ -49,17 +49,28 @@ TASKS = {
     "td3-halfcheetah": Task(
         algorithm="td3",
         tuned="halfcheetah",
-        threshold=7_000.0,
-        published=Published(
-            value=9637.0, source="arXiv:1802.09477, table 1 (HalfCheetah-v1)"
+        threshold=2_000.0,
+        share=0.8,
+        reference=Reference(
+            algorithm="TD3",
+            settings={
+                "learning_starts": 10_000,
+                "noise_std": 0.1,
+                "learning_rate": 3e-4,
+                "policy_kwargs": {"net_arch": [256, 256]},
+            },
+            source="the settings of our tuned file",
         ),
     ),
     "sac-halfcheetah": Task(
         algorithm="sac",
         tuned="halfcheetah",
-        threshold=7_000.0,
-        published=Published(
-            value=9535.5, source="RL Zoo's benchmark.md, one run (HalfCheetah-v3)"
+        threshold=2_000.0,
+        share=0.8,
+        reference=Reference(
+            algorithm="SAC",
+            settings={"learning_starts": 10_000},
+            source="RL Zoo, hyperparams/sac.yml",
         ),
     ),
 }

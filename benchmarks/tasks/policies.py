@@ -69,6 +69,17 @@ TASKS = {
         reference=PPO_PENDULUM,
         published=Published(value=-172.2, source="RL Zoo's benchmark.md, one run"),
     ),
+    "ppo-halfcheetah": Task(
+        algorithm="ppo",
+        tuned="halfcheetah",
+        threshold=1_000.0,
+        share=0.8,
+        reference=Reference(
+            algorithm="PPO",
+            normalize=True,
+            source="RL Zoo, hyperparams/ppo.yml, its defaults for MuJoCo",
+        ),
+    ),
     "reinforce-cartpole": Task(
         algorithm="reinforce", config=BALANCE, threshold=475.0, share=0.8
     ),
