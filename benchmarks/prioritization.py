@@ -7,13 +7,12 @@ explored, so replay alone makes the difference.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 
+from .memories import Transition, errors, transition
 from .worlds import Cliffwalk
 
 ALGORITHMS = ("dqn", "prioritized_dqn")
@@ -22,7 +21,6 @@ LEARNED = 1e-3
 """Mean squared error at which the values count as learned."""
 
 UPDATES = 3_000
-LOOK_EVERY = 50
 
 
 def in_cliffwalk(seed: int) -> dict[str, Any]:
@@ -43,25 +41,18 @@ def in_cliffwalk(seed: int) -> dict[str, Any]:
     return measured
 
 
-def all_ways(env: Cliffwalk) -> Iterator[Mapping[str, np.ndarray]]:
+def all_ways(env: Cliffwalk) -> Iterator[Transition]:
     """The transitions of all `2^length` sequences of actions, each until it ends."""
     length = len(env.onward)
     for sequence in range(2**length):
         obs, _ = env.reset()
         for step in range(length):
             action = sequence >> step & 1
-            next_obs, reward, terminated, truncated, _ = env.step(action)
-            yield {
-                "obs": np.array([obs]),
-                "action": np.array([action]),
-                "reward": np.array([reward]),
-                "next_obs": np.array([next_obs]),
-                "terminated": np.array([terminated]),
-                "truncated": np.array([truncated]),
-            }
+            taken = env.step(action)
+            yield transition(obs, action, taken)
+            obs, _, terminated, *_ = taken
             if terminated:
                 break
-            obs = next_obs
 
 
 def true_values(env: Cliffwalk, gamma: float) -> torch.Tensor:
@@ -74,28 +65,15 @@ def true_values(env: Cliffwalk, gamma: float) -> torch.Tensor:
     return values
 
 
-def _errors(name: str, seed: int) -> list[list[float]]:
-    """Learn from a memory that is full already; points of update and error."""
-    algorithm = importlib.import_module(f"yieldrl.algorithms.{name}")
+def _errors(name: str, seed: int) -> list[tuple[int, float]]:
     env, gamma = Cliffwalk(LENGTH), 1 - 1 / LENGTH
-    config = algorithm.Config(
+    return errors(
+        name,
+        env,
+        all_ways(env),
+        true_values(env, gamma),
         gamma=gamma,
-        tau=0.01,
-        batch_size=32,
         buffer_size=2 ** (LENGTH + 1),
+        updates=UPDATES,
         seed=seed,
-        eval_every=0,
-        device="cpu",
     )
-    line: list[list[float]] = []
-    with algorithm.Trainer(config, envs=lambda: env) as trainer:
-        for transition in all_ways(env):
-            trainer.buffer.add(transition)
-        states, truth = torch.arange(LENGTH), true_values(env, gamma)
-        while trainer.agent.learn_step < UPDATES:
-            trainer._run_train()
-            if trainer.agent.learn_step % LOOK_EVERY == 0:
-                with torch.no_grad():
-                    error = (trainer.model.value(states) - truth).square().mean()
-                line.append([trainer.agent.learn_step, float(error)])
-    return line

@@ -8,19 +8,18 @@ both learn from replayed transitions.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 
+from .memories import Transition, errors, transition
 from .worlds import Corridor
 
 ALGORITHMS = ("dqn", "dueling_dqn")
 LENGTH, IDLE = 10, 18
 GAMMA = 1 - 1 / LENGTH
-UPDATES, JUDGED_AT, LOOK_EVERY = 2_000, 1_000, 50
+UPDATES, JUDGED_AT = 2_000, 1_000
 
 
 def in_corridor(seed: int) -> dict[str, Any]:
@@ -39,20 +38,12 @@ def in_corridor(seed: int) -> dict[str, Any]:
     return measured
 
 
-def all_steps(env: Corridor) -> Iterator[Mapping[str, np.ndarray]]:
+def all_steps(env: Corridor) -> Iterator[Transition]:
     """The transition of every action in every room."""
     for room in range(len(env.onward)):
         for action in range(env.num_actions):
             env.room = room
-            next_obs, reward, terminated, truncated, _ = env.step(action)
-            yield {
-                "obs": np.array([room]),
-                "action": np.array([action]),
-                "reward": np.array([reward]),
-                "next_obs": np.array([next_obs]),
-                "terminated": np.array([terminated]),
-                "truncated": np.array([truncated]),
-            }
+            yield transition(room, action, env.step(action))
 
 
 def true_values(env: Corridor, gamma: float) -> torch.Tensor:
@@ -67,27 +58,14 @@ def true_values(env: Corridor, gamma: float) -> torch.Tensor:
 
 
 def _errors(name: str, seed: int) -> list[tuple[int, float]]:
-    """Learn from a memory that is full already; pairs of update and squared error."""
-    algorithm = importlib.import_module(f"yieldrl.algorithms.{name}")
     env = Corridor(LENGTH, idle=IDLE)
-    config = algorithm.Config(
+    return errors(
+        name,
+        env,
+        all_steps(env),
+        true_values(env, GAMMA),
         gamma=GAMMA,
-        tau=0.01,
-        batch_size=32,
         buffer_size=LENGTH * (2 + IDLE),
+        updates=UPDATES,
         seed=seed,
-        eval_every=0,
-        device="cpu",
     )
-    line: list[tuple[int, float]] = []
-    with algorithm.Trainer(config, envs=lambda: env) as trainer:
-        for transition in all_steps(env):
-            trainer.buffer.add(transition)
-        states, truth = torch.arange(LENGTH), true_values(env, GAMMA)
-        while trainer.agent.learn_step < UPDATES:
-            trainer._run_train()
-            if trainer.agent.learn_step % LOOK_EVERY == 0:
-                with torch.no_grad():
-                    error = (trainer.model.value(states) - truth).square().mean()
-                line.append((trainer.agent.learn_step, float(error)))
-    return line
