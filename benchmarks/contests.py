@@ -141,7 +141,7 @@ def _minatar(name: str, game: str, *, in_gymnax: bool = True) -> Contest:
         for title, scan in (("gymnax", False), ("gymnax, scan", True)):
             build = gymnax(env_id, theirs, scan=scan)
             sides[title] = Side(build=build, package="gymnax")
-    demands = (Demand(side=OURS, over=(COPIES,), times=20),)
+    demands = (Demand(side=COMPILED, over=(COPIES,), times=20),)
     return Contest(env_id=env_id, sides=sides, demands=demands)
 
 

@@ -144,6 +144,14 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         return support.where(ended, self.initial_state(noise), state)
 
+    def observe_restarted(self, ended: Tensor, state: Any, final_obs: Any) -> Any:
+        """`observe(state)` after a `restart`, in memory of its own.
+
+        Override it where it is cheaper to change the observations from before the
+        restart, `final_obs`, where `ended` `[N]` is set.
+        """
+        return self.observe(state)
+
     def draw(self, state: Any, index: int) -> np.ndarray:
         """Picture uint8 `[H, W, 3]` of environment `index`, its state as an array."""
         raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
@@ -178,7 +186,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             state = self.restart(ended, state, noise)
             elapsed = elapsed.masked_fill(ended, 0)
-            obs = self.observe(state)
+            obs = self.observe_restarted(ended, state, final_obs)
         reward = reward.to(torch.float32)
         return state, elapsed, ended, obs, reward, terminated, truncated, final_obs
 

@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from yieldrl.envs import atari
@@ -79,7 +80,7 @@ def _another(
             raise refusal
         return envs
     spec = None if wraps else source.get_attr("spec")[0] if parts else source.spec
-    if spec is None:
+    if not isinstance(spec, EnvSpec):  # other libraries have specs of their own
         raise refusal
     spec = copy.deepcopy(spec)
     for name in ("render_mode", "num_envs"):

@@ -11,7 +11,8 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.minatar.painting import SIZE, Thing, paint
+from yieldrl.envs.batched_support import where
+from yieldrl.envs.minatar.painting import SIZE, Thing, in_bools, in_fours, paint
 
 NOTHING, LEFT, UP, RIGHT, DOWN, FIRE = range(6)
 
@@ -55,6 +56,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
     channels: tuple[str, ...]
     actions: tuple[int, ...]
+    first_noise: tuple[float, ...] = (0.0,)
+    """Noise from which `begin` makes every first state; empty if those are many."""
 
     def __init__(
         self,
@@ -88,6 +91,9 @@ class MinAtarVectorEnv(TorchVectorEnv):
             for name, x in {**first, "action": self._meaning[:1]}.items()
         }
 
+        self._first_states = [self._first_state(x) for x in self.first_noise]
+        self._first_boards = [in_fours(self.observe(x)) for x in self._first_states]
+
     def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """`initial_state` of the game: int32, int64 or bool, the last axis `N`."""
         raise NotImplementedError(f"{type(self)} lacks begin(noise)")
@@ -120,6 +126,30 @@ class MinAtarVectorEnv(TorchVectorEnv):
         """The board, bool `[N, 10, 10, C]`."""
         return paint(self.things(self._named(state)), len(self.channels))
 
+    def restart(
+        self, ended: Tensor, state: dict[str, Tensor], noise: Tensor
+    ) -> dict[str, Tensor]:
+        """Where a game ended, its first state, which is not made again and again."""
+        if len(self._first_states) == 1:
+            return where(ended, self._first_states[0], state)
+        return super().restart(ended, state, noise)
+
+    def observe_restarted(
+        self, ended: Tensor, state: dict[str, Tensor], final_obs: Tensor
+    ) -> Tensor:
+        """Where a game ended, a first board, which is not painted again and again."""
+        if not self._first_boards:
+            return self.observe(state)
+        fours = in_fours(final_obs)
+        masks = self.begun(ended, self._named(state))
+        for mask, board in zip(masks, self._first_boards, strict=True):
+            fours = torch.where(mask[:, None], board, fours)
+        return in_bools(fours, len(self.channels))
+
+    def begun(self, ended: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        """Of those that ended, which begin anew with which of the first boards."""
+        return (ended,)
+
     def full(self, noise: Tensor, value: int, *shape: int) -> Tensor:
         """int32 `[*shape, N]`, N as of the noise, all of them the value."""
         size = (*shape, noise.shape[1])
@@ -129,6 +159,10 @@ class MinAtarVectorEnv(TorchVectorEnv):
         """From `begin` to `end` - 1, int32 `[end - begin, 1]`."""
         ints = {"dtype": torch.int32, "device": self.device}
         return torch.arange(begin, end, **ints)[:, None]
+
+    def _first_state(self, number: float) -> dict[str, Tensor]:
+        noise = torch.full((self.noise_size, 1), number, device=self.device)
+        return self.initial_state(noise)
 
     def _joined(self, named: dict[str, Tensor]) -> dict[str, Tensor]:
         """The state, all that a game names: `[D, N]` of int32, and of int64 if any.

@@ -27,6 +27,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
 
     channels = ("paddle", "ball", "trail", "brick")
     actions = (NOTHING, LEFT, RIGHT)
+    first_noise = (0.0, 0.5)  # the ball at the left, at the right
     noise_size = 2  # whether the action sticks, and the corner of the first ball
 
     def begin(self, noise: Tensor) -> dict[str, Tensor]:
@@ -90,6 +91,11 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
             "struck": at_brick,
         }
         return state, broken, lost
+
+    def begun(self, ended: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        """The ball is at the left or at the right."""
+        left = state["x"] == 0
+        return ended & left, ended & ~left
 
     def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
         """Paddle, ball, trail and bricks."""

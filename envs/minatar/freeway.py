@@ -14,6 +14,7 @@ HOME = SIZE - 1  # its first row
 PAUSE = 3  # steps from one of its moves to the next
 STEPS = 2500  # of an episode, and one more
 CHOICES = 10  # five speeds, two directions
+TOGETHER = 4  # cars of which one random number has 24 bits enough
 
 
 class FreewayVectorEnv(MinAtarVectorEnv):
@@ -29,11 +30,13 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
     channels = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
     actions = (NOTHING, UP, DOWN)
-    noise_size = 1 + 2 * CARS  # the cars of a first state, and those after a crossing
+    first_noise = ()  # the trails of eight cars
+    # Whether the action sticks; the cars of a first state, and those after a crossing.
+    noise_size = 1 + 2 * CARS // TOGETHER
 
     def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """The chicken at home, the cars at the left."""
-        wait, heading = _drawn(noise[1 : 1 + CARS])
+        wait, heading = _drawn(noise[1:3])
         return {
             "row": self.full(noise, HOME),
             "pause": self.full(noise, PAUSE),
@@ -56,7 +59,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
         crossed = row == 0
         row = torch.where(crossed, HOME, row)
-        new_wait, new_heading = _drawn(noise[1 + CARS :])
+        new_wait, new_heading = _drawn(noise[3:])
         wait = torch.where(crossed, new_wait, wait)
         heading = torch.where(crossed, new_heading, heading)
         timer = torch.where(crossed, new_wait, state["timer"])
@@ -94,8 +97,13 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
 
 def _drawn(noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Waits 1 to 5 and headings -1 or 1, `[8, N]`, from one number each."""
-    choice = (noise * CHOICES).int()
+    """Waits 1 to 5 and headings -1 or 1, `[8, N]`: each a decimal of two numbers."""
+    digits, rest = [], noise
+    for _ in range(TOGETHER):
+        shifted = rest * CHOICES
+        digits.append(shifted.int())
+        rest = shifted - digits[-1]
+    choice = torch.cat(digits)
     return 1 + (choice >> 1), 2 * (choice & 1) - 1
 
 

@@ -124,9 +124,21 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     words = settled(words.reshape(-1, n)).T[..., None]
     four = ((words >> first) & 15).to(torch.int32)
     four = ((four * 0x204081) & 0x1010101).reshape(n, -1)
+    return in_bools(four, channels)
+
+
+def in_fours(obs: Tensor) -> Tensor:
+    """The bytes of observations bool `[N, 10, 10, C]` as int32 `[N, 25 C]`."""
     if torch.compiler.is_compiling():
-        return four
-    return four.view(torch.bool).view(n, SIZE, SIZE, channels)
+        return obs  # as `unpack` left it
+    return obs.view(len(obs), -1).view(torch.int32)
+
+
+def in_bools(fours: Tensor, channels: int) -> Tensor:
+    """What `in_fours` was given."""
+    if torch.compiler.is_compiling():
+        return fours
+    return fours.view(torch.bool).view(-1, SIZE, SIZE, channels)
 
 
 def settled(x: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import textwrap
+import threading
 from typing import Any
 
 import gymnasium as gym
@@ -11,8 +12,9 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 from gymnasium.spaces import Sequence as SequenceSpace
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
+from yieldrl.algorithms import ppo
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make, make_eval
 from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.experiments import Config
@@ -432,6 +434,14 @@ class Doubled(gym.RewardWrapper):
         return 2 * reward
 
 
+class OtherLibrarys(VectorEnv):
+    """Describes itself in an object of its own, as EnvPool does."""
+
+    num_envs = 1
+    spec = threading.Lock()  # can be copied as little as EnvPool's
+    __str__ = object.__repr__
+
+
 def test_what_cannot_be_made_again_is_said():
     env = Corridor()
     sources = [
@@ -439,10 +449,22 @@ def test_what_cannot_be_made_again_is_said():
         SyncVectorEnv([lambda: env], autoreset_mode=SAME_STEP),
         gym.wrappers.vector.RecordEpisodeStatistics(SyncVectorEnv([Corridor])),
         Doubled(gym.make("CartPole-v1")),
+        OtherLibrarys(),
     ]
     for source in sources:
         with pytest.raises(ValueError, match=r"no second environment.*eval_envs="):
             make_eval(source, config_of())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # its own, about seeds and bounds
+def test_envpools_batch_goes_through_the_collector():
+    envpool = pytest.importorskip("envpool", reason="pip install envpool")
+    envs = envpool.make("CartPole-v1", env_type="gymnasium", num_envs=4, seed=1)
+    config = ppo.Config(total_steps=40_000, eval_episodes=4)
+    with ppo.Trainer(config, envs=envs, eval_envs="CartPole-v1") as trainer:
+        for _log in trainer():
+            pass
+        assert trainer.evaluate()["logs"]["episode_return"] > 300
 
 
 # --------------------------------------------------------------------- Atari and MuJoCo

@@ -41,10 +41,11 @@ class Chance:
 
 
 class Cars(Chance):
-    """One of our numbers is a speed and a direction."""
+    """A decimal of one of our two numbers is a speed and a direction."""
 
     def randint(self, low: int, high: int | None = None, size: Any = None) -> Any:
-        self.choice = np.floor(np.array(self.numbers[:8]) * 10).astype(int)
+        shifted = np.outer([10, 100, 1_000, 10_000], self.numbers[:2])
+        self.choice = np.floor(shifted).astype(int).flatten() % 10
         return 1 + self.choice // 2
 
     def rand(self, size: int | None = None) -> Any:
@@ -62,7 +63,7 @@ class Game:
 
 GAMES = {
     "Breakout": Game("breakout", {"reset": 1}, 4, 3),
-    "Freeway": Game("freeway", {"reset": 1, "act": 9}, 7, 3, Cars),
+    "Freeway": Game("freeway", {"reset": 1, "act": 3}, 7, 3, Cars),
     "Asterix": Game("asterix", {"_spawn_entity": 1}, 4, 5),
     "SpaceInvaders": Game("space_invaders", {}, 6, 4),
     "Seaquest": Game("seaquest", {"_spawn_enemy": 1, "_spawn_diver": 4}, 10, 6),
@@ -81,19 +82,24 @@ class Originals:
     def __init__(self, name: str, envs: Any, **kwargs: Any) -> None:
         self.games = []
         self.noise = torch.zeros(envs.noise_size, envs.num_envs)
-        first_states = envs.initial_state
-
-        def recorded(noise: torch.Tensor) -> Any:
-            self.noise = noise
-            return first_states(noise)
-
-        envs.initial_state = recorded
+        for method in ("initial_state", "random_dynamics"):
+            self._record(envs, method)
         for i in range(envs.num_envs):
             game = minatar.Environment(GAMES[name].package, **kwargs)
             game.random, game.env.random = Chance(), GAMES[name].chance()
             for method, row in GAMES[name].rows.items():
                 self._supply(game.env, method, row, i)
             self.games.append(game)
+
+    def _record(self, envs: Any, method: str) -> None:
+        original = getattr(envs, method)
+
+        def recorded(*args: torch.Tensor) -> Any:
+            if args[-1].any():  # with zeros, a first reset only tries the functions
+                self.noise = args[-1]
+            return original(*args)
+
+        setattr(envs, method, recorded)
 
     def _supply(self, game: Any, method: str, row: int, i: int) -> None:
         original = getattr(game, method)
