@@ -15,6 +15,9 @@ from .learning import final_returns
 
 START = "# Reached: "
 
+NEUTRAL = {"compile"}
+"""Fields that change how fast something is learned, and not what."""
+
 
 def reached(result: dict[str, Any], path: Path) -> str:
     """The line for a result that lies in `path`: mean and deviation over seeds."""
@@ -37,7 +40,7 @@ def lines(folder: Path = results.FOLDER) -> dict[Path, str]:
     for path in sorted(folder.glob("*.json")):
         result = results.load(path)
         name = result.get("tuned") if result["kind"] == "learning" else None
-        if name and "/" not in name and not result["config"]:
+        if name and "/" not in name and result["config"].keys() <= NEUTRAL:
             configs = results.ROOT / "algorithms" / result["algorithm"] / "configs"
             found[configs / f"{name}.yaml"] = reached(result, path)
     return found

@@ -133,8 +133,9 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def observe(self, state: Any) -> Any:
         """Observations `[N, ...]` in memory of their own; here the transposed state."""
-        obs = state.movedim(-1, 0).to(self._obs_dtype)
-        return obs.clone(memory_format=torch.contiguous_format)
+        rows = state.t() if state.ndim == 2 else state.movedim(-1, 0)
+        kind = torch.contiguous_format
+        return rows.to(self._obs_dtype, copy=True, memory_format=kind)
 
     def restart(self, ended: Tensor, state: Any, noise: Tensor) -> Any:
         """The state, with first states where `ended` `[N]` is set.

@@ -96,18 +96,19 @@ class CartPoleVectorEnv(TorchVectorEnv):
         self.tau = self.parameter("tau", tau)
         self.low = self.parameter("low", low)
         self.high = self.parameter("high", high)
+
         limits = torch.tensor([[X_LIMIT], [THETA_LIMIT]], dtype=self.dtype)
         self.limits = limits.to(self.device)  # [2, 1], of position and angle
 
     def initial_state(self, noise: Tensor) -> Tensor:
         """The four numbers of each cart, uniform between `low` and `high`."""
-        return torch.lerp(self.low, self.high, noise)
+        return self.low + (self.high - self.low) * noise
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Push the cart, and let `tau` seconds pass."""
         _, x_dot, theta, theta_dot = state.unbind()
         sin, cos = theta.sin(), theta.cos()
-        force = torch.where(action == 1, self.force_mag, -self.force_mag)
+        force = (2 * action - 1) * self.force_mag  # to the left, or to the right
         total_mass = self.masspole + self.masscart
         polemass_length = self.masspole * self.length
 
@@ -123,7 +124,8 @@ class CartPoleVectorEnv(TorchVectorEnv):
         rate = torch.stack((x_dot, x_acc, theta_dot, theta_acc))
         state = state + self.tau * rate
 
-        terminated = (state[::2].abs() > self.limits).any(dim=0)
+        off, fallen = (state[::2].abs() > self.limits).unbind()
+        terminated = off | fallen
         reward = (
             -terminated.float() if self.sutton_barto_reward else torch.ones_like(x_acc)
         )

@@ -43,10 +43,11 @@ def saved(result: dict[str, Any], folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("config", [{}, {"compile": True}])
 def test_the_line_has_mean_and_deviation_over_seeds(
-    result: dict[str, Any], tmp_path: Path
+    config: dict[str, Any], result: dict[str, Any], tmp_path: Path
 ) -> None:
-    path = saved(result, tmp_path)
+    path = saved(result | {"config": config}, tmp_path)
     assert tuned.lines(tmp_path) == {
         results.ROOT / "algorithms/ppo/configs/pendulum.yaml": (
             "# Reached: -175 +- 7.1 over 2 seeds, 100000 steps"
@@ -57,7 +58,11 @@ def test_the_line_has_mean_and_deviation_over_seeds(
 
 @pytest.mark.parametrize(
     "change",
-    [{"tuned": None}, {"config": {"gamma": 0.8}}, {"tuned": "a2c/pendulum"}],
+    [
+        {"tuned": None},
+        {"config": {"gamma": 0.8, "compile": True}},
+        {"tuned": "a2c/pendulum"},
+    ],
 )
 def test_a_result_of_something_else_is_no_result_of_the_file(
     change: dict[str, Any], result: dict[str, Any], tmp_path: Path
