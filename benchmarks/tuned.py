@@ -24,7 +24,7 @@ def reached(result: dict[str, Any], path: Path) -> str:
     returns = final_returns(result["runs"])
     deviation = statistics.stdev(returns) if len(returns) > 1 else 0.0
     return (
-        f"{START}{statistics.mean(returns):.4g} +- {deviation:.2g} over"
+        f"{START}{statistics.mean(returns):.4g} +- {float(f'{deviation:.2g}'):g} over"
         f" {len(returns)} seeds, {result['whole_config']['total_steps']} steps"
         f" (benchmarks/results/{path.name})."
     )

@@ -56,6 +56,12 @@ def test_the_line_has_mean_and_deviation_over_seeds(
     }
 
 
+def test_large_numbers_are_written_out(result: dict[str, Any], tmp_path: Path) -> None:
+    result["runs"] = [{"final": {"episode_return": value}} for value in (1000, 2131)]
+    (line,) = tuned.lines(saved(result, tmp_path).parent).values()
+    assert line.startswith("# Reached: 1566 +- 800 over 2 seeds")
+
+
 @pytest.mark.parametrize(
     "change",
     [
