@@ -51,6 +51,10 @@ class Published:
     """Who says so, and where: "RL Zoo's benchmark.md, one run", "value iteration"."""
 
 
+UPRIGHT = Published(value=500.0, source="the longest episode")
+"""CartPole-v1's best return."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """What to train, what counts as learned, and what to see it beside."""

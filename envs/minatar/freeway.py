@@ -15,6 +15,7 @@ PAUSE = 3  # steps from one of its moves to the next
 STEPS = 2500  # of an episode, and one more
 CHOICES = 10  # five speeds, two directions
 TOGETHER = 4  # cars of which one random number has 24 bits enough
+NUMBERS = CARS // TOGETHER  # that all cars take
 
 
 class FreewayVectorEnv(MinAtarVectorEnv):
@@ -32,11 +33,11 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, UP, DOWN)
     first_noise = ()  # the trails of eight cars
     # Whether the action sticks; the cars of a first state, and those after a crossing.
-    noise_size = 1 + 2 * CARS // TOGETHER
+    noise_size = 1 + 2 * NUMBERS
 
     def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """The chicken at home, the cars at the left."""
-        wait, heading = _drawn(noise[1:3])
+        wait, heading = _drawn(noise[1 : 1 + NUMBERS])
         return {
             "row": self.full(noise, HOME),
             "pause": self.full(noise, PAUSE),
@@ -59,7 +60,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
         crossed = row == 0
         row = torch.where(crossed, HOME, row)
-        new_wait, new_heading = _drawn(noise[3:])
+        new_wait, new_heading = _drawn(noise[1 + NUMBERS :])
         wait = torch.where(crossed, new_wait, wait)
         heading = torch.where(crossed, new_heading, heading)
         timer = torch.where(crossed, new_wait, state["timer"])
