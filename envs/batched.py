@@ -40,7 +40,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         compile: Whether to `torch.compile` the pure step.
 
     Attributes:
-        state: The state, None before the first reset. It may be replaced.
+        state: The state (see `fold`), None before the first reset. It may be replaced.
 
     Example:
         >>> from gymnasium.spaces import Box
@@ -156,6 +156,17 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         return self.observe(state)
 
+    def fold(self, state: Any) -> Any:
+        """What is kept of a state between steps: all of it, in fewer tensors maybe.
+
+        A tensor that goes into a compiled step and comes out of it costs microseconds.
+        """
+        return state
+
+    def unfold(self, state: Any) -> Any:
+        """The state that was folded, as the functions above take it."""
+        return state
+
     def draw(self, state: Any, index: int) -> np.ndarray:
         """Picture uint8 `[H, W, 3]` of environment `index`, its state as an array."""
         raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
@@ -177,6 +188,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             `state, elapsed, ended` for the next step, and what `step` answers: `obs,
             reward, terminated, truncated, final_obs`.
         """
+        state = self.unfold(state)
         state, reward, terminated = self.random_dynamics(state, action, noise)
         elapsed = elapsed + 1
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
@@ -191,7 +203,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             state = self.restart(ended, state, noise)
             elapsed = elapsed.masked_fill(ended, 0)
             obs = self.observe_restarted(ended, state, final_obs)
-        reward = reward.to(torch.float32)
+        state, reward = self.fold(state), reward.to(torch.float32)
         return state, elapsed, ended, obs, reward, terminated, truncated, final_obs
 
     def reset(
@@ -220,12 +232,13 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self._noise = self.draw_noise()
         if self.state is None:
             support.check_functions(self, fresh)
+        fresh = self.fold(fresh)
         if mask is None:
             mask, self.state = torch.ones_like(self._ended), fresh
         self.state = support.where(mask, fresh, self.state)
         self.elapsed = self.elapsed.masked_fill(mask, 0)
         self._ended = self._ended & ~mask
-        return self.observe(self.state), {}
+        return self.observe(self.unfold(self.state)), {}
 
     def step(
         self, actions: Tensor | np.ndarray

@@ -156,7 +156,7 @@ def load(envs: Any, saved: Mapping[str, Any]) -> None:
     size = (envs.noise_size, envs.num_envs)
     mine["noise"] = torch.zeros(size, dtype=envs.dtype, device=envs.device)
     with torch.no_grad():
-        mine["state"] = envs.initial_state(mine["noise"])
+        mine["state"] = envs.fold(envs.initial_state(mine["noise"]))
     if saved.get("state") is None:
         mine["state"] = mine["noise"] = None  # saved before the first reset
     if layout(saved) != layout(mine):

@@ -54,7 +54,9 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     play.reset(seed=seed)  # which looks at shapes and dtypes
     for action in _actions(play, seed, 3):
         play.step(action)
-    state, noise = play.state, play.draw_noise()
+    state, noise = play.unfold(play.state), play.draw_noise()
+    if not _alike(_leaves(play.unfold(play.fold(state))), _leaves(state)):
+        raise ValueError("unfold(fold(state)) must give the same state, but did not")
     (action,) = _actions(play, seed, 1)
 
     def results() -> dict[str, Any]:

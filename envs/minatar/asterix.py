@@ -12,6 +12,7 @@ from yieldrl.envs.minatar.base import (
     RIGHT,
     UP,
     MinAtarVectorEnv,
+    choices,
     total,
 )
 from yieldrl.envs.minatar.painting import SIZE, Thing
@@ -34,7 +35,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
 
     channels = ("player", "enemy", "trail", "gold")
     actions = (NOTHING, LEFT, UP, RIGHT, DOWN)
-    noise_size = 4  # whether the action sticks; a spawn's direction, kind and row
+    noise_size = 2  # whether the action sticks; a spawn's direction, kind and row
 
     def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """The player alone, in the middle."""
@@ -61,11 +62,12 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         rows = self.numbers(1, 1 + ROWS)
 
         spawns = spawn_timer == 0
-        new = rows == self._free_row(thing, noise[3]) * spawns
-        to_right = (noise[1] < 0.5).int()
-        thing = torch.where(new, (SIZE - 1) * (1 - to_right), thing)
-        heading = torch.where(new, 2 * to_right - 1, heading)
-        gold = torch.where(new, (noise[2] < 1 / 3).int(), gold)
+        free = (thing == OUTSIDE).int()
+        from_right, kind, place = choices(noise[1], 2, 3, total(free))
+        new = rows == self._free_row(free, place) * spawns
+        thing = torch.where(new, (SIZE - 1) * from_right, thing)
+        heading = torch.where(new, 1 - 2 * from_right, heading)
+        gold = torch.where(new, (kind == 0).int(), gold)
         spawn_timer = torch.where(spawns, state["spawn_speed"], spawn_timer)
 
         right = (action == RIGHT).int() - (action == LEFT).int()
@@ -98,13 +100,11 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         }
         return state, fetched.int() + fetches.int(), terminated
 
-    def _free_row(self, thing: Tensor, choice: Tensor) -> Tensor:
-        """One of the rows without a thing, int32 `[N]`; 0 if there is none."""
+    def _free_row(self, free: Tensor, place: Tensor) -> Tensor:
+        """The row of the `place`-th that is free, int32 `[N]`; 0 if there is none."""
         rows = self.numbers(1, 1 + ROWS)
-        free = (thing == OUTSIDE).int()
-        chosen = (choice * total(free)).int()
         above = (free * (rows > rows.T).int()[..., None]).sum(1, dtype=torch.int32)
-        return total(rows * free * (above == chosen))
+        return total(rows * free * (above == place))
 
     def _ramped(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         """Speeds and timer of the difficulty after a step."""

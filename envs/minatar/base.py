@@ -11,7 +11,6 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched_support import where
 from yieldrl.envs.minatar.painting import SIZE, Thing, in_bools, in_fours, paint
 
 NOTHING, LEFT, UP, RIGHT, DOWN, FIRE = range(6)
@@ -57,7 +56,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
     channels: tuple[str, ...]
     actions: tuple[int, ...]
     first_noise: tuple[float, ...] = (0.0,)
-    """Noise from which `begin` makes every first state; empty if those are many."""
+    """Noise from which `begin` makes every first state, to paint the first boards
+    once and for all; empty if those are many."""
 
     def __init__(
         self,
@@ -81,18 +81,17 @@ class MinAtarVectorEnv(TorchVectorEnv):
         self.sticky_action_prob = sticky_action_prob
         self.difficulty_ramping = difficulty_ramping
         self._meaning = torch.tensor(list(actions), device=self.device).int()
-        first = self.begin(torch.zeros(self.noise_size, 1, device=self.device))
+        noise = torch.zeros(self.noise_size, 1, device=self.device)
         self._layout = {  # of the state: kind, shape, whether it is a flag
             name: (
                 str(x.dtype)[6:].replace("bool", "int32"),
                 x.shape[:-1],
                 x.dtype == torch.bool,
             )
-            for name, x in {**first, "action": self._meaning[:1]}.items()
+            for name, x in self.initial_state(noise).items()
         }
-
-        self._first_states = [self._first_state(x) for x in self.first_noise]
-        self._first_boards = [in_fours(self.observe(x)) for x in self._first_states]
+        firsts = [self.initial_state(noise + number) for number in self.first_noise]
+        self._first_boards = [in_fours(self.observe(first)) for first in firsts]
 
     def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """`initial_state` of the game: int32, int64 or bool, the last axis `N`."""
@@ -110,29 +109,20 @@ class MinAtarVectorEnv(TorchVectorEnv):
 
     def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
         """Begin, with nothing played before."""
-        return self._joined({**self.begin(noise), "action": self.full(noise, NOTHING)})
+        return {**self.begin(noise), "action": self.full(noise, NOTHING)}
 
     def random_dynamics(
         self, state: dict[str, Tensor], action: Tensor, noise: Tensor
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Play the action, or once more the one before."""
-        named = self._named(state)
         stuck = noise[0] < self.sticky_action_prob
-        action = torch.where(stuck, named["action"], self._meaning[action])
-        named, reward, terminated = self.play(named, action, noise)
-        return self._joined({**named, "action": action}), reward.float(), terminated
+        action = torch.where(stuck, state["action"], self._meaning[action])
+        state, reward, terminated = self.play(state, action, noise)
+        return {**state, "action": action}, reward.float(), terminated
 
     def observe(self, state: dict[str, Tensor]) -> Tensor:
         """The board, bool `[N, 10, 10, C]`."""
-        return paint(self.things(self._named(state)), len(self.channels))
-
-    def restart(
-        self, ended: Tensor, state: dict[str, Tensor], noise: Tensor
-    ) -> dict[str, Tensor]:
-        """Where a game ended, its first state, which is not made again and again."""
-        if len(self._first_states) == 1:
-            return where(ended, self._first_states[0], state)
-        return super().restart(ended, state, noise)
+        return paint(self.things(state), len(self.channels))
 
     def observe_restarted(
         self, ended: Tensor, state: dict[str, Tensor], final_obs: Tensor
@@ -141,9 +131,10 @@ class MinAtarVectorEnv(TorchVectorEnv):
         if not self._first_boards:
             return self.observe(state)
         fours = in_fours(final_obs)
-        masks = self.begun(ended, self._named(state))
+        masks, ones = self.begun(ended, state), [1] * (fours.ndim - 1)
         for mask, board in zip(masks, self._first_boards, strict=True):
-            fours = torch.where(mask[:, None], board, fours)
+            board = board.view(1, *fours.shape[1:])
+            fours = torch.where(mask.view(-1, *ones), board, fours)
         return in_bools(fours, len(self.channels))
 
     def begun(self, ended: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, ...]:
@@ -160,23 +151,16 @@ class MinAtarVectorEnv(TorchVectorEnv):
         ints = {"dtype": torch.int32, "device": self.device}
         return torch.arange(begin, end, **ints)[:, None]
 
-    def _first_state(self, number: float) -> dict[str, Tensor]:
-        noise = torch.full((self.noise_size, 1), number, device=self.device)
-        return self.initial_state(noise)
-
-    def _joined(self, named: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The state, all that a game names: `[D, N]` of int32, and of int64 if any.
-
-        A tensor that goes into a compiled step and comes out of it costs microseconds.
-        """
+    def fold(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """All that a game names: `[D, N]` of int32, and of int64 if it has any."""
         parts: dict[str, list[Tensor]] = {}
         for name, (kind, *_) in self._layout.items():
-            x = named[name] if kind == "int64" else named[name].int()
+            x = state[name] if kind == "int64" else state[name].int()
             parts.setdefault(kind, []).append(x.reshape(-1, x.shape[-1]))
         return {kind: torch.cat(rows) for kind, rows in parts.items()}
 
-    def _named(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What a game names, out of the state."""
+    def unfold(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What a game names, out of what was folded."""
         named, taken = {}, dict.fromkeys(state, 0)
         for name, (kind, shape, is_flag) in self._layout.items():
             begin = taken[kind]
@@ -191,9 +175,23 @@ class MinAtarVectorEnv(TorchVectorEnv):
             kind: torch.as_tensor(x, device=self.device)[:, None]
             for kind, x in state.items()
         }
-        board = self.observe(column)[0].cpu().numpy()
+        board = self.observe(self.unfold(column))[0].cpu().numpy()
         number = (board * np.arange(1, len(self.channels) + 1)).max(-1)
         return palette(len(self.channels))[number].repeat(CELL, 0).repeat(CELL, 1)
+
+
+def choices(number: Tensor, *counts: int | Tensor) -> list[Tensor]:
+    """Independent fair choices below each count, int32, out of one number in [0, 1).
+
+    A number costs more to draw than a choice to take. It has 24 bits, so the product of
+    the counts should be ten thousand at most.
+    """
+    chosen: list[Tensor] = []
+    for count in counts:
+        number = number * count
+        chosen.append(number.int())
+        number = number - chosen[-1]
+    return chosen
 
 
 def total(x: Tensor) -> Tensor:

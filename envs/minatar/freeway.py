@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import DOWN, NOTHING, UP, MinAtarVectorEnv
+from yieldrl.envs.minatar.base import DOWN, NOTHING, UP, MinAtarVectorEnv, choices
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 CARS = 8  # in the rows 1 to 8
@@ -99,12 +99,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
 def _drawn(noise: Tensor) -> tuple[Tensor, Tensor]:
     """Waits 1 to 5 and headings -1 or 1, `[8, N]`: each a decimal of two numbers."""
-    digits, rest = [], noise
-    for _ in range(TOGETHER):
-        shifted = rest * CHOICES
-        digits.append(shifted.int())
-        rest = shifted - digits[-1]
-    choice = torch.cat(digits)
+    choice = torch.cat(choices(noise, *[CHOICES] * TOGETHER))
     return 1 + (choice >> 1), 2 * (choice & 1) - 1
 
 

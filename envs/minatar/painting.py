@@ -115,15 +115,15 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     `words` `[..., N]` divide a board, in the order of its bits, into equal parts of a
     multiple of 4 bits. Of four bits, the product moves a copy to the bits 0, 8, 16 and
     24 each, so that an int32 has their bytes. Compiled for a CPU, this is several times
-    as fast as byte by byte. It leaves int32 `[N, 25 C]` then, for `compiled` to view:
-    within a compiled step, a view of another dtype is a copy.
+    as fast as byte by byte. It leaves int32 `[N, words, numbers]` then, for `compiled`
+    to view: within a compiled step, a view of another dtype is a copy.
     """
     n = words.shape[-1]
     size = SIZE * SIZE * channels * n // words.numel()  # bits of a word
     first = torch.arange(0, size, 4, dtype=words.dtype, device=words.device)
     words = settled(words.reshape(-1, n)).T[..., None]
     four = ((words >> first) & 15).to(torch.int32)
-    four = ((four * 0x204081) & 0x1010101).reshape(n, -1)
+    four = ((four * 0x204081) & 0x1010101).contiguous()
     return in_bools(four, channels)
 
 

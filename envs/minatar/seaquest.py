@@ -13,6 +13,8 @@ from yieldrl.envs.minatar.base import (
     RIGHT,
     UP,
     MinAtarVectorEnv,
+    choices,
+    total,
 )
 from yieldrl.envs.minatar.painting import SIZE, unpack
 from yieldrl.envs.minatar.seaquest_board import FLOOR, OXYGEN, words
@@ -28,7 +30,7 @@ from yieldrl.envs.minatar.seaquest_moves import (
     joined,
     shots_move,
 )
-from yieldrl.envs.minatar.shoals import in_lane, of_lane, spot
+from yieldrl.envs.minatar.shoals import in_lane, launch, spot
 
 COOL_DOWN = 5  # steps from one shot to the next
 SPAWN, FASTEST_SPAWN = 20, 1  # steps from one enemy to the next, at first and at last
@@ -36,9 +38,9 @@ MOVE, FASTEST_MOVE = 5, 2  # steps that an enemy waits between its moves
 DIVER_SPAWN = 30
 RELOAD = 11  # steps from one torpedo of a submarine to the next
 
-# Nothing is ever lost for want of room. The first in a list is the newest.
-SHOTS = 2  # a shot is gone after 10 steps
-DIVERS = 2  # a diver is gone after 60
+# No diver is ever lost for want of room, as one is gone after 60 steps. The first in
+# the list is the newer one.
+DIVERS = 2
 
 
 class SeaquestVectorEnv(MinAtarVectorEnv):
@@ -73,7 +75,7 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         "diver",
     )
     actions = (NOTHING, LEFT, UP, RIGHT, DOWN, FIRE)
-    noise_size = 6  # whether the action sticks, 3 for an enemy, 2 for a diver
+    noise_size = 2  # whether the action sticks; what comes in from where
 
     def begin(self, noise: Tensor) -> dict[str, Tensor]:
         """An empty sea, and the submarine at its surface with full tanks."""
@@ -92,21 +94,22 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
             "move_speed": self.full(noise, MOVE),
             "ramps": self.full(noise, 0),
             "clock": self.full(noise, 0),  # modulo RELOAD
-            "shots": self.full(noise, OUTSIDE, 3, SHOTS),  # x, y, heading
             "divers": self.full(noise, OUTSIDE, 4, DIVERS),  # x, y, heading, timer
             "way": self.full(noise, 1, LANES),  # the heading in each lane
             "fish": nobody,
             "subs": nobody,
-            "phases": nobody.expand(PHASE_BITS, -1, -1),  # when subs fire, bit by bit
-            "torpedoes": nobody.expand(2, -1, -1),  # to the right, to the left
+            "phases": nobody[:2].expand(PHASE_BITS, -1, -1),  # see `_enemy_comes`
+            "torpedoes": nobody,
+            "shots": self.full(noise, 0, 1 + LANES).long(),  # at the surface too
         }
 
     def play(
         self, state: dict[str, Tensor], action: Tensor, noise: Tensor
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Enemies and divers come in; the player moves, then shots, divers, enemies."""
-        state = {**state, **self._enemy_comes(state, noise[1:4])}
-        state = {**state, **self._diver_comes(state, noise[4:6])}
+        side, kind, lane, *rest = choices(noise[1], 2, 3, LANES, 2, LANES)
+        state = {**state, **self._enemy_comes(state, side, lane, kind == 0)}
+        state = {**state, **self._diver_comes(state, *rest)}
         state = {**state, **self._steered(state, action)}
         state, hits = shots_move(state)
         state, run_into, caught = enemies_move(divers_move(state))
@@ -132,34 +135,42 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         return state, hits + run_into + bonus, caught | drowned
 
     def _enemy_comes(
-        self, state: dict[str, Tensor], noise: Tensor
+        self, state: dict[str, Tensor], side: Tensor, lane: Tensor, is_sub: Tensor
     ) -> dict[str, Tensor]:
-        """An enemy comes in, unless others come towards it in its row."""
+        """An enemy comes in, unless others come towards it in its row.
+
+        At most one comes in each step, so of all in all rows no two that swim the same
+        way are in the same place of their rows. So the phase of a submarine, the clock
+        at which it fires, is kept by its place: bit by bit, for those who swim to the
+        right and for those who swim to the left.
+        """
         due = state["spawn_timer"] == 0
-        start, row, heading = entrance(noise[0], noise[2])
+        start, row, heading = entrance(side, lane)
         fish, subs, way = state["fish"], state["subs"], state["way"]
-        others = of_lane(row, fish | subs) != 0
-        comes = due & ~(others & (of_lane(row, way) != heading))
+        others = in_lane(row, fish | subs).sum(0)
+        comes = due & ((others == 0) | (total(in_lane(row, way)) == heading))
         new = torch.where(comes, spot(start, state["move_speed"]), 0)
-        sub = in_lane(row, torch.where(noise[1] < 1 / 3, new, 0))
+        joins = in_lane(row, new)
+        sub = torch.where(is_sub, joins, 0)
         # Its next torpedo is due after RELOAD - 1 steps.
         phase = torch.where(state["clock"] == 0, RELOAD, state["clock"]) - 1
         bits = torch.arange(PHASE_BITS, dtype=torch.int32, device=self.device)
         phase = (phase >> bits[:, None, None]) & 1
+        to_right = torch.where(heading > 0, new, 0)
         return {
-            "fish": fish | (in_lane(row, new) ^ sub),
+            "fish": fish | (joins ^ sub),
             "subs": subs | sub,
-            "phases": state["phases"] | (sub * phase),
-            "way": torch.where(in_lane(row, new) != 0, heading, way),
+            "phases": state["phases"] | torch.stack((to_right, new ^ to_right)) * phase,
+            "way": torch.where(joins != 0, heading, way),
             "spawn_timer": torch.where(due, state["spawn_speed"], state["spawn_timer"]),
         }
 
     def _diver_comes(
-        self, state: dict[str, Tensor], noise: Tensor
+        self, state: dict[str, Tensor], side: Tensor, lane: Tensor
     ) -> dict[str, Tensor]:
         """A diver comes in."""
         due = state["diver_timer"] == 0
-        start, row, heading = entrance(noise[0], noise[1])
+        start, row, heading = entrance(side, lane)
         timer = torch.full_like(start, DIVER_MOVE)
         new = torch.stack((start, row, heading, timer))
         return {
@@ -172,9 +183,10 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         right = (action == RIGHT).int() - (action == LEFT).int()
         down = (action == DOWN).int() - (action == UP).int()
         fires = (action == FIRE) & (state["cooling"] == 0)
-        muzzle = torch.stack((state["x"], state["y"], state["heading"]))
+        shot = launch(spot(state["x"]), state["heading"])
+        shot = in_lane(state["y"], torch.where(fires, shot, 0), first=0)
         return {
-            "shots": joined(state["shots"], fires, muzzle),
+            "shots": state["shots"] | shot,
             "cooling": torch.where(fires, COOL_DOWN, state["cooling"]),
             "x": (state["x"] + right).clamp(0, SIZE - 1),
             "y": (state["y"] + down).clamp(0, FLOOR - 1),
@@ -195,4 +207,4 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
 
     def observe(self, state: dict[str, Tensor]) -> Tensor:
         """The sea and its gauges, bool `[N, 10, 10, 10]`."""
-        return unpack(words(self._named(state)), len(self.channels))
+        return unpack(words(state), len(self.channels))

@@ -33,27 +33,30 @@ def _first(state: dict[str, Tensor], rows: Tensor) -> Tensor:
     """Our front and back, our shots, trails, torpedoes and fish: 6 bits a column."""
     x, y, fish = state["x"], state["y"], state["fish"]
     wake = ahead(columns(fish | state["subs"]), -state["way"]) << 3
-    torpedoes = (state["torpedoes"][0] | state["torpedoes"][1]) << 4
+    torpedoes = columns(state["torpedoes"]) << 4
     board = pad(wake | torpedoes | columns(fish) << 5, (0, 0, 1, 1))
+    board = board | pad(columns(state["shots"]) << 2, (0, 0, 0, 1))
     ours = spot(x) | spot(x - state["heading"]) << 1
-    board = board | torch.where(rows == y, ours, 0)
-    shot_x, shot_y, _ = state["shots"]
     diver_x, diver_y, heading, _ = state["divers"]
-    for i in range(len(shot_x)):
-        board = board | torch.where(rows == shot_y[i], spot(shot_x[i]) << 2, 0)
-    for i in range(len(diver_x)):
-        behind = spot(diver_x[i] - heading[i]) << 3
-        board = board | torch.where(rows == diver_y[i], behind, 0)
-    return board
+    behind = spot(diver_x - heading) << 3
+    return _with(board, rows, torch.cat((y[None], diver_y)), (ours, *behind))
 
 
 def _last(state: dict[str, Tensor], rows: Tensor) -> Tensor:
     """Submarines, the gauges of oxygen and of divers, and divers: 4 bits a column."""
     board = pad(columns(state["subs"]), (0, 0, 1, 1))
     diver_x, diver_y, _, _ = state["divers"]
-    for i in range(len(diver_x)):
-        board = board | torch.where(rows == diver_y[i], spot(diver_x[i]) << 3, 0)
     full = (state["oxygen"].clamp(min=0) * SIZE) // OXYGEN
     free = FLOOR - state["aboard"]
     seats = below(torch.full_like(free, FLOOR)) & ~below(free)
-    return board | torch.where(rows == FLOOR, below(full) << 1 | seats << 2, 0)
+    gauges, divers = below(full) << 1 | seats << 2, spot(diver_x) << 3
+    floor = torch.full_like(free, FLOOR)[None]
+    return _with(board, rows, torch.cat((floor, diver_y)), (gauges, *divers))
+
+
+def _with(board: Tensor, rows: Tensor, row: Tensor, bits: tuple[Tensor, ...]) -> Tensor:
+    """The board, and the k-th bits `[N]` in the k-th row of `row` `[K, N]`."""
+    settled_bits = settled(torch.stack(bits))
+    for k in range(len(bits)):
+        board = board | torch.where(rows == row[k], settled_bits[k], 0)
+    return board

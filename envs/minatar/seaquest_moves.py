@@ -8,13 +8,14 @@ from torch import Tensor
 from yieldrl.envs.minatar.painting import SIZE
 from yieldrl.envs.minatar.shoals import (
     BOARD,
-    CELL,
-    COLUMN,
     NOW,
     ahead,
+    cells,
     columns,
+    count,
+    fly,
     in_lane,
-    of_lane,
+    launch,
     oldest,
     spot,
     swim,
@@ -29,10 +30,9 @@ PHASE_BITS = 4  # of the number that says when a submarine fires
 State = dict[str, Tensor]
 
 
-def entrance(side: Tensor, row: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Column, row and heading of what comes in, int32 `[N]`, from two numbers."""
-    to_right = (side < 0.5).int()
-    return (SIZE - 1) * (1 - to_right), 1 + (row * LANES).int(), 2 * to_right - 1
+def entrance(side: Tensor, lane: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Column, row and heading of what comes in from the left (0) or the right (1)."""
+    return (SIZE - 1) * side, 1 + lane, 1 - 2 * side
 
 
 def joined(everyone: Tensor, joins: Tensor, new: Tensor) -> Tensor:
@@ -42,19 +42,20 @@ def joined(everyone: Tensor, joins: Tensor, new: Tensor) -> Tensor:
 
 def shots_move(state: State) -> tuple[State, Tensor]:
     """Each shot hits one enemy: a fish first, and the oldest first. Also how many."""
-    fish, subs, (x, y, heading) = state["fish"], state["subs"], state["shots"]
-    x = _on_board(x + heading)
-    cell = CELL * spot(x)  # no two shots are in one
-    a_fish = oldest(of_lane(y, fish) & cell)
-    a_sub = torch.where(a_fish == 0, oldest(of_lane(y, subs) & cell), 0)
-    hit = (a_fish | a_sub) != 0
+    shots, fish, subs = fly(state["shots"]), state["fish"], state["subs"]
+    lanes = shots[1:]
+    at = cells(columns(lanes))  # no two shots are in one
+    a_fish = oldest(fish & at)
+    at = at & ~cells(columns(a_fish))
+    a_sub = oldest(subs & at)
+    hit = columns(a_fish | a_sub)
     state = {
         **state,
-        "fish": fish ^ in_lane(y, a_fish).sum(1),
-        "subs": subs ^ in_lane(y, a_sub).sum(1),
-        "shots": torch.stack((torch.where(hit, OUTSIDE, x), y, heading)),
+        "fish": fish ^ a_fish,
+        "subs": subs ^ a_sub,
+        "shots": torch.cat((shots[:1], lanes & ~cells(hit))),
     }
-    return state, hit.sum(0, dtype=torch.int32)
+    return state, count(hit)
 
 
 def divers_move(state: State) -> State:
@@ -74,42 +75,41 @@ def divers_move(state: State) -> State:
 
 def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     """Enemies move, into shots too, and fire; how many, and whether we, were hit."""
-    fish, subs, phases, torpedoes = (
-        state[name] for name in ("fish", "subs", "phases", "torpedoes")
-    )
-    way, speed, at = state["way"], state["move_speed"], state["y"]
-    here, (x, y, heading) = spot(state["x"]), state["shots"]
+    fish, subs, phases = (state[name] for name in ("fish", "subs", "phases"))
+    shots, way, speed = state["shots"], state["way"], state["move_speed"]
+    here = in_lane(state["y"], spot(state["x"]))
 
     # A shot is met by one enemy, which enters its cell: a submarine first.
-    shots, ways = spot(x), of_lane(y, way)
-    shots = torch.where((y == at) & (x == state["x"]), 0, shots)  # it met us instead
-    sub = ahead(of_lane(y, subs) & NOW, ways) & shots
-    a_fish = torch.where(sub == 0, ahead(of_lane(y, fish) & NOW, ways) & shots, 0)
-    hit = (sub | a_fish) != 0
+    seen = columns(shots[1:]) & ~here  # at our place it met us instead
+    sub = ahead(subs & NOW, way) & seen
+    a_fish = ahead(fish & NOW, way) & seen & ~sub
+    hit = sub | a_fish
 
-    fires = subs
+    due = torch.full_like(phases[0], BOARD)
     for i in range(PHASE_BITS):
-        due = -((state["clock"] >> i) & 1).long()  # all bits of it set, or none
-        fires = fires & ~(phases[i] ^ due)
-    fired = columns(swim(fires, way, speed))
-    right = torpedoes[0] | torch.where(way > 0, fired, 0)
-    left = torpedoes[1] | torch.where(way > 0, 0, fired)
-    torpedoes = torch.stack(((right << COLUMN) & BOARD, left >> COLUMN))
-    before = of_lane(at, fish | subs | right | left)
-    subs, fish = swim(subs, way, speed), swim(fish, way, speed)
-    after = of_lane(at, fish | subs | torpedoes[0] | torpedoes[1])
-
-    subs = subs ^ in_lane(y, sub << speed).sum(1)
+        now = -((state["clock"] >> i) & 1).long()  # all bits of it set, or none
+        due = due & ~(phases[i] ^ now)
+    fires = subs & torch.where(way > 0, due[0], due[1])
+    fired = launch(columns(swim(fires, way, speed)), way)
+    torpedoes = state["torpedoes"] | fired
+    before = fish | subs | torpedoes
+    subs, fish, torpedoes = (
+        swim(subs, way, speed),
+        swim(fish, way, speed),
+        fly(torpedoes),
+    )
+    after = fish | subs | torpedoes
+    ways = torch.tensor([[1], [-1]], dtype=torch.int32, device=way.device)
     state = {
         **state,
-        "shots": torch.stack((torch.where(hit, OUTSIDE, x), y, heading)),
-        "fish": fish ^ in_lane(y, a_fish << speed).sum(1),
-        "subs": subs,
-        "phases": swim(phases, way, speed) & subs,
+        "shots": torch.cat((shots[:1], shots[1:] & ~cells(hit))),
+        "fish": fish ^ a_fish << speed,
+        "subs": subs ^ sub << speed,
+        "phases": swim(phases, ways, speed),
         "torpedoes": torpedoes,
     }
-    caught = ((before | after) & (CELL * here)) != 0
-    return state, hit.sum(0, dtype=torch.int32), caught
+    caught = ((before | after) & cells(here) != 0).any(0)
+    return state, count(hit), caught
 
 
 def _on_board(x: Tensor) -> Tensor:

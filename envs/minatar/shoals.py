@@ -48,18 +48,34 @@ def swim(swimmers: Tensor, way: Tensor, speed: Tensor) -> Tensor:
     return (swimmers ^ moving) >> 1 | ahead(moving, way) << speed
 
 
+def cells(bits: Tensor) -> Tensor:
+    """All places of the columns of which there is a bit."""
+    return (bits << COLUMN) - bits
+
+
 def oldest(swimmers: Tensor) -> Tensor:
     """Of those in one cell the one that came first, which moves on first."""
-    return swimmers & -swimmers
+    some = columns(swimmers)
+    return swimmers & ((cells(some) ^ swimmers) + some)  # x & -x in each cell
 
 
-def in_lane(y: Tensor, x: Tensor | int = 1) -> Tensor:
-    """`x` in the lane of row `y`, `[..., N]`, 0 in the others: `[8, ..., N]`."""
-    lanes = torch.arange(1, 9, dtype=torch.int32, device=y.device)
-    return torch.where(lanes.view(-1, *[1] * y.ndim) == y, x, 0)
+def launch(bits: Tensor, way: Tensor) -> Tensor:
+    """Missiles in these columns: the first place of those to the right, the second."""
+    return torch.where(way > 0, bits, bits << 1)
 
 
-def of_lane(y: Tensor, lanes: Tensor) -> Tensor:
-    """What `lanes` `[8, N]` have at the rows `y` `[N]` or `[K, N]`; 0 at the others."""
-    facts = lanes if y.ndim == 1 else lanes[:, None]
-    return in_lane(y, facts).sum(0, dtype=lanes.dtype)
+def fly(missiles: Tensor) -> Tensor:
+    """Each of them one column further on."""
+    right, left = missiles & NOW, missiles & (NOW << 1)
+    return (right << COLUMN) & BOARD | left >> COLUMN
+
+
+def count(bits: Tensor) -> Tensor:
+    """How many bits `[K, N]` are set, two at most in each number: int32 `[N]`."""
+    return ((bits != 0).int() + (bits & (bits - 1) != 0).int()).sum(0).int()
+
+
+def in_lane(y: Tensor, x: Tensor | int, first: int = 1) -> Tensor:
+    """`x` in the lane of row `y` `[N]`, 0 in the others, of the rows `first` to 8."""
+    lanes = torch.arange(first, 9, dtype=torch.int32, device=y.device)
+    return torch.where(lanes[:, None] == y, x, 0)

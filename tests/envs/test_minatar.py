@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from yieldrl.envs.minatar.freeway import FreewayVectorEnv
 from yieldrl.networks import make_encoder
 
 minatar = pytest.importorskip("minatar")
+
+
+Supply = Callable[[torch.Tensor], list[float]]
 
 
 class Chance:
@@ -52,21 +56,48 @@ class Cars(Chance):
         return np.where(self.choice % 2, 0.75, 0.25)
 
 
+def after(row: int) -> Supply:
+    """The numbers from a row on."""
+    return lambda noise: noise[row:].tolist()
+
+
+def parts(row: int, *counts: int, begin: int = 0) -> Supply:
+    """The parts of one number, so many choices in each, and what is left of it."""
+
+    def split(noise: torch.Tensor) -> list[float]:
+        number, answers = noise[row], []
+        for count in counts:
+            number = number * count
+            answers.append((float(number.floor()) + 0.5) / count)
+            number = number - number.floor()
+        return [*answers, float(number)][begin:]
+
+    return split
+
+
 @dataclass
 class Game:
     package: str  # its name there
-    rows: dict[str, int]  # method -> the row of noise where its chance begins
+    rows: dict[str, Supply]  # method -> the answers to its questions, from the noise
     channels: int
     minimal: int
     chance: type[Chance] = Chance
 
 
 GAMES = {
-    "Breakout": Game("breakout", {"reset": 1}, 4, 3),
-    "Freeway": Game("freeway", {"reset": 1, "act": 3}, 7, 3, Cars),
-    "Asterix": Game("asterix", {"_spawn_entity": 1}, 4, 5),
+    "Breakout": Game("breakout", {"reset": after(1)}, 4, 3),
+    "Freeway": Game("freeway", {"reset": after(1), "act": after(3)}, 7, 3, Cars),
+    "Asterix": Game("asterix", {"_spawn_entity": parts(1, 2, 3)}, 4, 5),
     "SpaceInvaders": Game("space_invaders", {}, 6, 4),
-    "Seaquest": Game("seaquest", {"_spawn_enemy": 1, "_spawn_diver": 4}, 10, 6),
+    "Seaquest": Game(
+        "seaquest",
+        {
+            "_spawn_enemy": parts(1, 2, 3, 8),
+            "_spawn_diver": parts(1, 2, 3, 8, 2, 8, begin=3),
+        },
+        10,
+        6,
+    ),
 }
 STEPS = 2600  # more than an episode of Freeway, the only one with a limit
 each = pytest.mark.parametrize("name", GAMES)
@@ -87,8 +118,8 @@ class Originals:
         for i in range(envs.num_envs):
             game = minatar.Environment(GAMES[name].package, **kwargs)
             game.random, game.env.random = Chance(), GAMES[name].chance()
-            for method, row in GAMES[name].rows.items():
-                self._supply(game.env, method, row, i)
+            for method, supply in GAMES[name].rows.items():
+                self._supply(game.env, method, supply, i)
             self.games.append(game)
 
     def _record(self, envs: Any, method: str) -> None:
@@ -101,11 +132,11 @@ class Originals:
 
         setattr(envs, method, recorded)
 
-    def _supply(self, game: Any, method: str, row: int, i: int) -> None:
+    def _supply(self, game: Any, method: str, supply: Supply, i: int) -> None:
         original = getattr(game, method)
 
         def supplied(*args: Any, **kwargs: Any) -> Any:
-            game.random.numbers = self.noise[row:, i].tolist()
+            game.random.numbers = supply(self.noise[:, i])
             return original(*args, **kwargs)
 
         setattr(game, method, supplied)
@@ -201,7 +232,7 @@ def test_what_no_random_player_gets_to_see(name: str) -> None:
     envs.reset(seed=1)
     for i in range(8):
         originals.reset(i)
-    state, choose, total = envs.state, at_random(envs), 0.0
+    state, choose, total = envs.unfold(envs.state), at_random(envs), 0.0
     for _ in range(STEPS):
         action, originals.noise = choose(None), envs.draw_noise()
         state, reward, terminated = envs.random_dynamics(state, action, originals.noise)
@@ -225,7 +256,7 @@ def test_bits_paint_what_scattering_paints(name: str) -> None:
     choose = at_random(envs)
     for _ in range(40):
         obs, *_ = envs.step(choose(None))
-    things, channels = envs.things(envs._named(envs.state)), len(envs.channels)
+    things, channels = envs.things(envs.unfold(envs.state)), len(envs.channels)
     words = painting._packed(things, channels)
     assert torch.equal(painting.unpack(words, channels), obs)
 
@@ -264,8 +295,8 @@ def test_spaces(name: str) -> None:
     assert original.minimal_action_set() == list(envs.actions)
     assert list(original.env.channels) == list(envs.channels)
     assert make(name, 3, minimal_actions=False).single_action_space.n == 6
-    envs.reset(seed=0)
-    features = make_encoder(envs.single_observation_space)(envs.observe(envs.state))
+    obs, _ = envs.reset(seed=0)
+    features = make_encoder(envs.single_observation_space)(obs)
     assert features.shape == (3, 128)
 
 
