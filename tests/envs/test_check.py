@@ -168,6 +168,14 @@ class ObservesItsOwnMemory(Walk):
         return self.memory.copy_(state.T)
 
 
+class FoldsTooTightly(Walk):
+    def fold(self, state: Tensor) -> Tensor:
+        return state.half()
+
+    def unfold(self, state: Tensor) -> Tensor:
+        return state.float()
+
+
 class FlagIsAFloat(Walk):
     def step(self, actions: Any) -> Any:
         obs, reward, terminated, *rest = super().step(actions)
@@ -194,6 +202,7 @@ class ForgetsOnSaving(Walk):
         (WritesToItsArgument, "wrote to its arguments"),
         (WaitsForTheDevice, "waits for the device: use torch.where"),
         (ObservesItsOwnMemory, "overwritten|gave something else"),
+        (FoldsTooTightly, "gave another state"),
         (FlagIsAFloat, "terminated must be bool of shape"),
         (ForgetsOnSaving, "after load_state_dict"),
     ],
