@@ -14,7 +14,7 @@ import torch
 import yieldrl.envs
 from yieldrl.algorithms import dqn
 from yieldrl.envs.minatar import painting, shoals
-from yieldrl.envs.minatar.base import NOTHING, UP, palette
+from yieldrl.envs.minatar.base import NOTHING, UP, choices, palette
 from yieldrl.envs.minatar.freeway import FreewayVectorEnv
 from yieldrl.networks import make_encoder
 
@@ -277,6 +277,42 @@ def test_swimmers_wait_move_and_leave() -> None:
     assert shoals.columns(both) == shoals.spot(torch.tensor(4))
     assert shoals.oldest(both) == shoals.spot(torch.tensor(4), 2)
     assert shoals.ahead(shoals.spot(torch.tensor(0)), torch.tensor(-1)) == 0
+
+
+def test_the_oldest_of_each_cell_is_found() -> None:
+    """For any swimmers: of every column the lowest bit."""
+    bits = torch.Generator().manual_seed(0)
+    swimmers = torch.randint(2**60, (500,), generator=bits)
+    sparse = swimmers & torch.randint(2**60, (500,), generator=bits)
+    for lanes in (swimmers, sparse, torch.tensor([0, shoals.BOARD])):
+        cells = (lanes[:, None] >> 6 * torch.arange(10)) & 63
+        first = ((cells & -cells) << 6 * torch.arange(10)).sum(1)
+        assert torch.equal(shoals.oldest(lanes), first)
+
+
+def test_missiles_fly_in_both_directions_and_leave() -> None:
+    bits = shoals.spot(torch.tensor([8, 1])).sum()
+    right, left = (shoals.launch(bits, torch.tensor(way)) for way in (1, -1))
+    missiles, seen = right | left, []
+    assert shoals.count(torch.stack((right, left, 0 * left))[:, None]).item() == 4
+    for _ in range(3):
+        missiles = shoals.fly(missiles)
+        places = (missiles >> torch.arange(60)) & 1
+        seen.append([(k // 6, k % 6) for k in places.nonzero().flatten().tolist()])
+    assert seen == [
+        [(0, 1), (2, 0), (7, 1), (9, 0)],
+        [(3, 0), (6, 1)],
+        [(4, 0), (5, 1)],
+    ]
+
+
+def test_choices_of_one_number_are_fair_and_independent() -> None:
+    numbers = torch.rand(400_000, generator=torch.Generator().manual_seed(0))
+    a, b, c = choices(numbers, 2, 3, torch.full((400_000,), 8))
+    counts = torch.bincount((a * 3 + b) * 8 + c, minlength=48)
+    expected = 400_000 / 48
+    assert len(counts) == 48
+    assert ((counts - expected) ** 2 / expected).sum() < 92  # 99.99 % of chi-square(47)
 
 
 @each
