@@ -44,6 +44,7 @@ def reached(algorithm: str) -> str:
         for name, result in committed("evidence").items()
         if name.rpartition("-")[0] == algorithm
     ]
+    parts += _beside_relatives(algorithm)
     return "\n\n".join(parts) or "This was not measured yet."
 
 
@@ -189,6 +190,24 @@ def _means(result: dict[str, Any]) -> list[str]:
 def _figure(name: str, text: str) -> str:
     drawn = (ROOT / "benchmarks" / "results" / f"{name}.svg").exists()
     return f"![{text}](../results/{name}.svg)\n\n" if drawn else ""
+
+
+def _beside_relatives(algorithm: str) -> list[str]:
+    """The figures that compare it with others of the family."""
+    from yieldrl.benchmarks.tasks import FIGURES
+
+    shown = []
+    for name, tasks in FIGURES.items():
+        members = [task.partition("-")[0] for task in tasks]
+        figure = _figure(name, f"{', '.join(members)}: {name}")
+        if algorithm in members and figure:
+            others = [_page(member) for member in members if member != algorithm]
+            shown.append(f"{figure}On the same axes with {', '.join(others)}.")
+    return shown
+
+
+def _page(algorithm: str) -> str:
+    return f"[{algorithm}]({algorithm}.md)"
 
 
 def _returned(result: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
         "rainbow-corridor100",
         *values.TASKS["rainbow-corridor100"].above,
     ),
+    "cartpole-values": ("dqn-cartpole", *values.BALANCING),
     "pendulum": ("sac-pendulum", "td3-pendulum", "ddpg-pendulum"),
     "halfcheetah": ("sac-halfcheetah", "td3-halfcheetah"),
     "taxi-masks": ("ppo_masked-taxi", "ppo-taxi"),

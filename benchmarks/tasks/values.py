@@ -37,6 +37,11 @@ BALANCE = Task(
 )
 """What DQN's settings, unchanged, make of each variant of it."""
 
+BALANCING = {
+    f"{name}-cartpole": replace(BALANCE, algorithm=name)
+    for name in ("double_dqn", "dueling_dqn", "prioritized_dqn", "n_step_dqn")
+}
+
 ONWARD = Published(value=100.0, source="always onward")
 
 TASKS = {
@@ -59,10 +64,7 @@ TASKS = {
             source="RL Zoo, hyperparams/dqn.yml",
         ),
     ),
-    "double_dqn-cartpole": replace(BALANCE, algorithm="double_dqn"),
-    "dueling_dqn-cartpole": replace(BALANCE, algorithm="dueling_dqn"),
-    "prioritized_dqn-cartpole": replace(BALANCE, algorithm="prioritized_dqn"),
-    "n_step_dqn-cartpole": replace(BALANCE, algorithm="n_step_dqn"),
+    **BALANCING,
     "dqn-corridor": Task(algorithm="dqn", config=CORRIDOR),
     "n_step_dqn-corridor": Task(
         algorithm="n_step_dqn",

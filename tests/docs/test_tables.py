@@ -129,6 +129,15 @@ def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
     )
 
 
+def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
+    (tables.ROOT / "benchmarks" / "results" / "pendulum.svg").touch()
+    assert tables.on_page_markdown("::: reached by td3") == (
+        "![sac, td3, ddpg: pendulum](../results/pendulum.svg)\n\n"
+        "On the same axes with [sac](sac.md), [ddpg](ddpg.md)."
+    )
+    assert "pendulum" not in tables.on_page_markdown("::: reached by dqn")
+
+
 def test_the_family_is_a_table_of_every_algorithm():
     shown = tables.on_page_markdown("::: table family").splitlines()
     names = {line.split("`")[1] for line in shown[2:]}
