@@ -28,7 +28,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
     ),
     "cartpole-values": ("dqn-cartpole", *values.BALANCING),
     "pendulum": ("sac-pendulum", "td3-pendulum", "ddpg-pendulum"),
-    "halfcheetah": ("sac-halfcheetah", "td3-halfcheetah"),
+    "halfcheetah": ("sac-halfcheetah", "td3-halfcheetah", "ppo-halfcheetah"),
     "taxi-masks": ("ppo_masked-taxi", "ppo-taxi"),
     "tmaze-memory": ("ppo_lstm-tmaze", "ppo-tmaze"),
     "cartpole-memory": ("ppo_lstm-cartpole-positions", "ppo-cartpole-positions"),
