@@ -194,20 +194,16 @@ def _figure(name: str, text: str) -> str:
 
 def _beside_relatives(algorithm: str) -> list[str]:
     """The figures that compare it with others of the family."""
-    from yieldrl.benchmarks.tasks import FIGURES
+    from yieldrl.benchmarks.tasks import FIGURES, TASKS
 
     shown = []
     for name, tasks in FIGURES.items():
-        members = [task.partition("-")[0] for task in tasks]
+        members = [TASKS[task].algorithm for task in tasks]
         figure = _figure(name, f"{', '.join(members)}: {name}")
         if algorithm in members and figure:
-            others = [_page(member) for member in members if member != algorithm]
+            others = [f"[{name}]({name}.md)" for name in members if name != algorithm]
             shown.append(f"{figure}On the same axes with {', '.join(others)}.")
     return shown
-
-
-def _page(algorithm: str) -> str:
-    return f"[{algorithm}]({algorithm}.md)"
 
 
 def _returned(result: dict[str, Any]) -> str:

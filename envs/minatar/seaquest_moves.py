@@ -93,13 +93,11 @@ def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     fired = launch(columns(swim(fires, way, speed)), way)
     torpedoes = state["torpedoes"] | fired
     before = fish | subs | torpedoes
-    subs, fish, torpedoes = (
-        swim(subs, way, speed),
-        swim(fish, way, speed),
-        fly(torpedoes),
-    )
+    subs, fish = swim(subs, way, speed), swim(fish, way, speed)
+    torpedoes = fly(torpedoes)
     after = fish | subs | torpedoes
-    ways = torch.tensor([[1], [-1]], dtype=torch.int32, device=way.device)
+    # To the right, to the left; made on the device, as a copy from the host would wait.
+    ways = 1 - 2 * torch.arange(2, dtype=torch.int32, device=way.device)[:, None]
     state = {
         **state,
         "shots": torch.cat((shots[:1], shots[1:] & ~cells(hit))),

@@ -75,7 +75,7 @@ def count(bits: Tensor) -> Tensor:
     return ((bits != 0).int() + (bits & (bits - 1) != 0).int()).sum(0).int()
 
 
-def in_lane(y: Tensor, x: Tensor | int, first: int = 1) -> Tensor:
+def in_lane(y: Tensor, x: Tensor, first: int = 1) -> Tensor:
     """`x` in the lane of row `y` `[N]`, 0 in the others, of the rows `first` to 8."""
     lanes = torch.arange(first, 9, dtype=torch.int32, device=y.device)
     return torch.where(lanes[:, None] == y, x, 0)

@@ -78,7 +78,7 @@ def parts(row: int, *counts: int, begin: int = 0) -> Supply:
 @dataclass
 class Game:
     package: str  # its name there
-    rows: dict[str, Supply]  # method -> the answers to its questions, from the noise
+    answers: dict[str, Supply]  # method -> those to its questions, from the noise
     channels: int
     minimal: int
     chance: type[Chance] = Chance
@@ -118,7 +118,7 @@ class Originals:
         for i in range(envs.num_envs):
             game = minatar.Environment(GAMES[name].package, **kwargs)
             game.random, game.env.random = Chance(), GAMES[name].chance()
-            for method, supply in GAMES[name].rows.items():
+            for method, supply in GAMES[name].answers.items():
                 self._supply(game.env, method, supply, i)
             self.games.append(game)
 
