@@ -163,7 +163,12 @@ def _with_name(words: list[str], name: str) -> list[str]:
 
 
 def _typed(arguments: Sequence[str]) -> str:
-    return shlex.join(["python", "-m", "benchmarks", *arguments])
+    """The command that measures the same again, wherever its result was written."""
+    where = argparse.ArgumentParser(add_help=False)
+    where.add_argument("--out")
+    where.add_argument("--out-folder")
+    _, words = where.parse_known_args(list(arguments))
+    return shlex.join(["python", "-m", "benchmarks", *words])
 
 
 def _listed(known: Collection[str]) -> str:

@@ -185,6 +185,7 @@ def _described(
     config = task.make_config().to_dict()
     described = dataclasses.asdict(task)
     del described["reference"]  # told with its runs, where it has some
+    del described["published"]  # by others, whatever comes out here
     whole = {key: value for key, value in config.items() if key != "seed"}
     return {"task": name, **described, "whole_config": whole, "jobs": jobs}
 

@@ -12,7 +12,7 @@ from yieldrl.experiments.plot import Curve, aggregate
 
 from . import results, throughput
 from .style import COLORS, INK, STYLE
-from .tasks import FIGURES
+from .tasks import FIGURES, published_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,12 +148,9 @@ def marks(axes: Axes, result: dict[str, Any]) -> None:
         level = result["threshold"]
         label = f"counts as learned: {level:g}"
         axes.axhline(level, color=INK, linewidth=0.9, linestyle="--", label=label)
-    published = result.get("published")
+    published = published_beside(result)
     if published is not None:
-        level, label = (
-            published["value"],
-            f"{published['source']}: {published['value']:g}",
-        )
+        level, label = published.value, f"{published.source}: {published.value:g}"
         axes.axhline(level, color=INK, linewidth=0.9, linestyle=":", label=label)
 
 

@@ -136,6 +136,8 @@ def _speed(sides: dict[str, Any], side: str) -> str:
 
 def _beside(result: dict[str, Any]) -> str:
     """What a result stands beside: the reference's mean, and a published number."""
+    from yieldrl.benchmarks.tasks import published_beside
+
     parts = []
     if "reference" in result:
         of, returns = result["reference"], _returns(result["reference"])
@@ -143,9 +145,9 @@ def _beside(result: dict[str, Any]) -> str:
         parts.append(
             f"{mean} ({of['library']} {of['algorithm']}, {len(returns)} seeds)"
         )
-    if result.get("published"):
-        of = result["published"]
-        parts.append(f"{of['value']:g} ({of['source']})")
+    published = published_beside(result)
+    if published is not None:
+        parts.append(f"{published.value:g} ({published.source})")
     return "<br>".join(parts) or " "
 
 

@@ -6,10 +6,12 @@ tuned file that lies with it, with the fields of `config` over it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import actors, policies, tables, values
 from .task import Published, Reference, Task
 
-__all__ = ["FIGURES", "TASKS", "Published", "Reference", "Task"]
+__all__ = ["FIGURES", "TASKS", "Published", "Reference", "Task", "published_beside"]
 
 TASKS: dict[str, Task] = {
     **policies.TASKS,
@@ -34,3 +36,12 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "cartpole-memory": ("ppo_lstm-cartpole-positions", "ppo-cartpole-positions"),
 }
 """Figure -> tasks of one environment, drawn on one pair of axes by `plot`."""
+
+
+def published_beside(result: dict[str, Any]) -> Published | None:
+    """What others report of the task of a learning result.
+
+    It is asked of the task, as nothing that was measured depends on it.
+    """
+    task = TASKS.get(result["task"])
+    return task.published if task else None

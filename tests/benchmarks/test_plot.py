@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from yieldrl.benchmarks import plot, results
+from yieldrl.benchmarks.tasks import TASKS, Published, Task
 
 PAGES = {"light": (255, 255, 255), "dark": (30, 35, 43)}
 
@@ -21,8 +22,9 @@ def run(seed: int, returns: list[float]) -> dict[str, Any]:
 
 @pytest.fixture
 def learned() -> dict[str, Any]:
-    """As results were before they had references, published numbers, tuned files."""
+    """As results were before they had references and tuned files."""
     return results.circumstances("learning", "python -m benchmarks", [1, 2]) | {
+        "task": "one",
         "algorithm": "double_dqn",
         "whole_config": {"env_id": "CartPole-v1"},
         "threshold": 475.0,
@@ -85,10 +87,9 @@ def test_a_curve_says_what_it_stands_beside(
     assert "double_dqn, 2 seeds" in words
     assert "counts as learned: 475" in words
     assert "SB3-Contrib" not in words
-    learned |= {
-        "reference": reference,
-        "published": {"value": 480.5, "source": "RL Zoo"},
-    }
+    learned["reference"] = reference
+    published = Published(value=480.5, source="RL Zoo")
+    monkeypatch.setitem(TASKS, "one", Task(algorithm="ppo", published=published))
     words = labels(tmp_path, monkeypatch, draw)
     assert "TRPO of SB3-Contrib, 1 seed" in words
     assert "RL Zoo: 480.5" in words

@@ -7,6 +7,8 @@ import json
 import pytest
 from site_logic import DOCS, load
 
+from yieldrl.benchmarks.tasks import TASKS, Published, Task
+
 tables = load("tables")
 ALGORITHMS = sorted((DOCS.parent / "algorithms").iterdir())
 
@@ -28,8 +30,9 @@ def runs(*returns):
     return [{"final": {"episode_return": value}} for value in returns]
 
 
-def test_results_are_a_table_that_nobody_typed(committed):
+def test_results_are_a_table_that_nobody_typed(committed, monkeypatch):
     learned = {
+        "task": "dqn-x",
         "kind": "learning",
         "command": "python -m benchmarks learning dqn-x",
         "whole_config": {"env_id": "X-v1", "total_steps": 150_000},
@@ -41,8 +44,9 @@ def test_results_are_a_table_that_nobody_typed(committed):
     committed("dqn-x", **learned)
     reference = {"library": "sb3", "algorithm": "DQN", "runs": runs(3.0)}
     reference["command"] = "python -m benchmarks learning dqn-y --side reference"
-    published = {"value": 4.0, "source": "somebody"}
-    more = {"reference": reference, "published": published, "criterion": "none"}
+    more = {"task": "dqn-y", "reference": reference, "criterion": "none"}
+    task = Task(algorithm="dqn", published=Published(value=4.0, source="somebody"))
+    monkeypatch.setitem(TASKS, "dqn-y", task)
     committed("dqn-y", **learned | more)
     committed("speed", kind="speed")
     lines = tables.on_page_markdown("Text.\n\n::: table learning\n").splitlines()
@@ -110,6 +114,7 @@ def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
     assert "not measured" in tables.on_page_markdown("::: reached by dqn")
     learned = {
         "kind": "learning",
+        "task": "dqn-x",
         "algorithm": "dqn",
         "command": "python -m benchmarks learning dqn-x",
         "whole_config": {"env_id": "X-v1", "total_steps": 150_000},
