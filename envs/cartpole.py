@@ -97,6 +97,8 @@ class CartPoleVectorEnv(TorchVectorEnv):
         self.low = self.parameter("low", low)
         self.high = self.parameter("high", high)
 
+        # Of the pole about its axle: 4/3 of its mass times its half length squared.
+        self.inertia = self.parameter("inertia", 4 / 3)
         limits = torch.tensor([[X_LIMIT], [THETA_LIMIT]], dtype=self.dtype)
         self.limits = limits.to(self.device)  # [2, 1], of position and angle
 
@@ -108,13 +110,13 @@ class CartPoleVectorEnv(TorchVectorEnv):
         """Push the cart, and let `tau` seconds pass."""
         _, x_dot, theta, theta_dot = state.unbind()
         sin, cos = theta.sin(), theta.cos()
-        force = (2 * action - 1) * self.force_mag  # to the left, or to the right
+        force = torch.where(action.bool(), self.force_mag, -self.force_mag)
         total_mass = self.masspole + self.masscart
         polemass_length = self.masspole * self.length
 
         temp = (force + polemass_length * theta_dot.square() * sin) / total_mass
         theta_acc = (self.gravity * sin - cos * temp) / (
-            self.length * (4 / 3 - self.masspole * cos.square() / total_mass)
+            self.length * (self.inertia - self.masspole * cos.square() / total_mass)
         )
         x_acc = temp - polemass_length * theta_acc * cos / total_mass
 
