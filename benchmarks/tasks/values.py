@@ -70,6 +70,7 @@ TASKS = {
         algorithm="n_step_dqn",
         config=CORRIDOR,
         threshold=1.0,
+        above=("dqn-corridor",),
         published=Published(value=1.0, source="always onward"),
     ),
     "rainbow-corridor100": Task(
@@ -87,7 +88,9 @@ TASKS = {
         ),
         published=ONWARD,
     ),
-    "n_step_dqn-corridor100": Task(algorithm="n_step_dqn", config=CORRIDOR_100),
+    "n_step_dqn-corridor100": Task(
+        algorithm="n_step_dqn", config=CORRIDOR_100, above=("dqn-corridor100",)
+    ),
     "c51-corridor100": Task(
         algorithm="c51",
         config=CORRIDOR_100,
