@@ -11,6 +11,7 @@ were drawn before; calls until it is warm come before the timing.
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import math
 import os
@@ -89,10 +90,14 @@ def compare(contest: Contest, on: Setting, runs: int, seconds: float) -> dict[st
         `num_envs`, and for each side the steps per second of its runs and their median,
         the calls of a run, and the bytes of an environment where they are known.
     """
-    batches = {
-        title: side.build(on)
+    numbers = {
+        title: side.fixed or on.num_envs
         for title, side in contest.sides.items()
         if side.installed and on.num_envs <= (side.most or on.num_envs)
+    }
+    batches = {
+        title: contest.sides[title].build(dataclasses.replace(on, num_envs=number))
+        for title, number in numbers.items()
     }
     calls = {title: warm_up(batch, seconds) for title, batch in batches.items()}
     gc.collect()
@@ -101,7 +106,7 @@ def compare(contest: Contest, on: Setting, runs: int, seconds: float) -> dict[st
     for _ in range(runs):
         for title, batch in batches.items():
             taken = timed(batch, calls[title])
-            steps = calls[title] * batch.steps * on.num_envs
+            steps = calls[title] * batch.steps * numbers[title]
             speeds[title].append(steps / taken)
     sides = {
         title: {

@@ -44,7 +44,7 @@ def test_every_side_steps(name: str, side: str) -> None:
         pytest.skip(f"{taking_part.package} is not installed")
     if contest.cuda and not torch.cuda.is_available():
         pytest.skip("needs a GPU")
-    count = min(2, taking_part.most or 2)
+    count = min(2, taking_part.most or 2, taking_part.fixed or 2)
     device = "cuda" if contest.cuda else "cpu"
     batch = taking_part.build(Setting(num_envs=count, threads=1, device=device))
     assert throughput.timed(batch, 3) > 0
@@ -123,6 +123,22 @@ def test_sides_stop_where_they_are_too_slow_or_not_installed(clock: Clock) -> No
     assert list(point["sides"]) == ["c"]
 
 
+def test_a_side_may_step_a_number_of_its_own(clock: Clock) -> None:
+    one = clock.side("a", 0.5, fixed=1)
+    numbers: list[int] = []
+
+    def build(on: Setting) -> Batch:
+        numbers.append(on.num_envs)
+        return one.build(on)
+
+    sides = {"a": dataclasses.replace(one, build=build), "b": clock.side("b", 0.5)}
+    contest = Contest(env_id="yieldrl/CartPole-v1", sides=sides)
+    point = throughput.compare(contest, TWO, runs=1, seconds=1.0)
+    assert numbers == [1]
+    speeds = {name: of["steps_per_second"] for name, of in point["sides"].items()}
+    assert speeds == {"a": 2.0, "b": 4.0}
+
+
 def point(num_envs: int, **runs: list[float]) -> dict[str, Any]:
     sides = {
         side: {
@@ -152,12 +168,10 @@ def test_a_demand_is_judged_by_the_median_of_the_ratios() -> None:
     assert not dataclasses.replace(demand, times=3.1).judge(POINTS, 1)["holds"]
 
 
-def test_the_best_of_others_counts_where_a_demand_says_so() -> None:
-    points = [*POINTS, point(16, theirs=[15.0, 15.0, 15.0])]
-    demand = Demand(side="ours", over=("theirs", "nobody"), times=2, any_size=True)
-    assert demand.judge(points, 1)["ratio"] == 2.0
-    points.append(point(4, nobody=[30.0, 30.0, 30.0]))
-    assert demand.judge(points, 1)["ratio"] == 1.0
+def test_a_demand_counts_against_the_fastest_of_the_others() -> None:
+    demand = Demand(side="ours", over=("theirs", "slower", "nobody"), times=2)
+    both = point(1024, ours=[30.0], theirs=[15.0], slower=[10.0])
+    assert demand.judge([POINTS[0], both], 1)["ratio"] == 2.0
 
 
 @pytest.mark.parametrize("demand", [{"threads": 2}, {"num_envs": 4}, {"side": "x"}])
