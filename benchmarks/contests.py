@@ -153,7 +153,8 @@ def _half_cheetah() -> Contest:
         SINGLE: Side(build=single(env_id, theirs), package="mujoco", fixed=1),
         SYNC: Side(build=sync, package="mujoco", most=LOOP),
         ASYNC: Side(build=processes, package="mujoco", fixed=PROCESSES),
-        "EnvPool": Side(build=envpool(env_id, theirs), package="envpool"),
+        # It keeps a whole simulation for each, of which 65 536 would fill the memory.
+        "EnvPool": Side(build=envpool(env_id, theirs), package="envpool", most=4096),
     }
     best = (SINGLE, SYNC, ASYNC)
     demands = (

@@ -61,7 +61,7 @@ TASKS = {
                 "exploration_final_eps": 0.04,
                 "policy_kwargs": {"net_arch": [256, 256]},
             },
-            source="RL Zoo, hyperparams/dqn.yml",
+            source="RL Zoo, hyperparams/dqn.yml, for 50 000 steps",
         ),
     ),
     **BALANCING,
