@@ -127,7 +127,8 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
             f" {envs.action_space.shape} on {envs.device}, got {action.dtype} of shape"
             f" {tuple(action.shape)} on {action.device}"
         )
-    return action.to(envs.action_dtype)
+    same = action.dtype == envs.action_dtype  # asking is quicker than converting
+    return action if same else action.to(envs.action_dtype)
 
 
 def reset_mask(envs: Any, options: Any) -> Tensor | None:
@@ -169,8 +170,8 @@ def check_running(envs: Any) -> None:
     """Raise ResetNeeded if there is no state, or an episode that is over."""
     if envs.state is None:
         raise ResetNeeded("nothing to step yet: call reset() first")
-    looking_is_free = envs.device.type == "cpu"
-    if envs.autoreset_mode.name == "DISABLED" and looking_is_free and envs._ended.any():
+    by_hand = envs.autoreset_mode is AutoresetMode.DISABLED
+    if by_hand and envs.device.type == "cpu" and envs._ended.any():  # free to look at
         raise ResetNeeded(
             f"the episodes of {envs._ended.nonzero().flatten().tolist()} are over:"
             ' call reset(options={"reset_mask": terminated | truncated})'
