@@ -203,7 +203,7 @@ def _beside_relatives(algorithm: str) -> list[str]:
         members = [TASKS[task].algorithm for task in tasks]
         figure = _figure(name, f"{', '.join(members)}: {name}")
         if algorithm in members and figure:
-            others = [f"[{name}]({name}.md)" for name in members if name != algorithm]
+            others = [f"[{of}]({of}.md)" for of in members if of != algorithm]
             shown.append(f"{figure}On the same axes with {', '.join(others)}.")
     return shown
 

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs import batched_support as support
-from yieldrl.envs.batched_compiled import CompiledStep
+from yieldrl.envs.batched_compiled import CompiledPureStep
 
 
 class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
@@ -109,7 +109,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         plain = type(self).random_dynamics is TorchVectorEnv.random_dynamics
         self._chance = not plain  # whether every step uses up its noise
         self._painter: Any = None  # gymnasium's environment that draws for this one
-        self._step = CompiledStep(self) if compile else self.pure_step
+        self._step = CompiledPureStep(self) if compile else self.pure_step
 
     def initial_state(self, noise: Tensor) -> Any:
         """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states."""

@@ -18,7 +18,7 @@ _FLAGS = (2, 5, 6)  # where it answers bools
 _OBSERVATIONS = (3, 7)
 
 
-class CompiledStep:
+class CompiledPureStep:
     """`pure_step` compiled, apart from the same method of other instances.
 
     PyTorch keeps compiled variants with the code object, eight at most, and all

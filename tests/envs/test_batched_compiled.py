@@ -72,6 +72,7 @@ def compiles_of(envs: TorchVectorEnv, monkeypatch: pytest.MonkeyPatch) -> list[A
 
 def test_steps_like_the_first_go_straight_to_the_code(monkeypatch) -> None:
     eager, compiled = pair()
+    assert compiled._step._first is not compiled._step._in_bytes
     taken = compiles_of(compiled, monkeypatch)
     for _ in range(3):
         same_step(eager, compiled)
@@ -142,6 +143,7 @@ def test_it_may_begin_without_gradients_and_go_on_with_them() -> None:
 def test_float64_takes_the_usual_way() -> None:
     eager, compiled = pair(dtype=torch.float64)
     same_step(eager, compiled)
+    assert compiled._step._first is compiled._step._in_bytes
     assert compiled.state.dtype == torch.float64
 
 
