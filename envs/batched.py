@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     A subclass names its spaces and how many random numbers a reset takes, and writes
     two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
     is more than transposing. Resets, time limit, seeds and checkpoints are done here.
-    No step waits for the device, so the values of actions are not looked at.
+    No step waits for the device, so the values of actions are not looked at. On a CPU,
+    where looking at flags is free, first states are made only for those that begin.
 
     A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
     dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
@@ -63,6 +65,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as in gymnasium)
     noise_size: int
+    observed_rows: slice | None = None
+    """The rows of the state that `observe` transposes; None for all of them."""
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -97,6 +101,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         floats = np.issubdtype(self.action_space.dtype, np.floating)
         self.action_dtype = dtype if floats else torch.int64
+        # Of actions that are taken as they are.
+        self._action_kind = self.action_space.shape, self.action_dtype, self.device
         observation = np.empty(0, self.single_observation_space.dtype)
         self._obs_dtype = torch.from_numpy(observation).dtype
         self.state: Any = None
@@ -105,11 +111,32 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self._limit = max_episode_steps or torch.iinfo(torch.int64).max
         self.generator = torch.Generator(self.device)
         self.generator.seed()  # unpredictable, as gymnasium is, until reset(seed=...)
-        self._noise: Any = None  # of the next step
-        plain = type(self).random_dynamics is TorchVectorEnv.random_dynamics
-        self._chance = not plain  # whether every step uses up its noise
+        self._noise: Any = None  # of the next step, if it takes any
+        here, own = TorchVectorEnv, type(self)
+        self._chance = own.random_dynamics is not here.random_dynamics
+        self._transposes = own.observe is here.observe
         self._painter: Any = None  # gymnasium's environment that draws for this one
         self._step = CompiledPureStep(self) if compile else self.pure_step
+        if compile or self.device.type != "cpu":
+            self._looks = False
+
+    @cached_property
+    def _looks(self) -> bool:
+        """Whether first states are made for those alone that begin an episode.
+
+        Not where looking would make us wait, nor where they cannot be made of the noise
+        of one, because parameters `[N]` have a part in them.
+        """
+        noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
+        try:
+            with torch.no_grad():
+                return support.last_axes(self.initial_state(noise)) == {1}
+        except (
+            IndexError,
+            RuntimeError,
+            ValueError,
+        ):  # as torch says that shapes differ
+            return False
 
     def initial_state(self, noise: Tensor) -> Any:
         """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states."""
@@ -134,6 +161,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def observe(self, state: Any) -> Any:
         """Observations `[N, ...]` in memory of their own; here the transposed state."""
+        state = state if self.observed_rows is None else state[self.observed_rows]
         size = (state.shape[-1], *state.shape[:-1])
         obs = torch.empty(size, dtype=self._obs_dtype, device=state.device)
         # The other way round, `obs.copy_(state.t())`, a matrix is copied in square
@@ -141,13 +169,19 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         (obs.t() if obs.ndim <= 2 else obs.movedim(0, -1)).copy_(state)
         return obs
 
-    def restart(self, ended: Tensor, state: Any, noise: Tensor) -> Any:
+    def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
         """The state, with first states where `ended` `[N]` is set.
 
-        First states are computed for everybody, which is cheap and never waits;
-        override it where they are dear.
+        With noise `[noise_size, N]` they are computed for everybody, which never waits.
+        Without, for those alone that need them; the same state if there are none.
         """
-        return support.where(ended, self.initial_state(noise), state)
+        if noise is not None:
+            return support.where(ended, self.initial_state(noise), state)
+        columns = ended.nonzero().view(-1)
+        if not len(columns):
+            return state
+        fresh = self.initial_state(self.draw_noise(len(columns)))
+        return support.tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
 
     def observe_restarted(self, ended: Tensor, state: Any, final_obs: Any) -> Any:
         """`observe(state)` after a `restart`, in memory of its own.
@@ -156,6 +190,18 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         restart, `final_obs`, where `ended` `[N]` is set.
         """
         return self.observe(state)
+
+    def observe_last(self, state: Any) -> Any:
+        """`observe(state)` of a state that is dropped, so it may share its memory.
+
+        Here it is a view where that is quicker, which is not compiled: a tensor whose
+        first axis is not the slowest one.
+        """
+        if not (self._looks and self._transposes):
+            return self.observe(state)
+        state = state if self.observed_rows is None else state[self.observed_rows]
+        state = state.to(self._obs_dtype)
+        return state.t() if state.ndim <= 2 else state.movedim(-1, 0)
 
     def fold(self, state: Any) -> Any:
         """What is kept of a state between steps: all of it, in fewer tensors maybe.
@@ -177,13 +223,13 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         return support.parameter(self, name, value)
 
     def pure_step(
-        self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Tensor
+        self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
     ) -> tuple[Any, ...]:
         """All of a step as a function of tensors: this is what gets compiled.
 
         `ended` says whose episode ended in the step before, bool `[N]` (for NEXT_STEP);
-        `noise` `[noise_size, N]`, uniform in [0, 1), is for those that reset and for
-        `random_dynamics`.
+        `noise` `[noise_size, N]`, uniform in [0, 1), is for `random_dynamics` and for
+        those that reset; uncompiled on a CPU, `restart` draws what these need.
 
         Returns:
             `state, elapsed, ended` for the next step, and what `step` answers: `obs,
@@ -191,19 +237,26 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         state = self.unfold(state)
         state, reward, terminated = self.random_dynamics(state, action, noise)
+        first_noise = None if self._looks else noise
         elapsed = elapsed + 1
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            state = self.restart(ended, state, noise)
-            elapsed = elapsed.masked_fill(ended, 0)
+            state = self.restart(ended, state, first_noise)
+            elapsed.masked_fill_(ended, 0)
             reward = reward.masked_fill(ended, 0)
             terminated = terminated & ~ended
         truncated = elapsed >= self._limit
         ended = terminated | truncated
-        obs = final_obs = self.observe(state)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            state = self.restart(ended, state, noise)
-            elapsed = elapsed.masked_fill(ended, 0)
-            obs = self.observe_restarted(ended, state, final_obs)
+            last, state = state, self.restart(ended, state, first_noise)
+            if state is last:  # nobody begins anew
+                obs = self.observe(state)
+                final_obs = support.tree_map(Tensor.clone, obs)
+            else:
+                final_obs = self.observe_last(last)
+                obs = self.observe_restarted(ended, state, final_obs)
+                elapsed.masked_fill_(ended, 0)
+        else:
+            obs = final_obs = self.observe(state)
         state, reward = self.fold(state), reward.to(torch.float32)
         return state, elapsed, ended, obs, reward, terminated, truncated, final_obs
 
@@ -230,9 +283,9 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         elif noise is None:
             noise = self.draw_noise()
         fresh = self.initial_state(noise)
-        self._noise = self.draw_noise()
         if self.state is None:
             support.check_functions(self, fresh)
+        self._noise = self.draw_noise() if self._takes_noise else None
         fresh = self.fold(fresh)
         if mask is None:
             mask, self.state = torch.ones_like(self._ended), fresh
@@ -270,10 +323,16 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
 
-    def draw_noise(self) -> Tensor:
-        """Uniform numbers in [0, 1), `[noise_size, N]`, from the generator."""
-        size, on = (self.noise_size, self.num_envs), self.device
-        return torch.rand(size, generator=self.generator, dtype=self.dtype, device=on)
+    @property
+    def _takes_noise(self) -> bool:
+        """Whether a step is given noise."""
+        return self._chance or not self._looks
+
+    def draw_noise(self, count: int | None = None) -> Tensor:
+        """Uniform numbers in [0, 1), `[noise_size, count or N]`, from the generator."""
+        size = self.noise_size, self.num_envs if count is None else count
+        like = {"dtype": self.dtype, "device": self.device}
+        return torch.rand(size, generator=self.generator, **like)
 
     def detach(self) -> None:
         """Cut the state off from the graph of the steps that led to it."""

@@ -29,25 +29,32 @@ def where(mask: Tensor, this: Any, other: Any) -> Any:
     return tree_map(lambda x, y: torch.where(mask, x, y), this, other)
 
 
+def last_axes(tree: Any) -> set[int]:
+    """The sizes of the last axes, 0 for a number."""
+    sizes: set[int] = set()
+    tree_map(lambda x: sizes.add(x.shape[-1] if x.ndim else 0), tree)
+    return sizes
+
+
 def layout(tree: Any) -> Any:
     """Dtype and shape in place of each tensor, to compare and to print."""
     return tree_map(lambda x: f"{str(x.dtype)[6:]}{list(x.shape)}", tree)
 
 
-def renewed(envs: Any, ended_before: Tensor) -> Tensor:
-    """Noise for the next step: at least new where this step used it.
+def renewed(envs: Any, ended_before: Tensor) -> Tensor | None:
+    """Noise for the next step, if it takes any: at least new where this step used it.
 
     On a GPU all of it, so that nobody waits. On a CPU looking is free, and in large
     batches drawing for the few that reset saves a quarter of CartPole's step.
     """
     noise = envs._noise
+    if noise is None:
+        return None
     if not noise.is_cpu or noise.numel() < 4096 or envs._chance:
         return envs.draw_noise()
     at_once = envs.autoreset_mode is AutoresetMode.SAME_STEP
     columns = (envs._ended if at_once else ended_before).nonzero().view(-1)
-    size = (envs.noise_size, len(columns))
-    new = torch.rand(size, generator=envs.generator, dtype=envs.dtype)
-    return noise.index_copy(1, columns, new)
+    return noise.index_copy(1, columns, envs.draw_noise(len(columns)))
 
 
 def seeded_noise(envs: Any, seed: Any) -> Tensor:
@@ -92,13 +99,14 @@ def save(envs: Any) -> dict[str, Any]:
 
 def load(envs: Any, saved: Mapping[str, Any]) -> None:
     """Take over a state dict, after a look whether it fits."""
-    mine = save(envs)
-    size = (envs.noise_size, envs.num_envs)
-    mine["noise"] = torch.zeros(size, dtype=envs.dtype, device=envs.device)
+    mine, size = save(envs), (envs.noise_size, envs.num_envs)
+    noise = torch.zeros(size, dtype=envs.dtype, device=envs.device)
     with torch.no_grad():
-        mine["state"] = envs.fold(envs.initial_state(mine["noise"]))
+        mine["state"] = envs.fold(envs.initial_state(noise))
     if saved.get("state") is None:
-        mine["state"] = mine["noise"] = None  # saved before the first reset
+        mine["state"] = None  # saved before the first reset
+    # Whether steps take noise depends on the device, and on whether they are compiled.
+    mine["noise"] = noise if saved.get("noise") is not None else None
     if layout(saved) != layout(mine):
         raise ValueError(
             f"saved was {layout(saved)}, these environments have {layout(mine)}: make"
@@ -107,7 +115,10 @@ def load(envs: Any, saved: Mapping[str, Any]) -> None:
     envs.generator.set_state(saved["generator"].cpu())
     copies = tree_map(lambda x: x.to(envs.device, copy=True), saved)
     envs.state, envs.elapsed = copies["state"], copies["elapsed"]
-    envs._ended, envs._noise = copies["ended"], copies["noise"]
+    envs._ended, envs._noise = copies["ended"], None
+    if envs._takes_noise and envs.state is not None:
+        saved_noise = copies["noise"]
+        envs._noise = envs.draw_noise() if saved_noise is None else saved_noise
 
 
 def action_tensor(envs: Any, action: Any) -> Tensor:
@@ -116,6 +127,8 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
         action = torch.tensor(action, device=envs.device)
     elif not isinstance(action, Tensor):
         raise TypeError(f"actions must be a tensor or an array, got {type(action)}")
+    if (action.shape, action.dtype, action.device) == envs._action_kind:
+        return action
     floats = envs.action_dtype.is_floating_point
     if (
         action.shape != envs.action_space.shape
@@ -127,8 +140,7 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
             f" {envs.action_space.shape} on {envs.device}, got {action.dtype} of shape"
             f" {tuple(action.shape)} on {action.device}"
         )
-    same = action.dtype == envs.action_dtype  # asking is quicker than converting
-    return action if same else action.to(envs.action_dtype)
+    return action.to(envs.action_dtype)
 
 
 def reset_mask(envs: Any, options: Any) -> Tensor | None:
@@ -206,9 +218,8 @@ def check_functions(envs: Any, state: Any) -> None:
             name = type(envs).__name__
             raise ValueError(f"{name}.{what} must be {wanted}, got {got}")
 
-    n, last_axes = envs.num_envs, set()
-    tree_map(lambda x: last_axes.add(x.shape[-1] if x.ndim else 0), state)
-    expect("initial_state: the last axis", last_axes, {n})
+    n = envs.num_envs
+    expect("initial_state: the last axis", last_axes(state), {n})
     space = copy.deepcopy(envs.action_space)  # its random generator is the caller's
     space.seed(0)
     with torch.no_grad():

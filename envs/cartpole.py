@@ -76,9 +76,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
         high: float | Tensor = 0.05,
         **kwargs: Any,
     ) -> None:
-        self.velocities = velocities
         if not velocities:
             self.single_observation_space = spaces.Box(-HIGH[::2], HIGH[::2])
+            self.observed_rows = slice(None, None, 2)
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
         integrators = ("euler", "semi-implicit euler")
         if kinematics_integrator not in integrators:
@@ -99,12 +99,12 @@ class CartPoleVectorEnv(TorchVectorEnv):
 
         # Of the pole about its axle: 4/3 of its mass times its half length squared.
         self.inertia = self.parameter("inertia", 4 / 3)
-        limits = torch.tensor([[X_LIMIT], [THETA_LIMIT]], dtype=self.dtype)
-        self.limits = limits.to(self.device)  # [2, 1], of position and angle
+        limits = [[X_LIMIT], [math.inf], [THETA_LIMIT], [math.inf]]
+        self.limits = torch.tensor(limits, dtype=self.dtype).to(self.device)  # [4, 1]
 
     def initial_state(self, noise: Tensor) -> Tensor:
         """The four numbers of each cart, uniform between `low` and `high`."""
-        return self.low + (self.high - self.low) * noise
+        return torch.lerp(self.low, self.high, noise)
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Push the cart, and let `tau` seconds pass."""
@@ -114,9 +114,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
         total_mass = self.masspole + self.masscart
         polemass_length = self.masspole * self.length
 
-        temp = (force + polemass_length * theta_dot.square() * sin) / total_mass
+        temp = (force + polemass_length * (theta_dot * theta_dot) * sin) / total_mass
         theta_acc = (self.gravity * sin - cos * temp) / (
-            self.length * (self.inertia - self.masspole * cos.square() / total_mass)
+            self.length * (self.inertia - self.masspole * (cos * cos) / total_mass)
         )
         x_acc = temp - polemass_length * theta_acc * cos / total_mass
 
@@ -126,16 +126,12 @@ class CartPoleVectorEnv(TorchVectorEnv):
         rate = torch.stack((x_dot, x_acc, theta_dot, theta_acc))
         state = state + self.tau * rate
 
-        off, fallen = (state[::2].abs() > self.limits).unbind()
+        off, _, fallen, _ = (state.abs() > self.limits).unbind()
         terminated = off | fallen
         reward = (
             -terminated.float() if self.sutton_barto_reward else torch.ones_like(x_acc)
         )
         return state, reward, terminated
-
-    def observe(self, state: Tensor) -> Tensor:
-        """All four numbers `[N, 4]`, or the position and the angle `[N, 2]`."""
-        return super().observe(state if self.velocities else state[::2])
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
         """The picture uint8 `[400, 600, 3]` that gymnasium draws, without pygame."""

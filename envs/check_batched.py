@@ -21,7 +21,10 @@ def check_batched(envs: TorchVectorEnv, seed: int) -> None:
     _check_functions(envs, seed)
     same_step_first = sorted(AutoresetMode, key=lambda m: m.value, reverse=True)
     for mode in same_step_first:
-        _check_steps(_variant(envs, mode), seed)
+        looking, blind = _variant(envs, mode), _variant(envs, mode)
+        blind._looks = False  # as on a GPU
+        _check_steps(looking, seed)
+        _check_steps(blind, seed)
     _check_copies(envs, seed)
 
 
@@ -95,8 +98,10 @@ def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
     mode = envs.autoreset_mode
     for t, action in enumerate(_actions(envs, seed, 25)):
         now = (envs.state, envs.elapsed, envs._ended, action, envs._noise)
+        chance = envs.generator.get_state()
         with torch.no_grad():
             answer = TorchVectorEnv.pure_step(envs, *now)
+            envs.generator.set_state(chance)
             truth = dict(zip(_ANSWER, answer, strict=True))
             obs, reward, terminated, truncated, info = envs.step(action)
         values = (envs.state, envs.elapsed, envs._ended, obs, reward)

@@ -9,7 +9,6 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.simulation import SimulationVectorEnv
 
@@ -108,16 +107,13 @@ class PhysicsVectorEnv(SimulationVectorEnv):
         obs, reward, terminated, truncated = answer
         return obs, reward, terminated, truncated, {**more, **info}
 
-    def restart(self, ended: Tensor, state: State, noise: Tensor) -> State:
-        """On the CPU, where looking is free, first states for those alone that need it.
-
-        For robots whose fields are observed, a first state costs as much as a step of
-        the physics.
-        """
-        if not ended.is_cpu:
-            return super().restart(ended, state, noise)
-        columns = ended.nonzero().flatten()
-        if not len(columns):
-            return state
-        fresh = self.initial_state(noise[:, columns])
-        return support.tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
+    def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
+        """First states for all worlds if what is observed of them depends on which."""
+        if noise is None and self._varied and self.backend.outputs:
+            columns = ended.nonzero().flatten()
+            if not len(columns):
+                return state
+            drawn = self.draw_noise(len(columns))  # no more than where nothing varies
+            noise = drawn.new_zeros(len(drawn), self.num_envs)
+            noise[:, columns] = drawn
+        return super().restart(ended, state, noise)

@@ -80,6 +80,12 @@ def roll(envs: TorchVectorEnv, steps: int, seed: int = 0) -> list[Tensor]:
     return seen
 
 
+def blind(envs: TorchVectorEnv) -> TorchVectorEnv:
+    """The same; it steps as it would on a GPU, where it may not look."""
+    envs._looks = False
+    return envs
+
+
 def assert_same(these: list[Tensor], those: list[Tensor]) -> None:
     assert all(torch.equal(x, y) for x, y in zip(these, those, strict=True))
 
@@ -171,7 +177,7 @@ def test_own_seed_alone_determines_first_state() -> None:
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
 def test_large_batches_draw_noise_only_where_it_was_used(mode: AutoresetMode) -> None:
     n = 5000
-    envs = Walk(n, autoreset_mode=mode)
+    envs = blind(Walk(n, autoreset_mode=mode))
     envs.reset(seed=0)
     late = mode is AutoresetMode.NEXT_STEP
     first, leaves = [], torch.where(torch.arange(n) % 10 == 0, 9.0, 0.0)
@@ -185,7 +191,7 @@ def test_large_batches_draw_noise_only_where_it_was_used(mode: AutoresetMode) ->
         assert (after[:, ::10].abs() <= 0.5).all()
         assert torch.equal(before[:, 1::10], after[:, 1::10])  # these walk on
     assert abs(torch.corrcoef(torch.stack([x[0, ::10] for x in first]))[0, 1]) < 0.2
-    other = Walk(n, autoreset_mode=mode)
+    other = blind(Walk(n, autoreset_mode=mode))
     other.load_state_dict(envs.state_dict())
     assert_same(roll(envs, 5), roll(other, 5))
 
@@ -225,9 +231,89 @@ def test_reset_mask() -> None:
     assert torch.equal(unchanged, after)
 
 
+class FromTheMiddle(Walk):
+    """A walk that begins in the middle, so that chance has no part in it."""
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return noise * 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_looking_changes_nothing_but_what_is_drawn(mode: AutoresetMode) -> None:
+    pair = [FromTheMiddle(8, max_episode_steps=4, autoreset_mode=mode) for _ in "ab"]
+    blind(pair[1])
+    for envs in pair:
+        envs.reset(seed=0)
+    these, those = (roll(envs, 20) for envs in pair)
+    assert_same(these, those)
+    assert any(x.dtype == torch.bool and x.any() and not x.all() for x in these)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_first_states_are_made_only_where_they_are_needed(mode: AutoresetMode) -> None:
+    made = []
+
+    class Counted(Walk):
+        def initial_state(self, noise: Tensor) -> Tensor:
+            made.append(noise.shape[1])
+            return super().initial_state(noise)
+
+    envs = Counted(5, autoreset_mode=mode)
+    envs.reset(seed=0)
+    made.clear()
+    ends = torch.tensor([0.0, 9, 0, 9, 0])
+    states = []
+    for action in (torch.zeros(5), ends, torch.zeros(5)):
+        envs.step(action)
+        states.append(envs.state)
+    assert made == [2]
+    begun = states[1 if mode is AutoresetMode.SAME_STEP else 2][:, [1, 3]]
+    assert (begun.abs() <= 0.5).all()
+    assert begun.unique().numel() == 4
+    assert torch.equal(states[2][:, ::2], states[0][:, ::2])
+
+
+def test_where_parameters_differ_first_states_are_made_for_all() -> None:
+    class Placed(Walk):
+        def __init__(self, *args, **kwargs) -> None:
+            super().__init__(*args, **kwargs)
+            self.place = torch.arange(self.num_envs) / 10
+
+        def initial_state(self, noise: Tensor) -> Tensor:
+            return self.place + 0 * noise
+
+    envs = Placed(4)
+    envs.reset(seed=0)
+    obs, *_ = envs.step(torch.tensor([0.0, 0, 9, 9]))
+    assert torch.equal(obs[:, 0], envs.place)
+
+
+def test_a_saved_state_goes_on_on_another_device() -> None:
+    looking, other = Walk(4), blind(Walk(4))
+    for first, then in ((looking, other), (other, looking)):
+        first.reset(seed=0)
+        then.load_state_dict(first.state_dict())
+        for _ in range(2):  # the second step needs noise that the first one drew
+            action = torch.tensor([0.1, 0.1, 9, 9])
+            these, those = first.step(action)[0], then.step(action)[0]
+            assert torch.equal(these[:2], those[:2])
+            assert (those[2:].abs() <= 0.5).all()
+
+
+def test_the_last_observations_are_the_callers() -> None:
+    envs = Walk(3)
+    envs.reset(seed=0)
+    for action in (torch.zeros(3), torch.tensor([0.0, 9, 0])):  # nobody, and one, ends
+        obs, *_, info = envs.step(action)
+        state, seen = envs.state.clone(), obs.clone()
+        info["final_obs"].zero_()
+        assert torch.equal(envs.state, state)
+        assert torch.equal(obs, seen)
+
+
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
 def test_step_never_synchronises(mode: AutoresetMode) -> None:
-    envs = Walk(4, max_episode_steps=3, autoreset_mode=mode)
+    envs = blind(Walk(4, max_episode_steps=3, autoreset_mode=mode))
     envs.reset(seed=0)
     with NoSync():
         roll(envs, 8)

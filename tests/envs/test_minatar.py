@@ -113,6 +113,7 @@ class Originals:
     def __init__(self, name: str, envs: Any, **kwargs: Any) -> None:
         self.games = []
         self.noise = torch.zeros(envs.noise_size, envs.num_envs)
+        envs._looks = False  # so that a board's noise is in its column, as on a GPU
         for method in ("initial_state", "random_dynamics"):
             self._record(envs, method)
         for i in range(envs.num_envs):

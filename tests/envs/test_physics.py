@@ -387,6 +387,19 @@ def test_varied_worlds_equal_edited_models(robot: str) -> None:
     assert (differs > 50).all()
 
 
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_a_varied_world_begins_anew_as_itself(mode: AutoresetMode) -> None:
+    mass = torch.tensor(VARIED["mass_scale"], dtype=torch.float64)
+    ours = make("Humanoid", 3, mass_scale=mass, autoreset_mode=mode)
+    ours.reset(seed=0)
+    ours.elapsed[2] = ours.max_episode_steps - 1
+    for _ in range(1 if mode is AutoresetMode.SAME_STEP else 2):
+        ours.step(torch.zeros(ours.action_space.shape))
+    heavy = ours.backend.fields(ours.state)["cinert"][..., 2]
+    assert torch.equal(ours.state["cinert"][..., 2], heavy)
+    assert not torch.equal(ours.backend.fields(ours.state)["cinert"][..., 0], heavy)
+
+
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_scales_of_one_change_no_bit(robot: str) -> None:
     ones = dict.fromkeys(("mass_scale", "friction_scale", "gear_scale"), 1.0)
