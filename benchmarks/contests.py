@@ -10,7 +10,7 @@ from typing import Any
 
 from .batches import Build, ours
 from .physics_rivals import rollout, warp
-from .rivals import copies, envpool, gymnax, single, vector
+from .rivals import apiece, copies, envpool, gymnax, single, vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +91,8 @@ VECTOR, SYNC = "Gymnasium, NumPy batch", "Gymnasium, Sync"
 # A process each: on a few cores, more of them only wait for each other.
 PROCESSES = 16
 SINGLE, ASYNC = "Gymnasium, single", f"Gymnasium, {PROCESSES} Async"
+CORES = 2
+APIECE = f"Gymnasium, {CORES} singles"  # at once, in a process each
 COPIES, BARE = "minatar, N copies", "mujoco.rollout"
 
 # Each of these costs the same per environment, however many there are: 1024 are enough
@@ -151,6 +153,9 @@ def _half_cheetah() -> Contest:
         OURS: Side(build=ours(env_id, physics=True), package="mujoco"),
         BARE: Side(build=bare, package="mujoco"),
         SINGLE: Side(build=single(env_id, theirs), package="mujoco", fixed=1),
+        APIECE: Side(
+            build=apiece(env_id, theirs, CORES), package="mujoco", fixed=CORES
+        ),
         SYNC: Side(build=sync, package="mujoco", most=LOOP),
         ASYNC: Side(build=processes, package="mujoco", fixed=PROCESSES),
         # It keeps a whole simulation for each, of which 65 536 would fill the memory.
@@ -160,6 +165,8 @@ def _half_cheetah() -> Contest:
     demands = (
         Demand(side=OURS, over=best, times=2.5, threads=2),
         Demand(side=OURS, over=(BARE,), times=0.75, threads=2),
+        # What 2.5 means per core, where two are not worth twice as much as one.
+        Demand(side=OURS, over=(APIECE,), times=2.5 / CORES, threads=2),
     )
     return Contest(env_id=env_id, sides=sides, demands=demands)
 

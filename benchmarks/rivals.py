@@ -38,6 +38,48 @@ def vector(env_id: str, theirs: str, mode: str) -> Build:
     return build
 
 
+class OnItsOwn(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment that takes many steps at a time, with actions of its own."""
+
+    steps = 8 * POOL
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        env.action_space.seed(SEED)
+        self.drawn = [env.action_space.sample() for _ in range(POOL)]
+
+    def step(self, action: Any) -> Any:
+        """Take them all, whatever the action; what the last one answers."""
+        answer: Any = None
+        for i in range(self.steps):
+            answer = self.env.step(self.drawn[i % POOL])
+            if answer[2] or answer[3]:
+                self.env.reset()
+        return answer
+
+
+def apiece(env_id: str, theirs: str, processes: int) -> Build:
+    """One of Gymnasium's in each of some processes, which hardly ever meet.
+
+    This is what so many cores are worth: less than their number where they share the
+    parts of one.
+    """
+
+    def build(_: Setting) -> Batch:
+        envs = gymnasium.make_vec(
+            theirs,
+            num_envs=processes,
+            vectorization_mode="async",
+            wrappers=[OnItsOwn],
+            disable_env_checker=True,
+        )
+        envs.reset(seed=SEED)
+        step, _ = in_turn(envs.step, actions(env_id, processes))
+        return Batch(step=step, steps=OnItsOwn.steps)
+
+    return build
+
+
 def single(env_id: str, theirs: str) -> Build:
     """One environment of Gymnasium's, in a loop that resets it."""
 

@@ -139,7 +139,11 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             return False
 
     def initial_state(self, noise: Tensor) -> Any:
-        """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states."""
+        """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states.
+
+        It may be asked for those of fewer than N environments, unless parameters `[N]`
+        have a part in them.
+        """
         raise NotImplementedError(f"{type(self)} lacks initial_state(noise)")
 
     def dynamics(self, state: Any, action: Tensor) -> tuple[Any, Tensor, Tensor]:

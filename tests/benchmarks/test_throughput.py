@@ -53,10 +53,10 @@ def test_every_side_steps(name: str, side: str) -> None:
 
 def test_the_memory_of_a_cart_is_that_of_its_tensors() -> None:
     batch = batches.ours("yieldrl/CartPole-v1")(TWO)
-    state = noise = obs = final_obs = 4 * 4
+    state = obs = final_obs = 4 * 4
     elapsed, ended, reward, flags = 8, 1, 4, 2
-    expected = state + noise + elapsed + ended + obs + final_obs + reward + flags
-    assert batch.bytes_per_env == expected == 79
+    expected = state + elapsed + ended + obs + final_obs + reward + flags
+    assert batch.bytes_per_env == expected == 63
 
 
 def test_actions_are_random_and_the_same_each_time() -> None:
