@@ -13,6 +13,7 @@ install --no-deps gymnax`, best in an environment of its own.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -38,6 +39,14 @@ def vector(env_id: str, theirs: str, mode: str) -> Build:
     return build
 
 
+def advance(env: Any, action: Any) -> Any:
+    """What a step of one environment answers; a reset follows an episode's end."""
+    answer = env.step(action)
+    if answer[2] or answer[3]:
+        env.reset()
+    return answer
+
+
 class OnItsOwn(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment that takes many steps at a time, with actions of its own."""
 
@@ -52,9 +61,7 @@ class OnItsOwn(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Take them all, whatever the action; what the last one answers."""
         answer: Any = None
         for i in range(self.steps):
-            answer = self.env.step(self.drawn[i % POOL])
-            if answer[2] or answer[3]:
-                self.env.reset()
+            answer = advance(self.env, self.drawn[i % POOL])
         return answer
 
 
@@ -86,13 +93,7 @@ def single(env_id: str, theirs: str) -> Build:
     def build(_: Setting) -> Batch:
         env = gymnasium.make(theirs, disable_env_checker=True)
         env.reset(seed=SEED)
-
-        def one(action: Any) -> None:
-            _, _, terminated, truncated, _ = env.step(action)
-            if terminated or truncated:
-                env.reset()
-
-        step, _ = in_turn(one, actions(env_id, 1)[:, 0])
+        step, _ = in_turn(partial(advance, env), actions(env_id, 1)[:, 0])
         return Batch(step=step)
 
     return build

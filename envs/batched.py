@@ -131,11 +131,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         try:
             with torch.no_grad():
                 return support.last_axes(self.initial_state(noise)) == {1}
-        except (
-            IndexError,
-            RuntimeError,
-            ValueError,
-        ):  # as torch says that shapes differ
+        except (IndexError, RuntimeError, ValueError):  # shapes that do not fit
             return False
 
     def initial_state(self, noise: Tensor) -> Any:

@@ -45,14 +45,14 @@ class CompiledPureStep:
         }
         self._in_bytes: Any = torch.compile(own, fullgraph=True, options=options)
         self._envs = envs
-        self._begun = False
         self._first: Any = None  # what was compiled for the first inputs
         self._fits: Any = None  # whether others are of their kind
-        self._views: list[tuple[int, Any]] = []  # to make of its answers
+        # To make of its answers; None before the first step.
+        self._views: list[tuple[int, Any]] | None = None
 
     def __call__(self, *tensors: Any) -> list[Any]:
-        if not self._begun:
-            self._begin(tensors)
+        if self._views is None:
+            self._views = self._begin(tensors)
         fits = self._fits({"envs": self._envs, "tensors": tensors})
         answer = (self._first if fits else self._in_bytes)(*tensors)
         for i in _FLAGS:
@@ -61,7 +61,8 @@ class CompiledPureStep:
             answer[i] = tree_map(_viewed_as, answer[i], like)
         return answer
 
-    def _begin(self, tensors: tuple[Any, ...]) -> None:
+    def _begin(self, tensors: tuple[Any, ...]) -> list[tuple[int, Any]]:
+        """Compile for inputs like these; the views to make of the answers."""
         try:
             ahead = self._in_bytes.aot_compile((tensors, {}))
         except Exception:  # a young part of PyTorch, which cannot do float64 numbers
@@ -73,10 +74,9 @@ class CompiledPureStep:
         seen = tree_map(lambda x: torch.from_numpy(x).to("meta"), seen)
         answer = self._first(*tensors)
         wanted = {_STATE: tensors[_STATE], **dict.fromkeys(_OBSERVATIONS, seen)}
-        self._views = [
+        return [
             (i, like) for i, like in wanted.items() if layout(answer[i]) != layout(like)
         ]
-        self._begun = True
 
 
 def _in_bytes(x: Tensor) -> Tensor:
