@@ -130,7 +130,9 @@ def _cartpole() -> Contest:
     return Contest(env_id=env_id, sides=sides, demands=demands)
 
 
-def _minatar(name: str, game: str, *, in_gymnax: bool = True) -> Contest:
+def _minatar(
+    name: str, game: str, *, in_gymnax: bool = True, threads: int = 1
+) -> Contest:
     env_id, theirs = f"yieldrl/MinAtar-{name}-v1", f"{name}-MinAtar"
     sides = {
         OURS: Side(build=ours(env_id)),
@@ -141,7 +143,7 @@ def _minatar(name: str, game: str, *, in_gymnax: bool = True) -> Contest:
         for title, scan in (("gymnax", False), ("gymnax, scan", True)):
             build = gymnax(env_id, theirs, scan=scan)
             sides[title] = Side(build=build, package="gymnax")
-    demands = (Demand(side=COMPILED, over=(COPIES,), times=20),)
+    demands = (Demand(side=COMPILED, over=(COPIES,), times=20, threads=threads),)
     return Contest(env_id=env_id, sides=sides, demands=demands)
 
 
@@ -193,7 +195,9 @@ CONTESTS: dict[str, Contest] = {
     "minatar-asterix": _minatar("Asterix", "asterix"),
     "minatar-breakout": _minatar("Breakout", "breakout"),
     "minatar-freeway": _minatar("Freeway", "freeway"),
-    "minatar-seaquest": _minatar("Seaquest", "seaquest", in_gymnax=False),
+    "minatar-seaquest": _minatar(
+        "Seaquest", "seaquest", in_gymnax=False, threads=CORES
+    ),
     "minatar-space_invaders": _minatar("SpaceInvaders", "space_invaders"),
     "half_cheetah": _half_cheetah(),
     "humanoid": _humanoid(),

@@ -67,6 +67,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     noise_size: int
     observed_rows: slice | None = None
     """The rows of the state that `observe` transposes; None for all of them."""
+    many_tensors: bool = False
+    """Whether a step makes dozens of tensors: compiled, C++ shall make them then."""
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 import torch
+import torch._dynamo as dynamo
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
@@ -42,6 +43,7 @@ class CompiledPureStep:
         options: dict[str, Any] = {
             "guard_filter_fn": _tensors_and_modes,
             "size_asserts": False,  # those guards look at the sizes already
+            "cpp_wrapper": envs.many_tensors and envs.device.type == "cpu",
         }
         self._in_bytes: Any = torch.compile(own, fullgraph=True, options=options)
         self._envs = envs
@@ -57,14 +59,15 @@ class CompiledPureStep:
         answer = (self._first if fits else self._in_bytes)(*tensors)
         for i in _FLAGS:
             answer[i] = answer[i].view(torch.bool)
-        for i, like in self._views:
-            answer[i] = tree_map(_viewed_as, answer[i], like)
+        for i, kind in self._views:
+            answer[i] = tree_map(_viewed_as, answer[i], kind)
         return answer
 
     def _begin(self, tensors: tuple[Any, ...]) -> list[tuple[int, Any]]:
         """Compile for inputs like these; the views to make of the answers."""
         try:
-            ahead = self._in_bytes.aot_compile((tensors, {}))
+            with dynamo.config.patch(record_runtime_overhead=False):
+                ahead = self._in_bytes.aot_compile((tensors, {}))
         except Exception:  # a young part of PyTorch, which cannot do float64 numbers
             self._first, self._fits = self._in_bytes, lambda _: True
         else:  # its own look at the guards takes as long as all of this saves
@@ -75,7 +78,9 @@ class CompiledPureStep:
         answer = self._first(*tensors)
         wanted = {_STATE: tensors[_STATE], **dict.fromkeys(_OBSERVATIONS, seen)}
         return [
-            (i, like) for i, like in wanted.items() if layout(answer[i]) != layout(like)
+            (i, tree_map(_kind, like))
+            for i, like in wanted.items()
+            if layout(answer[i]) != layout(like)
         ]
 
 
@@ -85,9 +90,14 @@ def _in_bytes(x: Tensor) -> Tensor:
     return x.to(torch.int32).to(torch.int8) if x.dtype == torch.bool else x
 
 
-def _viewed_as(x: Tensor, other: Tensor) -> Tensor:
-    """The same bytes with the other's dtype and shape."""
-    return x if x.dtype == other.dtype else x.view(other.dtype).view(other.shape)
+def _kind(x: Tensor) -> tuple[torch.dtype, torch.Size]:
+    return x.dtype, x.shape
+
+
+def _viewed_as(x: Tensor, kind: tuple[torch.dtype, torch.Size]) -> Tensor:
+    """The same bytes with this dtype and shape."""
+    dtype, shape = kind
+    return x if x.dtype == dtype else x.view(dtype).view(shape)
 
 
 def _tensors_and_modes(guards: Any) -> list[bool]:

@@ -11,7 +11,14 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.minatar.painting import SIZE, Thing, in_bools, in_fours, paint
+from yieldrl.envs.minatar.painting import (
+    SIZE,
+    Thing,
+    in_bools,
+    in_fours,
+    paint,
+    with_board,
+)
 
 NOTHING, LEFT, UP, RIGHT, DOWN, FIRE = range(6)
 
@@ -53,6 +60,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+    many_tensors = True
     channels: tuple[str, ...]
     actions: tuple[int, ...]
     first_noise: tuple[float, ...] = (0.0,)
@@ -80,7 +88,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
         super().__init__(num_envs, **kwargs)
         self.sticky_action_prob = sticky_action_prob
         self.difficulty_ramping = difficulty_ramping
-        self._meaning = torch.tensor(list(actions), device=self.device).int()
+        self._meanings = sum(action << 3 * k for k, action in enumerate(actions))
         noise = torch.zeros(self.noise_size, 1, device=self.device)
         self._layout = {  # of the state: kind, shape, whether it is a flag
             name: (
@@ -116,9 +124,14 @@ class MinAtarVectorEnv(TorchVectorEnv):
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Play the action, or once more the one before."""
         stuck = noise[0] < self.sticky_action_prob
-        action = torch.where(stuck, state["action"], self._meaning[action])
+        action = torch.where(stuck, state["action"], self.meant(action))
         state, reward, terminated = self.play(state, action, noise)
         return {**state, "action": action}, reward.float(), terminated
+
+    def meant(self, action: Tensor) -> Tensor:
+        """Which of the six are meant, int32. Of a table, one would be looked up after
+        the other; this is done for 16 at once."""
+        return (self._meanings >> 3 * action.int()) & 7
 
     def observe(self, state: dict[str, Tensor]) -> Tensor:
         """The board, bool `[N, 10, 10, C]`."""
@@ -131,10 +144,9 @@ class MinAtarVectorEnv(TorchVectorEnv):
         if not self._first_boards:
             return self.observe(state)
         fours = in_fours(final_obs)
-        masks, ones = self.begun(ended, state), [1] * (fours.ndim - 1)
+        masks = self.begun(ended, state)
         for mask, board in zip(masks, self._first_boards, strict=True):
-            board = board.view(1, *fours.shape[1:])
-            fours = torch.where(mask.view(-1, *ones), board, fours)
+            fours = with_board(fours, mask, board)
         return in_bools(fours, len(self.channels))
 
     def begun(self, ended: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, ...]:

@@ -8,6 +8,8 @@ at a time.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -113,18 +115,21 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     """Observations bool `[N, 10, 10, C]` of boards of bits.
 
     `words` `[..., N]` divide a board, in the order of its bits, into equal parts of a
-    multiple of 4 bits. Of four bits, the product moves a copy to the bits 0, 8, 16 and
-    24 each, so that an int32 has their bytes. Compiled for a CPU, this is several times
-    as fast as byte by byte. It leaves int32 `[N, words, numbers]` then, for `compiled`
-    to view: within a compiled step, a view of another dtype is a copy.
+    multiple of 4 bits; of the last one there may be more than are needed. Of four bits,
+    the product moves a copy to the bits 0, 8, 16 and 24 each, so that an int32 has
+    their bytes. Compiled for a CPU, this is several times as fast as byte by byte. It
+    leaves int32 `[N, ...]` then, for `CompiledPureStep` to view: within a compiled
+    step, a view of another dtype is a copy.
     """
     n = words.shape[-1]
-    size = SIZE * SIZE * channels * n // words.numel()  # bits of a word
-    first = torch.arange(0, size, 4, dtype=words.dtype, device=words.device)
+    size = 4 * math.ceil(SIZE * SIZE * channels * n / 4 / words.numel())  # of a word
+    first = settled(torch.arange(0, size, 4, dtype=words.dtype, device=words.device))
     words = settled(words.reshape(-1, n)).T[..., None]
     four = ((words >> first) & 15).to(torch.int32)
-    four = ((four * 0x204081) & 0x1010101).contiguous()
-    return in_bools(four, channels)
+    four = (four * 0x204081) & 0x1010101
+    if more := four[0].numel() - SIZE * SIZE * channels // 4:
+        four = four.reshape(n, -1)[:, :-more]
+    return in_bools(four.contiguous(), channels)
 
 
 def in_fours(obs: Tensor) -> Tensor:
@@ -132,6 +137,19 @@ def in_fours(obs: Tensor) -> Tensor:
     if torch.compiler.is_compiling():
         return obs  # as `unpack` left it
     return obs.view(len(obs), -1).view(torch.int32)
+
+
+def with_board(fours: Tensor, mask: Tensor, board: Tensor) -> Tensor:
+    """The board where the mask `[N]` is set.
+
+    Compiled, bits choose: a condition for a row would be spread out for each vector.
+    """
+    mask = mask.view(-1, *[1] * (fours.ndim - 1))
+    board = board.view(1, *fours.shape[1:])
+    if not torch.compiler.is_compiling():
+        return torch.where(mask, board, fours)
+    others = settled(mask.int() - 1)
+    return (fours & others) | (board & ~others)
 
 
 def in_bools(fours: Tensor, channels: int) -> Tensor:
@@ -146,5 +164,7 @@ def settled(x: Tensor) -> Tensor:
 
     PyTorch's compiler cannot look behind strides, so it has the values before them.
     """
+    if not torch.compiler.is_compiling():
+        return x
     x = x.contiguous()
     return x.as_strided(x.shape, x.stride())

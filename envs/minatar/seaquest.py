@@ -14,33 +14,26 @@ from yieldrl.envs.minatar.base import (
     UP,
     MinAtarVectorEnv,
     choices,
-    total,
 )
-from yieldrl.envs.minatar.painting import SIZE, unpack
-from yieldrl.envs.minatar.seaquest_board import FLOOR, OXYGEN, words
+from yieldrl.envs.minatar.painting import SIZE, settled, unpack
+from yieldrl.envs.minatar.seaquest_board import FLOOR, OXYGEN, tenths, words
 from yieldrl.envs.minatar.seaquest_moves import (
     CREW,
-    DIVER_MOVE,
-    LANES,
-    OUTSIDE,
+    DIVER_SPAWN,
+    DIVERS,
+    FASTEST_SPAWN,
     PHASE_BITS,
+    RELOAD,
+    SPAWN,
+    diver_comes,
     divers_move,
     enemies_move,
-    entrance,
-    joined,
+    enemy_comes,
     shots_move,
 )
-from yieldrl.envs.minatar.shoals import in_lane, launch, spot
+from yieldrl.envs.minatar.shoals import LANES, count, in_lane, launch, place
 
 COOL_DOWN = 5  # steps from one shot to the next
-SPAWN, FASTEST_SPAWN = 20, 1  # steps from one enemy to the next, at first and at last
-MOVE, FASTEST_MOVE = 5, 2  # steps that an enemy waits between its moves
-DIVER_SPAWN = 30
-RELOAD = 11  # steps from one torpedo of a submarine to the next
-
-# No diver is ever lost for want of room, as one is gone after 60 steps. The first in
-# the list is the newer one.
-DIVERS = 2
 
 
 class SeaquestVectorEnv(MinAtarVectorEnv):
@@ -88,19 +81,19 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
             "oxygen": self.full(noise, OXYGEN),
             "aboard": self.full(noise, 0),
             "up": self.full(noise, 1),  # whether it came up and did not dive since
-            "spawn_speed": self.full(noise, SPAWN),
+            "ramps": self.full(noise, 0),  # how often it became harder
             "spawn_timer": self.full(noise, SPAWN),
             "diver_timer": self.full(noise, DIVER_SPAWN),
-            "move_speed": self.full(noise, MOVE),
-            "ramps": self.full(noise, 0),
             "clock": self.full(noise, 0),  # modulo RELOAD
-            "divers": self.full(noise, OUTSIDE, 4, DIVERS),  # x, y, heading, timer
-            "way": self.full(noise, 1, LANES),  # the heading in each lane
+            # The row of each, below 0 if it swims to the left, 0 for nobody.
+            "divers": self.full(noise, 0, DIVERS),
+            "ways": nobody[0],  # a bit for each lane in which one swims to the left
             "fish": nobody,
             "subs": nobody,
-            "phases": nobody[:2].expand(PHASE_BITS, -1, -1),  # see `_enemy_comes`
+            "phases": nobody[0].expand(2, PHASE_BITS, -1),  # see `enemy_comes`
             "torpedoes": nobody,
-            "shots": self.full(noise, 0, 1 + LANES).long(),  # at the surface too
+            "shots": nobody,
+            "high_shots": nobody[0],  # at the surface
         }
 
     def play(
@@ -108,22 +101,25 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Enemies and divers come in; the player moves, then shots, divers, enemies."""
         side, kind, lane, *rest = choices(noise[1], 2, 3, LANES, 2, LANES)
-        state = {**state, **self._enemy_comes(state, side, lane, kind == 0)}
-        state = {**state, **self._diver_comes(state, *rest)}
-        state = {**state, **self._steered(state, action)}
-        state, hits = shots_move(state)
-        state, run_into, caught = enemies_move(divers_move(state))
+        state = enemy_comes(state, side, lane, kind == 0)
+        state = self._steered(diver_comes(state, *rest), action)
+        state, shot = shots_move(state)
+        state, met, touched = enemies_move(divers_move(state))
+        hits = count(settled(shot | met))  # no two of them are of one shot
+        caught = settled(touched).sum(0) != 0
 
         oxygen, aboard, below = state["oxygen"], state["aboard"], state["y"] > 0
         surfaces = ~below & (state["up"] == 0)
         drowned = (oxygen <= 0) | (surfaces & (aboard == 0))
         surfaces = surfaces & (aboard != 0)
         full = surfaces & (aboard == CREW)
-        bonus = torch.where(full, (oxygen * SIZE) // OXYGEN, 0)
-        clock = state["clock"] + 1
+        bonus = torch.where(full, tenths(oxygen), 0)
+        clock, ramps = state["clock"] + 1, state["ramps"]
+        if self.difficulty_ramping:
+            ramps = (ramps + surfaces.int()).clamp(max=SPAWN - FASTEST_SPAWN)
         state = {
             **state,
-            **self._ramped(state, surfaces),
+            "ramps": ramps,
             "aboard": torch.where(full, 0, aboard) - surfaces.int(),
             "oxygen": torch.where(surfaces, OXYGEN, oxygen - below.int()),
             "up": torch.where(below, 0, torch.where(surfaces, 1, state["up"])),
@@ -132,78 +128,26 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
             "diver_timer": (state["diver_timer"] - 1).clamp(min=0),
             "clock": torch.where(clock == RELOAD, 0, clock),
         }
-        return state, hits + run_into + bonus, caught | drowned
-
-    def _enemy_comes(
-        self, state: dict[str, Tensor], side: Tensor, lane: Tensor, is_sub: Tensor
-    ) -> dict[str, Tensor]:
-        """An enemy comes in, unless others come towards it in its row.
-
-        At most one comes in each step, so of all in all rows no two that swim the same
-        way are in the same place of their rows. So the phase of a submarine, the clock
-        at which it fires, is kept by its place: bit by bit, for those who swim to the
-        right and for those who swim to the left.
-        """
-        due = state["spawn_timer"] == 0
-        start, row, heading = entrance(side, lane)
-        fish, subs, way = state["fish"], state["subs"], state["way"]
-        others = in_lane(row, fish | subs).sum(0)
-        comes = due & ((others == 0) | (total(in_lane(row, way)) == heading))
-        new = torch.where(comes, spot(start, state["move_speed"]), 0)
-        joins = in_lane(row, new)
-        sub = torch.where(is_sub, joins, 0)
-        # Its next torpedo is due after RELOAD - 1 steps.
-        phase = torch.where(state["clock"] == 0, RELOAD, state["clock"]) - 1
-        bits = torch.arange(PHASE_BITS, dtype=torch.int32, device=self.device)
-        phase = (phase >> bits[:, None, None]) & 1
-        to_right = torch.where(heading > 0, new, 0)
-        return {
-            "fish": fish | (joins ^ sub),
-            "subs": subs | sub,
-            "phases": state["phases"] | torch.stack((to_right, new ^ to_right)) * phase,
-            "way": torch.where(joins != 0, heading, way),
-            "spawn_timer": torch.where(due, state["spawn_speed"], state["spawn_timer"]),
-        }
-
-    def _diver_comes(
-        self, state: dict[str, Tensor], side: Tensor, lane: Tensor
-    ) -> dict[str, Tensor]:
-        """A diver comes in."""
-        due = state["diver_timer"] == 0
-        start, row, heading = entrance(side, lane)
-        timer = torch.full_like(start, DIVER_MOVE)
-        new = torch.stack((start, row, heading, timer))
-        return {
-            "divers": joined(state["divers"], due, new),
-            "diver_timer": torch.where(due, DIVER_SPAWN, state["diver_timer"]),
-        }
+        return state, hits + bonus, caught | drowned
 
     def _steered(self, state: dict[str, Tensor], action: Tensor) -> dict[str, Tensor]:
         """The submarine fires or moves."""
         right = (action == RIGHT).int() - (action == LEFT).int()
         down = (action == DOWN).int() - (action == UP).int()
         fires = (action == FIRE) & (state["cooling"] == 0)
-        shot = launch(spot(state["x"]), state["heading"])
-        shot = in_lane(state["y"], torch.where(fires, shot, 0), first=0)
+        x, y, heading = state["x"], state["y"], state["heading"]
+        shot = launch(place(x), -(heading < 0).long())
+        shot = settled(torch.where(fires, shot, 0))
+        lane = settled((y - 1).long())
         return {
-            "shots": state["shots"] | shot,
+            **state,
+            "shots": state["shots"] | in_lane(lane, shot),
+            "high_shots": state["high_shots"] | torch.where(y == 0, shot, 0),
             "cooling": torch.where(fires, COOL_DOWN, state["cooling"]),
-            "x": (state["x"] + right).clamp(0, SIZE - 1),
-            "y": (state["y"] + down).clamp(0, FLOOR - 1),
-            "heading": torch.where(right == 0, state["heading"], right),
+            "x": (x + right).clamp(0, SIZE - 1),
+            "y": (y + down).clamp(0, FLOOR - 1),
+            "heading": torch.where(right == 0, heading, right),
         }
-
-    def _ramped(self, state: dict[str, Tensor], now: Tensor) -> dict[str, Tensor]:
-        """Speeds of the enemies after a step, harder where one came up `now`."""
-        names = ("spawn_speed", "move_speed", "ramps")
-        spawn, move, ramps = (state[name] for name in names)
-        if self.difficulty_ramping:
-            now = now & ((spawn > FASTEST_SPAWN) | (move > FASTEST_MOVE))
-            faster = now & (ramps & 1 == 1)
-            move = (move - faster.int()).clamp(min=FASTEST_MOVE)
-            spawn = (spawn - now.int()).clamp(min=FASTEST_SPAWN)
-            ramps = ramps + now.int()
-        return dict(zip(names, (spawn, move, ramps), strict=True))
 
     def observe(self, state: dict[str, Tensor]) -> Tensor:
         """The sea and its gauges, bool `[N, 10, 10, 10]`."""

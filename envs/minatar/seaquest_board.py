@@ -4,59 +4,81 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from yieldrl.envs.minatar.painting import SIZE, settled
-from yieldrl.envs.minatar.shoals import CELL, COLUMN, ahead, below, columns, spot
+from yieldrl.envs.minatar.seaquest_moves import diver_columns
+from yieldrl.envs.minatar.shoals import (
+    CELL,
+    COLUMN,
+    ahead,
+    below,
+    columns,
+    flying,
+    in_lane,
+    place,
+    spot,
+    to_left,
+)
 
 FLOOR = SIZE - 1  # the row of the gauges
 OXYGEN = 200
 CHANNELS = 10
-CELLS = 4  # of a word
+BITS = 64  # of a word
+CELLS = 8  # that have a part in a word, at most
 
 
 def words(state: dict[str, Tensor]) -> Tensor:
-    """The board in words of four cells, int64 `[25, N]`, for `unpack`."""
+    """The board in words of 64 bits, int64 `[16, N]`, for `unpack`.
+
+    So a word has the bytes of as many numbers as a CPU computes at once. A cell may
+    begin in one word and end in the next.
+    """
     device = state["x"].device
-    rows = torch.arange(SIZE, dtype=torch.int32, device=device)[:, None]
-    first, last = settled(_first(state, rows)), settled(_last(state, rows))
-    words = torch.zeros_like(first[:1])
+    first, last = (settled(torch.cat(rows)) for rows in _rows(state))
+    begin = torch.arange(0, SIZE * SIZE * CHANNELS, BITS, device=device)[:, None]
+    words: Tensor | int = 0
     for i in range(CELLS):
-        cell = torch.arange(i, SIZE * SIZE, CELLS, device=device)
-        row, begin = cell // SIZE, (cell % SIZE * COLUMN)[:, None]
-        low, high = (first[row] >> begin) & CELL, (last[row] >> begin) & CELL
-        words = words | (low | high << COLUMN) << (i * CHANNELS)
-    return words
+        cell = begin // CHANNELS + i
+        to_left = cell * CHANNELS - begin
+        cell = torch.where(to_left < BITS, cell, SIZE * SIZE)  # no cell of the word
+        row, column = (cell // SIZE)[:, 0], cell % SIZE * COLUMN
+        low, high = (first[row] >> column) & CELL, (last[row] >> column) & CELL
+        bits = low | high << COLUMN
+        words = words | (bits << to_left if i else bits >> -to_left)
+    return torch.as_tensor(words)
 
 
-def _first(state: dict[str, Tensor], rows: Tensor) -> Tensor:
-    """Our front and back, our shots, trails, torpedoes and fish: 6 bits a column."""
-    x, y, fish = state["x"], state["y"], state["fish"]
-    wake = ahead(columns(fish | state["subs"]), -state["way"]) << 3
-    torpedoes = columns(state["torpedoes"]) << 4
-    board = pad(wake | torpedoes | columns(fish) << 5, (0, 0, 1, 1))
-    board = board | pad(columns(state["shots"]) << 2, (0, 0, 0, 1))
-    ours = spot(x) | spot(x - state["heading"]) << 1
-    diver_x, diver_y, heading, _ = state["divers"]
-    behind = spot(diver_x - heading) << 3
-    return _with(board, rows, torch.cat((y[None], diver_y)), (ours, *behind))
+def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """The surface, the lanes, the floor and nothing, of the first and last channels.
 
+    Six bits a column: our front and back, our shots, trails, torpedoes and fish. Then
+    four: submarines, the gauges of oxygen and of divers, and divers.
+    """
+    x, y, left = state["x"], state["y"], to_left(state["ways"])
+    ours = settled(place(x) | spot(x - state["heading"]) << 1)
+    fish, subs = columns(state["fish"]), columns(state["subs"])
+    first = ahead(fish | subs, ~left) << 3 | flying(state["torpedoes"]) << 4
+    first = first | fish << 5 | flying(state["shots"]) << 2
+    first, last = first | in_lane(settled((y - 1).long()), ours), subs
 
-def _last(state: dict[str, Tensor], rows: Tensor) -> Tensor:
-    """Submarines, the gauges of oxygen and of divers, and divers: 4 bits a column."""
-    board = pad(columns(state["subs"]), (0, 0, 1, 1))
-    diver_x, diver_y, _, _ = state["divers"]
-    full = (state["oxygen"].clamp(min=0) * SIZE) // OXYGEN
+    divers = state["divers"]
+    diver_x = diver_columns(divers, state["diver_timer"])
+    lane = settled(divers.abs().long() - 1)
+    diver = settled(spot(diver_x) << 3)
+    trail = settled(spot(diver_x - divers.sign()) << 3)
+    for k in range(len(divers)):
+        first = first | in_lane(lane[k], trail[k])
+        last = last | in_lane(lane[k], diver[k])
+
+    surface = flying(state["high_shots"]) << 2 | torch.where(y == 0, ours, 0)
+    air = tenths(state["oxygen"].clamp(min=0))
     free = FLOOR - state["aboard"]
     seats = below(torch.full_like(free, FLOOR)) & ~below(free)
-    gauges, divers = below(full) << 1 | seats << 2, spot(diver_x) << 3
-    floor = torch.full_like(free, FLOOR)[None]
-    return _with(board, rows, torch.cat((floor, diver_y)), (gauges, *divers))
+    gauges = (below(air) << 1 | seats << 2)[None]
+    nothing = torch.zeros_like(gauges)
+    return (surface[None], first, nothing, nothing), (nothing, last, gauges, nothing)
 
 
-def _with(board: Tensor, rows: Tensor, row: Tensor, bits: tuple[Tensor, ...]) -> Tensor:
-    """The board, and the k-th bits `[N]` in the k-th row of `row` `[K, N]`."""
-    settled_bits = settled(torch.stack(bits))
-    for k in range(len(bits)):
-        board = board | torch.where(rows == row[k], settled_bits[k], 0)
-    return board
+def tenths(oxygen: Tensor) -> Tensor:
+    """How many tenths of the oxygen are left, rounded down."""
+    return (oxygen / (OXYGEN // SIZE)).floor().int()

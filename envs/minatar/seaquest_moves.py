@@ -1,115 +1,179 @@
-"""How shots, divers and enemies come and move in Seaquest."""
+"""How enemies, divers and shots come and move in Seaquest."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.painting import SIZE
+from yieldrl.envs.minatar.painting import SIZE, settled
 from yieldrl.envs.minatar.shoals import (
     BOARD,
     NOW,
     ahead,
     cells,
     columns,
-    count,
     fly,
+    flying,
     in_lane,
     launch,
+    mask,
     oldest,
-    spot,
+    place,
     swim,
+    to_left,
 )
 
 OUTSIDE = -3  # the column of what is not there: none next to it is on the board either
 CREW = 6  # divers that fit in
-DIVER_MOVE = 5
-LANES = SIZE - 2  # rows 1 to 8, where the others swim
+SPAWN, FASTEST_SPAWN = 20, 1  # steps from one enemy to the next, at first and at last
+MOVE, FASTEST_MOVE = 5, 2  # steps that an enemy waits between its moves
+RELOAD = 11  # steps from one torpedo of a submarine to the next
 PHASE_BITS = 4  # of the number that says when a submarine fires
+DIVER_SPAWN, DIVER_MOVE = 30, 5
+
+# No diver is ever lost for want of room, as one is gone after 60 steps.
+DIVERS = 2
 
 State = dict[str, Tensor]
 
 
-def entrance(side: Tensor, lane: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Column, row and heading of what comes in from the left (0) or the right (1)."""
-    return (SIZE - 1) * side, 1 + lane, 1 - 2 * side
+def spawn_speed(ramps: Tensor) -> Tensor:
+    """Steps from one enemy to the next, after so many rises of the difficulty."""
+    return (SPAWN - ramps).clamp(min=FASTEST_SPAWN)
 
 
-def joined(everyone: Tensor, joins: Tensor, new: Tensor) -> Tensor:
-    """A list `[A, 2, N]` with the new one `[A, N]` at its front, where it joins."""
-    return torch.where(joins, torch.stack((new, everyone[:, 0]), dim=1), everyone)
+def move_speed(ramps: Tensor) -> Tensor:
+    """Steps that an enemy waits: one less with every other rise of the difficulty."""
+    return (MOVE - (ramps >> 1)).clamp(min=FASTEST_MOVE)
 
 
-def shots_move(state: State) -> tuple[State, Tensor]:
-    """Each shot hits one enemy: a fish first, and the oldest first. Also how many."""
-    shots, fish, subs = fly(state["shots"]), state["fish"], state["subs"]
-    lanes = shots[1:]
-    at = cells(columns(lanes))  # no two shots are in one
-    a_fish = oldest(fish & at)
-    at = at & ~cells(columns(a_fish))
-    a_sub = oldest(subs & at)
-    hit = columns(a_fish | a_sub)
-    state = {
+def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> State:
+    """An enemy comes in when it is time, unless others come towards it in its row.
+
+    At most one comes in each step, so of all in all rows no two that swim the same way
+    are in the same place of their rows. So the phase of a submarine, the clock at which
+    it fires, is kept by its place: bit by bit, for those who swim to the right and for
+    those who swim to the left.
+    """
+    due, fish, subs = state["spawn_timer"] == 0, state["fish"], state["subs"]
+    ways, clock, side = state["ways"], state["clock"], settled(side.long())
+    start = place((SIZE - 1) * side, move_speed(state["ramps"]))
+    lane = settled(lane.long())
+    others = in_lane(lane, fish | subs).sum(0)
+    comes = due & ((others == 0) | ((ways >> lane) & 1 == side))
+    new = settled(torch.where(comes, start, 0))
+    way = (ways & ~(1 << lane)) | side << lane
+    joins = in_lane(lane, new)
+    sub = joins & mask(is_sub)
+    # Its next torpedo is due after RELOAD - 1 steps.
+    phase = settled((torch.where(clock == 0, RELOAD, clock) - 1).long())
+    sides = torch.arange(2, device=lane.device)[:, None, None]
+    news = torch.where(sides == side, new, 0) & _in_bits(phase)
+    timer = torch.where(due, spawn_speed(state["ramps"]), state["spawn_timer"])
+    return {
         **state,
-        "fish": fish ^ a_fish,
-        "subs": subs ^ a_sub,
-        "shots": torch.cat((shots[:1], lanes & ~cells(hit))),
+        "fish": fish | (joins ^ sub),
+        "subs": subs | sub,
+        "phases": state["phases"] | news,
+        "ways": settled(torch.where(comes, way, ways)),
+        "spawn_timer": timer,
     }
-    return state, count(hit)
+
+
+def _in_bits(phase: Tensor) -> Tensor:
+    """The bits of a phase, int64, as masks `[4, N]`."""
+    bits = torch.arange(PHASE_BITS, device=phase.device)[:, None]
+    return -((phase >> bits) & 1)
+
+
+def diver_comes(state: State, side: Tensor, lane: Tensor) -> State:
+    """A diver comes in when it is time; the newest is the first in the list."""
+    due, divers = state["diver_timer"] == 0, state["divers"]
+    both = torch.stack(((1 + lane) * (1 - 2 * side), divers[0]))
+    return {
+        **state,
+        "divers": torch.where(due, both, divers),
+        "diver_timer": torch.where(due, DIVER_SPAWN, state["diver_timer"]),
+    }
+
+
+def diver_columns(divers: Tensor, timer: Tensor) -> Tensor:
+    """Where the divers are, `[2, N]`, which follows from when the next one is due."""
+    number = torch.arange(DIVERS, dtype=torch.int32, device=timer.device)[:, None]
+    age = (1 + number) * DIVER_SPAWN - timer
+    moves = (age / (DIVER_MOVE + 1)).int()
+    x = torch.where(divers > 0, moves, SIZE - 1 - moves)
+    return torch.where((divers != 0) & (moves < SIZE), x, OUTSIDE)
 
 
 def divers_move(state: State) -> State:
     """Divers move, and come aboard, the newest first, while there is room."""
-    x, y, heading, timer = state["divers"]
-    moves = timer == 0
-    new_x = torch.where(moves, _on_board(x + heading), x)
-    at_x, at_y, aboard = state["x"], state["y"], state["aboard"]
-    met = (((x == at_x) | (new_x == at_x)) & (y == at_y)).int()
+    divers, timer, aboard = state["divers"], state["diver_timer"], state["aboard"]
+    near = torch.zeros_like(divers, dtype=torch.bool)
+    for soon in (timer, timer - 1):
+        near = near | (diver_columns(divers, soon) == state["x"])
+    met = (near & (divers.abs() == state["y"])).int()
     before = torch.stack((torch.zeros_like(aboard), met[0]))
     taken = met * (before < CREW - aboard)
-    new_x = torch.where(taken != 0, OUTSIDE, new_x)
-    timer = torch.where(moves, DIVER_MOVE, timer - 1).clamp(min=0)
-    divers = torch.stack((new_x, y, heading, timer))
-    return {**state, "divers": divers, "aboard": aboard + taken.sum(0).int()}
+    return {
+        **state,
+        "divers": torch.where(taken != 0, 0, divers),
+        "aboard": aboard + taken.sum(0).int(),
+    }
+
+
+def shots_move(state: State) -> tuple[State, Tensor]:
+    """Each shot hits one enemy, a fish first and the oldest first; a bit for a hit."""
+    shots, fish, subs = fly(state["shots"]), state["fish"], state["subs"]
+    at = cells(flying(shots))  # no two shots are in one
+    fish_there = fish & at
+    fish_hit = columns(fish_there)
+    subs_there = subs & at & ~cells(fish_hit)
+    hit = settled(fish_hit | columns(subs_there))
+    state = {
+        **state,
+        "fish": fish ^ oldest(fish_there),
+        "subs": subs ^ oldest(subs_there),
+        "shots": shots & ~cells(hit),
+        "high_shots": fly(state["high_shots"]),
+    }
+    return state, hit
 
 
 def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
-    """Enemies move, into shots too, and fire; how many, and whether we, were hit."""
-    fish, subs, phases = (state[name] for name in ("fish", "subs", "phases"))
-    shots, way, speed = state["shots"], state["way"], state["move_speed"]
-    here = in_lane(state["y"], spot(state["x"]))
+    """Enemies move, into shots too, and fire; a bit for a hit, and what hit us."""
+    fish, subs, shots = state["fish"], state["subs"], state["shots"]
+    phases, left = state["phases"], to_left(state["ways"])
+    speed = settled(move_speed(state["ramps"]).long())
+    lane = settled((state["y"] - 1).long())
+    here = in_lane(lane, settled(place(state["x"])))
 
     # A shot is met by one enemy, which enters its cell: a submarine first.
-    seen = columns(shots[1:]) & ~here  # at our place it met us instead
-    sub = ahead(subs & NOW, way) & seen
-    a_fish = ahead(fish & NOW, way) & seen & ~sub
+    seen = flying(shots) & ~here  # at our place it met us instead
+    sub = ahead(subs & NOW, left) & seen
+    a_fish = ahead(fish & NOW, left) & seen & ~sub
     hit = sub | a_fish
 
-    due = torch.full_like(phases[0], BOARD)
-    for i in range(PHASE_BITS):
-        now = -((state["clock"] >> i) & 1).long()  # all bits of it set, or none
-        due = due & ~(phases[i] ^ now)
-    fires = subs & torch.where(way > 0, due[0], due[1])
-    fired = launch(columns(swim(fires, way, speed)), way)
-    torpedoes = state["torpedoes"] | fired
+    other, *more = (phases ^ _in_bits(state["clock"].long())).unbind(1)
+    for bits in more:
+        other = other | bits
+    to_the_right, to_the_left = settled(BOARD & ~other)
+    fires = subs & (to_the_right ^ (to_the_right ^ to_the_left) & left)
+    moving = fires & NOW
+    fired = columns(fires ^ moving) | ahead(moving, left)
+    torpedoes = state["torpedoes"] | launch(fired, left)
     before = fish | subs | torpedoes
-    subs, fish = swim(subs, way, speed), swim(fish, way, speed)
+    subs, fish = swim(subs, left, speed), swim(fish, left, speed)
     torpedoes = fly(torpedoes)
     after = fish | subs | torpedoes
     # To the right, to the left; made on the device, as a copy from the host would wait.
-    ways = 1 - 2 * torch.arange(2, dtype=torch.int32, device=way.device)[:, None]
+    both_ways = -torch.arange(2, device=left.device)[:, None, None]
     state = {
         **state,
-        "shots": torch.cat((shots[:1], shots[1:] & ~cells(hit))),
-        "fish": fish ^ a_fish << speed,
-        "subs": subs ^ sub << speed,
-        "phases": swim(phases, ways, speed),
-        "torpedoes": torpedoes,
+        "shots": shots & ~cells(hit),
+        "fish": settled(fish ^ a_fish << speed),
+        "subs": settled(subs ^ sub << speed),
+        "phases": swim(phases, both_ways, speed),
+        "torpedoes": settled(torpedoes),
     }
-    caught = ((before | after) & cells(here) != 0).any(0)
-    return state, count(hit), caught
-
-
-def _on_board(x: Tensor) -> Tensor:
-    """Columns, OUTSIDE where they are not on the board."""
-    return torch.where((x < 0) | (x >= SIZE), OUTSIDE, x)
+    return state, hit, (before | after) & cells(here)

@@ -7,6 +7,9 @@ moves on in t steps. Then a step of all of them is a handful of operations.
 No two share a place. They come in one by one, wait equally long and leave at the other
 side. Only when the speed rises by one may the one behind gain a step on the one before,
 and that is three times in a game, while they still come in at least 14 steps apart.
+
+All is int64 and flags are masks, no bit or all bits set: in compiled code, changing
+between numbers of another size and choosing by conditions cost more than the bits do.
 """
 
 from __future__ import annotations
@@ -14,16 +17,24 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from yieldrl.envs.minatar.painting import settled
+
+LANES = 8  # rows 1 to 8 of the board, where others swim
 COLUMN = 6  # bits
 CELL = 2**COLUMN - 1  # all places of column 0
 BOARD = 2 ** (10 * COLUMN) - 1
 NOW = BOARD // CELL  # the places of those that move now: one in each column
+OTHERS = BOARD - (NOW << COLUMN - 1)  # all but the last place of each column
 
 
-def spot(x: Tensor, wait: Tensor | int = 0) -> Tensor:
-    """The place in column `x` of one that moves on in `wait` steps; 0 if outside."""
-    place = COLUMN * x + wait
-    return torch.where((x >= 0) & (x < 10), 1 << place.long(), 0)
+def place(x: Tensor, wait: Tensor | int = 0) -> Tensor:
+    """The place in column `x` of one that moves on in `wait` steps."""
+    return 1 << (COLUMN * x + wait).long()
+
+
+def spot(x: Tensor) -> Tensor:
+    """The first place in column `x`, 0 if that is outside of the board."""
+    return torch.where((x >= 0) & (x < 10), place(x), 0)
 
 
 def below(x: Tensor) -> Tensor:
@@ -32,25 +43,36 @@ def below(x: Tensor) -> Tensor:
 
 
 def columns(swimmers: Tensor) -> Tensor:
-    """A bit for each column where there is anybody."""
-    two = swimmers | swimmers >> 1
-    return (two | two >> 2 | two >> 4) & NOW
+    """A bit for each column where there is anybody.
 
-
-def ahead(places: Tensor, way: Tensor) -> Tensor:
-    """The same places one column further on, to the right where `way` is above 0."""
-    return torch.where(way > 0, (places << COLUMN) & BOARD, places >> COLUMN)
-
-
-def swim(swimmers: Tensor, way: Tensor, speed: Tensor) -> Tensor:
-    """Those that wait wait a step less, the others move on and wait `speed` steps."""
-    moving = swimmers & NOW
-    return (swimmers ^ moving) >> 1 | ahead(moving, way) << speed
+    The sum has the last bit of a cell where any other one is set.
+    """
+    return (((swimmers & OTHERS) + OTHERS | swimmers) >> COLUMN - 1) & NOW
 
 
 def cells(bits: Tensor) -> Tensor:
     """All places of the columns of which there is a bit."""
     return (bits << COLUMN) - bits
+
+
+def count(bits: Tensor) -> Tensor:
+    """How many columns `[K, N]` have a bit, below 64 in all: int32 `[N]`.
+
+    The bits of a column are summed up in its own cell, and the product has the sum of
+    all cells in the last one.
+    """
+    return ((bits.sum(0) * NOW >> 9 * COLUMN) & CELL).int()
+
+
+def ahead(places: Tensor, left: Tensor) -> Tensor:
+    """The same places one column further on, to the left where the mask is set."""
+    return (places << COLUMN) & (BOARD & ~left) | (places >> COLUMN) & left
+
+
+def swim(swimmers: Tensor, left: Tensor, speed: Tensor) -> Tensor:
+    """Those that wait wait a step less, the others move on and wait `speed` steps."""
+    moving = swimmers & NOW
+    return (swimmers ^ moving) >> 1 | ahead(moving, left) << speed
 
 
 def oldest(swimmers: Tensor) -> Tensor:
@@ -59,9 +81,9 @@ def oldest(swimmers: Tensor) -> Tensor:
     return swimmers & ((cells(some) ^ swimmers) + some)  # x & -x in each cell
 
 
-def launch(bits: Tensor, way: Tensor) -> Tensor:
+def launch(bits: Tensor, left: Tensor) -> Tensor:
     """Missiles in these columns: the first place of those to the right, the second."""
-    return torch.where(way > 0, bits, bits << 1)
+    return bits << (left & 1)
 
 
 def fly(missiles: Tensor) -> Tensor:
@@ -70,12 +92,26 @@ def fly(missiles: Tensor) -> Tensor:
     return (right << COLUMN) & BOARD | left >> COLUMN
 
 
-def count(bits: Tensor) -> Tensor:
-    """How many bits `[K, N]` are set, two at most in each number: int32 `[N]`."""
-    return ((bits != 0).int() + (bits & (bits - 1) != 0).int()).sum(0).int()
+def flying(missiles: Tensor) -> Tensor:
+    """A bit for each column where there is a missile."""
+    return (missiles | missiles >> 1) & NOW
 
 
-def in_lane(y: Tensor, x: Tensor, first: int = 1) -> Tensor:
-    """`x` in the lane of row `y` `[N]`, 0 in the others, of the rows `first` to 8."""
-    lanes = torch.arange(first, 9, dtype=torch.int32, device=y.device)
-    return torch.where(lanes[:, None] == y, x, 0)
+def lanes(like: Tensor) -> Tensor:
+    """The numbers of the lanes, int64 `[8, 1]`: 0 is row 1 of the board."""
+    return torch.arange(LANES, device=like.device)[:, None]
+
+
+def in_lane(lane: Tensor, x: Tensor) -> Tensor:
+    """`x` in one lane, 0 in the others: int64 `[8, N]`."""
+    return torch.where(lanes(lane) == lane, x, 0)
+
+
+def to_left(ways: Tensor) -> Tensor:
+    """Masks `[8, N]` of the lanes in which one swims to the left, a bit for each."""
+    return -((ways >> lanes(ways)) & 1)
+
+
+def mask(flag: Tensor) -> Tensor:
+    """All bits of an int64 where the flag `[N]` is set, for use in all lanes."""
+    return settled(-flag.long())

@@ -167,7 +167,7 @@ def play(name: str, envs: Any, choose: Any, steps: int, **kwargs: Any) -> Any:
     minimal = envs.single_action_space.n < 6
     for _ in range(steps):
         action = choose(obs)
-        meant = envs._meaning[action].tolist() if minimal else action.tolist()
+        meant = envs.meant(action).tolist() if minimal else action.tolist()
         obs, reward, terminated, truncated, info = envs.step(action)
         answers = [originals.act(i, a) for i, a in enumerate(meant)]
         assert reward.tolist() == [r for r, _ in answers]
@@ -186,7 +186,8 @@ def at_random(envs: Any) -> Any:
     """At random, but up more often than not: no road is crossed otherwise."""
     n, count = envs.num_envs, int(envs.single_action_space.n)
     chooser = torch.Generator().manual_seed(0)
-    up = envs._meaning.tolist().index(UP) if UP in envs._meaning else 0
+    meant = envs.meant(torch.arange(count)).tolist()
+    up = meant.index(UP) if UP in meant else 0
     bias = 0.8 if isinstance(envs, FreewayVectorEnv) else 0.0
 
     def choose(_: Any) -> torch.Tensor:
@@ -265,20 +266,23 @@ def test_bits_paint_what_scattering_paints(name: str) -> None:
 
 def test_swimmers_wait_move_and_leave() -> None:
     """One in column 8 that moves after two steps, and one behind it that moves now."""
-    start = shoals.spot(torch.tensor([8, 0]), torch.tensor([2, 0])).sum()
-    way, speed, seen = torch.tensor(1), torch.tensor(3), []
+    start = shoals.place(torch.tensor([8, 0]), torch.tensor([2, 0])).sum()
+    to_right, to_left, speed, seen = torch.tensor(0), torch.tensor(-1), 3, []
     for _ in range(8):
-        start = shoals.swim(start, way, speed)
+        start = shoals.swim(start, to_right, torch.tensor(speed))
         bits = (start >> torch.arange(60)) & 1
         seen.append([(k // 6, k % 6) for k in bits.nonzero().flatten().tolist()])
     first = [(8, 1), (8, 0), (9, 3), (9, 2), (9, 1), (9, 0)]  # and then it is gone
     second = [(1, 3), (1, 2), (1, 1), (1, 0), (2, 3), (2, 2), (2, 1), (2, 0)]
     assert seen[:6] == [[b, a] for a, b in zip(first, second[:6], strict=True)]
     assert seen[6:] == [[b] for b in second[6:]]
-    both = shoals.spot(torch.tensor([4, 4]), torch.tensor([5, 2])).sum()
+    both = shoals.place(torch.tensor([4, 4]), torch.tensor([5, 2])).sum()
     assert shoals.columns(both) == shoals.spot(torch.tensor(4))
-    assert shoals.oldest(both) == shoals.spot(torch.tensor(4), 2)
-    assert shoals.ahead(shoals.spot(torch.tensor(0)), torch.tensor(-1)) == 0
+    assert shoals.oldest(both) == shoals.place(torch.tensor(4), 2)
+    first, last = shoals.spot(torch.tensor([0, 9]))
+    assert shoals.ahead(first, to_left) == shoals.ahead(last, to_right) == 0
+    assert shoals.ahead(last, to_left) == shoals.spot(torch.tensor(8))
+    assert shoals.spot(torch.tensor([-1, 10, -3])).tolist() == [0, 0, 0]
 
 
 def test_the_oldest_of_each_cell_is_found() -> None:
@@ -294,9 +298,9 @@ def test_the_oldest_of_each_cell_is_found() -> None:
 
 def test_missiles_fly_in_both_directions_and_leave() -> None:
     bits = shoals.spot(torch.tensor([8, 1])).sum()
-    right, left = (shoals.launch(bits, torch.tensor(way)) for way in (1, -1))
+    right, left = (shoals.launch(bits, torch.tensor(way)) for way in (0, -1))
     missiles, seen = right | left, []
-    assert shoals.count(torch.stack((right, left, 0 * left))[:, None]).item() == 4
+    assert shoals.flying(missiles) == bits
     for _ in range(3):
         missiles = shoals.fly(missiles)
         places = (missiles >> torch.arange(60)) & 1
@@ -306,6 +310,17 @@ def test_missiles_fly_in_both_directions_and_leave() -> None:
         [(3, 0), (6, 1)],
         [(4, 0), (5, 1)],
     ]
+
+
+def test_columns_are_counted() -> None:
+    """Of any swimmers in any lanes, also where every column has somebody."""
+    bits = torch.Generator().manual_seed(1)
+    swimmers = torch.randint(2**60, (3, 50), generator=bits)
+    swimmers[:, 0], swimmers[:, 1] = shoals.BOARD, 0
+    columns = shoals.columns(swimmers)
+    cells = (swimmers[..., None] >> 6 * torch.arange(10)) & 63
+    assert torch.equal(shoals.count(columns), (cells != 0).sum((0, 2)).int())
+    assert shoals.count(columns)[:2].tolist() == [30, 0]
 
 
 def test_choices_of_one_number_are_fair_and_independent() -> None:
