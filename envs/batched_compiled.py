@@ -7,7 +7,6 @@ import types
 from typing import Any
 
 import torch
-import torch._dynamo as dynamo
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
@@ -65,8 +64,10 @@ class CompiledPureStep:
 
     def _begin(self, tensors: tuple[Any, ...]) -> list[tuple[int, Any]]:
         """Compile for inputs like these; the views to make of the answers."""
+        from torch._dynamo import config  # slow to import, and only needed to compile
+
         try:
-            with dynamo.config.patch(record_runtime_overhead=False):
+            with config.patch(record_runtime_overhead=False):
                 ahead = self._in_bytes.aot_compile((tensors, {}))
         except Exception:  # a young part of PyTorch, which cannot do float64 numbers
             self._first, self._fits = self._in_bytes, lambda _: True

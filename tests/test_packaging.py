@@ -117,5 +117,14 @@ def test_importing_costs_no_optional_package():
     assert done.stdout.strip() == "[]"
 
 
+def test_importing_costs_no_compiler():
+    """It takes two seconds, and only those who compile need it."""
+    code = "import sys, yieldrl.envs; print('torch._dynamo' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
 def test_version():
     assert yieldrl.__version__.count(".") == 2

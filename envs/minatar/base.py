@@ -129,8 +129,11 @@ class MinAtarVectorEnv(TorchVectorEnv):
         return {**state, "action": action}, reward.float(), terminated
 
     def meant(self, action: Tensor) -> Tensor:
-        """Which of the six are meant, int32. Of a table, one would be looked up after
-        the other; this is done for 16 at once."""
+        """Which of the six are meant, int32.
+
+        Three bits say it for each: that is done for 16 environments at once, where a
+        table would be asked for one after the other.
+        """
         return (self._meanings >> 3 * action.int()) & 7
 
     def observe(self, state: dict[str, Tensor]) -> Tensor:

@@ -31,7 +31,7 @@ from yieldrl.envs.minatar.seaquest_moves import (
     enemy_comes,
     shots_move,
 )
-from yieldrl.envs.minatar.shoals import LANES, count, in_lane, launch, place
+from yieldrl.envs.minatar.shoals import LANES, count, in_row, launch, place
 
 COOL_DOWN = 5  # steps from one shot to the next
 
@@ -137,11 +137,10 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         fires = (action == FIRE) & (state["cooling"] == 0)
         x, y, heading = state["x"], state["y"], state["heading"]
         shot = launch(place(x), -(heading < 0).long())
-        shot = settled(torch.where(fires, shot, 0))
-        lane = settled((y - 1).long())
+        shot = torch.where(fires, shot, 0)
         return {
             **state,
-            "shots": state["shots"] | in_lane(lane, shot),
+            "shots": state["shots"] | in_row(y, shot),
             "high_shots": state["high_shots"] | torch.where(y == 0, shot, 0),
             "cooling": torch.where(fires, COOL_DOWN, state["cooling"]),
             "x": (x + right).clamp(0, SIZE - 1),

@@ -15,6 +15,7 @@ from yieldrl.envs.minatar.shoals import (
     columns,
     flying,
     in_lane,
+    in_row,
     place,
     spot,
     to_left,
@@ -36,16 +37,16 @@ def words(state: dict[str, Tensor]) -> Tensor:
     device = state["x"].device
     first, last = (settled(torch.cat(rows)) for rows in _rows(state))
     begin = torch.arange(0, SIZE * SIZE * CHANNELS, BITS, device=device)[:, None]
-    words: Tensor | int = 0
+    words = torch.zeros_like(begin)
     for i in range(CELLS):
         cell = begin // CHANNELS + i
-        to_left = cell * CHANNELS - begin
-        cell = torch.where(to_left < BITS, cell, SIZE * SIZE)  # no cell of the word
+        shift = cell * CHANNELS - begin
+        cell = torch.where(shift < BITS, cell, SIZE * SIZE)  # no cell of the word
         row, column = (cell // SIZE)[:, 0], cell % SIZE * COLUMN
         low, high = (first[row] >> column) & CELL, (last[row] >> column) & CELL
         bits = low | high << COLUMN
-        words = words | (bits << to_left if i else bits >> -to_left)
-    return torch.as_tensor(words)
+        words = words | (bits << shift if i else bits >> -shift)
+    return words
 
 
 def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
@@ -55,11 +56,11 @@ def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, .
     four: submarines, the gauges of oxygen and of divers, and divers.
     """
     x, y, left = state["x"], state["y"], to_left(state["ways"])
-    ours = settled(place(x) | spot(x - state["heading"]) << 1)
+    ours = place(x) | spot(x - state["heading"]) << 1
     fish, subs = columns(state["fish"]), columns(state["subs"])
     first = ahead(fish | subs, ~left) << 3 | flying(state["torpedoes"]) << 4
     first = first | fish << 5 | flying(state["shots"]) << 2
-    first, last = first | in_lane(settled((y - 1).long()), ours), subs
+    first, last = first | in_row(y, ours), subs
 
     divers = state["divers"]
     diver_x = diver_columns(divers, state["diver_timer"])

@@ -15,6 +15,7 @@ from yieldrl.envs.minatar.shoals import (
     fly,
     flying,
     in_lane,
+    in_row,
     launch,
     mask,
     oldest,
@@ -67,8 +68,7 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
     sub = joins & mask(is_sub)
     # Its next torpedo is due after RELOAD - 1 steps.
     phase = settled((torch.where(clock == 0, RELOAD, clock) - 1).long())
-    sides = torch.arange(2, device=lane.device)[:, None, None]
-    news = torch.where(sides == side, new, 0) & _in_bits(phase)
+    news = torch.where(_sides(lane) == side, new, 0) & _in_bits(phase)
     timer = torch.where(due, spawn_speed(state["ramps"]), state["spawn_timer"])
     return {
         **state,
@@ -78,6 +78,14 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
         "ways": settled(torch.where(comes, way, ways)),
         "spawn_timer": timer,
     }
+
+
+def _sides(like: Tensor) -> Tensor:
+    """From where one comes, `[2, 1, 1]`: from the left (0), from the right (1).
+
+    It is made on the device, as a copy from the host would wait.
+    """
+    return torch.arange(2, device=like.device)[:, None, None]
 
 
 def _in_bits(phase: Tensor) -> Tensor:
@@ -145,8 +153,7 @@ def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     fish, subs, shots = state["fish"], state["subs"], state["shots"]
     phases, left = state["phases"], to_left(state["ways"])
     speed = settled(move_speed(state["ramps"]).long())
-    lane = settled((state["y"] - 1).long())
-    here = in_lane(lane, settled(place(state["x"])))
+    here = in_row(state["y"], place(state["x"]))
 
     # A shot is met by one enemy, which enters its cell: a submarine first.
     seen = flying(shots) & ~here  # at our place it met us instead
@@ -166,14 +173,12 @@ def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     subs, fish = swim(subs, left, speed), swim(fish, left, speed)
     torpedoes = fly(torpedoes)
     after = fish | subs | torpedoes
-    # To the right, to the left; made on the device, as a copy from the host would wait.
-    both_ways = -torch.arange(2, device=left.device)[:, None, None]
     state = {
         **state,
         "shots": shots & ~cells(hit),
         "fish": settled(fish ^ a_fish << speed),
         "subs": settled(subs ^ sub << speed),
-        "phases": swim(phases, both_ways, speed),
+        "phases": swim(phases, -_sides(left), speed),
         "torpedoes": settled(torpedoes),
     }
     return state, hit, (before | after) & cells(here)

@@ -107,6 +107,11 @@ def in_lane(lane: Tensor, x: Tensor) -> Tensor:
     return torch.where(lanes(lane) == lane, x, 0)
 
 
+def in_row(y: Tensor, x: Tensor) -> Tensor:
+    """What `x` `[N]` has in the lane of row `y` `[N]`, if there is one: `[8, N]`."""
+    return in_lane(settled((y - 1).long()), settled(x))
+
+
 def to_left(ways: Tensor) -> Tensor:
     """Masks `[8, N]` of the lanes in which one swims to the left, a bit for each."""
     return -((ways >> lanes(ways)) & 1)
