@@ -25,11 +25,9 @@ from torch.optim import Optimizer
 
 from yieldrl import envs as environments
 from yieldrl.collectors import SyncCollector, evaluate
-from yieldrl.envs import spaces
-from yieldrl.experiments import (
-    CheckpointError,
+from yieldrl.experiments import CheckpointError, Run
+from yieldrl.foundations import (
     Config,
-    Run,
     derive_seed,
     resolve_device,
     restore_generator,
@@ -37,6 +35,7 @@ from yieldrl.experiments import (
     seed_everything,
     set_rng_state,
     set_threads,
+    spaces,
 )
 
 Logs = dict[str, Any]

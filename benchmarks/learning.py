@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from yieldrl.experiments import Config
+from yieldrl.foundations import Config
 
 from . import isolated, references, results
 from .tasks import TASKS, Task

@@ -73,7 +73,7 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
 
     from yieldrl.collectors import evaluate
     from yieldrl.envs import make_eval
-    from yieldrl.experiments import derive_seed
+    from yieldrl.foundations import derive_seed
 
     torch.set_num_threads(1)
     task = TASKS[name]

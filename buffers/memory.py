@@ -7,7 +7,7 @@ import math
 import psutil
 import torch
 
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
 """Leaf path -> shape of one entry, dtype."""

@@ -11,7 +11,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.storage import Storage, transition_spec
-from yieldrl.experiments import restore_generator
+from yieldrl.foundations import restore_generator
 
 
 class ReplayBuffer:

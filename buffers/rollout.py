@@ -10,7 +10,7 @@ import torch
 from tensordict import TensorDict
 
 from yieldrl.buffers.storage import Storage, transition_spec
-from yieldrl.experiments import restore_generator
+from yieldrl.foundations import restore_generator
 
 
 class RolloutBuffer:

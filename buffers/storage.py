@@ -12,7 +12,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.memory import Spec, check_memory
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 
 def transition_spec(

@@ -9,7 +9,8 @@ import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, spaces
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
+from yieldrl.foundations import spaces
 
 
 class Step(NamedTuple):

@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
 from yieldrl.collectors.stepping import Stepper
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 
 class SyncCollector:

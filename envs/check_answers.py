@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 Moment = dict[str, np.ndarray]
 """What a reset or a step answered: names such as `obs.image`, arrays `[N, ...]`."""

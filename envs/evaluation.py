@@ -23,7 +23,7 @@ from yieldrl.envs.make import (
 from yieldrl.envs.wrappers import BatchWrapper
 
 if TYPE_CHECKING:
-    from yieldrl.experiments import Config
+    from yieldrl.foundations import Config
 
 
 def make_eval(

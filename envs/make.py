@@ -14,12 +14,13 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.spaces import Dict
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from yieldrl.envs import atari, spaces
+from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
+from yieldrl.foundations import spaces
 
 if TYPE_CHECKING:
-    from yieldrl.experiments import Config
+    from yieldrl.foundations import Config
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Wrap = Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]

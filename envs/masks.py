@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from gymnasium.utils import RecordConstructorArgs
 
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 MASK = "action_mask"
 """Key of the mask, in observations and in infos."""

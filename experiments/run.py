@@ -13,7 +13,7 @@ from yieldrl.experiments.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from yieldrl.experiments.config import Config
+from yieldrl.foundations.config import Config
 
 
 class Run(ABC):

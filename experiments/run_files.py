@@ -22,7 +22,7 @@ import torch
 import yaml
 
 import yieldrl
-from yieldrl.experiments.config import read_file
+from yieldrl.foundations.config import read_file
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.files import write_atomically
 

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 from yieldrl.networks.layers import orthogonal
 
 

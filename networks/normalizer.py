@@ -10,8 +10,8 @@ from gymnasium.spaces import Box
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.envs import spaces
-from yieldrl.envs.moments import merged
+from yieldrl.foundations import spaces
+from yieldrl.foundations.moments import merged
 
 
 class RunningMoments(nn.Module):

@@ -5,7 +5,7 @@ import signal
 import pytest
 import torch
 
-from yieldrl.experiments import Config
+from yieldrl.foundations import Config
 
 
 @pytest.fixture(autouse=True, scope="session")

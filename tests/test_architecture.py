@@ -8,22 +8,31 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
-    "envs": set(),
-    "loggers": {"envs"},
-    "experiments": {"loggers"},
-    "networks": {"envs"},
-    "buffers": {"envs", "experiments"},
-    "collectors": {"envs"},
-    "abstractions": {"collectors", "envs", "experiments"},
+    "foundations": set(),
+    "envs": {"foundations"},
+    "networks": {"foundations"},
+    "buffers": {"foundations"},
+    "loggers": {"envs", "foundations"},
+    "experiments": {"foundations", "loggers"},
+    "collectors": {"envs", "foundations"},
+    "abstractions": {"collectors", "envs", "experiments", "foundations"},
     "algorithms": {
         "abstractions",
         "buffers",
         "collectors",
         "envs",
         "experiments",
+        "foundations",
         "networks",
     },
-    "cli": {"abstractions", "algorithms", "collectors", "experiments", "loggers"},
+    "cli": {
+        "abstractions",
+        "algorithms",
+        "collectors",
+        "experiments",
+        "foundations",
+        "loggers",
+    },
 }
 """Room -> the rooms that it may import when it runs."""
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 from .algorithm import Algorithm
 

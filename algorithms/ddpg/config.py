@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from yieldrl import experiments
+from yieldrl import foundations
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(experiments.Config):
+class Config(foundations.Config):
     """Deep deterministic policy gradient; the defaults learn Pendulum-v1."""
 
     env_id: str = "Pendulum-v1"

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import ReplayBuffer
-from yieldrl.experiments import updates_due
+from yieldrl.foundations import updates_due
 
 from .agent import Agent
 from .algorithm import Algorithm

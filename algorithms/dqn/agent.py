@@ -12,8 +12,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.envs import spaces
-from yieldrl.experiments import linear
+from yieldrl.foundations import linear, spaces
 from yieldrl.networks import Shortcut
 
 from .algorithm import Algorithm

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from yieldrl import experiments
+from yieldrl import foundations
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(experiments.Config):
+class Config(foundations.Config):
     """Deep Q-network; the defaults solve CartPole-v1 in 150 000 steps."""
 
     num_envs: int = 1

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
-from yieldrl.experiments import updates_due
+from yieldrl.foundations import updates_due
 
 from .agent import Agent
 from .algorithm import Algorithm

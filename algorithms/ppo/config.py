@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from yieldrl import experiments
+from yieldrl import foundations
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(experiments.Config):
+class Config(foundations.Config):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 from yieldrl.networks import Distribution, Memory
 
 from .algorithm import Algorithm

@@ -10,7 +10,7 @@ import torch
 from tensordict import TensorDict
 
 from yieldrl.algorithms import ppo
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 
 class Algorithm(ppo.Algorithm):

@@ -10,7 +10,7 @@ from gymnasium.spaces import Dict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 from .config import Config
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.experiments import linear
+from yieldrl.foundations import linear
 
 from .algorithm import Algorithm
 

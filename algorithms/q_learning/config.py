@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from yieldrl import experiments
+from yieldrl import foundations
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(experiments.Config):
+class Config(foundations.Config):
     """Q-learning with a table; the defaults learn the slippery FrozenLake-v1."""
 
     env_id: str = "FrozenLake-v1"

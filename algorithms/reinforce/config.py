@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from yieldrl import experiments
+from yieldrl import foundations
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(experiments.Config):
+class Config(foundations.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
 
     num_envs: int = 1

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import sac
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 from yieldrl.networks import Categorical
 
 from .algorithm import Algorithm

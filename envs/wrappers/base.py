@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from torch import Tensor
 
 from yieldrl.envs import batched_support as support
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 
 class Step(NamedTuple):

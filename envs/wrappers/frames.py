@@ -13,8 +13,8 @@ from gymnasium.vector.utils import batch_space, create_empty_array
 from torch import Tensor
 
 from yieldrl.envs import batched_support as support
-from yieldrl.envs import spaces
 from yieldrl.envs.wrappers.base import BatchWrapper, Step, as_tensors, select
+from yieldrl.foundations import spaces
 
 PADDINGS = ("reset", "zero")
 

@@ -11,9 +11,9 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs import spaces
-from yieldrl.envs.moments import masked_moments, merged
 from yieldrl.envs.wrappers.base import BatchWrapper, Step
+from yieldrl.foundations import spaces
+from yieldrl.foundations.moments import masked_moments, merged
 
 EPSILON = 1e-8
 

@@ -17,7 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from yieldrl.algorithms import ppo
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make, make_eval
 from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.experiments import Config
+from yieldrl.foundations import Config
 
 SAME_STEP = AutoresetMode.SAME_STEP
 

@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 
 from yieldrl.envs import ActionMask, make, make_eval
 from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.experiments import Config
+from yieldrl.foundations import Config
 
 VECTOR = Box(-1, 1, (2,), np.float32)
 

@@ -16,7 +16,6 @@ from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval, wrappers
 from yieldrl.envs.check_batched import _NoWaiting
-from yieldrl.envs.moments import masked_moments, merged
 from yieldrl.envs.wrappers import (
     BatchWrapper,
     ClipReward,
@@ -30,7 +29,8 @@ from yieldrl.envs.wrappers import (
     TimeLimit,
     TorchToNumpy,
 )
-from yieldrl.experiments import Config
+from yieldrl.foundations import Config
+from yieldrl.foundations.moments import masked_moments, merged
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED

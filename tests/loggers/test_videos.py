@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl import envs as environments
 from yieldrl import loggers
-from yieldrl.experiments import Config
+from yieldrl.foundations import Config
 from yieldrl.loggers import record_video, videos
 
 LENGTH = 6

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from yieldrl.experiments import (
+from yieldrl.experiments import load_checkpoint, save_checkpoint
+from yieldrl.foundations import (
     derive_seed,
-    load_checkpoint,
     restore_generator,
     rng_state,
-    save_checkpoint,
     seed_everything,
     set_rng_state,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from yieldrl.experiments import resolve_device, set_threads
+from yieldrl.foundations import resolve_device, set_threads
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.algorithms import dqn, ppo
-from yieldrl.experiments import Config
+from yieldrl.foundations import Config
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from gymnasium.spaces import (
 )
 from tensordict import TensorDict
 
-from yieldrl.envs import spaces
+from yieldrl.foundations import spaces
 
 CPU = torch.device("cpu")
 VECTOR = Box(-1, 1, (3,))

@@ -1,0 +1,25 @@
+"""What everything else stands on, and what knows nobody: spaces, configs, seeds."""
+
+from yieldrl.foundations.config import Config
+from yieldrl.foundations.device import resolve_device, set_threads
+from yieldrl.foundations.schedules import linear, updates_due
+from yieldrl.foundations.seeding import (
+    derive_seed,
+    restore_generator,
+    rng_state,
+    seed_everything,
+    set_rng_state,
+)
+
+__all__ = [
+    "Config",
+    "derive_seed",
+    "linear",
+    "resolve_device",
+    "restore_generator",
+    "rng_state",
+    "seed_everything",
+    "set_rng_state",
+    "set_threads",
+    "updates_due",
+]
