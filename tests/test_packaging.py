@@ -21,6 +21,7 @@ ROOMS = [
     "collectors",
     "envs",
     "experiments",
+    "foundations",
     "loggers",
     "networks",
 ]
