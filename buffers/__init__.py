@@ -7,7 +7,7 @@ from yieldrl.buffers.prioritized import (
     PrioritizedReplayBuffer,
 )
 from yieldrl.buffers.replay import ReplayBuffer
-from yieldrl.buffers.returns import discounted_returns, gae
+from yieldrl.buffers.returns import discounted_returns, explained_variance, gae
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.sequence import SequenceBuffer
 from yieldrl.buffers.step import StepBuffer
@@ -22,5 +22,6 @@ __all__ = [
     "SequenceBuffer",
     "StepBuffer",
     "discounted_returns",
+    "explained_variance",
     "gae",
 ]

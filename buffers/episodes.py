@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import torch
 from tensordict import TensorDict
+from torch import Tensor
 
 from yieldrl.buffers.storage import Storage, transition_spec
+
+
+class _Progress(NamedTuple):
+    """Replaced as a whole: an exception in the middle of a step counts nothing."""
+
+    row: int
+    ended: Tensor  # [N], episodes that each environment finished
+    full: bool
 
 
 class EpisodeBuffer:
@@ -51,69 +60,72 @@ class EpisodeBuffer:
             )
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
-        names = ("obs", "action", "reward", "terminated", "truncated")
+        names = {"obs", "action", "reward", "terminated", "truncated"}
         spec = {path: layout for path, layout in spec.items() if path[0] in names}
         spec["valid",] = ((), torch.bool)
-        self._names = frozenset(path[0] for path in spec)
-        self._storage = Storage(512, num_envs, spec, self.device)
+        self._names = names
+        self._storage = Storage(
+            512, num_envs, spec, self.device, field="num_envs", value=num_envs
+        )
         place = torch.arange(num_envs, device=self.device)
         self._share = num_episodes // num_envs + (place < num_episodes % num_envs)
-        self._ended = torch.zeros_like(self._share)
-        self.row = 0
-        self.full = False
+        self.clear()
 
     def __len__(self) -> int:
-        return self.row
+        return self._now.row
+
+    @property
+    def full(self) -> bool:
+        """Whether every environment has played its share."""
+        return self._now.full
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
         Raises:
             RuntimeError: If the buffer is full.
+            ValueError: If an entry does not fit; the row is not counted then.
         """
-        if self.full:
+        row, ended, full = self._now
+        if full:
             raise RuntimeError("the episodes are whole: learn from them and clear()")
-        if self.row == self._storage.rows:
-            self._storage.grow(2 * self.row)
-        for name in self._names & transition.keys():
-            self._storage.write(self.row, (name,), transition[name])
-        counts = self._ended < self._share
+        if row == self._storage.rows:
+            self._storage = self._storage.grown(2 * row)
+        counts = ended < self._share
         if "valid" in transition:  # NEXT_STEP autoreset: False where a step only reset
             counts &= torch.as_tensor(transition["valid"], device=self.device)
-        self._storage.write(self.row, ("valid",), counts)
-        ended = self._row("terminated") | self._row("truncated")
-        self._ended += ended & counts
-        self.row += 1
-        self.full = bool((self._ended >= self._share).all())
+        entries = {name: transition[name] for name in self._names & transition.keys()}
+        self._storage.write(row, {**entries, "valid": counts}, first=row == 0)
+        ends = self._storage["terminated"][row] | self._storage["truncated"][row]
+        self._now = self._progress(row + 1, ended + (ends & counts))
 
     def end_episodes(self) -> None:
         """Say that the episodes under way will not go on: they are not counted."""
-        if self.row == 0:
+        if len(self) == 0:
             return
         steps = self.episodes()
         ended = steps["terminated"] | steps["truncated"]
         ends_to_come = ended.flip(0).cumsum(0).flip(0)
         steps["valid"] &= ends_to_come > 0
-        self._storage.truncate(self.row - 1)  # no return reaches over to what follows
+        self._storage.truncate(len(self) - 1)  # no return reaches over to what follows
 
     def episodes(self) -> TensorDict:
         """The steps so far `[T, N]`, sharing the buffer's memory.
 
         `valid` marks those that count: when the buffer is full, whole episodes.
         """
-        return self._storage.tensordict(self.row)
+        return self._storage.tensordict(len(self))
 
     def clear(self) -> None:
         """Make room for the next episodes; the memory stays."""
-        self.row, self.full = 0, False
-        self._ended.zero_()
+        self._now = _Progress(0, torch.zeros_like(self._share), full=False)
 
     def state_dict(self) -> dict[str, Any]:
         """The steps so far, and how many episodes of each environment ended."""
         return {
-            "storage": self._storage.state_dict(self.row),
-            "row": self.row,
-            "ended": self._ended.clone(),
+            "storage": self._storage.state_dict(len(self)),
+            "row": len(self),
+            "ended": self._now.ended,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -122,12 +134,12 @@ class EpisodeBuffer:
         Raises:
             ValueError: If it does not fit.
         """
-        self.row = state["row"]
-        if self.row > self._storage.rows:
-            self._storage.grow(self.row)
+        row = state["row"]
+        self.clear()
+        if row > self._storage.rows:
+            self._storage = self._storage.grown(row)
         self._storage.load_state_dict(state["storage"])
-        self._ended.copy_(state["ended"])
-        self.full = bool((self._ended >= self._share).all())
+        self._now = self._progress(row, state["ended"].to(self.device))
 
-    def _row(self, name: str) -> torch.Tensor:
-        return self._storage[name][self.row]
+    def _progress(self, row: int, ended: Tensor) -> _Progress:
+        return _Progress(row, ended, full=bool((ended >= self._share).all()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import psutil
 import torch
@@ -12,23 +13,72 @@ from yieldrl.foundations import spaces
 Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
 """Leaf path -> shape of one entry, dtype."""
 
+CONTAINERS = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    (
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "total_inactive_file",
+    ),
+)
+"""Where Linux says what a container may use and does: cgroups version 2 and 1."""
+
 
 def entry_bytes(spec: Spec) -> int:
     """Bytes that one transition of one environment takes."""
     return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
 
 
-def check_memory(rows: int, num_envs: int, spec: Spec, device: torch.device) -> None:
-    """Refuse to allocate more than the device has free, before trying to."""
+def check_memory(
+    count: int, entry: int, device: torch.device, *, field: str, value: int
+) -> None:
+    """Refuse to take more memory than the device has free, before trying to.
+
+    Args:
+        count: How many transitions are to be held.
+        entry: Bytes that each of them takes.
+        device: Where they are to be held.
+        field: Name of the number that decides how many they are, for the error.
+        value: That number.
+
+    Raises:
+        MemoryError: If they do not fit. It names what would.
+    """
+    needed, free = count * entry, free_memory(device)
+    if needed <= free:
+        return
+    fits = int(0.8 * free) // entry
+    most = fits * value // count
+    remedy = f"choose {field} = {most:,} or less"
+    if most < 1:
+        remedy = f"not even {field} = 1 would fit, choose smaller observations"
+    raise MemoryError(
+        f"{field} = {value:,} takes {needed / 2**30:,.1f} GiB ({count:,} transitions"
+        f" of {entry:,} bytes), {device} has {free / 2**30:.1f} GiB free: at most"
+        f" {fits:,} transitions would fit comfortably, {remedy}"
+    )
+
+
+def free_memory(device: torch.device) -> float:
+    """Bytes that can be taken on a device, as far as the system can say."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
-    else:
-        free = psutil.virtual_memory().available
-    one = entry_bytes(spec)
-    needed = rows * num_envs * one
-    if needed > free:
-        raise MemoryError(
-            f"a buffer of {rows} x {num_envs} transitions of {one:,} bytes needs"
-            f" {needed / 2**30:.1f} GiB, {device} has {free / 2**30:.1f} GiB free:"
-            f" at most {int(0.8 * free / one):,} transitions would fit comfortably"
-        )
+        # What PyTorch keeps for itself after tensors were freed can be had as well.
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return free + kept
+    return min(psutil.virtual_memory().available, container_memory())
+
+
+def container_memory(root: Path = Path("/sys/fs/cgroup")) -> float:
+    """Bytes left of what a container may use, infinite where nothing limits it."""
+    for limit, used, statistics, cached in CONTAINERS:
+        try:
+            allowed = int((root / limit).read_text())
+            taken = int((root / used).read_text())
+            lines = (root / statistics).read_text().splitlines()
+        except (OSError, ValueError):  # no such file; or "max"
+            continue
+        files = dict(line.split(maxsplit=1) for line in lines).get(cached, 0)
+        return max(0, allowed - taken + int(files))  # files in memory make room
+    return math.inf

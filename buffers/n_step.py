@@ -53,16 +53,10 @@ class NStepReplayBuffer(ReplayBuffer):
                 f" that a capacity of {capacity} is for {self.num_envs} environments"
             )
         self.horizon = n_step
+        self._sample_bytes += 64 * n_step  # positions, flags and rewards on the way
         self._steps = torch.arange(n_step, device=self.device)
         powers = [self.gamma**k for k in range(n_step + 1)]
         self._discounts = torch.tensor(powers, device=self.device)
-
-    def _position(self, number: Tensor) -> Tensor:
-        """Counted from the oldest row on, so that the latest ones are left out."""
-        if self._written <= self.rows:
-            return number
-        oldest = self._written % self.rows
-        return (number + oldest * self.num_envs) % self.capacity
 
     def _gather(self, index: Tensor) -> TensorDict:
         n, storage = self.horizon, self._storage

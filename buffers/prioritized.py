@@ -1,7 +1,8 @@
-"""A replay buffer that gives more often what there is more to learn from."""
+"""A replay buffer that draws transitions in proportion to their TD errors."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,17 +22,19 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     Schaul et al. 2016, "Prioritized Experience Replay", arXiv:1511.05952, the
     proportional variant: `P(i) = p_i^alpha / sum_k p_k^alpha` with `p = |td_error| +
     epsilon`. New transitions get the largest priority that was ever given, so that each
-    is soon seen once. A sample also holds the positions `index`, which
-    `update_priorities` wants back, and the importance `weight`.
+    is soon seen once. A sample also holds `index`, which `update_priorities` wants
+    back, and the importance `weight`.
 
     Args:
         capacity: Transitions to keep, over all environments.
         observation_space: Space of one observation.
         action_space: Space of one action.
         alpha: How much priorities matter: 0 is uniform, 1 in full proportion.
-        epsilon: Added to each error, so that nothing is forgotten for good.
+        epsilon: Added to each error, so that a transition without one is still drawn.
         kwargs: The other arguments of `ReplayBuffer`.
     """
+
+    beside = 9  # the sum tree: a float64, and one more above every 64
 
     def __init__(
         self,
@@ -47,14 +50,14 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         self.alpha, self.epsilon = alpha, epsilon
         self._tree = SumTree(self.capacity, self.device)
         self._highest = self._tree.leaves.new_ones(())  # p^alpha, as all in the tree
-        self._new = 0  # rows written since the last sample
-
-    def add(self, transition: Mapping[str, Any]) -> None:
-        super().add(transition)
-        self._new += 1
+        self._known = 0  # rows that have their priorities; those written since do not
+        self._sample_bytes += self._tree.find_bytes
 
     def sample(self, batch_size: int, beta: float = 1.0) -> TensorDict:
         """A batch `[B]` drawn by priority, with its `index` and `weight`.
+
+        `index` is the number of a transition, counted from the first that was ever
+        written: it is never used again, though its place in the ring is.
 
         Args:
             batch_size: `B`.
@@ -65,24 +68,61 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """
         batch = super().sample(batch_size)
         # (N P(i))^-beta over the batch's largest: the size and the sum cancel out.
-        priority = self._tree.leaves[batch["index"]]
+        priority = self._tree.leaves[batch["index"] % self.capacity]
         batch["weight"] = ((priority / priority.min()) ** -beta).float()
         return batch
 
     def update_priorities(self, index: Tensor, td_error: Tensor) -> None:
-        """Remember how wrong the values of a sample were.
+        """Give the transitions of a sample the priorities of their new TD errors.
+
+        Transitions that were overwritten since they were drawn are passed over. On a
+        GPU, where looking would be a synchronisation, an error that is not finite
+        counts as the largest so far, and nothing is said.
 
         Args:
             index: The sample's `index`, `[B]`.
             td_error: TD errors of either sign, or losses, `[B]`.
+
+        Raises:
+            ValueError: If the two differ in length; and, on a CPU, if an error is not
+                finite or an index belongs to no transition.
         """
+        if index.ndim != 1 or index.shape != td_error.shape:
+            raise ValueError(
+                f"update_priorities takes index [B] and td_error [B], got"
+                f" {list(index.shape)} and {list(td_error.shape)}: one error for each"
+                " transition of the sample"
+            )
         index = index.to(self.device)
         error = td_error.detach().to(self._highest).abs()
         priority = (error + self.epsilon) ** self.alpha
-        self._highest = torch.maximum(self._highest, priority.max())
-        # What must not be drawn has none, and gets none by a late answer.
-        known = self._tree.leaves[index] > 0
-        self._tree.write(index, priority * known)
+        if self.device.type != "cpu":
+            priority = priority.where(priority.isfinite(), self._highest)
+        largest = priority.max()
+        if self.device.type == "cpu":
+            self._check(index, error, largest)
+        self._highest = torch.maximum(self._highest, largest)
+        place = index % self.capacity
+        before = self._tree.leaves[place]
+        # What must not be drawn has no priority, and gets none by a late answer.
+        known = (before > 0) & (index >= self._oldest * self.num_envs)
+        self._tree.write(place, priority.where(known, before))
+
+    def _check(self, index: Tensor, error: Tensor, largest: Tensor) -> None:
+        if not math.isfinite(largest):
+            wrong = (~error.isfinite()).nonzero().flatten().tolist()
+            raise ValueError(
+                f"td_error is not finite at {wrong[:8]} of {len(error)}, the largest"
+                f" priority would be {float(largest)}. Lower the learning rate, or look"
+                " for extreme rewards"
+            )
+        low, high = (int(end) for end in index.aminmax())
+        count = self._written * self.num_envs
+        if low < 0 or high >= count:
+            raise ValueError(
+                f"index lies in [{low}, {high}], the transitions so far are 0 to"
+                f" {count - 1}: give back the index of a sample"
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """The ring's state, the priorities, and how many rows are new."""
@@ -91,7 +131,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             **super().state_dict(),
             "priority": self._tree.leaves.view(self.rows, -1)[:rows].clone(),
             "highest": self._highest,
-            "new": self._new,
+            "new": self._written - self._known,
             "horizon": self.horizon,
         }
 
@@ -103,12 +143,14 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """
         super().load_state_dict(state)
         priority = state["priority"]
-        if self._written != state["written"]:  # the ring was turned
-            priority = priority.roll(-(state["written"] % state["rows"]), 0)
+        if self._turns(state):
+            turned = priority.roll(-(state["begun"] % state["rows"]), 0)
+            priority = turned[: self._written]
         self._tree.fill(priority.flatten().to(self._highest))
         self._highest.copy_(state["highest"])
         # With another horizon other rows wait for their future.
-        self._new = state["new"] + abs(self.horizon - state["horizon"])
+        new = state["new"] + abs(self.horizon - state["horizon"])
+        self._known = self._written - new
 
     def _sample_index(self, batch_size: int) -> Tensor:
         """One position from each of B equal parts of the sum of all priorities."""
@@ -117,27 +159,30 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         looking_is_free = self.device.type == "cpu"
         if looking_is_free and "valid" in self._storage and total == 0:
             raise RuntimeError("the replay buffer holds only resets: collect more")
-        dice = torch.rand(
+        uniform = torch.rand(
             batch_size,
             generator=self._generator,
             dtype=total.dtype,
             device=self.device,
         )
         parts = torch.arange(batch_size, device=self.device)
-        return self._tree.find((parts + dice) * (total / batch_size))
+        return self._tree.find((parts + uniform) * (total / batch_size))
 
     def _gather(self, index: Tensor) -> TensorDict:
         batch = super()._gather(index)
-        batch["index"] = index
+        # The place that is written next had its last transition one round ago.
+        behind = (self._written * self.num_envs - 1 - index) // self.capacity
+        batch["index"] = index + behind * self.capacity
         return batch
 
     def _give_new_priorities(self) -> None:
         """To all rows since the last sample at once; none to those without a future."""
-        if self._new == 0:
+        if self._known == self._begun:
             return
         waiting = self.horizon - 1
-        rows = min(self._new + waiting, self._written, self.rows)
-        time = torch.arange(self._written - rows, self._written, device=self.device)
+        rows = min(self._begun - self._known + waiting, self._begun, self.rows)
+        time = torch.arange(self._begun - rows, self._begun, device=self.device)
+        # A torn row comes last here, and gets none either.
         may = (time < self._written - waiting).unsqueeze(1).expand(-1, self.num_envs)
         row = time % self.rows
         if "valid" in self._storage:
@@ -145,7 +190,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         envs = torch.arange(self.num_envs, device=self.device)
         index = row.unsqueeze(1) * self.num_envs + envs
         self._tree.write(index.flatten(), (self._highest * may).flatten())
-        self._new = 0
+        self._known = self._written
 
 
 class PrioritizedNStepReplayBuffer(PrioritizedReplayBuffer, NStepReplayBuffer):

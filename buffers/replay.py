@@ -10,6 +10,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.buffers.memory import check_memory, entry_bytes
 from yieldrl.buffers.storage import Storage, transition_spec
 from yieldrl.foundations import restore_generator
 
@@ -26,7 +27,7 @@ class ReplayBuffer:
         action_space: Space of one action.
         num_envs: `N`, environments that write side by side.
         gamma: Discount; samples carry it as `discount`, so that a buffer of n-step
-            returns can carry `gamma ** n` and nothing else need know.
+            returns can carry `gamma ** n`.
         device: Where the tensors live.
         seed: Seed of the sampling.
 
@@ -37,6 +38,9 @@ class ReplayBuffer:
 
     horizon: int = 1
     """Steps of a sample; the latest `horizon - 1` rows wait for their future."""
+
+    beside: int = 0
+    """Bytes that each transition takes besides its entries."""
 
     def __init__(
         self,
@@ -58,12 +62,24 @@ class ReplayBuffer:
         self.rows = capacity // num_envs
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
-        self._storage = Storage(self.rows, num_envs, spec, self.device)
+        self._storage = Storage(
+            self.rows,
+            num_envs,
+            spec,
+            self.device,
+            field="buffer_size",
+            value=capacity,
+            beside=self.beside,
+        )
+        self._sample_bytes = entry_bytes(spec)
+        self._checked_size = 0  # the largest batch known to fit into memory
         self._generator = torch.Generator(self.device).manual_seed(seed)
-        self._written = 0
+        # Rows begun and rows that are whole, since the first. They differ where an
+        # exception tore one: that is neither the oldest any more nor the newest yet.
+        self._begun = self._written = 0
 
     def __len__(self) -> int:
-        rows = min(self._written, self.rows) - (self.horizon - 1)
+        rows = self._written - self._oldest - (self.horizon - 1)
         return max(0, rows) * self.num_envs
 
     @property
@@ -72,21 +88,47 @@ class ReplayBuffer:
         return self.rows * self.num_envs
 
     def add(self, transition: Mapping[str, Any]) -> None:
-        """Write one step of all environments, each entry `[N, ...]`."""
-        row = self._written % self.rows
-        for name, value in transition.items():
-            self._storage.write(row, (name,), value)
-        self._written += 1
+        """Write one step of all environments, each entry `[N, ...]`.
+
+        Raises:
+            ValueError: If an entry does not fit; the row is not counted then.
+        """
+        written = self._written
+        self._begun = written + 1
+        self._storage.write(written % self.rows, transition, first=written == 0)
+        self._written = written + 1
 
     def sample(self, batch_size: int) -> TensorDict:
         """A batch `[B]` drawn uniformly with replacement, with its `discount`.
 
         Raises:
             RuntimeError: If nothing was added yet, or nothing but resets.
+            ValueError: If the batch size is less than 1.
+            MemoryError: If the device has less memory free than the batch needs.
         """
+        if not 0 < batch_size <= self._checked_size:
+            self.check_batch(batch_size)
         if len(self) == 0:
             raise RuntimeError("the replay buffer is empty: collect first")
         return self._gather(self._sample_index(batch_size))
+
+    def check_batch(self, batch_size: int) -> None:
+        """Refuse a batch size that cannot be had.
+
+        Raises:
+            ValueError: If it is less than 1.
+            MemoryError: If the device has less memory free than the batch needs.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size = {batch_size}: choose at least 1")
+        check_memory(
+            batch_size,
+            self._sample_bytes,
+            self.device,
+            field="batch_size",
+            value=batch_size,
+        )
+        self._checked_size = batch_size
 
     def end_episodes(self) -> None:
         """Say that the episodes under way will not go on, as if they were truncated."""
@@ -98,6 +140,7 @@ class ReplayBuffer:
         return {
             "storage": self._storage.state_dict(min(self._written, self.rows)),
             "written": self._written,
+            "begun": self._begun,
             "rows": self.rows,
             "generator": self._generator.get_state(),
         }
@@ -108,13 +151,24 @@ class ReplayBuffer:
         Raises:
             ValueError: If it does not fit.
         """
+        self._begun = self._written = 0
         self._storage.load_state_dict(state["storage"])
-        self._written, rows = state["written"], state["rows"]
-        if self._written > rows and rows != self.rows:
-            # It had come full circle: the oldest row goes first in the new ring.
-            self._storage.roll(rows, -(self._written % rows))
-            self._written = rows
+        begun, written, rows = state["begun"], state["written"], state["rows"]
+        if self._turns(state):
+            # The oldest row goes first in the new ring; a torn one goes last.
+            self._storage.roll(rows, -(begun % rows))
+            begun = written = rows - (begun - written)
         restore_generator(self._generator, state["generator"])
+        self._begun, self._written = begun, written
+
+    @property
+    def _oldest(self) -> int:
+        """The number of the oldest row that is whole, counted from the first ever."""
+        return max(0, self._begun - self.rows)
+
+    def _turns(self, state: Mapping[str, Any]) -> bool:
+        """Whether a saved ring, which had come full circle, must begin anew in this."""
+        return state["begun"] > state["rows"] != self.rows
 
     def _sample_index(self, batch_size: int) -> Tensor:
         """Flat positions of valid transitions."""
@@ -141,7 +195,10 @@ class ReplayBuffer:
 
     def _position(self, number: Tensor) -> Tensor:
         """Flat positions of the transitions that are counted `0 ... len(self) - 1`."""
-        return number
+        if self._oldest == 0 or len(self) == self.capacity:  # then any order will do
+            return number
+        # From the oldest row on, so that those of the end are left out.
+        return (number + self._oldest * self.num_envs) % self.capacity
 
     def _gather(self, index: Tensor) -> TensorDict:
         """The batch `[B]` that belongs to flat positions `[B]`."""

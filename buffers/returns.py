@@ -12,7 +12,7 @@ def gae(
     next_value: Tensor,
     terminated: Tensor,
     truncated: Tensor,
-    gamma: float,
+    gamma: float | Tensor,
     gae_lambda: float,
     valid: Tensor | None = None,
 ) -> Tensor:
@@ -21,8 +21,8 @@ def gae(
     Schulman et al. 2016, "High-Dimensional Continuous Control Using Generalized
     Advantage Estimation", arXiv:1506.02438, equation 16:
 
-        delta_t = r_t + gamma V(s_{t+1}) (1 - terminated_t) - V(s_t)
-        A_t     = delta_t + gamma lambda (1 - ended_t) A_{t+1}
+        delta_t = r_t + gamma_t V(s_{t+1}) (1 - terminated_t) - V(s_t)
+        A_t     = delta_t + gamma_t lambda (1 - ended_t) A_{t+1}
 
     A terminated episode has no future: nothing is bootstrapped. A truncated one was
     only cut short: the recursion stops, but `V` of its last observation still counts.
@@ -35,7 +35,8 @@ def gae(
         next_value: `[T, N]`, `V(next_obs)`.
         terminated: `[T, N]` bool, the episode ended in the environment's own terms.
         truncated: `[T, N]` bool, the episode was cut, by a time limit say.
-        gamma: Discount.
+        gamma: Discount: a number, or `[T, N]` where transitions last longer than one
+            step (`gamma ** k` of a chunk of k actions, whose rewards are discounted).
         gae_lambda: 0 gives the one-step TD error, 1 the Monte Carlo advantage.
         valid: `[T, N]` bool; False marks steps that only reset an environment
             (NEXT_STEP autoreset). They get advantage 0 and cut the recursion.
@@ -44,10 +45,14 @@ def gae(
         Advantages `[T, N]`; add `value` for the returns that a critic regresses to.
         Detached: to a loss they are constants, even if `value` has a graph.
 
+    Raises:
+        ValueError: If `gamma` is a tensor of another shape.
+
     >>> ones, no = torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.bool)
     >>> gae(ones, 0 * ones, 0 * ones, no, no, gamma=0.5, gae_lambda=1.0).squeeze(1)
     tensor([1.5000, 1.0000])
     """
+    gamma = _discount(gamma, reward)
     delta = (reward + gamma * next_value * ~terminated - value).detach()
     ended = terminated | truncated
     if valid is not None:
@@ -66,9 +71,9 @@ def discounted_returns(
     next_value: Tensor,
     terminated: Tensor,
     truncated: Tensor,
-    gamma: float,
+    gamma: float | Tensor,
 ) -> Tensor:
-    """Rewards to go `G_t = r_t + gamma G_{t+1}`, bootstrapped where data end.
+    """Rewards to go `G_t = r_t + gamma_t G_{t+1}`, bootstrapped where data end.
 
     Sutton & Barto 2018, equation 3.9. After a termination `G` is 0; after a truncation
     and after the last row it is `next_value`.
@@ -78,14 +83,70 @@ def discounted_returns(
         next_value: `[T, N]`, `V(next_obs)`; zeros for plain Monte Carlo returns.
         terminated: `[T, N]` bool.
         truncated: `[T, N]` bool.
-        gamma: Discount.
+        gamma: Discount: a number, or `[T, N]` where transitions last longer than one
+            step (`gamma ** k` of a chunk of k actions, whose rewards are discounted).
 
     Returns:
-        Returns `[T, N]`, detached as in `gae`.
+        Returns `[T, N]`, detached: to a loss they are constants.
+
+    Raises:
+        ValueError: If `gamma` is a tensor of another shape.
     """
+    gamma = _discount(gamma, reward)
     returns = (reward + gamma * next_value * ~terminated).detach()
     goes_on = ~(terminated | truncated)
+    each = gamma if isinstance(gamma, Tensor) else [gamma] * len(reward)
     for t in range(len(reward) - 2, -1, -1):
-        followed = reward[t] + gamma * returns[t + 1]
+        followed = reward[t] + each[t] * returns[t + 1]
         returns[t] = torch.where(goes_on[t], followed, returns[t])
     return returns
+
+
+def explained_variance(
+    value: Tensor, returns: Tensor, valid: Tensor | None = None
+) -> Tensor:
+    """How much of the returns' variance a critic explains: `1 - Var(G - V) / Var(G)`.
+
+    1 is a perfect critic, 0 one that is as good as any constant, less than 0 one that
+    is worse. Where the returns do not vary (beyond rounding) there is nothing to
+    explain, and the answer is 0: means over several rollouts stay defined.
+
+    Args:
+        value: Predictions, of any shape.
+        returns: What they predict, the same shape.
+        valid: Bool of that shape; False leaves an element out.
+
+    Returns:
+        0-dim, detached, on the device of the arguments, without a synchronisation.
+
+    >>> returns = torch.tensor([1.0, 2.0, 3.0])
+    >>> explained_variance(torch.tensor([1.5, 2.0, 2.5]), returns)
+    tensor(0.7500)
+    """
+    value, returns = value.detach(), returns.detach()
+    kept = torch.ones_like(returns) if valid is None else valid.to(returns.dtype)
+    variance = _variance(returns, kept)
+    rounding = 10 * torch.finfo(returns.dtype).eps
+    varies = variance > rounding**2 * _mean(returns.square(), kept)
+    return torch.where(varies, 1 - _variance(returns - value, kept) / variance, 0.0)
+
+
+def _discount(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
+    """Refuse what would be broadcast along time or environments by chance."""
+    if not isinstance(gamma, Tensor):
+        return gamma
+    if gamma.ndim > 0 and gamma.shape != reward.shape:
+        raise ValueError(
+            f"gamma has the shape {list(gamma.shape)}, reward {list(reward.shape)}:"
+            " give a number, or one discount for each transition"
+        )
+    return gamma.detach().expand_as(reward)
+
+
+def _mean(x: Tensor, kept: Tensor) -> Tensor:
+    # Where, not times: what is left out may be infinite.
+    return torch.where(kept > 0, x, 0.0).sum() / kept.sum()
+
+
+def _variance(x: Tensor, kept: Tensor) -> Tensor:
+    return _mean((x - _mean(x, kept)).square(), kept)

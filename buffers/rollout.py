@@ -1,38 +1,66 @@
-"""The rollout buffer: T steps of N environments, learned from once, then cleared."""
+"""The rollout buffer: T steps of N environments, learned from, then cleared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
+from yieldrl.buffers.memory import entry_bytes
+from yieldrl.buffers.passes import Passes
 from yieldrl.buffers.storage import Storage, transition_spec
 from yieldrl.foundations import restore_generator
+
+
+@dataclass(slots=True)
+class _Progress:
+    """All that `clear` forgets, in one object: an exception leaves no half of it."""
+
+    row: int = 0
+    passes: Passes | None = None
 
 
 class RolloutBuffer:
     """A rollout `[T, N]`, then its minibatches in random order, epoch by epoch.
 
-    `add` fills row after row until `full`. Then `prepare` is given the whole rollout
-    with whatever learning needs besides (advantages), and `minibatch` deals it out;
-    when every epoch is dealt, `clear` makes room for the next rollout. All of this,
-    the order of an epoch under way too, is in `state_dict`.
+    `add` fills row after row until `full`. Then `prepare` takes the whole rollout with
+    whatever learning needs besides (advantages). From then on `minibatch` returns the
+    one that is due, and `advance` counts it as learned from. Once `exhausted`, `clear`
+    makes room for the next rollout.
+
+    >>> space = gym.spaces.Discrete(2)
+    >>> buffer = RolloutBuffer(2, space, space, num_envs=1, num_epochs=3)
+    >>> step = {"obs": [0], "next_obs": [1], "action": [0], "reward": [1.0]}
+    >>> for _ in range(2):
+    ...     buffer.add({**step, "terminated": [False], "truncated": [False]})
+    >>> buffer.prepare(buffer.rollout())
+    >>> while not buffer.exhausted:
+    ...     data = buffer.minibatch()  # learn from it, then
+    ...     buffer.advance()
+
+    An exception between any two calls loses nothing: the minibatch that was not
+    counted is due again. All of this, the order of an epoch under way too, is in
+    `state_dict`.
 
     Args:
         num_steps: `T`, steps of a rollout.
         observation_space: Space of one observation.
         action_space: Space of one action.
         num_envs: `N`, environments.
+        num_epochs: How many times a rollout is passed over.
         num_minibatches: Into how many minibatches an epoch is cut.
         device: Where the tensors live.
-        seed: Seed of the order in which transitions are dealt.
+        seed: Seed of the order in which transitions are drawn.
 
     Raises:
-        ValueError: If there are more minibatches than transitions.
-        MemoryError: If the device has less memory free than the buffer needs.
+        ValueError: If a number is less than 1, or there are more minibatches than
+            transitions.
+        MemoryError: If the device has less memory free than a rollout and the shuffled
+            copy of an epoch need.
     """
 
     def __init__(
@@ -42,74 +70,96 @@ class RolloutBuffer:
         action_space: gym.Space[Any],
         *,
         num_envs: int,
+        num_epochs: int = 1,
         num_minibatches: int = 1,
         device: torch.device | str = "cpu",
         seed: int = 0,
     ) -> None:
+        for name, value in (
+            ("num_steps", num_steps),
+            ("num_epochs", num_epochs),
+            ("num_minibatches", num_minibatches),
+        ):
+            if value < 1:
+                raise ValueError(f"{name} = {value}: choose at least 1")
         self.num_steps, self.num_envs = num_steps, num_envs
-        self.num_minibatches = num_minibatches
+        self.num_epochs, self.num_minibatches = num_epochs, num_minibatches
         self._check_minibatches(num_steps * num_envs)
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
-        self._storage = Storage(num_steps, num_envs, spec, self.device)
+        drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
+        self._storage = Storage(
+            num_steps,
+            num_envs,
+            spec,
+            self.device,
+            field="num_steps",
+            value=num_steps,
+            # An epoch's copy, with log_prob, value, advantage, returns and its order.
+            beside=entry_bytes(drawn) + 4 * 4 + 8,
+        )
         self._generator = torch.Generator(self.device).manual_seed(seed)
-        self._prepared: TensorDict | None = None
-        self._order: torch.Tensor | None = None
-        self._epoch_data: tuple[TensorDict, ...] = ()
-        self.row = 0
-        self.dealt = 0
+        self._now = _Progress()
 
     def __len__(self) -> int:
-        return self.row
+        return self._now.row
 
     @property
     def full(self) -> bool:
         """Whether all T rows are written."""
-        return self.row == self.num_steps
+        return self._now.row == self.num_steps
 
     @property
     def prepared(self) -> bool:
         """Whether `prepare` was called for this rollout."""
-        return self._prepared is not None
+        return self._now.passes is not None
 
     @property
-    def epochs_dealt(self) -> int:
-        """How many times the whole rollout was dealt out."""
-        return self.dealt // self.num_minibatches
+    def exhausted(self) -> bool:
+        """Whether every minibatch was learned from, or `stop` was called."""
+        passes = self._now.passes
+        return passes is not None and passes.exhausted
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
         Raises:
             RuntimeError: If the buffer is full.
+            ValueError: If an entry does not fit; the row is not counted then.
         """
-        if self.full:
+        now = self._now
+        if now.row == self.num_steps:
             raise RuntimeError(
                 "the rollout is full: learn from it and clear() it first"
             )
-        for name, value in transition.items():
-            self._storage.write(self.row, (name,), value)
-        self.row += 1
+        self._storage.write(now.row, transition, first=now.row == 0)
+        now.row += 1
 
     def end_episodes(self) -> None:
         """Say that the episodes under way will not go on, as if they were truncated."""
-        if self.row > 0:
-            self._storage.truncate(self.row - 1)
+        if self._now.row > 0:
+            self._storage.truncate(self._now.row - 1)
 
     def rollout(self) -> TensorDict:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
-        return self._storage.tensordict(self.row)
+        return self._storage.tensordict(self._now.row)
 
     def prepare(self, rollout: TensorDict) -> None:
         """Take the completed rollout `[T, N]` that minibatches are drawn from.
 
+        Called again before `clear`, it replaces the numbers (advantages computed anew,
+        say): what was learned from stays counted, and the epoch keeps its order.
+
         Raises:
-            ValueError: If too few of its transitions are valid for the minibatches.
+            ValueError: If too few of its transitions are valid for the minibatches, or
+                they are not those of the rollout that is learned from.
         """
         pieces = self.pieces(rollout)
+        if self._now.passes is not None:
+            self._now.passes.replace(pieces)
+            return
         self._check_minibatches(len(pieces))
-        self._prepared = pieces
-        self.dealt = 0
+        self._now.passes = self._new_passes(pieces)
 
     def pieces(self, rollout: TensorDict) -> TensorDict:
         """What an epoch shuffles: the transitions `[B]` of a rollout `[T, N]`."""
@@ -119,41 +169,45 @@ class RolloutBuffer:
         return flat
 
     def minibatch(self) -> TensorDict:
-        """The next minibatch `[B]`; a new random order begins with every epoch.
+        """The minibatch `[B]` that is due, however often it is called.
+
+        Every epoch has a random order of its own, drawn with its first minibatch.
+
+        Raises:
+            RuntimeError: If `prepare` was not called, or the rollout is exhausted.
+        """
+        return self._passes().minibatch()
+
+    def advance(self) -> None:
+        """Count the minibatch that is due as learned from; the next one is due.
+
+        Raises:
+            RuntimeError: If `prepare` was not called, or the rollout is exhausted.
+        """
+        self._passes().advance()
+
+    def stop(self) -> None:
+        """End the passes over this rollout before all epochs are done.
 
         Raises:
             RuntimeError: If `prepare` was not called.
         """
-        if self._prepared is None:
-            raise RuntimeError("prepare(rollout) first: advantages are still missing")
-        position = self.dealt % self.num_minibatches
-        if position == 0:
-            self._order = torch.randperm(
-                len(self._prepared), generator=self._generator, device=self.device
-            )
-            self._epoch_data = ()
-        if not self._epoch_data:
-            self._epoch_data = self._shuffled()
-        self.dealt += 1
-        return self._epoch_data[position]
+        self._passes().stop()
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
-        self.row = self.dealt = 0
-        self._prepared = None
-        self._order = None
-        self._epoch_data = ()
+        self._now = _Progress()
 
     def state_dict(self) -> dict[str, Any]:
-        """The rollout so far, and how far it was dealt out."""
-        prepared = self._prepared
+        """The rollout so far, and how far it was learned from.
+
+        Of an exhausted one nothing is needed any more: it is saved as if cleared.
+        """
+        now = _Progress() if self.exhausted else self._now
         return {
-            "storage": self._storage.state_dict(self.row),
-            "row": self.row,
-            "prepared": None if prepared is None else prepared.to_dict(),
-            "prepared_size": [] if prepared is None else list(prepared.batch_size),
-            "order": self._order,
-            "dealt": self.dealt,
+            "storage": self._storage.state_dict(now.row),
+            "row": now.row,
+            "passes": None if now.passes is None else now.passes.state_dict(),
             "schedule": [self.num_steps, self.num_minibatches],
             "generator": self._generator.get_state(),
         }
@@ -165,7 +219,7 @@ class RolloutBuffer:
             ValueError: If it does not fit this buffer.
         """
         own, saved = [self.num_steps, self.num_minibatches], state["schedule"]
-        if state["prepared"] is not None and own != saved:
+        if state["passes"] is not None and own != saved:
             raise ValueError(
                 f"[num_steps, num_minibatches] = {own}, but the checkpoint was taken"
                 f" half way through the minibatches of a rollout with {saved}: go on"
@@ -173,14 +227,20 @@ class RolloutBuffer:
             )
         self.clear()
         self._storage.load_state_dict(state["storage"])
-        self.row, self.dealt = state["row"], state["dealt"]
         restore_generator(self._generator, state["generator"])
-        if state["prepared"] is not None:
-            self._prepared = TensorDict(
-                state["prepared"], state["prepared_size"], device=self.device
-            )
-        if state["order"] is not None:
-            self._order = state["order"].to(self.device)
+        now = _Progress(row=state["row"])
+        if state["passes"] is not None:
+            now.passes = self._new_passes(TensorDict())
+            now.passes.load_state_dict(state["passes"])
+        self._now = now
+
+    def _new_passes(self, pieces: TensorDict) -> Passes:
+        return Passes(pieces, self.num_epochs, self.num_minibatches, self._generator)
+
+    def _passes(self) -> Passes:
+        if self._now.passes is None:
+            raise RuntimeError("prepare(rollout) first: advantages are still missing")
+        return self._now.passes
 
     def _check_minibatches(self, transitions: int) -> None:
         """An empty minibatch would be a loss of NaN."""
@@ -189,14 +249,3 @@ class RolloutBuffer:
                 f"{transitions} transitions cannot be cut into num_minibatches ="
                 f" {self.num_minibatches}: choose fewer, or a longer rollout"
             )
-
-    def _shuffled(self) -> tuple[TensorDict, ...]:
-        """One gather an epoch; the minibatches are views of it."""
-        assert self._prepared is not None
-        assert self._order is not None
-        order, count = self._order, len(self._order)
-        shuffled = self._prepared.apply(lambda leaf: leaf.index_select(0, order))
-        assert shuffled is not None
-        cuts = [count * i // self.num_minibatches for i in range(self.num_minibatches)]
-        ends = [*cuts[1:], count]
-        return tuple(shuffled[a:b] for a, b in zip(cuts, ends, strict=True))

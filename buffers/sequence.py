@@ -8,7 +8,7 @@ from yieldrl.buffers.rollout import RolloutBuffer
 
 
 class SequenceBuffer(RolloutBuffer):
-    """A rollout `[T, N]` that is dealt out by environment, for recurrent policies.
+    """A rollout `[T, N]` learned from by environment, for recurrent policies.
 
     What such a policy does depends on the steps before, so these stay together: an
     epoch shuffles the environments, and a minibatch is `[T, n]`. Episodes may begin and
@@ -24,15 +24,15 @@ class SequenceBuffer(RolloutBuffer):
         return rollout.transpose(0, 1)
 
     def minibatch(self) -> TensorDict:
-        """The next minibatch `[T, n]`; a new random order begins with every epoch.
+        """The minibatch `[T, n]` that is due, however often it is called.
 
         Raises:
-            RuntimeError: If `prepare` was not called.
+            RuntimeError: If `prepare` was not called, or the rollout is exhausted.
         """
         return super().minibatch().transpose(0, 1)
 
     def _check_minibatches(self, transitions: int) -> None:
-        """Environments are dealt, however many transitions they have."""
+        """Environments are shuffled, however many transitions they have."""
         if self.num_envs < self.num_minibatches:
             raise ValueError(
                 f"the sequences of {self.num_envs} environments cannot be cut into"

@@ -38,7 +38,14 @@ class StepBuffer:
     ) -> None:
         self.num_envs = num_envs
         spec = transition_spec(observation_space, action_space)
-        self._storage = Storage(1, num_envs, spec, torch.device(device))
+        self._storage = Storage(
+            1,
+            num_envs,
+            spec,
+            torch.device(device),
+            field="num_envs",
+            value=num_envs,
+        )
         self.full = False
         self._view()
 
@@ -50,19 +57,19 @@ class StepBuffer:
 
         Raises:
             RuntimeError: If the step before was not learned from.
+            ValueError: If an entry does not fit; the step is not counted then.
         """
         if self.full:
             raise RuntimeError("the step is not learned from: learn and clear() first")
-        for name, value in transition.items():
-            self._storage.write(0, (name,), value)
-        if not transition.keys() <= self._names:  # the first extras of the agent
+        self._storage.write(0, transition, first=True)
+        if self._storage.entries is not self._entries:  # other extras than before
             self._view()
         self.full = "valid" not in transition or bool(transition["valid"].any())
 
     def transitions(self) -> TensorDict:
         """The step's transitions `[N]`, sharing the buffer's memory.
 
-        With NEXT_STEP autoreset their `valid` marks those that are any.
+        With NEXT_STEP autoreset, `valid` is False for steps that only reset.
 
         Raises:
             RuntimeError: If there are none.
@@ -85,11 +92,12 @@ class StepBuffer:
         Raises:
             ValueError: If it does not fit.
         """
+        self.full = False
         self._storage.load_state_dict(state["storage"])
-        self.full = state["full"]
         self._view()
+        self.full = state["full"]
 
     def _view(self) -> None:
         # Once for all steps: making a TensorDict takes longer than learning from it.
         self._transitions = self._storage.tensordict()[0]
-        self._names = set(self._transitions.keys())
+        self._entries = self._storage.entries

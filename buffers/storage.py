@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -11,8 +11,11 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.memory import Spec, check_memory
+from yieldrl.buffers.memory import Spec, check_memory, entry_bytes
 from yieldrl.foundations import spaces
+
+VALID = ("valid",)
+"""False marks steps that only reset an environment; where it is missing, it is True."""
 
 
 def transition_spec(
@@ -33,14 +36,32 @@ def transition_spec(
     return spec
 
 
+class Leaf(NamedTuple):
+    """One entry of all rows, three times the same memory."""
+
+    tensor: Tensor  # [rows, N, ...]
+    flat: Tensor  # [rows * N, ...]
+    array: np.ndarray | None  # on a CPU: NumPy writes a row ten times faster
+    row: tuple[int, ...]  # the shape of one row, [N, ...]
+
+
 class Storage:
-    """Tensors of batch shape `[rows, N]`, one for every leaf of `spec`.
+    """Tensors of batch shape `[rows, N]`, one for every leaf of a transition.
+
+    All rows have the same entries: those of `spec`, and the extras that the agent
+    returned with the first row. Only `valid` may come and go.
 
     Args:
         rows: Length of the first axis (time).
         num_envs: Length of the second axis.
-        spec: Shapes and dtypes of the leaves.
+        spec: Shapes and dtypes of the leaves that every transition has.
         device: Where the tensors live.
+        field: Name of the config's field that decides the size, for errors.
+        value: Its value.
+        beside: Bytes that a transition takes elsewhere, such as in a sum tree.
+
+    Attributes:
+        entries: Names of what a row holds. A new set whenever it changes.
 
     Raises:
         MemoryError: If they would take more than what the device has free. The
@@ -48,55 +69,62 @@ class Storage:
     """
 
     def __init__(
-        self, rows: int, num_envs: int, spec: Spec, device: torch.device
+        self,
+        rows: int,
+        num_envs: int,
+        spec: Spec,
+        device: torch.device,
+        *,
+        field: str,
+        value: int,
+        beside: int = 0,
     ) -> None:
         self.rows, self.num_envs, self.device = rows, num_envs, device
-        check_memory(rows, num_envs, spec, device)
-        self._tensors: dict[spaces.Path, Tensor] = {}
-        self._flat: dict[spaces.Path, Tensor] = {}  # the same memory as [rows * N, ...]
-        self._views: dict[spaces.Path, np.ndarray] = {}
-        self._always = frozenset(spec)  # what is no extra
-        for path, (shape, dtype) in spec.items():
-            self._add(path, shape, dtype)
+        self._spec, self._size = spec, {"field": field, "value": value}
+        self._required = frozenset(path[0] for path in spec)
+        self._check_memory(entry_bytes(spec) + beside)
+        self._keep({path: self._leaf(path, *layout) for path, layout in spec.items()})
 
     def __getitem__(self, key: str) -> Tensor:
-        return self._tensors[key,]
+        return self._leaves[key,].tensor
 
     def __contains__(self, key: str) -> bool:
-        return (key,) in self._tensors
+        return (key,) in self._leaves
 
-    def write(self, row: int, path: spaces.Path, value: Any) -> None:
-        """Copy one entry `[N, ...]`, nested or not, into a row.
+    def write(self, row: int, transition: Mapping[str, Any], *, first: bool) -> None:
+        """Copy a transition into a row, each entry `[N, ...]`, nested or not.
 
-        A name that was not in the spec (an extra of the agent's) is allocated at its
-        first arrival.
+        An exception leaves the row in pieces: only count it after this returns.
+
+        Args:
+            row: Where to.
+            transition: The entries.
+            first: Whether no earlier row is kept. Then the agent's extras may be
+                others than before; else they must be those of the earlier rows.
 
         Raises:
-            ValueError: If the value does not have the entry's shape.
+            ValueError: If an entry is missing, is new, or has another shape.
         """
-        view = self._views.get(path)
-        try:
-            if view is not None and type(value) is np.ndarray:
-                view[row] = value
-            elif isinstance(value, Mapping):
-                for name, child in value.items():
-                    self.write(row, (*path, name), child)
+        if transition.keys() != self.entries:
+            self._settle(row, transition, first)
+        plain = self._plain
+        for name, value in transition.items():
+            leaf = plain.get(name)
+            if (
+                leaf is not None
+                and type(value) is np.ndarray
+                and value.shape == leaf[1]
+            ):
+                leaf[0][row] = value
             else:
-                self._write_tensor(row, path, torch.as_tensor(value))
-        except (RuntimeError, ValueError) as reason:
-            got, own = tuple(np.shape(cast("Any", value))), self._tensors.get(path)
-            if own is None or own.shape[1:] == got:
-                raise
-            raise ValueError(
-                f"entry {'.'.join(path)!r} of a transition takes the shape"
-                f" {tuple(own.shape[1:])}, got {got}: what the agent or the environment"
-                " returns is not what its spaces say"
-            ) from reason
+                self._write(row, (name,), value)
 
     def tensordict(self, rows: int | None = None) -> TensorDict:
         """The first `rows` as a TensorDict `[rows, N]` that shares the memory."""
         rows = self.rows if rows is None else rows
-        nested = _nested((path, t[:rows]) for path, t in self._tensors.items())
+        nested = _nested(
+            (path, leaf.tensor[:rows]) for path, leaf in self._leaves.items()
+        )
         return TensorDict(nested, [rows, self.num_envs], device=self.device)
 
     def gather(
@@ -110,8 +138,8 @@ class Storage:
         """
         others = elsewhere or {}
         nested = _nested(
-            (path, t.index_select(0, others.get(path[0], index)))
-            for path, t in self._flat.items()
+            (path, leaf.flat.index_select(0, others.get(path[0], index)))
+            for path, leaf in self._leaves.items()
         )
         return TensorDict(nested, [len(index)], device=self.device)
 
@@ -119,72 +147,174 @@ class Storage:
         """Mark the episodes of a row as cut there, where they had not ended."""
         self["truncated"][row] |= ~self["terminated"][row]
 
-    def grow(self, rows: int) -> None:
-        """Make room for so many rows; what was written stays.
+    def grown(self, rows: int) -> Storage:
+        """A larger one with the rows of this one.
 
         Raises:
             MemoryError: If the device has less memory free than that takes.
         """
-        old, written = self._tensors, self.rows
-        shapes = {path: (tuple(t.shape[2:]), t.dtype) for path, t in old.items()}
-        check_memory(rows, self.num_envs, shapes, self.device)
-        self.rows, self._tensors = rows, {}
-        for path, (shape, dtype) in shapes.items():
-            self._add(path, shape, dtype)
-            self._tensors[path][:written] = old[path]
+        larger = Storage(rows, self.num_envs, self._spec, self.device, **self._size)
+        larger.load_state_dict(self.state_dict())
+        return larger
 
     def roll(self, rows: int, shift: int) -> None:
         """Move the first `rows` along by `shift`, the last ones to the front."""
-        for tensor in self._tensors.values():
-            tensor[:rows] = tensor[:rows].roll(shift, 0)
+        for _, leaf in self._leaves.items():
+            leaf.tensor[:rows] = leaf.tensor[:rows].roll(shift, 0)
 
     def state_dict(self, rows: int | None = None) -> dict[str, Any]:
         """The tensors, nested as observations are, as far as they were written."""
         # A slice would drag its whole storage into the file: copy, unless it is whole.
+        whole = rows in (None, self.rows)
         return _nested(
-            (path, t if rows in (None, self.rows) else t[:rows].clone())
-            for path, t in self._tensors.items()
+            (path, leaf.tensor if whole else leaf.tensor[:rows].clone())
+            for path, leaf in self._leaves.items()
         )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Copy saved rows back in place.
+        """Copy saved rows back in place; extras are those of the saved rows.
 
         Raises:
             ValueError: If a saved tensor has another shape or dtype, or one is missing.
         """
         saved = dict(_leaves(state))
-        for path, own in self._tensors.items():
-            other = saved.get(path)
-            if other is None and path not in self._always:
-                continue  # an extra that had not come yet
-            if other is None or not _fits(other, own):
+        leaves = {path: self._leaves[path] for path in self._spec}
+        for path, own in leaves.items():
+            if not self._fits(saved.get(path), own.tensor):
                 raise ValueError(
-                    f"buffer entry {'.'.join(path)!r} is {_layout(own)}, the"
-                    f" checkpoint's {_layout(other)}: the config or the environment"
-                    " differs"
+                    f"buffer entry {'.'.join(path)!r} is {_layout(own.tensor)}, the"
+                    f" checkpoint's {_layout(saved.get(path))}: the config or the"
+                    " environment differs"
                 )
         for path, tensor in saved.items():
-            if path not in self._tensors:
-                self._add(path, tuple(tensor.shape[2:]), tensor.dtype)
-            self._tensors[path][: len(tensor)].copy_(tensor)
+            if path not in leaves:
+                leaves[path] = self._leaf(path, tuple(tensor.shape[2:]), tensor.dtype)
+            leaves[path].tensor[: len(tensor)].copy_(tensor)
+        self._keep(leaves)
 
-    def _write_tensor(self, row: int, path: spaces.Path, tensor: Tensor) -> None:
-        if path not in self._tensors:
-            double = tensor.dtype == torch.float64
-            dtype = torch.float32 if double else tensor.dtype
-            self._add(path, tuple(tensor.shape[1:]), dtype)
-        self._tensors[path][row].copy_(tensor.detach(), non_blocking=True)
+    def _write(self, row: int, path: spaces.Path, value: Any) -> None:
+        leaf = self._leaves.get(path)
+        if leaf is None:
+            self._write_nested(row, path, value)
+            return
+        if leaf.array is not None and type(value) is np.ndarray:
+            self._check_shape(path, leaf, value.shape)
+            leaf.array[row] = value
+        else:
+            tensor = self._tensor(path, value)
+            self._check_shape(path, leaf, tensor.shape)
+            leaf.tensor[row].copy_(tensor.detach(), non_blocking=True)
 
-    def _add(
+    def _write_nested(self, row: int, path: spaces.Path, value: Any) -> None:
+        if not isinstance(value, Mapping):
+            raise self._misfit(path, f"one {type(value).__name__}")
+        if set(value.keys()) != self._children.get(path):
+            raise self._misfit(path, f"the entries {sorted(value.keys())}")
+        for name, child in value.items():
+            self._write(row, (*path, name), child)
+
+    def _tensor(self, path: spaces.Path, value: Any) -> Tensor:
+        try:
+            return torch.as_tensor(value)
+        except (RuntimeError, TypeError, ValueError) as reason:
+            raise self._misfit(path, f"one {type(value).__name__}") from reason
+
+    def _settle(self, row: int, transition: Mapping[str, Any], first: bool) -> None:
+        """Make room for entries that the rows so far did not have, or refuse them."""
+        got = set(transition.keys())
+        own = {path[0] for path in self._leaves}
+        lacking = (self._required if first else own) - got - set(VALID)
+        late = set() if first else got - own - set(VALID)
+        if lacking or late:
+            change = f"lacks {sorted(lacking)}" if lacking else f"adds {sorted(late)}"
+            raise ValueError(
+                f"a transition {change}, unlike those before: the agent must return"
+                " the same extras with every step, from the first one on (a buffer"
+                " that was cleared, or a new one, takes others)"
+            )
+        leaves = {
+            path: leaf
+            for path, leaf in self._leaves.items()
+            if path[0] in got or not first
+        }
+        for name in got - own:
+            leaves.update(self._new_leaves((name,), transition[name]))
+        self._keep(leaves)
+        if VALID in leaves and VALID[0] not in got:
+            leaves[VALID].tensor[row] = True
+
+    def _new_leaves(self, path: spaces.Path, value: Any) -> dict[spaces.Path, Leaf]:
+        """Room for an extra of the agent's, as it arrives for the first time."""
+        if isinstance(value, Mapping):
+            leaves = {}
+            for name, child in value.items():
+                leaves.update(self._new_leaves((*path, name), child))
+            return leaves
+        tensor = self._tensor(path, value)
+        if tensor.shape[:1] != (self.num_envs,):
+            raise ValueError(
+                f"entry {'.'.join(path)!r} of a transition takes the shape"
+                f" ({self.num_envs}, ...), got {tuple(tensor.shape)}: return one value"
+                " for each environment"
+            )
+        double = tensor.dtype == torch.float64
+        dtype = torch.float32 if double else tensor.dtype
+        shape = tuple(tensor.shape[1:])
+        self._check_memory(entry_bytes({path: (shape, dtype)}))
+        return {path: self._leaf(path, shape, dtype)}
+
+    def _leaf(
         self, path: spaces.Path, shape: tuple[int, ...], dtype: torch.dtype
+    ) -> Leaf:
+        size = self.rows, self.num_envs, *shape
+        tensor = torch.zeros(size, dtype=dtype, device=self.device)
+        if path == VALID:
+            tensor.fill_(True)
+        plain = self.device.type == "cpu" and dtype != torch.bfloat16  # NumPy has none
+        array = tensor.numpy() if plain else None
+        return Leaf(tensor, tensor.flatten(0, 1), array, size[1:])
+
+    def _keep(self, leaves: dict[spaces.Path, Leaf]) -> None:
+        """Take these as the entries, and what is looked up at every step."""
+        self.entries = frozenset()  # until all of it agrees: Ctrl-C may come between
+        self._leaves = leaves
+        self._plain = {
+            path[0]: (leaf.array, leaf.row)
+            for path, leaf in leaves.items()
+            if len(path) == 1 and leaf.array is not None
+        }
+        children: dict[spaces.Path, set[str]] = {}
+        for path in leaves:
+            for depth in range(1, len(path)):
+                children.setdefault(path[:depth], set()).add(path[depth])
+        self._children = children
+        self.entries = frozenset(path[0] for path in leaves)
+
+    def _check_memory(self, entry: int) -> None:
+        count = self.rows * self.num_envs
+        check_memory(count, entry, self.device, **self._size)
+
+    def _fits(self, saved: Tensor | None, own: Tensor) -> bool:
+        if saved is None or len(saved) > self.rows:
+            return False
+        return saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
+
+    def _check_shape(
+        self, path: spaces.Path, leaf: Leaf, shape: tuple[int, ...]
     ) -> None:
-        tensor = torch.zeros(
-            self.rows, self.num_envs, *shape, dtype=dtype, device=self.device
+        if shape != leaf.row:  # a shorter one might be broadcast
+            raise self._misfit(path, f"{tuple(shape)}")
+
+    def _misfit(self, path: spaces.Path, got: str) -> ValueError:
+        leaf, own = self._leaves.get(path), "one value for each environment"
+        if leaf is not None:
+            own = f"the shape {leaf.row}"
+        elif path in self._children:
+            own = f"the entries {sorted(self._children[path])}"
+        return ValueError(
+            f"entry {'.'.join(path)!r} of a transition takes {own}, got {got}: what the"
+            " agent or the environment returns is not what its spaces say"
         )
-        self._tensors[path] = tensor
-        self._flat[path] = tensor.flatten(0, 1)
-        if self.device.type == "cpu" and dtype != torch.bfloat16:  # NumPy has none
-            self._views[path] = tensor.numpy()  # NumPy writes a row ten times faster
 
 
 def _nested(leaves: Iterable[tuple[spaces.Path, Tensor]]) -> dict[str, Any]:
@@ -205,11 +335,6 @@ def _leaves(
             yield from _leaves(child, (*path, name))
         else:
             yield (*path, name), child
-
-
-def _fits(saved: Tensor, own: Tensor) -> bool:
-    same = saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
-    return same and len(saved) <= len(own)
 
 
 def _layout(tensor: Tensor | None) -> str:

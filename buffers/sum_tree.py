@@ -37,6 +37,12 @@ class SumTree:
         while not self._levels or count > 1:
             count = -(-count // WIDTH)
             self._levels.append(torch.zeros(count, WIDTH, dtype=dtype, device=device))
+        self._sound = True  # whether every node is the sum of its children
+
+    @property
+    def find_bytes(self) -> int:
+        """Bytes that `find` takes for each value: a node and two more of its size."""
+        return 3 * WIDTH * self._levels[0].dtype.itemsize
 
     @property
     def leaves(self) -> Tensor:
@@ -45,21 +51,25 @@ class SumTree:
 
     def total(self) -> Tensor:
         """The sum of all, 0-dim."""
+        self._mend()
         return self._levels[-1].sum()
 
     def write(self, index: Tensor, value: Tensor) -> None:
         """Set the numbers at `index [B]` to `value [B]`."""
+        self._mend()
         leaves = self._levels[0].view(-1)
+        self._sound = False
         leaves[index] = value.to(leaves.dtype)
         for below, above in pairwise(self._levels):
             index = index // WIDTH
             above.view(-1)[index] = below.index_select(0, index).sum(1)
+        self._sound = True
 
     def fill(self, values: Tensor) -> None:
         """Set the first numbers to `values [K]` and all others to zero."""
+        self._sound = False
         self.leaves.zero_()[: len(values)] = values
-        for below, above in pairwise(self._levels):
-            above.view(-1)[: len(below)] = below.sum(1)
+        self._mend()
 
     def find(self, value: Tensor) -> Tensor:
         """Where the running sum of all numbers passes `value [B]`: positions `[B]`.
@@ -67,6 +77,7 @@ class SumTree:
         A value drawn evenly from `[0, total)` finds each position with a probability
         in proportion to its number, and never one whose number is zero.
         """
+        self._mend()
         node = torch.zeros_like(value, dtype=torch.int64)
         value = value.to(self._levels[0].dtype)
         for level in reversed(self._levels):
@@ -80,3 +91,11 @@ class SumTree:
             value = (value - begin).clamp(min=0).squeeze(1)
             node = node * WIDTH + child.squeeze(1)
         return node
+
+    def _mend(self) -> None:
+        """Sum everything anew, if an exception left a change half done."""
+        if self._sound:
+            return
+        for below, above in pairwise(self._levels):
+            above.view(-1)[: len(below)] = below.sum(1)
+        self._sound = True

@@ -58,6 +58,7 @@ class Trainer(abstractions.Trainer):
             self.envs.single_observation_space,
             self.envs.single_action_space,
             num_envs=self.envs.num_envs,
+            num_epochs=self.config.num_epochs,
             num_minibatches=self.config.num_minibatches,
             device=self.agent.device,
             seed=self.config.seed,
@@ -70,7 +71,8 @@ class Trainer(abstractions.Trainer):
         if not self.buffer.prepared:
             self.buffer.prepare(self.agent.prepare(self.buffer.rollout()))
         logs = self.agent.learn(self.buffer.minibatch())
-        if self.buffer.epochs_dealt == self.config.num_epochs or self._moved_far(logs):
+        self.buffer.advance()
+        if self.buffer.exhausted or self._moved_far(logs):
             self.buffer.clear()
         return self._log("train", logs)
 

@@ -1,4 +1,4 @@
-"""The rollout buffer: every transition is dealt once an epoch, wherever it is saved."""
+"""The rollout buffer: every transition comes once an epoch, wherever it is saved."""
 
 import io
 
@@ -20,12 +20,13 @@ NESTED = Dict(
 )
 
 
-def buffer_of(steps=4, num_envs=3, minibatches=2, seed=0, space=VECTOR):
+def buffer_of(steps=4, num_envs=3, minibatches=2, seed=0, space=VECTOR, epochs=3):
     return RolloutBuffer(
         steps,
         space,
         Discrete(2),
         num_envs=num_envs,
+        num_epochs=epochs,
         num_minibatches=minibatches,
         seed=seed,
     )
@@ -54,9 +55,16 @@ def fill(buffer, first=0, **extras):
         buffer.add(transition(row, buffer.num_envs, **extras))
 
 
-def deal(buffer):
+def draw(buffer):
+    """The minibatch that is due, counted as learned from."""
+    batch = buffer.minibatch()
+    buffer.advance()
+    return batch
+
+
+def epoch(buffer):
     """One epoch's minibatches."""
-    return [buffer.minibatch() for _ in range(buffer.num_minibatches)]
+    return [draw(buffer) for _ in range(buffer.num_minibatches)]
 
 
 def ready(**arguments):
@@ -68,7 +76,7 @@ def ready(**arguments):
 
 def orders(buffer, epochs):
     return [
-        torch.cat([b["reward"] for b in deal(buffer)]).tolist() for _ in range(epochs)
+        torch.cat([b["reward"] for b in epoch(buffer)]).tolist() for _ in range(epochs)
     ]
 
 
@@ -80,7 +88,7 @@ def orders(buffer, epochs):
     drop=st.sampled_from([0.0, 0.4]),
     seed=st.integers(0, 100),
 )
-def test_every_transition_is_dealt_once_an_epoch(
+def test_every_transition_is_drawn_once_an_epoch(
     steps, num_envs, minibatches, drop, seed
 ):
     minibatches = min(minibatches, steps * num_envs)
@@ -92,20 +100,20 @@ def test_every_transition_is_dealt_once_an_epoch(
         buffer.add(transition(row, num_envs, **extras))
     buffer.prepare(buffer.rollout())
     expected = np.arange(steps * num_envs)[valid.flatten()].tolist()
-    for epoch in range(3):
-        assert buffer.epochs_dealt == epoch
-        batches = deal(buffer)
-        dealt = torch.cat([batch["reward"] for batch in batches])
-        assert sorted(dealt.tolist()) == expected
+    for _ in range(3):
+        assert not buffer.exhausted
+        batches = epoch(buffer)
+        drawn = torch.cat([batch["reward"] for batch in batches])
+        assert sorted(drawn.tolist()) == expected
         sizes = [len(batch) for batch in batches]
         assert max(sizes) - min(sizes) <= 1
         assert min(sizes) >= 1
-    assert buffer.epochs_dealt == 3
+    assert buffer.exhausted
 
 
 def test_the_entries_of_a_transition_stay_together():
     buffer = ready(steps=5, num_envs=3, minibatches=4)
-    for batch in deal(buffer):
+    for batch in epoch(buffer):
         number = batch["reward"]
         assert torch.equal(batch["obs"], torch.stack([number, -number], 1))
         assert torch.equal(batch["next_obs"], torch.stack([number + 1, -number], 1))
@@ -114,13 +122,13 @@ def test_the_entries_of_a_transition_stay_together():
         assert torch.equal(batch["truncated"], number.long() % 5 == 0)
 
 
-def test_what_prepare_adds_is_dealt_with_its_transition():
+def test_what_prepare_adds_stays_with_its_transition():
     buffer = buffer_of()
     fill(buffer)
     rollout = buffer.rollout()
     rollout["advantage"] = rollout["reward"] * 10
     buffer.prepare(rollout.select("reward", "advantage"))
-    for batch in deal(buffer):
+    for batch in epoch(buffer):
         assert set(batch.keys()) == {"reward", "advantage"}
         assert torch.equal(batch["advantage"], batch["reward"] * 10)
 
@@ -178,13 +186,13 @@ def test_clear_makes_room_and_forgets():
     buffer = ready()
     buffer.minibatch()
     buffer.clear()
-    assert (len(buffer), buffer.dealt, buffer.prepared) == (0, 0, False)
+    assert (len(buffer), buffer.exhausted, buffer.prepared) == (0, False, False)
     with pytest.raises(RuntimeError, match="prepare"):
         buffer.minibatch()
     fill(buffer, first=100)
     buffer.prepare(buffer.rollout())
-    dealt = torch.cat([batch["reward"] for batch in deal(buffer)])
-    assert dealt.min() == 300
+    drawn = torch.cat([batch["reward"] for batch in epoch(buffer)])
+    assert drawn.min() == 300
 
 
 def test_minibatches_outlive_the_rollout():
@@ -229,7 +237,7 @@ def test_nested_observations_and_bytes():
     rollout = buffer.rollout()
     assert rollout["obs", "camera"].shape == (2, 2, 3, 6, 6)
     buffer.prepare(rollout)
-    for batch in deal(buffer):
+    for batch in epoch(buffer):
         assert batch["obs", "camera"].dtype == torch.uint8
         assert batch["obs", "body", "grip"].dtype == torch.int64
         number = batch["reward"]
@@ -278,16 +286,13 @@ def script(steps, minibatches, nested, valid):
         rollout["advantage"] = rollout["reward"] * 2
         buffer.prepare(rollout)
 
-    def minibatch(buffer):
-        return buffer.minibatch()
-
     def clear(buffer):
         buffer.clear()
 
     acts = []
     for rollout in range(2):
         acts += [add(rollout * steps + row) for row in range(steps)]
-        acts += [prepare, *[minibatch] * (2 * minibatches), clear]
+        acts += [prepare, *[draw] * (2 * minibatches), clear]
     return acts
 
 
@@ -305,7 +310,7 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
         theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
         assert len(theirs) == len(ours)
         assert (theirs.full, theirs.prepared) == (ours.full, ours.prepared)
-        assert theirs.epochs_dealt == ours.epochs_dealt
+        assert theirs.exhausted == ours.exhausted
         assert (theirs.rollout() == ours.rollout()).all()
         for act in acts[cut:]:
             expected, got = act(ours), act(theirs)
@@ -319,15 +324,15 @@ def test_saving_does_not_disturb():
     ours, theirs = ready(minibatches=3), ready(minibatches=3)
     for _ in range(7):
         theirs.state_dict()
-        assert (ours.minibatch() == theirs.minibatch()).all()
+        assert (draw(ours) == draw(theirs)).all()
 
 
 def test_a_rollout_in_the_buffer_is_replaced_by_the_saved_one():
     state = saved_and_loaded(buffer_of().state_dict())
     buffer = ready()
-    buffer.minibatch()
+    draw(buffer)
     buffer.load_state_dict(state)
-    assert (len(buffer), buffer.prepared, buffer.dealt) == (0, False, 0)
+    assert (len(buffer), buffer.prepared, buffer.exhausted) == (0, False, False)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +356,7 @@ def test_wrong_shapes_are_refused(other):
 def test_a_rollout_half_learned_from_needs_the_same_schedule(other):
     """Else old advantages would be learned from with a rollout that is not full."""
     buffer = ready()
-    buffer.minibatch()
+    draw(buffer)
     state = saved_and_loaded(buffer.state_dict())
     with pytest.raises(ValueError, match=r"num_steps.*num_minibatches"):
         buffer_of(**other).load_state_dict(state)
