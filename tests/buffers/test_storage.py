@@ -7,10 +7,10 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 
-from yieldrl.buffers.memory import check_memory, entry_bytes
 from yieldrl.buffers.storage import Storage, transition_spec
 
 CPU = torch.device("cpu")
+FLAT = ("action", "reward", "terminated", "truncated")
 IMAGE = Box(0, 255, (4, 8, 8), np.uint8)
 SPACES = {
     "vector": Box(-1, 1, (3,)),
@@ -27,7 +27,17 @@ SPACES = {
 
 
 def storage_for(space, rows=4, num_envs=2):
-    return Storage(rows, num_envs, transition_spec(space, Discrete(2)), CPU)
+    return storage_of(transition_spec(space, Discrete(2)), rows, num_envs)
+
+
+def storage_of(spec, rows=4, num_envs=2):
+    return Storage(rows, num_envs, spec, CPU, field="num_steps", value=rows)
+
+
+def write(store, row, first=True, **entries):
+    """These entries into a row; all others of every transition as they were there."""
+    before = as_dict(store.tensordict()[row].select("obs", "next_obs", *FLAT))
+    store.write(row, {**before, **entries}, first=first)
 
 
 def batch_of(space, count=2):
@@ -35,6 +45,11 @@ def batch_of(space, count=2):
     if isinstance(space, Dict):
         return {name: batch_of(child, count) for name, child in space.items()}
     return np.stack([np.asarray(space.sample()) for _ in range(count)])
+
+
+def as_dict(data):
+    """A copy of a TensorDict, nested as it is."""
+    return data.clone().to_dict()
 
 
 def as_tensors(obs):
@@ -64,8 +79,8 @@ def test_arrays_and_tensors_write_the_same(name):
     space.seed(1)
     obs = batch_of(space)
     stores = [storage_for(space) for _ in range(2)]
-    stores[0].write(2, ("obs",), obs)
-    stores[1].write(2, ("obs",), as_tensors(obs))
+    write(stores[0], 2, obs=obs)
+    write(stores[1], 2, obs=as_tensors(obs))
     written = [dict(leaves_of(store.tensordict()["obs"])) for store in stores]
     for path, expected in leaves_of(obs):
         ours, theirs = (tree[path] for tree in written)
@@ -98,9 +113,9 @@ def test_dtypes(name, dtype):
 def test_actions_of_a_box_are_stored_as_the_policy_chose_them(dtype):
     """A Gaussian's -0.7 must not become 1, 0 or 255 because the environment rounds."""
     spec = transition_spec(SPACES["vector"], Box(0, 1, (2,), dtype))
-    store = Storage(3, 1, spec, CPU)
+    store = storage_of(spec, 3, 1)
     chosen = torch.tensor([[-0.75, 1.5]])
-    store.write(0, ("action",), chosen)
+    write(store, 0, action=chosen)
     assert torch.equal(store["action"][0], chosen)
 
 
@@ -108,23 +123,23 @@ def test_actions_of_a_box_are_stored_as_the_policy_chose_them(dtype):
 def test_float64_is_rounded_to_float32(kind):
     store = storage_for(SPACES["vector"])
     third = np.full((2, 3), 1 / 3, dtype=np.float64)
-    store.write(0, ("obs",), kind(third))
+    write(store, 0, obs=kind(third))
     assert torch.equal(store["obs"][0], torch.full((2, 3), 1 / 3))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
 def test_extras_of_float64_are_float32_too(kind):
     store = storage_for(SPACES["vector"])
-    store.write(0, ("log_prob",), kind(np.array([0.1, 0.2])))
+    write(store, 0, log_prob=kind(np.array([0.1, 0.2])))
     assert store["log_prob"].dtype == torch.float32
 
 
 def test_strided_arrays_and_tensors():
     store = storage_for(SPACES["vector"])
     table = np.arange(24, dtype=np.float32).reshape(6, 4)
-    store.write(0, ("obs",), table[::3, ::-1][:, :3])
-    store.write(1, ("obs",), np.asfortranarray(table[:2, :3]))
-    store.write(2, ("obs",), torch.from_numpy(table)[:3, :2].T)
+    write(store, 0, obs=table[::3, ::-1][:, :3])
+    write(store, 1, obs=np.asfortranarray(table[:2, :3]))
+    write(store, 2, obs=torch.from_numpy(table)[:3, :2].T)
     assert store["obs"][0].tolist() == [[3, 2, 1], [15, 14, 13]]
     assert store["obs"][1].tolist() == [[0, 1, 2], [4, 5, 6]]
     assert store["obs"][2].tolist() == [[0, 4, 8], [1, 5, 9]]
@@ -132,8 +147,8 @@ def test_strided_arrays_and_tensors():
 
 def test_lists_and_numbers():
     store = storage_for(SPACES["vector"])
-    store.write(0, ("reward",), [1, 2.5])
-    store.write(1, ("terminated",), [True, False])
+    write(store, 0, reward=[1, 2.5])
+    write(store, 1, terminated=[True, False])
     assert store["reward"][0].tolist() == [1, 2.5]
     assert store["terminated"][1].tolist() == [True, False]
 
@@ -141,7 +156,7 @@ def test_lists_and_numbers():
 def test_the_caller_keeps_its_array():
     store = storage_for(SPACES["vector"])
     obs = np.ones((2, 3), np.float32)
-    store.write(0, ("obs",), obs)
+    write(store, 0, obs=obs)
     obs[:] = 7
     assert (store["obs"][0] == 1).all()
 
@@ -149,10 +164,8 @@ def test_the_caller_keeps_its_array():
 def test_extras_come_with_their_first_arrival():
     store = storage_for(SPACES["vector"])
     assert "log_prob" not in store
-    store.write(1, ("log_prob",), torch.tensor([0.5, 0.25]))
-    store.write(
-        1, ("memory",), {"h": torch.ones(2, 7), "c": np.zeros((2, 1), np.int64)}
-    )
+    memory = {"h": torch.ones(2, 7), "c": np.zeros((2, 1), np.int64)}
+    write(store, 1, log_prob=torch.tensor([0.5, 0.25]), memory=memory)
     data = store.tensordict()
     assert data["log_prob"].shape == (4, 2)
     assert data["log_prob"].tolist() == [[0, 0], [0.5, 0.25], [0, 0], [0, 0]]
@@ -164,7 +177,7 @@ def test_extras_of_half_precision_stay_so():
     """Vision-language-action models compute in bfloat16, which NumPy does not have."""
     store = storage_for(SPACES["vector"])
     value = torch.tensor([0.1, 0.2], dtype=torch.bfloat16)
-    store.write(1, ("value",), value)
+    write(store, 1, value=value)
     assert store["value"].dtype == torch.bfloat16
     assert torch.equal(store["value"][1], value)
 
@@ -173,8 +186,7 @@ def test_no_graph_is_kept():
     """Gradients can flow through batched environments: not into the next rollout."""
     store = storage_for(SPACES["vector"])
     obs = torch.ones(2, 3, requires_grad=True) * 2
-    store.write(0, ("obs",), obs)
-    store.write(0, ("log_prob",), obs.sum(-1))
+    write(store, 0, obs=obs, log_prob=obs.sum(-1))
     assert not store["obs"].requires_grad
     assert not store["log_prob"].requires_grad
 
@@ -183,15 +195,113 @@ def test_no_graph_is_kept():
 def test_a_wrong_shape_is_refused_by_name(kind):
     store = storage_for(SPACES["vector"])
     with pytest.raises(ValueError, match=r"reward.*\(2,\).*\(2, 1\)"):
-        store.write(0, ("reward",), kind((2, 1)))
+        write(store, 0, reward=kind((2, 1)))
     with pytest.raises(ValueError, match=r"obs.*\(2, 3\).*\(2, 4\)"):
-        store.write(0, ("obs",), kind((2, 4)))
+        write(store, 0, obs=kind((2, 4)))
+
+
+@pytest.mark.parametrize("kind", [np.ones, torch.ones])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_nothing_is_broadcast(kind, shape):
+    """One reward for all environments is a mistake, not an abbreviation."""
+    store = storage_for(SPACES["vector"])
+    with pytest.raises(ValueError, match=r"reward.*\(2,\)"):
+        write(store, 0, reward=kind(shape))
+    with pytest.raises(ValueError, match=r"log_prob.*\(2, \.\.\.\)"):
+        write(store, 0, log_prob=kind(shape))
+    assert "log_prob" not in store
+
+
+def test_nested_entries_must_be_those_of_the_space():
+    store = storage_for(SPACES["nested"])
+    obs = batch_of(SPACES["nested"])
+    with pytest.raises(ValueError, match=r"'obs'.*\['a', 'image'\].*\['a'\]"):
+        write(store, 0, obs={"a": obs["a"]})
+    with pytest.raises(ValueError, match=r"'obs.a'.*\['b', 'c'\].*ndarray"):
+        write(store, 0, obs={"a": np.zeros(2), "image": obs["image"]})
+    with pytest.raises(ValueError, match=r"'reward'.*dict"):
+        write(store, 0, reward={"a": obs["a"]})
+
+
+# ------------------------------------------------- rows all hold the same entries
+
+
+def test_an_entry_that_the_space_has_may_not_be_missing():
+    store = storage_for(SPACES["vector"])
+    transition = as_dict(store.tensordict()[0])
+    del transition["next_obs"]
+    with pytest.raises(ValueError, match=r"lacks \['next_obs'\]"):
+        store.write(0, transition, first=True)
+
+
+def test_extras_may_change_with_the_first_row_alone():
+    store = storage_for(SPACES["vector"])
+    one = torch.ones(2)
+    write(store, 0, log_prob=one)
+    with pytest.raises(ValueError, match=r"adds \['value'\].*the same extras"):
+        write(store, 1, first=False, log_prob=one, value=one)
+    with pytest.raises(ValueError, match=r"lacks \['log_prob'\]"):
+        write(store, 1, first=False)
+    write(store, 1, first=False, log_prob=one)
+    write(store, 0, first=True, value=one)
+    assert "log_prob" not in store, "what no row holds is gone"
+    assert store["value"][0].tolist() == [1, 1]
+
+
+def test_rows_without_valid_are_valid():
+    store = storage_for(SPACES["vector"])
+    write(store, 0)
+    assert "valid" not in store
+    write(store, 1, first=False, valid=np.array([True, False]))
+    assert store["valid"].tolist() == [[1, 1], [1, 0], [1, 1], [1, 1]]
+    write(store, 1, first=False)  # over it, from environments that reset at once
+    assert store["valid"].tolist() == [[1, 1]] * 4
+    write(store, 2, first=False, valid=np.array([False, False]))
+    assert store["valid"][2].tolist() == [False, False]
+    write(store, 0)
+    assert "valid" not in store
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_missing_valid_of_a_checkpoint_is_true(saved):
+    flags = np.array([False, True])
+    source, target = (storage_for(SPACES["vector"]) for _ in range(2))
+    write(source, 0, **({"valid": flags} if saved else {}))
+    write(target, 0, **({} if saved else {"valid": flags}))
+    target.load_state_dict(saved_and_loaded(source.state_dict(1)))
+    if saved:
+        write(target, 1, first=False)
+        assert target["valid"][:2].tolist() == [[False, True], [True, True]]
+    else:
+        write(target, 1, first=False, valid=flags)
+        assert target["valid"][:2].tolist() == [[True, True], [False, True]]
+
+
+def test_extras_of_a_checkpoint_replace_those_at_hand():
+    one = torch.ones(2)
+    source, target = (storage_for(SPACES["vector"]) for _ in range(2))
+    write(source, 0, log_prob=one)
+    write(target, 0, value=one)
+    target.load_state_dict(saved_and_loaded(source.state_dict(1)))
+    assert "value" not in target
+    assert target["log_prob"][0].tolist() == [1, 1]
+
+
+def test_growing_keeps_the_rows():
+    store = filled(SPACES["nested"])
+    larger = store.grown(7)
+    before = dict(leaves_of(store.tensordict()))
+    after = dict(leaves_of(larger.tensordict()))
+    assert before.keys() == after.keys()
+    for path, tensor in before.items():
+        assert torch.equal(after[path][:4], tensor)
+        assert len(after[path]) == 7
 
 
 def test_tensordict_shares_memory_and_gather_copies():
     store = storage_for(SPACES["nested"])
     obs = batch_of(SPACES["nested"])
-    store.write(0, ("obs",), obs)
+    write(store, 0, obs=obs)
     shared, copied = store.tensordict(2), store.gather(torch.tensor([0, 1, 1]))
     assert shared.batch_size == (2, 2)
     assert copied.batch_size == (3,)
@@ -203,7 +313,7 @@ def test_tensordict_shares_memory_and_gather_copies():
 def test_gather_counts_along_environments_first():
     store = storage_for(SPACES["vector"], rows=3, num_envs=2)
     for row in range(3):
-        store.write(row, ("reward",), np.array([10 * row, 10 * row + 1.0]))
+        write(store, row, reward=np.array([10 * row, 10 * row + 1.0]))
     flat = store.gather(torch.arange(6))["reward"].tolist()
     assert flat == [0, 1, 10, 11, 20, 21]
 
@@ -211,8 +321,8 @@ def test_gather_counts_along_environments_first():
 def test_gather_reads_some_entries_elsewhere():
     store = storage_for(SPACES["nested"])
     for row in range(2):
-        for name in ("obs", "next_obs"):
-            store.write(row, (name,), batch_of(SPACES["nested"]))
+        obs, next_obs = (batch_of(SPACES["nested"]) for _ in range(2))
+        write(store, row, obs=obs, next_obs=next_obs)
     here, there = torch.tensor([0, 1, 2]), torch.tensor([3, 0, 2])
     mixed = store.gather(here, {"next_obs": there})
     assert (mixed["obs"] == store.gather(here)["obs"]).all()
@@ -223,9 +333,8 @@ def filled(space, rows=4):
     store = storage_for(space, rows)
     space.seed(3)
     for row in range(rows):
-        store.write(row, ("obs",), batch_of(space))
-        store.write(row, ("log_prob",), torch.rand(2))
-        store.write(row, ("memory",), {"h": torch.rand(2, 3)})
+        extras = {"log_prob": torch.rand(2), "memory": {"h": torch.rand(2, 3)}}
+        write(store, row, first=row == 0, obs=batch_of(space), **extras)
     return store
 
 
@@ -284,27 +393,3 @@ def test_a_missing_entry_is_refused():
     del state["next_obs"]
     with pytest.raises(ValueError, match="next_obs"):
         storage_for(SPACES["vector"]).load_state_dict(state)
-
-
-def test_bytes_of_an_entry():
-    spec = transition_spec(IMAGE, Discrete(2))
-    assert entry_bytes(spec) == 2 * 4 * 8 * 8 + 8 + 4 + 1 + 1
-
-
-def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
-    def never(*_, **__):
-        raise AssertionError("allocated")
-
-    monkeypatch.setattr(torch, "zeros", never)
-    spec = transition_spec(Box(0, 255, (84, 84, 4), np.uint8), Discrete(6))
-    with pytest.raises(MemoryError, match=r"GiB.*GiB free: at most [\d,]+ transitions"):
-        Storage(10**9, 1, spec, CPU)
-
-
-def test_a_gpu_is_asked_for_its_own_memory(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (1000, 10**12))
-    spec = transition_spec(Box(-1, 1, (3,)), Discrete(2))
-    device = torch.device("cuda:0")
-    check_memory(10, 2, spec, device)
-    with pytest.raises(MemoryError, match=r"cuda:0 has 0.0 GiB free: at most 21"):
-        check_memory(100, 2, spec, device)

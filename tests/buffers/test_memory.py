@@ -1,0 +1,181 @@
+"""Sizes that cannot be had are refused before memory is taken, with what would fit."""
+
+import math
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from yieldrl.buffers import (
+    EpisodeBuffer,
+    NStepReplayBuffer,
+    PrioritizedNStepReplayBuffer,
+    PrioritizedReplayBuffer,
+    ReplayBuffer,
+    RolloutBuffer,
+    SequenceBuffer,
+    StepBuffer,
+    memory,
+)
+from yieldrl.buffers.memory import check_memory, container_memory, entry_bytes
+from yieldrl.buffers.storage import transition_spec
+
+VECTOR, IMAGE = Box(-1, 1, (3,)), Box(0, 255, (84, 84, 4), np.uint8)
+CPU = torch.device("cpu")
+ENTRY = 2 * 3 * 4 + 8 + 4 + 1 + 1  # of VECTOR and a Discrete action
+
+
+def free_is(monkeypatch, size):
+    monkeypatch.setattr(memory, "free_memory", lambda _: size)
+
+
+def never(*_, **__):
+    raise AssertionError("allocated")
+
+
+def test_bytes_of_an_entry():
+    assert entry_bytes(transition_spec(VECTOR, Discrete(2))) == ENTRY
+    spec = transition_spec(Box(0, 255, (4, 8, 8), np.uint8), Discrete(2))
+    assert entry_bytes(spec) == 2 * 4 * 8 * 8 + 8 + 4 + 1 + 1
+
+
+def test_the_error_says_what_would_fit(monkeypatch):
+    free_is(monkeypatch, 10_000)
+    check_memory(100, 100, CPU, field="num_steps", value=10)
+    text = (
+        r"num_steps = 11 .* \(110 transitions of 100 bytes\), cpu has .* at most 80"
+        r" transitions would fit comfortably, choose num_steps = 8 or less"
+    )
+    with pytest.raises(MemoryError, match=text):
+        check_memory(110, 100, CPU, field="num_steps", value=11)
+    with pytest.raises(MemoryError, match="not even num_steps = 1 would fit"):
+        check_memory(10**9, 100, CPU, field="num_steps", value=10)
+
+
+KINDS = {
+    RolloutBuffer: ({}, "num_steps"),
+    SequenceBuffer: ({}, "num_steps"),
+    ReplayBuffer: ({"gamma": 0.9}, "buffer_size"),
+    NStepReplayBuffer: ({"gamma": 0.9, "n_step": 3}, "buffer_size"),
+    PrioritizedReplayBuffer: ({"gamma": 0.9}, "buffer_size"),
+    PrioritizedNStepReplayBuffer: ({"gamma": 0.9, "n_step": 3}, "buffer_size"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_absurd_sizes_are_refused_before_memory_is_taken(kind, monkeypatch):
+    options, field = KINDS[kind]
+    monkeypatch.setattr(torch, "zeros", never)
+    with pytest.raises(MemoryError, match=rf"{field} = 1,000,000,000,000 takes .* GiB"):
+        kind(10**12, IMAGE, Discrete(6), num_envs=8, **options)
+
+
+@pytest.mark.parametrize("kind", [StepBuffer, EpisodeBuffer])
+def test_absurdly_many_environments_are_refused(kind, monkeypatch):
+    episodes = () if kind is StepBuffer else (10**12,)
+    monkeypatch.setattr(torch, "zeros", never)
+    with pytest.raises(MemoryError, match=r"num_envs = 1,000,000,000,000 takes"):
+        kind(*episodes, IMAGE, Discrete(6), num_envs=10**12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "beside"),
+    [
+        (ReplayBuffer, 0),
+        (PrioritizedReplayBuffer, 9),  # the sum tree
+        # An epoch's copy: obs, action, four numbers of learning, and its order.
+        (RolloutBuffer, 3 * 4 + 8 + 4 * 4 + 8),
+    ],
+)
+def test_what_lies_beside_the_entries_counts(kind, beside, monkeypatch):
+    options, _ = KINDS[kind]
+    free_is(monkeypatch, 60 * (ENTRY + beside))
+    kind(60, VECTOR, Discrete(2), num_envs=1, **options)
+    with pytest.raises(MemoryError, match=f"of {ENTRY + beside} bytes"):
+        kind(61, VECTOR, Discrete(2), num_envs=1, **options)
+
+
+@pytest.mark.parametrize("kind", list(KINDS)[2:])
+def test_absurd_batches_are_refused(kind, monkeypatch):
+    buffer = kind(12, VECTOR, Discrete(2), num_envs=1, **KINDS[kind][0])
+    for number in range(6):
+        buffer.add(step(number))
+    assert len(buffer.sample(64)) == 64
+    with pytest.raises(MemoryError, match=r"batch_size = 1,000,000,000,000 takes"):
+        buffer.sample(10**12)
+    with pytest.raises(ValueError, match="batch_size = 0: choose at least 1"):
+        buffer.sample(0)
+    free_is(monkeypatch, 0)
+    buffer.sample(64)  # which fitted before: nobody looks again
+    with pytest.raises(MemoryError, match="batch_size = 65"):
+        buffer.sample(65)
+
+
+def step(number, **extras):
+    return {
+        "obs": np.full((1, 3), number, np.float32),
+        "next_obs": np.full((1, 3), number, np.float32),
+        "action": np.zeros(1, np.int64),
+        "reward": np.full(1, number),
+        "terminated": np.zeros(1, bool),
+        "truncated": np.zeros(1, bool),
+        **extras,
+    }
+
+
+def test_a_large_extra_of_the_agent_is_refused_too(monkeypatch):
+    buffer = RolloutBuffer(10, VECTOR, Discrete(2), num_envs=1)
+    free_is(monkeypatch, 1000)
+    buffer.add(step(0, log_prob=torch.zeros(1)))
+    buffer.clear()
+    with pytest.raises(MemoryError, match=r"10 transitions of 400 bytes"):
+        buffer.add(step(0, memory=torch.zeros(1, 100)))
+    assert len(buffer) == 0
+
+
+def test_long_episodes_are_refused_and_the_rows_stay(monkeypatch):
+    buffer = EpisodeBuffer(1, VECTOR, Discrete(2), num_envs=1)
+    for number in range(512):
+        buffer.add(step(number))
+    free_is(monkeypatch, 0)
+    with pytest.raises(MemoryError, match="1,024 transitions"):
+        buffer.add(step(512))
+    assert buffer.episodes()["reward"].flatten().tolist() == list(range(512))
+    free_is(monkeypatch, 10**9)
+    buffer.add(step(512))
+    assert buffer.episodes()["reward"].flatten().tolist() == list(range(513))
+
+
+def test_a_gpu_is_asked_for_its_own_memory(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (1000, 10**12))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 300)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 100)
+    device = torch.device("cuda:0")
+    check_memory(1, 1200, device, field="buffer_size", value=1)
+    with pytest.raises(MemoryError, match=r"cuda:0 has 0.0 GiB free"):
+        check_memory(1, 1201, device, field="buffer_size", value=1)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_container_may_use_less_than_the_machine_has(tmp_path, version, monkeypatch):
+    names, files = (
+        (("memory.limit_in_bytes", "memory.usage_in_bytes"), "total_inactive_file")
+        if version == 1
+        else (("memory.max", "memory.current"), "inactive_file")
+    )
+    folder = tmp_path / "memory" if version == 1 else tmp_path
+    assert container_memory(tmp_path) == math.inf
+    folder.mkdir(exist_ok=True)
+    for name, content in zip(names, ("1000", "700"), strict=True):
+        (folder / name).write_text(content + "\n")
+    (folder / "memory.stat").write_text(f"anon 600\n{files} 50\n")
+    assert container_memory(tmp_path) == 350
+    monkeypatch.setattr(memory, "container_memory", lambda: 350)
+    assert memory.free_memory(CPU) == 350
+    (folder / names[0]).write_text("max\n")
+    assert container_memory(tmp_path) == math.inf
+    monkeypatch.setattr(memory, "container_memory", lambda: math.inf)
+    available = psutil.virtual_memory().available
+    assert memory.free_memory(CPU) == pytest.approx(available, rel=0.5)
