@@ -11,10 +11,8 @@ builds whatever its caller does not pass. Axes: `T` time, `N` environments, `B` 
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, ClassVar, Literal, TypedDict
 
 import gymnasium
@@ -23,29 +21,28 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from yieldrl import envs as environments
-from yieldrl.collectors import SyncCollector, evaluate
-from yieldrl.experiments import CheckpointError, Run
+from yieldrl.collectors import Collector, SyncCollector
+from yieldrl.experiments import TrainingRun
 from yieldrl.foundations import (
+    Border,
     Config,
     derive_seed,
     resolve_device,
     restore_generator,
-    rng_state,
-    seed_everything,
-    set_rng_state,
-    set_threads,
-    spaces,
 )
+from yieldrl.networks import GradientStep, Learner, LearningMode, Loss
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
+
+LogType = Literal["collect", "train", "evaluate"]
+"""Which kind of step it was."""
 
 
 class LogData(TypedDict):
     """What every step of a trainer yields."""
 
-    log_type: Literal["collect", "train", "evaluate"]
+    log_type: LogType
     """Which kind of step this was."""
 
     sample_step: int
@@ -80,65 +77,82 @@ class Model(nn.Module):
         self.action_space = action_space
 
     def action(self, obs: Any) -> Any:
-        """Raw output of the actor, for example logits `[B, A]`."""
+        """Raw output of the actor for observations `[B, ...]`.
+
+        Of a stochastic policy what its distribution is made from: logits `[B, A]`, or
+        a Gaussian's means `[B, D]`. Of DDPG, TD3 and SAC the deterministic action in
+        [-1, 1], `[B, ...]`. Value-based models have no actor.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no actor")
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
-        """Raw output of the critic: `V(s)` `[B]`, `Q(s, .)` `[B, A]`, `Q(s, a)`."""
+        """Raw output of the critic: `V(s)` `[B]`, `Q(s, .)` `[B, A]`, `Q(s, a)` `[B]`.
+
+        Of `K` critics side by side each has its own: `[K, B]`, `[K, B, A]`.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no critic")
 
 
-class Policy(Model):
+class Policy(Model, ABC):
     """An actor-critic model: MLP, CNN, recurrent or vision-language-action alike.
 
-    Three methods are all that an actor-critic algorithm asks for. `sample` may be
-    overridden by policies that are cheap to evaluate again: they act with the actor
-    alone and leave the rest to one batch over the whole rollout.
+    A policy without a critic returns None where a value stands, and leaves `get_value`
+    out: learning then goes by returns alone.
     """
 
     @abstractmethod
     def forward(
         self, obs: Any, deterministic: bool = False
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Act: `action [B, ...]`, its `log_prob [B]` and the state's `value [B]`."""
 
     @abstractmethod
     def evaluate_actions(
         self, obs: Any, action: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Evaluate given actions: `log_prob [B]`, `entropy [B]` and `value [B]`."""
 
-    @abstractmethod
     def get_value(self, obs: Any) -> Tensor:
         """The state's `value [B]` alone."""
+        raise NotImplementedError(f"{type(self).__name__} has no critic")
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether there is a value of states: whether `get_value` is written."""
+        return type(self).get_value is not Policy.get_value
 
     def sample(
-        self, obs: Any, generator: torch.Generator
+        self, obs: Any, generator: torch.Generator, *, record: bool = False
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Act while exploring: `action [B, ...]` and what the buffer must remember.
+        """Act while exploring: `action [B, ...]`, and what the buffer is to keep of it.
 
-        This default keeps what acting computed, which is right for slow policies; it
-        draws from PyTorch's global generator.
+        This default keeps what acting computed, which is right for slow policies, and
+        draws from PyTorch's global generator. One that is cheap to evaluate again may
+        leave that to one batch over the rollout, except where it must `record`, because
+        the weights may be others by then.
         """
         action, log_prob, value = self(obs)
-        return action, {"log_prob": log_prob, "value": value}
+        extras = {"log_prob": log_prob, "value": value}
+        return action, {k: v for k, v in extras.items() if v is not None}
 
-    def update_normalization(self, rollout: TensorDict) -> None:
-        """Fold a rollout `[T, N]` into running statistics, if the model keeps any."""
+    def update_normalization(self, data: TensorDict) -> None:
+        """Fold the observations of `data` into running statistics, if there are any."""
+
+    def metrics(self) -> Logs:
+        """What to log of the policy itself, 0-dim: a Gaussian's `policy_std`, say."""
+        return {}
 
 
-class Algorithm(ABC):
+class Algorithm(Learner, ABC):
     """The mathematics. Sees tensors on its device, never NumPy or an environment.
 
-    Attributes that have a `state_dict` (model, target copy, optimizer, schedules) are
-    saved and restored by name, so a new one needs no new line here.
+    `Learner` gives it `learning_rate` and `state_dict`: attributes that have a
+    `state_dict` themselves are saved by name.
 
     Args:
         model: The networks to train; they are moved to the config's device.
         config: The algorithm's config.
     """
-
-    optimizer: Optimizer
 
     def __init__(self, model: Model, config: Config) -> None:
         self.config = config
@@ -147,55 +161,33 @@ class Algorithm(ABC):
 
     @abstractmethod
     def predict(self, obs: Any) -> Tensor:
-        """The deterministic action `[B, ...]` for observations `[B, ...]`."""
+        """The deterministic action `[B, ...]` for observations `[B, ...]`.
+
+        It is in the model's terms: `Agent.predict` makes it the environment's.
+        """
 
     @abstractmethod
     def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on a batch `[B]`; detached 0-dim tensors to log."""
+        """One gradient step on a batch `[B]`; metrics to log, detached and 0-dim.
 
-    @property
-    def learning_rate(self) -> float:
-        """Step size from which annealing starts; set it whenever you like."""
-        group = self.optimizer.param_groups[0]
-        return group.get("initial_lr", group["lr"])
+        Results per sample, such as new priorities, are written into `data`, `[B]`.
+        """
 
-    @learning_rate.setter
-    def learning_rate(self, value: float) -> None:
-        for group in self._param_groups():
-            group["lr"] = group["initial_lr"] = value
-
-    def anneal(self, fraction_done: float) -> None:
-        """Let the step size fall linearly over training."""
-        for group in self._param_groups():
-            start = group.setdefault("initial_lr", group["lr"])
-            group["lr"] = start * max(0.0, 1.0 - fraction_done)
-
-    def sync_target(self) -> None:  # noqa: B027 - many algorithms have no target
+    def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""
 
-    def state_dict(self) -> dict[str, Any]:
-        """Model, target, optimizer: everything that learning needs to go on."""
-        return {name: part.state_dict() for name, part in self._stateful()}
+    def gradient_step(
+        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
+    ) -> GradientStep:
+        """What takes the gradient steps of a loss: compiled, if the config says so.
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        parts = dict(self._stateful())
-        if parts.keys() != state.keys():
-            raise CheckpointError(
-                f"{type(self).__qualname__} has the parts {sorted(parts)}, the"
-                f" checkpoint {sorted(state)}: load it with the class that saved it"
-            )
-        for name, part in parts.items():
-            part.load_state_dict(state[name])
+        Override it to accumulate gradients, for mixed precision, and the like.
+        """
+        if not getattr(self.config, "compile", False):
+            return GradientStep(loss, optimizer, max_grad_norm)
+        from yieldrl.speed import CompiledStep
 
-    def _param_groups(self) -> list[dict[str, Any]]:
-        optimizers = [
-            part for part in vars(self).values() if isinstance(part, Optimizer)
-        ]
-        return [group for one in optimizers for group in one.param_groups]
-
-    def _stateful(self) -> list[tuple[str, Any]]:
-        return [(k, v) for k, v in vars(self).items() if hasattr(v, "state_dict")]
+        return CompiledStep(loss, optimizer, max_grad_norm, self.model)
 
 
 class Agent:
@@ -212,6 +204,8 @@ class Agent:
         generator: Source of exploration's random numbers, on the device.
         sample_step: Environment steps so far, over all environments.
         learn_step: Gradient steps so far.
+        sync_step: Gradient steps when the target was last synced.
+        policy_version: Rises whenever the weights that act may have changed.
     """
 
     has_memory: ClassVar[bool] = False
@@ -222,15 +216,13 @@ class Agent:
         self.algorithm = algorithm
         self.config = config
         self.device = algorithm.device
-        self.generator = torch.Generator(self.device).manual_seed(config.seed)
-        self.sample_step = 0
-        self.learn_step = 0
-        self._border = spaces.ActionBorder(
-            self.model.action_space, self.device, unit_box=self.model.unit_box
-        )
-        self._switch_mode = any(
-            isinstance(module, _MODE_DEPENDENT) for module in self.model.modules()
-        )
+        seed = derive_seed(config.seed, "exploration")
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.sample_step = self.learn_step = self.sync_step = self.policy_version = 0
+        model = self.model
+        observed, acted = model.observation_space, model.action_space
+        self.border = Border(observed, acted, self.device, unit_box=model.unit_box)
+        self._mode = LearningMode(model)
 
     @property
     def model(self) -> Model:
@@ -238,25 +230,25 @@ class Agent:
         return self.algorithm.model
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """Explore: an action the environment accepts, and extras for the buffer.
+        """Explore: an action that the environment accepts, and extras for the buffer.
 
         The extras hold what learning needs besides, such as `log_prob`, or `action` as
         the policy chose it where the environment gets a clipped one.
         """
-        batched, tensors = self._to_tensors(obs)
+        tensors, batched = self.border.inward(obs)
         with torch.inference_mode():
             action, extras = self.explore(tensors)
-            accepted = self._border.to_env(action)
+            accepted = self.border.actions.to_env(action)
         if accepted is not action:
             extras = {"action": action, **extras}
-        return self._answer(accepted, obs, batched), extras
+        return self.border.outward(accepted, obs, batched), extras
 
     def predict(self, obs: Any) -> Any:
-        """Act as well as possible: the deterministic action."""
-        batched, tensors = self._to_tensors(obs)
+        """Act as well as possible: the deterministic action, as the environment's."""
+        tensors, batched = self.border.inward(obs)
         with torch.inference_mode():
-            action = self._border.to_env(self.exploit(tensors))
-        return self._answer(action, obs, batched)
+            action = self.border.actions.to_env(self.exploit(tensors))
+        return self.border.outward(action, obs, batched)
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
         """Say that the next observation begins an episode: forget the one before.
@@ -266,17 +258,27 @@ class Agent:
         Args:
             where: Whose episodes are new, `terminated | truncated` say: a bool, or `N`
                 of them. By default all, and there may be another number from now on.
-            exploring: Whether this is for `sample`, which the collector does; what
-                `predict` remembers is apart from it.
+            exploring: Whether this is for `sample`, as in the collector; what `predict`
+                remembers is apart from it.
         """
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """Choose an exploring action `[B, ...]`, and extras, from tensors."""
+        """From tensors: an exploring action `[B, ...]`, and extras; for `sample`."""
         return self.algorithm.predict(obs), {}
 
     def exploit(self, obs: Any) -> Tensor:
-        """Choose the deterministic action `[B, ...]` from tensors."""
+        """From tensors: the deterministic action `[B, ...]`; for `predict`."""
         return self.algorithm.predict(obs)
+
+    def count_steps(self, steps: int) -> None:
+        """Count environment steps that were taken with actions of `sample`."""
+        self.sample_step += steps
+
+    def sync_target(self, every: int) -> None:
+        """Sync the target, if `every` gradient steps were taken since it was last."""
+        if self.learn_step // every > self.sync_step // every:
+            self.algorithm.sync_target()
+            self.sync_step = self.learn_step
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`, moved to the device if it is not there.
@@ -285,16 +287,16 @@ class Agent:
             FloatingPointError: If the loss is not finite (looked at on every CPU step,
                 and every 100 on a GPU, where looking costs a synchronisation).
         """
-        if data.device != self.device:
-            data = data.to(self.device)
-        if self._switch_mode:
-            self.model.train()
-        logs = self.algorithm.learn(data)
-        if self._switch_mode:
-            self.model.eval()
+        batch = data if data.device == self.device else data.to(self.device)
+        self.policy_version += 1  # first: a step that fails may have moved the weights
+        with self._mode:
+            logs = self.algorithm.learn(batch)
         self.learn_step += 1
+        if batch is not data:  # results per sample belong into the caller's batch
+            data.update(batch.exclude(*data.keys()))
         if self.device.type == "cpu" or self.learn_step % 100 == 0:
-            self._check_finite(logs)
+            counters = f"learn_step {self.learn_step} (sample_step {self.sample_step})"
+            self._mode.check_finite(logs.get("loss"), counters)
         return logs
 
     def state_dict(self) -> dict[str, Any]:
@@ -302,119 +304,88 @@ class Agent:
         return {
             "algorithm": self.algorithm.state_dict(),
             "generator": self.generator.get_state(),
-            "sample_step": self.sample_step,
-            "learn_step": self.learn_step,
+            **{name: getattr(self, name) for name in _COUNTERS},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.algorithm.load_state_dict(state["algorithm"])
         restore_generator(self.generator, state["generator"])
-        self.sample_step = state["sample_step"]
-        self.learn_step = state["learn_step"]
-
-    def _to_tensors(self, obs: Any) -> tuple[bool, Any]:
-        tensors = spaces.to_tensor(obs, self.device)
-        batched = spaces.is_batched(self.model.observation_space, tensors)
-        return batched, tensors if batched else spaces.add_batch_axis(tensors)
-
-    @staticmethod
-    def _answer(action: Tensor, obs: Any, batched: bool) -> Any:
-        action = action if batched else action[0]
-        if spaces.holds_tensors(obs):
-            return action
-        return action.numpy() if action.is_cpu else action.cpu().numpy()
-
-    def _check_finite(self, logs: Logs) -> None:
-        loss = logs.get("loss")
-        if loss is None or math.isfinite(loss):
-            return
-        broken = [k for k, p in self.model.named_parameters() if not _finite(p)]
-        raise FloatingPointError(
-            f"the loss became {float(loss)} at learn_step {self.learn_step}"
-            f" (sample_step {self.sample_step}); parameters that are not finite:"
-            f" {broken or 'none yet'}. Lower the learning rate, or look for extreme"
-            " observations and rewards in the environment"
-        )
+        for name in _COUNTERS:
+            setattr(self, name, state[name])
 
 
-class Trainer(Run):
+_COUNTERS = ("sample_step", "learn_step", "sync_step", "policy_version")
+
+
+class Trainer(TrainingRun):
     """The schedule of training: `for log in trainer(): ...` is its whole interface.
 
     `__call__` is a generator that keeps no state in its frame. Break out of the loop,
     look around, change a learning rate, loop again: training continues where it was.
-    `save`, `load` and `run_dir` come from `Run`.
+    `TrainingRun` builds the parts from the config, or takes those that are passed
+    (`Trainer(config, envs=..., model=...)`); `save`, `load` and `run_dir` are `Run`'s.
 
-    Args:
-        config: The algorithm's config; its defaults if omitted.
-        envs: Instead of `config.env_id`: a vector environment, an environment, an
-            environment class, or a function that makes one.
-        eval_envs: The same for evaluation. By default more of the same kind as `envs`,
-            where more can be made.
-        model: Networks to train instead of those of `model_class`.
-        algorithm: The algorithm to use instead of `algorithm_class`, with its model.
-        agent: The agent to use instead of `agent_class`, with its algorithm.
-        buffer: Where transitions wait, instead of the buffer of `make_buffer`.
+    Attributes:
+        config: The algorithm's config.
+        envs: The vector environment that is trained in.
+        agent: Who acts and learns; it holds algorithm and model.
+        buffer: Where transitions wait, from `make_buffer`.
+        collector: Who steps the environments, from `make_collector`.
     """
 
-    model_class: ClassVar[Callable[..., Model]]
-    algorithm_class: ClassVar[Callable[..., Algorithm]]
-    agent_class: ClassVar[Callable[..., Agent]] = Agent
+    agent: Agent
 
-    def __init__(
-        self,
-        config: Config | None = None,
-        *,
-        envs: Any = None,
-        eval_envs: Any = None,
-        model: Model | None = None,
-        algorithm: Algorithm | None = None,
-        agent: Agent | None = None,
-        buffer: Any = None,
-    ) -> None:
-        config = self._checked(config)
-        if envs is not None:
-            config = dataclasses.replace(config, env_id=environments.name_of(envs))
-        super().__init__(config)
-        seed_everything(config.seed)
-        device = str(resolve_device(config.device))
-        self.env_source = config.env_id if envs is None else envs
-        self.eval_source = self.env_source if eval_envs is None else eval_envs
-        self._eval_given = eval_envs is not None
-        self.envs = environments.make(self.env_source, config, device=device)
-        self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
-        images = spaces.has_images(self.envs.single_observation_space)
-        set_threads(config.threads, images=images)
-        self.agent = self._make_agent(model, algorithm, agent)
-        self.buffer = self.make_buffer() if buffer is None else buffer
-        self.collector = SyncCollector(
-            self.envs, self.agent, self.buffer, seed=derive_seed(config.seed, "envs")
-        )
-        self._eval_envs: gymnasium.vector.VectorEnv[Any, Any, Any] | None = None
-        self._evaluated_at = 0
-        if config.eval_every > 0 and isinstance(self.eval_source, _OBJECTS):
-            _ = self.eval_envs  # where no second one can be made, say so now
+    agent_class = Agent
 
-    @abstractmethod
     def __call__(self) -> Generator[LogData, None, None]:
         """Train, yielding one `LogData` per step."""
+        # What comes next is read off the counters and the buffer, never off this
+        # frame: break out of the loop anywhere, and a new loop goes on from there.
+        while not self.training_done or self.evaluation_due:
+            if self.learning_due:
+                yield self._run_train()
+            elif self.evaluation_due:
+                yield self._run_evaluate()
+            else:
+                yield self._run_collect()
 
+    @property
     @abstractmethod
-    def make_buffer(self) -> Any:
-        """The buffer that fits the config and the environments."""
-
-    @abstractmethod
-    def _run_collect(self) -> LogData:
-        """Step all environments once."""
+    def learning_due(self) -> bool:
+        """Whether what was collected so far calls for a gradient step."""
 
     @abstractmethod
     def _run_train(self) -> LogData:
         """Take one gradient step."""
 
+    def _run_collect(self) -> LogData:
+        """Step all environments once."""
+        return self._log("collect", self.collector.step())
+
     def _run_evaluate(self) -> LogData:
         """Evaluate as the config says."""
-        self._evaluated_at = self.agent.sample_step
-        return self.evaluate(self.config.eval_episodes)
+        log = self.evaluate(self.config.eval_episodes)
+        self.evaluator.evaluated_at = self.agent.sample_step
+        return log
+
+    def make_collector(self) -> Collector:
+        """Who steps the environments with the agent and writes into the buffer."""
+        seed = derive_seed(self.config.seed, "envs")
+        return SyncCollector(self.envs, self.agent, self.buffer, seed=seed)
+
+    def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
+        """Play whole episodes with deterministic actions in environments apart.
+
+        Args:
+            episodes: How many episodes to play; every one of them counts.
+            seed: Seed of the evaluation environments; by default `evaluator.seed`.
+
+        Returns:
+            LogData with `episode_return` (mean), its `_std`, `_min`, `_max`,
+            `episode_length` and `episodes`.
+        """
+        return self._log("evaluate", self.evaluator(self.agent, episodes, seed))
 
     @property
     def algorithm(self) -> Algorithm:
@@ -434,114 +405,17 @@ class Trainer(Run):
     @property
     def training_done(self) -> bool:
         """Whether nothing is left to collect or to learn from."""
-        return self.collecting_done
+        return self.collecting_done and not self.learning_due
 
     @property
     def evaluation_due(self) -> bool:
         """Whether `eval_every` was crossed, or the end reached, since the last one."""
-        every, now = self.config.eval_every, self.agent.sample_step
-        if every == 0 or now == self._evaluated_at:
-            return False
-        return now // every > self._evaluated_at // every or self.training_done
+        return self.evaluator.due(self.agent.sample_step, self.training_done)
 
-    def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
-        """Play whole episodes with deterministic actions in environments apart.
-
-        Args:
-            episodes: How many episodes to play; every one of them counts.
-            seed: Seed of the evaluation environments; by default one that derives from
-                the config's, the same at each call, so that evaluations compare.
-
-        Returns:
-            LogData with `episode_return` (mean), its `_std`, `_min`, `_max`,
-            `episode_length` and `episodes`.
-        """
-        seed = self.evaluation_seed if seed is None else seed
-        result = evaluate(self.agent, self.eval_envs, episodes, seed)
-        return self._log("evaluate", result.logs())
-
-    @property
-    def evaluation_seed(self) -> int:
-        """Seed of evaluations that name none, derived from the config's."""
-        return derive_seed(self.config.seed, "evaluation")
-
-    @property
-    def eval_envs(self) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
-        """The evaluation environments, made when they are first needed."""
-        if self._eval_envs is None:
-            as_it_is = self._eval_given and isinstance(self.eval_source, _OBJECTS)
-            make = environments.make if as_it_is else environments.make_eval
-            device = str(self.agent.device)
-            self._eval_envs = make(self.eval_source, self.config, device=device)
-        return self._eval_envs
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything that training needs to go on, as tensors and plain values."""
-        return {
-            "agent": self.agent.state_dict(),
-            "buffer": self.buffer.state_dict(),
-            "collector": self.collector.state_dict(),
-            "evaluated_at": self._evaluated_at,
-            "rng": rng_state(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        self.agent.load_state_dict(state["agent"])
-        self.buffer.load_state_dict(state["buffer"])
-        self.collector.load_state_dict(state["collector"])
-        self._evaluated_at = state["evaluated_at"]
-        set_rng_state(state["rng"])
-
-    def close(self) -> None:
-        """Close the environments. Safe to call twice."""
-        self.envs.close()
-        if self._eval_envs is not None:
-            self._eval_envs.close()
-
-    def _log(
-        self, kind: Literal["collect", "train", "evaluate"], logs: Logs
-    ) -> LogData:
+    def _log(self, kind: LogType, logs: Logs) -> LogData:
         return {
             "log_type": kind,
             "sample_step": self.agent.sample_step,
             "learn_step": self.agent.learn_step,
             "logs": logs,
         }
-
-    def _checked(self, config: Config | None) -> Config:
-        if config is None:
-            return self.config_class()
-        if isinstance(config, self.config_class):
-            return config
-        wanted = self.config_class.__module__
-        raise TypeError(f"{self.name} takes a {wanted}.Config, got {type(config)}")
-
-    def _make_agent(
-        self, model: Model | None, algorithm: Algorithm | None, agent: Agent | None
-    ) -> Agent:
-        parts = {"model": model, "algorithm": algorithm, "agent": agent}
-        given = [name for name, part in parts.items() if part is not None]
-        if len(given) > 1:
-            raise ValueError(
-                f"got {given}: pass the outermost alone, it holds the rest"
-            )
-        if agent is not None:
-            return agent
-        if algorithm is None:
-            if model is None:
-                model = self.model_class(
-                    self.envs.single_observation_space,
-                    self.envs.single_action_space,
-                    self.config,
-                )
-            algorithm = self.algorithm_class(model, self.config)
-        return self.agent_class(algorithm, self.config)
-
-
-_OBJECTS = (gymnasium.Env, gymnasium.vector.VectorEnv)
-_MODE_DEPENDENT = (nn.Dropout, nn.modules.batchnorm._BatchNorm)
-
-
-def _finite(tensor: Tensor) -> bool:
-    return bool(torch.isfinite(tensor).all())

@@ -66,6 +66,11 @@ class StepBuffer:
             self._view()
         self.full = "valid" not in transition or bool(transition["valid"].any())
 
+    def end_episodes(self) -> None:
+        """Mark the episodes of a step that still waits as truncated."""
+        if self.full:
+            self._storage.truncate(0)
+
     def transitions(self) -> TensorDict:
         """The step's transitions `[N]`, sharing the buffer's memory.
 

@@ -1,6 +1,15 @@
 """The one place where environments are stepped: to collect, and to evaluate."""
 
+from yieldrl.collectors.contract import Buffer, Collector
 from yieldrl.collectors.evaluation import Evaluation, evaluate
+from yieldrl.collectors.evaluator import Evaluator
 from yieldrl.collectors.sync import SyncCollector
 
-__all__ = ["Evaluation", "SyncCollector", "evaluate"]
+__all__ = [
+    "Buffer",
+    "Collector",
+    "Evaluation",
+    "Evaluator",
+    "SyncCollector",
+    "evaluate",
+]

@@ -24,10 +24,10 @@ class SyncCollector:
 
     Args:
         envs: A vector environment in any autoreset mode.
-        agent: Anything with `sample(obs) -> (action, extras)` and `sample_step`; if it
-            `has_memory`, its `begin_episode` is told where episodes begin.
-        buffer: Anything with `add(transition)`; one that keeps several steps also has
-            `end_episodes()`, for those that are abandoned.
+        agent: Anything with `sample(obs) -> (action, extras)` and `sample_step`. If it
+            has `count_steps`, it hears how many steps were taken; if it `has_memory`,
+            its `begin_episode` hears where episodes begin.
+        buffer: What is to hold the transitions, a `Buffer`.
         seed: Seed of the environments' first reset.
         report_every: Steps between reports of episodes, for tensor environments.
     """
@@ -44,16 +44,22 @@ class SyncCollector:
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.seed, self.report_every = seed, report_every
         self.stepper = Stepper(envs)
+        self.counts = hasattr(agent, "count_steps")
         self.has_memory = getattr(agent, "has_memory", False)
         self.obs: Any = None
         self.statistics: ArrayStatistics | TensorStatistics | None = None
 
     def step(self) -> dict[str, Any]:
-        """Step all environments once; logs of the episodes that ended, if any."""
+        """Step all environments once; logs of the episodes that ended, if any.
+
+        After an error or Ctrl-C within it nobody knows where the environments stand:
+        the next call begins new episodes, and those under way count as truncated.
+        """
         if self.obs is None:
-            self.reset(self.seed)
+            self._begin()
         obs = self.obs
         action, extras = self.agent.sample(obs)
+        self.obs = None  # until the step is written
         step = self.stepper.step(action)
         transition = {
             "obs": obs,
@@ -67,12 +73,14 @@ class SyncCollector:
             transition["valid"] = step.valid
         transition.update(extras)
         self.buffer.add(transition)
-        self.obs = step.obs
+        if self.counts:
+            self.agent.count_steps(self.envs.num_envs)
         if self.has_memory:
             self.agent.begin_episode(step.begins, exploring=True)
-        self.agent.sample_step += self.envs.num_envs
         assert self.statistics is not None
-        return self.statistics.update(step)
+        logs = self.statistics.update(step)
+        self.obs = step.obs
+        return logs
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""
@@ -106,11 +114,9 @@ class SyncCollector:
         if restore is not None and state.keys() == {"envs"}:
             restore(state["envs"])
         if restore is None or "obs" not in state:
-            self.obs = None
+            self.obs = self.statistics = None
             self.seed = self.seed + self.agent.sample_step
-            # Or the buffer's latest step would seem to lead into a new episode.
-            if hasattr(self.buffer, "end_episodes"):
-                self.buffer.end_episodes()
+            self.buffer.end_episodes()  # its latest step leads into no other
             return
         self._reset_envs(self.seed)  # what the agent remembers was restored with it
         assert self.statistics is not None
@@ -121,6 +127,14 @@ class SyncCollector:
             resets = state["resets"]
             self.stepper.resets = resets.numpy() if as_arrays else resets
         self.statistics.load_state_dict(state["statistics"])
+
+    def _begin(self) -> None:
+        """Begin episodes: the first of all, or new ones after a step that failed."""
+        if self.statistics is None:
+            self.reset(self.seed)
+        else:
+            self.buffer.end_episodes()
+            self.reset(None)
 
     def _reset_envs(self, seed: int | None) -> None:
         self.obs = self.stepper.reset(seed)

@@ -1,17 +1,15 @@
 """What a run leaves behind and starts from: configs, checkpoints, plots."""
 
-from yieldrl.experiments.checkpoint import (
-    CheckpointError,
-    load_checkpoint,
-    save_checkpoint,
-)
+from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
 from yieldrl.experiments.run import Run
-from yieldrl.foundations import Config
+from yieldrl.experiments.training_run import TrainingRun
+from yieldrl.foundations import CheckpointError, Config
 
 __all__ = [
     "CheckpointError",
     "Config",
     "Run",
+    "TrainingRun",
     "load_checkpoint",
     "save_checkpoint",
 ]

@@ -10,13 +10,11 @@ from typing import Any, BinaryIO
 
 import torch
 
+from yieldrl.foundations import CheckpointError
+
 FORMAT = 1
 _TRAILER = b"yieldrl crc32 %08x"
 _TRAILER_SIZE = len(_TRAILER % 0)
-
-
-class CheckpointError(RuntimeError):
-    """A file is not a checkpoint of this project, or it is damaged."""
 
 
 def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:

@@ -1,7 +1,9 @@
 """What everything else stands on, and what knows nobody: spaces, configs, seeds."""
 
+from yieldrl.foundations.border import Border
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.device import resolve_device, set_threads
+from yieldrl.foundations.errors import CheckpointError
 from yieldrl.foundations.schedules import linear, updates_due
 from yieldrl.foundations.seeding import (
     derive_seed,
@@ -12,6 +14,8 @@ from yieldrl.foundations.seeding import (
 )
 
 __all__ = [
+    "Border",
+    "CheckpointError",
     "Config",
     "derive_seed",
     "linear",

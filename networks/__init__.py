@@ -1,6 +1,5 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
-from yieldrl.networks.compiled import CompiledStep
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -12,29 +11,35 @@ from yieldrl.networks.distributions import (
 )
 from yieldrl.networks.encoder import DictEncoder, NatureCNN, make_encoder
 from yieldrl.networks.ensemble import EnsembleMLP
+from yieldrl.networks.gradient_step import GradientStep, Loss
 from yieldrl.networks.layers import MLP, orthogonal
+from yieldrl.networks.learner import Learner
+from yieldrl.networks.learning_mode import LearningMode
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
 from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler
 from yieldrl.networks.recurrent import LSTM, Memory
-from yieldrl.networks.shortcut import Shortcut
+from yieldrl.networks.target import TargetUpdate
 
 __all__ = [
     "LSTM",
     "MLP",
     "Categorical",
-    "CompiledStep",
     "DictEncoder",
     "Distribution",
     "EnsembleMLP",
     "Gaussian",
+    "GradientStep",
+    "Learner",
+    "LearningMode",
+    "Loss",
     "Memory",
     "MultiCategorical",
     "NatureCNN",
     "NoisyMLP",
     "ObservationNormalizer",
     "RewardScaler",
-    "Shortcut",
     "SquashedGaussian",
+    "TargetUpdate",
     "action_size",
     "make_distribution",
     "make_encoder",

@@ -63,16 +63,15 @@ class DictEncoder(Encoder):
 
 
 class _Flat(Encoder):
-    """Numbers: a flat float32 vector, also if they are an array; see `Shortcut`."""
+    """Numbers: a flat vector of float32."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.size = int(torch.Size(shape).numel())
         self.is_vector = len(shape) == 1
 
-    def forward(self, obs: Any) -> Any:
-        obs = obs if self.is_vector else obs.reshape(len(obs), self.size)
-        return obs.float() if isinstance(obs, Tensor) else obs
+    def forward(self, obs: Tensor) -> Tensor:
+        return (obs if self.is_vector else obs.reshape(len(obs), self.size)).float()
 
 
 class _OneHot(Encoder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +22,13 @@ class EnsembleMLP(nn.Module):
         sizes: Input width, hidden widths, output width.
         activation: `tanh` or `relu`, between the layers; none after the last.
 
+    Attributes:
+        weights: Of each layer, `[K, inputs, outputs]`.
+        biases: Of each layer, `[K, 1, outputs]`.
+
     >>> EnsembleMLP(2, [3, 8, 1])(torch.zeros(5, 3)).shape
     torch.Size([2, 5, 1])
     """
-
-    _parameters: dict[str, Any]  # weight_0, bias_0, weight_1, ... in this order
 
     def __init__(
         self, members: int, sizes: Sequence[int], activation: str = "relu"
@@ -35,17 +36,19 @@ class EnsembleMLP(nn.Module):
         super().__init__()
         self.members = members
         self.activation = ACTIVATIONS[activation]
-        for i, (inputs, outputs) in enumerate(pairwise(sizes)):
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        for inputs, outputs in pairwise(sizes):
             layers = [nn.Linear(inputs, outputs) for _ in range(members)]
             weight = torch.stack([layer.weight.detach().t() for layer in layers])
             bias = torch.stack([layer.bias.detach() for layer in layers])
-            self.register_parameter(f"weight_{i}", nn.Parameter(weight))
-            self.register_parameter(f"bias_{i}", nn.Parameter(bias.unsqueeze(1)))
+            self.weights.append(nn.Parameter(weight))
+            self.biases.append(nn.Parameter(bias.unsqueeze(1)))
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.expand(self.members, *x.shape)
-        *hidden, last_weight, last_bias = self._parameters.values()
-        for weight, bias in zip(hidden[::2], hidden[1::2], strict=True):
+        *weights, last_weight = self.weights
+        *biases, last_bias = self.biases
+        for weight, bias in zip(weights, biases, strict=True):
             x = self.activation(torch.baddbmm(bias, x, weight))
         # Where few numbers come out, a batched product takes seven times as long.
         parts = zip(last_bias, x.unbind(), last_weight, strict=True)
@@ -53,7 +56,7 @@ class EnsembleMLP(nn.Module):
 
     def first(self, x: Tensor) -> Tensor:
         """The first member alone, `[B, sizes[-1]]`."""
-        *hidden, last_weight, last_bias = (p[0] for p in self._parameters.values())
-        for weight, bias in zip(hidden[::2], hidden[1::2], strict=True):
-            x = self.activation(torch.addmm(bias, x, weight))
-        return torch.addmm(last_bias, x, last_weight)
+        *hidden, (last_weight, last_bias) = zip(self.weights, self.biases, strict=True)
+        for weight, bias in hidden:
+            x = self.activation(torch.addmm(bias[0], x, weight[0]))
+        return torch.addmm(last_bias[0], x, last_weight[0])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from yieldrl.networks.layers import MLP
 
@@ -24,7 +26,8 @@ class NoisyMLP(MLP):
         activation: `tanh` or `relu`, between the layers; none after the last.
         last_gain: As in `MLP`, for the means. Without, they keep PyTorch's
             initialisation, uniform in `1 / sqrt(p)`, which is the paper's.
-        sigma: Deviation that the weights start with, in units of `1 / sqrt(p)`.
+        sigma: Standard deviation that the weights start with, in units of
+            `1 / sqrt(p)`.
 
     >>> layers, x = NoisyMLP([3, 8, 2]), torch.ones(1, 3)
     >>> before = layers(x)
@@ -45,25 +48,23 @@ class NoisyMLP(MLP):
         sigma: float = 0.5,
     ) -> None:
         super().__init__(sizes, activation, last_gain)
-        weights = list(self.parameters())[::2]
-        self.widths = [n for weight in weights for n in reversed(weight.shape)]
-        starts = [sigma / weight.shape[1] ** 0.5 for weight in weights for _ in "wb"]
-        pairs = zip(self.parameters(), starts, strict=True)
+        self.widths = [width for pair in pairwise(sizes) for width in pair]
+        means = [p for layer in self.layers for p in (layer.weight, layer.bias)]
+        starts = [sigma / inputs**0.5 for inputs in sizes[:-1] for _ in "wb"]
+        pairs = zip(means, starts, strict=True)
         self.sigma = nn.ParameterList([torch.full_like(p, s) for p, s in pairs])
         self.register_buffer("noise", torch.zeros(sum(self.widths)), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        mu, sigma = list(self._parameters.values()), list(self.sigma)
-        noise = self.noise.split(self.widths)
-        parameters = []
-        for i in range(0, len(mu), 2):  # each layer's weight and bias
-            inputs, outputs = noise[i], noise[i + 1]
+        sigma, noise = list(self.sigma), self.noise.split(self.widths)
+        for i, layer in enumerate(self.layers):
+            inputs, outputs = noise[2 * i : 2 * i + 2]
             # eps_w = f(eps_out) f(eps_in)^T and eps_b = f(eps_out), equations 10, 11
-            parameters += [
-                torch.addcmul(mu[i], sigma[i], torch.outer(outputs, inputs)),
-                torch.addcmul(mu[i + 1], sigma[i + 1], outputs),
-            ]
-        return self.through(x, parameters)
+            eps = torch.outer(outputs, inputs)
+            weight = torch.addcmul(layer.weight, sigma[2 * i], eps)
+            bias = torch.addcmul(layer.bias, sigma[2 * i + 1], outputs)
+            x = linear(x if i == 0 else self.activation(x), weight, bias)
+        return x
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:

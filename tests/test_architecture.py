@@ -13,9 +13,16 @@ ALLOWED = {
     "networks": {"foundations"},
     "buffers": {"foundations"},
     "loggers": {"envs", "foundations"},
-    "experiments": {"foundations", "loggers"},
+    "speed": {"networks"},
     "collectors": {"envs", "foundations"},
-    "abstractions": {"collectors", "envs", "experiments", "foundations"},
+    "experiments": {"collectors", "envs", "foundations", "loggers"},
+    "abstractions": {
+        "collectors",
+        "experiments",
+        "foundations",
+        "networks",
+        "speed",
+    },
     "algorithms": {
         "abstractions",
         "buffers",
@@ -24,6 +31,7 @@ ALLOWED = {
         "experiments",
         "foundations",
         "networks",
+        "speed",
     },
     "cli": {
         "abstractions",

@@ -24,6 +24,7 @@ ROOMS = [
     "foundations",
     "loggers",
     "networks",
+    "speed",
 ]
 
 

@@ -32,28 +32,32 @@ class Algorithm(ppo.Algorithm):
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """RMSprop without momentum, equations S2 and S3."""
-        rate = self.config.learning_rate
-        return torch.optim.RMSprop(self.parameters, lr=rate, alpha=0.99, eps=1e-5)
+        parameters, rate = self.model.parameters(), self.config.learning_rate
+        return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
     def remember_policy(self, rollout: TensorDict) -> None:
-        """Nothing: the one step comes while the policy that acted is still there."""
+        """Add `value [T, N]` alone: there is no ratio that needs a `log_prob`."""
+        values = self.values(self.inputs(rollout).flatten(0, 1))
+        rollout["value"] = values.view(rollout.batch_size)
 
-    def objective(
-        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor
-    ) -> tuple[Tensor, Logs]:
-        """What to minimise on a rollout `[B]`, and what to log of it."""
-        config = self.config
-        # Its gradient is the policy gradient, -E[A grad log pi(a | s)].
-        policy_loss = -(log_prob * self.normalized(data["advantage"])).mean()
-        value_loss = self.value_loss(value, data)
-        entropy = entropy.mean()
-        loss = (
-            policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
-        )
-        logs = {
-            "loss": loss,
-            "policy_loss": policy_loss,
-            "value_loss": value_loss,
-            "entropy": entropy,
-        }
-        return loss, {name: metric.detach() for name, metric in logs.items()}
+    def update_normalization(self, rollout: TensorDict) -> None:
+        """Move the scale of rewards; that of observations moves after the step.
+
+        No ratio would account for it: the step must see the policy that acted.
+        """
+        if self.reward_scaler is not None:
+            self.reward_scaler.update(rollout)
+
+    def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
+        """`-A log pi(a | s)`: its gradient is the policy gradient."""
+        return -(log_prob * self.normalized(data["advantage"])).mean(), {}
+
+    def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
+        """Half the squared error to the returns."""
+        return 0.5 * (value - data["returns"]).square().mean()
+
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on the transitions `[B]` of a rollout."""
+        logs = super().learn(data)
+        self.model.update_normalization(data)
+        return logs

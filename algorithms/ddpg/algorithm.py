@@ -7,7 +7,6 @@ arXiv:1509.02971, algorithm 1.
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.networks import CompiledStep
+from yieldrl.networks import TargetUpdate
 
 from .config import Config
 from .model import Model
@@ -29,9 +28,9 @@ class Algorithm(abstractions.Algorithm):
     `critic_loss`, `actor_loss`. A variant overrides the one that it changes.
 
     Differs from the paper: normal noise for the Ornstein-Uhlenbeck process (Fujimoto et
-    al. 2018, arXiv:1802.09477, found no difference); one step size for both networks,
-    PyTorch's initialisation, no weight decay and no batch normalisation; the critic
-    reads the action at its first layer.
+    al. 2018, arXiv:1802.09477, found no difference); one learning rate for both
+    networks, PyTorch's initialisation, no weight decay and no batch normalisation; the
+    critic reads the action at its first layer.
     """
 
     config: Config
@@ -40,23 +39,13 @@ class Algorithm(abstractions.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         self.target_model = copy.deepcopy(self.model).requires_grad_(False)
-        self.critic_parameters = list(self.model.critic.parameters())
-        self.actor_parameters = list(self.model.actor.parameters())
+        self.target_update = TargetUpdate(self.model, self.target_model, config.tau)
+        critic, actor = self.model.critic.parameters(), self.model.actor.parameters()
         rate = config.learning_rate
-        self.optimizer = torch.optim.Adam(self.critic_parameters, lr=rate, fused=True)
-        self.actor_optimizer = torch.optim.Adam(
-            self.actor_parameters, lr=rate, fused=True
-        )
-        self.parameters = list(self.model.parameters())
-        self.target_parameters = list(self.target_model.parameters())
-        self.compiled_critic = self.compiled_actor = None
-        if config.compile:
-            self.compiled_critic = CompiledStep(
-                self.critic_loss, self.model.critic, self.optimizer, math.inf
-            )
-            self.compiled_actor = CompiledStep(
-                self.actor_loss, self.model.actor, self.actor_optimizer, math.inf
-            )
+        self.optimizer = torch.optim.Adam(critic, lr=rate, fused=True)
+        self.actor_optimizer = torch.optim.Adam(actor, lr=rate, fused=True)
+        self.critic_step = self.gradient_step(self.critic_loss, self.optimizer)
+        self.actor_step = self.gradient_step(self.actor_loss, self.actor_optimizer)
 
     def predict(self, obs: Any) -> Tensor:
         """The actor's action `[B, ...]`, in [-1, 1]."""
@@ -98,30 +87,12 @@ class Algorithm(abstractions.Algorithm):
 
     def learn_critic(self, data: TensorDict) -> Logs:
         """One gradient step of the critic alone."""
-        if self.compiled_critic is not None:
-            return self.compiled_critic(data)
-        loss, logs = self.critic_loss(data)
-        loss.backward(inputs=self.critic_parameters)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        return logs
+        return self.critic_step(data)
 
     def learn_actor(self, data: TensorDict) -> Logs:
         """One gradient step of the actor alone; the critic only passes gradients on."""
-        if self.compiled_actor is not None:
-            return self.compiled_actor(data)
-        loss, logs = self.actor_loss(data)
-        loss.backward(inputs=self.actor_parameters)
-        self.actor_optimizer.step()
-        self.actor_optimizer.zero_grad()
-        return logs
+        return self.actor_step(data)
 
-    @torch.no_grad()
     def sync_target(self) -> None:
         """Move the targets towards the model: `theta' += tau (theta - theta')`."""
-        for ours, theirs in zip(self.parameters, self.target_parameters, strict=True):
-            theirs.lerp_(ours, self.config.tau)
-        for ours, theirs in zip(
-            self.model.buffers(), self.target_model.buffers(), strict=True
-        ):
-            theirs.copy_(ours)
+        self.target_update()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import ReplayBuffer
-from yieldrl.foundations import updates_due
+from yieldrl.foundations import derive_seed, updates_due
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -34,17 +32,6 @@ class Trainer(abstractions.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
-    def __call__(self) -> Generator[LogData, None, None]:
-        # What comes next is read off the counters, never off this frame: break out of
-        # the loop anywhere, and a new loop goes on from there.
-        while not self.training_done or self.evaluation_due:
-            if self.learning_due:
-                yield self._run_train()
-            elif self.evaluation_due:
-                yield self._run_evaluate()
-            else:
-                yield self._run_collect()
-
     @property
     def learning_due(self) -> bool:
         """Whether fewer gradient steps were taken than the steps so far call for."""
@@ -57,10 +44,6 @@ class Trainer(abstractions.Trainer):
         )
         return self.agent.learn_step < due and len(self.buffer) > 0
 
-    @property
-    def training_done(self) -> bool:
-        return self.collecting_done and not self.learning_due
-
     def make_buffer(self) -> ReplayBuffer:
         return ReplayBuffer(
             self.config.buffer_size,
@@ -69,14 +52,11 @@ class Trainer(abstractions.Trainer):
             num_envs=self.envs.num_envs,
             gamma=self.config.gamma,
             device=self.agent.device,
-            seed=self.config.seed,
+            seed=derive_seed(self.config.seed, "buffer"),
         )
 
-    def _run_collect(self) -> LogData:
-        return self._log("collect", self.collector.step())
-
     def _run_train(self) -> LogData:
+        self.agent.sync_target(self.config.target_every)  # if a step was interrupted
         logs = self.agent.learn(self.buffer.sample(self.config.batch_size))
-        if self.agent.learn_step % self.config.target_every == 0:
-            self.agent.algorithm.sync_target()
+        self.agent.sync_target(self.config.target_every)
         return self._log("train", logs)

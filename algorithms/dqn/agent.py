@@ -12,8 +12,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.foundations import linear, spaces
-from yieldrl.networks import Shortcut
+from yieldrl.foundations import derive_seed, linear, spaces
 
 from .algorithm import Algorithm
 from .config import Config
@@ -26,39 +25,50 @@ class Agent(abstractions.Agent):
 
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
-        # NumPy's, where a throw takes a fifth of the time, and to look makes none wait.
-        self.dice = np.random.default_rng(config.seed)
-        space = self.model.observation_space
-        self.shortcut = (
-            Shortcut(algorithm.predict, self.model, space.shape)
-            if config.compile and space.shape and self._border.changes_nothing
-            else None
-        )
+        # NumPy's draws in a fifth of the time, and to look at them makes none wait.
+        self.rng = np.random.default_rng(derive_seed(config.seed, "exploration"))
+        self.array_policy = self.make_array_policy()
+
+    def make_array_policy(self) -> Any:
+        """What answers a few observations in NumPy, if the config is to compile."""
+        space, plain = self.model.observation_space, self.border.actions.changes_nothing
+        if not (getattr(self.config, "compile", False) and space.shape and plain):
+            return None
+        from yieldrl.speed import ArrayPolicy
+
+        return ArrayPolicy(self.algorithm.predict, self.model, space.shape)
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """Explore. `compile=True` lets a narrow network act in NumPy on the CPU."""
-        if self.shortcut is not None and self.shortcut.takes(obs):
+        """Epsilon-greedy actions that the environment accepts; no extras."""
+        if self.array_policy is not None and self.array_policy.takes(obs):
             return self.explore(obs)
         return super().sample(obs)
 
     def explore(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """Actions `[N]`, each environment with its own epsilon and its own dice.
+        """Actions `[N]`, random in each environment with its own epsilon.
 
-        Of tensors a tensor; of an array that took the shortcut an array.
+        Of tensors a tensor; of an array that `array_policy` takes an array.
         """
         count = spaces.batch_size(obs)
-        bold = self.dice.random(count) < self.epsilons(count)
-        if not np.count_nonzero(bold):
-            return self.algorithm.predict(obs), {}
-        random = self.dice.integers(self.algorithm.model.num_actions, size=count)
-        # Where all are bold, nobody asks the network.
-        greedy = None if bold.all() else self.algorithm.predict(obs)
+        explores = self.rng.random(count) < self.epsilons(count)
+        if not np.count_nonzero(explores):
+            return self.greedy(obs), {}
+        random = self.rng.integers(self.algorithm.model.num_actions, size=count)
+        # Where all explore, the network need not be asked.
+        greedy = None if explores.all() else self.greedy(obs)
         if isinstance(obs, np.ndarray):
-            return random if greedy is None else np.where(bold, random, greedy), {}
+            return random if greedy is None else np.where(explores, random, greedy), {}
         random = torch.from_numpy(random).to(self.device)
         if greedy is None:
             return random, {}
-        return torch.where(torch.from_numpy(bold).to(self.device), random, greedy), {}
+        where = torch.from_numpy(explores).to(self.device)
+        return torch.where(where, random, greedy), {}
+
+    def greedy(self, obs: Any) -> Any:
+        """The best actions `[N]`, of tensors or of an array."""
+        if isinstance(obs, np.ndarray):
+            return self.array_policy(obs)
+        return self.algorithm.predict(obs)
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`, of the size that is due by now."""
@@ -68,12 +78,12 @@ class Agent(abstractions.Agent):
         return super().learn(data)
 
     def state_dict(self) -> dict[str, Any]:
-        """What every agent has, and the dice."""
-        return {**super().state_dict(), "dice": self.dice.bit_generator.state}
+        """What every agent has, and the state of `rng`."""
+        return {**super().state_dict(), "rng": self.rng.bit_generator.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self.dice.bit_generator.state = state["dice"]
+        self.rng.bit_generator.state = state["rng"]
 
     def epsilon(self) -> float:
         """Probability of a random action at this step, before it is spread."""
@@ -83,7 +93,7 @@ class Agent(abstractions.Agent):
         return linear(*ends, self.sample_step, steps)
 
     def epsilons(self, num_envs: int) -> np.ndarray | float:
-        """The same, `[N]` where `epsilon_spread` makes environments differ."""
+        """Epsilon, `[N]` where `epsilon_spread` makes environments differ."""
         spread = self.algorithm.config.epsilon_spread
         if spread == 0 or num_envs == 1:
             return self.epsilon()

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Tensor, nn
+from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.networks import CompiledStep
+from yieldrl.networks import TargetUpdate
 
 from .config import Config
 from .model import Model
@@ -26,13 +26,13 @@ class Algorithm(abstractions.Algorithm):
     """Q-learning on replayed transitions towards a target network that lags behind.
 
     Each idea of the value family has its method: `next_action`, `td_target`,
-    `element_loss`, `weigh`, `summary`. A variant overrides the one that it changes.
+    `element_loss`, `weigh`. A variant overrides the one that it changes.
 
     Differs from the paper: Adam for RMSProp; by default the target follows slowly
-    (`tau`, Lillicrap et al. 2016, arXiv:1509.02971), the step size falls to zero and
-    errors of every size are squared. `error_clip=1` is the paper's clipped error. It
-    wants clipped rewards too: with long returns the values diverge, because a terminal
-    state's large error then weighs no more than each of many small ones.
+    (`tau`, Lillicrap et al. 2016, arXiv:1509.02971), the learning rate falls to zero
+    and errors of every size are squared. `error_clip=1` is the paper's clipped error.
+    It wants clipped rewards too: with long returns the values diverge, because a
+    terminal state's large error then weighs no more than each of many small ones.
     """
 
     config: Config
@@ -41,17 +41,12 @@ class Algorithm(abstractions.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         self.target_model = copy.deepcopy(self.model).requires_grad_(False)
-        self.parameters = list(self.model.parameters())
-        self.target_parameters = list(self.target_model.parameters())
-        self.optimizer = torch.optim.Adam(
-            self.parameters, lr=config.learning_rate, fused=True
-        )
+        self.target_update = TargetUpdate(self.model, self.target_model, config.tau)
+        parameters, rate = self.model.parameters(), config.learning_rate
+        self.optimizer = torch.optim.Adam(parameters, lr=rate, fused=True)
         norm = config.max_grad_norm
-        self.max_grad_norm = math.inf if norm is None else norm
-        self.compiled_step = (
-            CompiledStep(self.loss, model, self.optimizer, self.max_grad_norm)
-            if config.compile
-            else None
+        self.step = self.gradient_step(
+            self.loss, self.optimizer, math.inf if norm is None else norm
         )
 
     def predict(self, obs: Any) -> Tensor:
@@ -92,31 +87,13 @@ class Algorithm(abstractions.Algorithm):
         """The objective to minimise on a batch `[B]`, and what to log of it."""
         element_loss, elements = self.element_loss(data)
         loss = self.weigh(element_loss, data)
-        return loss, {"loss": loss.detach(), **self.summary(element_loss, elements)}
-
-    def summary(self, element_loss: Tensor, elements: Logs) -> Logs:
-        """What `learn` returns beside the loss: the means of the metrics `[B]`."""
-        return {name: metric.mean() for name, metric in elements.items()}
+        means = {name: metric.mean() for name, metric in elements.items()}
+        return loss, {"loss": loss.detach(), **means}
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`."""
-        if self.compiled_step is not None:  # the same five lines as one function
-            return self.compiled_step(data)
-        loss, logs = self.loss(data)
-        self.optimizer.zero_grad()
-        loss.backward()
-        logs["grad_norm"] = nn.utils.clip_grad_norm_(
-            self.parameters, self.max_grad_norm
-        )
-        self.optimizer.step()
-        return logs
+        return self.step(data)
 
-    @torch.no_grad()
     def sync_target(self) -> None:
         """Move the target towards the model: `theta' += tau (theta - theta')`."""
-        for ours, theirs in zip(self.parameters, self.target_parameters, strict=True):
-            theirs.lerp_(ours, self.config.tau)
-        for ours, theirs in zip(
-            self.model.buffers(), self.target_model.buffers(), strict=True
-        ):
-            theirs.copy_(ours)
+        self.target_update()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any, ClassVar
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
-from yieldrl.foundations import updates_due
+from yieldrl.foundations import derive_seed, updates_due
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -36,17 +35,6 @@ class Trainer(abstractions.Trainer):
     agent_class = Agent
     buffer_class: ClassVar[type[ReplayBuffer]] = ReplayBuffer
 
-    def __call__(self) -> Generator[LogData, None, None]:
-        # What comes next is read off the counters, never off this frame: break out of
-        # the loop anywhere, and a new loop goes on from there.
-        while not self.training_done or self.evaluation_due:
-            if self.learning_due:
-                yield self._run_train()
-            elif self.evaluation_due:
-                yield self._run_evaluate()
-            else:
-                yield self._run_collect()
-
     @property
     def learning_due(self) -> bool:
         """Whether fewer gradient steps were taken than the steps so far call for."""
@@ -59,10 +47,6 @@ class Trainer(abstractions.Trainer):
         )
         return self.agent.learn_step < due and len(self.buffer) > 0
 
-    @property
-    def training_done(self) -> bool:
-        return self.collecting_done and not self.learning_due
-
     def make_buffer(self) -> ReplayBuffer:
         return self.buffer_class(
             self.config.buffer_size,
@@ -71,7 +55,7 @@ class Trainer(abstractions.Trainer):
             num_envs=self.envs.num_envs,
             gamma=self.config.gamma,
             device=self.agent.device,
-            seed=self.config.seed,
+            seed=derive_seed(self.config.seed, "buffer"),
             **self.buffer_options(),
         )
 
@@ -86,11 +70,11 @@ class Trainer(abstractions.Trainer):
         return self._log("collect", logs)
 
     def _run_train(self) -> LogData:
+        self.agent.sync_target(self.config.target_every)  # if a step was interrupted
         logs = self._replay()
-        if self.agent.learn_step % self.config.target_every == 0:
-            self.agent.algorithm.sync_target()
+        self.agent.sync_target(self.config.target_every)
         return self._log("train", logs)
 
     def _replay(self) -> Logs:
-        """One gradient step on a batch of memories."""
+        """One gradient step on a batch from the replay buffer."""
         return self.agent.learn(self.buffer.sample(self.config.batch_size))

@@ -7,16 +7,18 @@ Optimization", found to matter.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Tensor, nn
+from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import gae
-from yieldrl.networks import CompiledStep, RewardScaler
+from yieldrl.foundations import spaces
+from yieldrl.networks import RewardScaler
 
 from .config import Config
 
@@ -27,7 +29,7 @@ class Algorithm(abstractions.Algorithm):
     """Clipped surrogate objective, with value loss and entropy bonus.
 
     Differs from the paper: orthogonal initialisation, normalised advantages, scaled
-    rewards, Adam's epsilon 1e-5, annealed step size and clipped gradients, as its
+    rewards, Adam's epsilon 1e-5, annealed learning rate and clipped gradients, as its
     authors' code has.
     """
 
@@ -36,23 +38,18 @@ class Algorithm(abstractions.Algorithm):
 
     def __init__(self, model: Policy, config: Config) -> None:
         super().__init__(model, config)
-        self.parameters = list(self.model.parameters())
         self.optimizer = self.make_optimizer()
+        self.step = self.gradient_step(self.loss, self.optimizer, config.max_grad_norm)
         self.reward_scaler = (
             RewardScaler(config.num_envs, config.gamma).to(self.device)
             if config.normalize_reward
             else None
         )
-        self.compiled_step = (
-            CompiledStep(self.loss, model, self.optimizer, config.max_grad_norm)
-            if config.compile
-            else None
-        )
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """What takes the gradient steps."""
-        rate = self.config.learning_rate
-        return torch.optim.Adam(self.parameters, lr=rate, eps=1e-5, fused=True)
+        parameters, rate = self.model.parameters(), self.config.learning_rate
+        return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
 
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
@@ -62,47 +59,67 @@ class Algorithm(abstractions.Algorithm):
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """What one look at the whole rollout `[T, N]` gives every minibatch of it.
 
-        Adds `log_prob`, `value`, `advantage` and `returns`. The log-probabilities are
-        those under which the actions were drawn; only then do the running statistics
-        move, so that the ratio accounts for their move too.
+        Adds `log_prob`, `value`, `advantage` and `returns`. Log-probabilities and
+        values are those of the weights that acted.
         """
         self.remember_policy(rollout)
-        self.model.update_normalization(rollout)
-        if "value" not in rollout.keys():  # noqa: SIM118 - it iterates over the batch
-            value = self._values(self.inputs(rollout).flatten(0, 1))
-            rollout["value"] = value.view(rollout.batch_size)
         rollout["advantage"] = self.advantages(rollout)
         rollout["returns"] = rollout["advantage"] + rollout["value"]
         wanted = ("obs", "action", "log_prob", "value", "advantage", "returns", "valid")
         return rollout.select(*wanted, strict=False)
+
+    def update_normalization(self, rollout: TensorDict) -> None:
+        """Move all running statistics, after `prepare` and before learning.
+
+        The ratio accounts for the observations' move.
+        """
+        if self.reward_scaler is not None:
+            self.reward_scaler.update(rollout)
+        self.model.update_normalization(rollout)
 
     def inputs(self, data: TensorDict) -> Any:
         """What the policy goes by, of a rollout or a minibatch: its observations."""
         return data["obs"]
 
     def last_inputs(self, rollout: TensorDict, index: Tensor) -> Any:
-        """The same after the transitions at flat positions `[K]` of a rollout."""
+        """What it goes by after the transitions at flat positions `[K]`."""
         return rollout["next_obs"].flatten(0, 1)[index]
 
     def remember_policy(self, rollout: TensorDict) -> None:
-        """Add the `log_prob [T, N]` of the policy that acted, if it did not itself."""
-        if "log_prob" in rollout.keys():  # noqa: SIM118
-            return
-        both = self.inputs(rollout), rollout["action"]
-        chunks = zip(*(x.flatten(0, 1).split(CHUNK) for x in both), strict=True)
-        log_prob = [self.model.evaluate_actions(*chunk)[0] for chunk in chunks]
-        rollout["log_prob"] = torch.cat(log_prob).view(rollout.batch_size)
+        """Add `log_prob` and `value`, `[T, N]`, of the policy that acted.
+
+        What acting wrote down stays. The rest is computed by one look at every
+        observation, which is right as long as the weights are those that acted.
+        """
+        known = set(rollout.keys())
+        inputs = self.inputs(rollout).flatten(0, 1)
+        if "log_prob" not in known:
+            chunks = zip(
+                inputs.split(CHUNK),
+                rollout["action"].flatten(0, 1).split(CHUNK),
+                strict=True,
+            )
+            evaluated = [self.model.evaluate_actions(*chunk) for chunk in chunks]
+            log_prob, _, value = zip(*evaluated, strict=True)
+            rollout["log_prob"] = torch.cat(log_prob).view(rollout.batch_size)
+            if self.model.has_critic and "value" not in known:
+                rollout["value"] = torch.cat(value).view(rollout.batch_size)
+        if "value" not in set(rollout.keys()):
+            rollout["value"] = self.values(inputs).view(rollout.batch_size)
 
     def advantages(self, rollout: TensorDict) -> Tensor:
         """Generalized advantage estimates `[T, N]`."""
-        reward = rollout["reward"]
-        if self.reward_scaler is not None:
-            self.reward_scaler.update(rollout)
-            reward = self.reward_scaler(reward)
+        reward, scaler = rollout["reward"], self.reward_scaler
+        next_value = self.next_values(rollout)
+        if scaler is not None:
+            # As it will be: it moves for good only when the rollout is prepared.
+            scaler = copy.deepcopy(scaler)
+            scaler.update(rollout)
+            reward = scaler(reward)
         return gae(
             reward,
             rollout["value"],
-            self.next_values(rollout),
+            next_value,
             rollout["terminated"],
             rollout["truncated"],
             self.config.gamma,
@@ -120,8 +137,14 @@ class Algorithm(abstractions.Algorithm):
         cut = rollout["truncated"].clone()
         cut[-1] = True
         index = cut.flatten().nonzero().squeeze(1)
-        next_value.view(-1)[index] = self._values(self.last_inputs(rollout, index))
+        next_value.view(-1)[index] = self.values(self.last_inputs(rollout, index))
         return next_value
+
+    def values(self, obs: Any) -> Tensor:
+        """`V(s)` of observations `[B, ...]`, `[B]`; zeros without a critic."""
+        if not self.model.has_critic:
+            return torch.zeros(spaces.batch_size(obs), device=self.device)
+        return torch.cat([self.model.get_value(part) for part in obs.split(CHUNK)])
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The objective to minimise on a minibatch `[B]`, and what to log of it."""
@@ -129,29 +152,29 @@ class Algorithm(abstractions.Algorithm):
         return self.objective(data, *evaluated)
 
     def objective(
-        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor
+        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor | None
     ) -> tuple[Tensor, Logs]:
-        """The same from what the policy now says of the minibatch, `[B]` each."""
-        config = self.config
-        log_ratio = log_prob - data["log_prob"]
-        policy_loss = self.policy_loss(log_ratio.exp(), data["advantage"])
-        value_loss = self.value_loss(value, data)
+        """The loss, from what the policy now says of the minibatch, `[B]` each."""
+        policy_loss, logs = self.surrogate(data, log_prob)
         entropy = entropy.mean()
-        loss = (
-            policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
-        )
-        with torch.no_grad():
-            ratio = log_ratio.exp()
-            logs: Logs = {
-                "loss": loss,
-                "policy_loss": policy_loss,
-                "value_loss": value_loss,
-                "entropy": entropy,
-                # Schulman 2020, "Approximating KL Divergence", estimator k3.
-                "approx_kl": (ratio - 1 - log_ratio).mean(),
-                "clip_fraction": ((ratio - 1).abs() > config.clip_coef).float().mean(),
-            }
+        loss = policy_loss - self.config.entropy_coef * entropy
+        logs |= {"policy_loss": policy_loss, "entropy": entropy}
+        if value is not None:
+            value_loss = logs["value_loss"] = self.value_loss(value, data)
+            loss = loss + self.config.value_coef * value_loss
+        logs = {"loss": loss, **logs, **self.model.metrics()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
+
+    def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
+        """The policy's part of the loss, and how far it has moved."""
+        log_ratio = log_prob - data["log_prob"]
+        ratio = log_ratio.exp()
+        loss = self.policy_loss(ratio, data["advantage"])
+        with torch.no_grad():
+            # Schulman 2020, "Approximating KL Divergence", estimator k3.
+            approx_kl = (ratio - 1 - log_ratio).mean()
+            clipped = (ratio - 1).abs() > self.config.clip_coef
+        return loss, {"approx_kl": approx_kl, "clip_fraction": clipped.float().mean()}
 
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """Clipped surrogate, equation 7, with its sign turned."""
@@ -160,8 +183,11 @@ class Algorithm(abstractions.Algorithm):
         return -torch.minimum(ratio * advantage, clipped * advantage).mean()
 
     def normalized(self, advantage: Tensor) -> Tensor:
-        """A minibatch's advantages, centred and scaled if the config says so."""
-        if not self.config.normalize_advantage:
+        """A minibatch's advantages, centred and scaled if the config says so.
+
+        One alone, all that may be left where steps only reset, has no spread.
+        """
+        if not self.config.normalize_advantage or len(advantage) < 2:
             return advantage
         return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
@@ -176,16 +202,4 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]`."""
-        if self.compiled_step is not None:  # the same five lines as one function
-            return self.compiled_step(data)
-        loss, logs = self.loss(data)
-        self.optimizer.zero_grad()
-        loss.backward()
-        logs["grad_norm"] = nn.utils.clip_grad_norm_(
-            self.parameters, self.config.max_grad_norm
-        )
-        self.optimizer.step()
-        return logs
-
-    def _values(self, obs: Any) -> Tensor:
-        return torch.cat([self.model.get_value(part) for part in obs.split(CHUNK)])
+        return self.step(data)

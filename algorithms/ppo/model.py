@@ -10,7 +10,7 @@ from gymnasium.spaces import Box
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.abstractions import Policy
+from yieldrl.abstractions import Logs, Policy
 from yieldrl.networks import (
     MLP,
     Distribution,
@@ -33,7 +33,7 @@ class Model(Policy):
     Args:
         observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
         action_space: Discrete, MultiDiscrete, MultiBinary (categorical) or Box
-            (Gaussian with a state-independent deviation).
+            (Gaussian with a state-independent standard deviation).
         config: Says the hidden layers and the normalization.
     """
 
@@ -65,22 +65,33 @@ class Model(Policy):
         return self.encoder.size
 
     def features(self, obs: Any) -> Tensor:
-        """Observations `[B, ...]` as the vectors `[B, F]` that the heads read."""
+        """Observations `[B, ...]` as the vectors `[B, F]` that the actor reads."""
         if self.normalizer is not None:
             obs = self.normalizer(obs)
         return self.encoder(obs)
+
+    def critic_features(self, obs: Any, features: Tensor) -> Tensor:
+        """What the critic reads, `[B, F]`: what the actor does, so that both share it.
+
+        A critic that sees more, or otherwise, makes its own from the observations.
+        """
+        return features
 
     def action(self, obs: Any) -> Tensor:
         """Logits `[B, A]`, or a Gaussian's means `[B, D]`."""
         return self.actor_output(self.features(obs), obs)
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:
-        """The same, where the features of these observations are known already."""
+        """Logits `[B, A]`, or means `[B, D]`, from the features of observations."""
         return self.actor(features)
+
+    def critic_output(self, features: Tensor, obs: Any) -> Tensor:
+        """`V(s)`, `[B]`, from the actor's features of observations."""
+        return self.critic(self.critic_features(obs, features)).squeeze(-1)
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """`V(s)`, `[B]`."""
-        return self.critic(self.features(obs)).squeeze(-1)
+        return self.critic_output(self.features(obs), obs)
 
     def distribution(self, output: Tensor) -> Distribution:
         """The distribution that the actor's output stands for."""
@@ -92,30 +103,36 @@ class Model(Policy):
         features = self.features(obs)
         policy = self.distribution(self.actor_output(features, obs))
         action = policy.mode() if deterministic else policy.sample()
-        return action, policy.log_prob(action), self.critic(features).squeeze(-1)
+        return action, policy.log_prob(action), self.critic_output(features, obs)
 
     def evaluate_actions(
         self, obs: Any, action: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         features = self.features(obs)
         policy = self.distribution(self.actor_output(features, obs))
-        value = self.critic(features).squeeze(-1)
+        value = self.critic_output(features, obs)
         return policy.log_prob(action), policy.entropy(), value
 
     def get_value(self, obs: Any) -> Tensor:
         return self.value(obs)
 
     def sample(
-        self, obs: Any, generator: torch.Generator
+        self, obs: Any, generator: torch.Generator, *, record: bool = False
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Act with the actor alone.
+        """Act with the actor alone, `action [B, ...]`.
 
         Log-probabilities and values of the whole rollout take one batch after it, a
-        tenth of the time that they would take step by step.
+        tenth of the time that they would take step by step; `record` keeps the
+        `log_prob [B]` all the same.
         """
-        return self.distribution(self.action(obs)).sample(generator), {}
+        policy = self.distribution(self.action(obs))
+        action = policy.sample(generator)
+        return action, {"log_prob": policy.log_prob(action)} if record else {}
 
-    def update_normalization(self, rollout: TensorDict) -> None:
-        """Fold a rollout's observations into the running statistics."""
+    def update_normalization(self, data: TensorDict) -> None:
         if self.normalizer is not None:
-            self.normalizer.update(rollout["obs"])
+            self.normalizer.update(data["obs"])
+
+    def metrics(self) -> Logs:
+        """The mean standard deviation of a Gaussian, as `policy_std`."""
+        return {} if self.log_std is None else {"policy_std": self.log_std.exp().mean()}

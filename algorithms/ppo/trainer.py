@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import ClassVar
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
-from yieldrl.buffers import RolloutBuffer
+from yieldrl.buffers import RolloutBuffer, explained_variance
+from yieldrl.foundations import derive_seed
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -37,20 +37,13 @@ class Trainer(abstractions.Trainer):
     agent_class = Agent
     buffer_class: ClassVar[type[RolloutBuffer]] = RolloutBuffer
 
-    def __call__(self) -> Generator[LogData, None, None]:
-        # What comes next is read off the counters and the buffer, never off this
-        # frame: break out of the loop anywhere, and a new loop goes on from there.
-        while not self.training_done or self.evaluation_due:
-            if self.buffer.full:
-                yield self._run_train()
-            elif self.evaluation_due:
-                yield self._run_evaluate()
-            else:
-                yield self._run_collect()
+    @property
+    def learning_due(self) -> bool:
+        return self.buffer.full and not self.buffer.exhausted
 
     @property
     def training_done(self) -> bool:
-        return self.collecting_done and len(self.buffer) == 0
+        return self.collecting_done and (len(self.buffer) == 0 or self.buffer.exhausted)
 
     def make_buffer(self) -> RolloutBuffer:
         return self.buffer_class(
@@ -61,20 +54,33 @@ class Trainer(abstractions.Trainer):
             num_epochs=self.config.num_epochs,
             num_minibatches=self.config.num_minibatches,
             device=self.agent.device,
-            seed=self.config.seed,
+            seed=derive_seed(self.config.seed, "buffer"),
         )
 
     def _run_collect(self) -> LogData:
-        return self._log("collect", self.collector.step())
+        if self.buffer.exhausted:  # the step that should have cleared it failed
+            self.buffer.clear()
+        return super()._run_collect()
 
     def _run_train(self) -> LogData:
-        if not self.buffer.prepared:
-            self.buffer.prepare(self.agent.prepare(self.buffer.rollout()))
-        logs = self.agent.learn(self.buffer.minibatch())
+        logs = {} if self.buffer.prepared else self._prepare()
+        logs |= self.agent.learn(self.buffer.minibatch())
         self.buffer.advance()
-        if self.buffer.exhausted or self._moved_far(logs):
+        if self._moved_far(logs):
+            self.buffer.stop()
+        if self.buffer.exhausted:
             self.buffer.clear()
         return self._log("train", logs)
+
+    def _prepare(self) -> Logs:
+        """Advantages for the whole rollout, from which the minibatches are then cut."""
+        rollout = self.buffer.rollout()
+        prepared = self.agent.prepare(rollout)
+        self.buffer.prepare(prepared)
+        self.agent.update_normalization(rollout)
+        valid = prepared.get("valid", None)
+        variance = explained_variance(prepared["value"], prepared["returns"], valid)
+        return {"explained_variance": variance}
 
     def _moved_far(self, logs: Logs) -> bool:
         limit = self.config.target_kl

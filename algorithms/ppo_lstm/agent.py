@@ -20,7 +20,7 @@ class Agent(ppo.Agent):
 
     Attributes:
         sampling: What it remembers of the episodes that it learns from.
-        predicting: The same of those in which it acts well.
+        predicting: What it remembers of the episodes in which it acts well.
     """
 
     algorithm: Algorithm
@@ -37,8 +37,11 @@ class Agent(ppo.Agent):
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]`, and from which memory it was chosen."""
-        policy, before = self._look(obs, self.sampling)
-        return policy.sample(self.generator), before
+        policy, extras = self._look(obs, self.sampling)
+        action = policy.sample(self.generator)
+        if self.records_policy:
+            extras["log_prob"] = policy.log_prob(action)
+        return action, {**extras, "policy_version": self.versions(len(action))}
 
     def exploit(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""

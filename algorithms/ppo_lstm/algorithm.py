@@ -47,5 +47,5 @@ class Algorithm(ppo.Algorithm):
         flat = data.exclude("obs", "memory").flatten(0, 1)
         if "valid" in flat.keys():  # noqa: SIM118 - TensorDict iterates over the batch
             valid = flat["valid"]  # steps that only reset teach nothing
-            flat, evaluated = flat[valid], tuple(part[valid] for part in evaluated)
+            flat, evaluated = flat[valid], [part[valid] for part in evaluated]
         return self.objective(flat, *evaluated)

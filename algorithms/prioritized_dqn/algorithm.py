@@ -13,13 +13,18 @@ class Algorithm(dqn.Algorithm):
     """DQN that learns from weighted transitions and says how wrong it was on each.
 
     Schaul et al. 2016, "Prioritized Experience Replay", arXiv:1511.05952, algorithm 1.
-    What `learn` returns has an entry that is not for the log: `priority`, `[B]`, which
-    belongs into the buffer.
+    `learn` writes `priority [B]`, which belongs into the buffer, into its batch.
 
     Differs from the paper: it is DQN as in `dqn.Algorithm`, without Double DQN's target
     and without clipped errors, with DQN's own learning rate (the paper divides it by
     four).
     """
+
+    def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The loss of every transition, `[B]`, and metrics; `data` gets `priority`."""
+        element_loss, elements = super().element_loss(data)
+        data["priority"] = self.priority(element_loss, elements).detach()
+        return element_loss, elements
 
     def weigh(self, element_loss: Tensor, data: TensorDict) -> Tensor:
         """The mean of `w_i L_i`, with the importance weights of the sample."""
@@ -28,8 +33,3 @@ class Algorithm(dqn.Algorithm):
     def priority(self, element_loss: Tensor, elements: Logs) -> Tensor:
         """How much there is to learn from every transition, `[B]`: `|td_error|`."""
         return elements["td_error"]
-
-    def summary(self, element_loss: Tensor, elements: Logs) -> Logs:
-        """The means to log, and `priority` as it is."""
-        priority = self.priority(element_loss, elements).detach()
-        return {**super().summary(element_loss, elements), "priority": priority}

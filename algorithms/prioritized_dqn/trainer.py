@@ -14,7 +14,7 @@ from .config import Config
 
 
 class Trainer(dqn.Trainer):
-    """DQN whose memories come back the more often, the more they surprised.
+    """DQN that replays transitions the more often, the larger their error was.
 
     >>> trainer = Trainer(Config(total_steps=1200, eval_every=0))
     >>> for log in trainer():
@@ -48,5 +48,5 @@ class Trainer(dqn.Trainer):
         beta = self.beta()
         data = self.buffer.sample(self.config.batch_size, beta)
         logs = self.agent.learn(data)
-        self.buffer.update_priorities(data["index"], logs.pop("priority"))
+        self.buffer.update_priorities(data["index"], data["priority"])
         return {**logs, "beta": beta}

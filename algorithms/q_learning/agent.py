@@ -19,18 +19,18 @@ class Agent(abstractions.Agent):
     algorithm: Algorithm
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """Actions `[N]`, each environment with its own dice.
+        """Actions `[N]`, random in each environment with probability epsilon.
 
         Of several best actions one is drawn at random. An untouched table is nothing
         but ties, and always to take the first would be to walk into the same wall.
         """
         q_value = self.algorithm.model.value(obs)
-        dice = {"generator": self.generator, "device": self.device}
-        bold = torch.rand(len(q_value), 1, **dice) < self.epsilon()
+        options = {"generator": self.generator, "device": self.device}
+        explores = torch.rand(len(q_value), 1, **options) < self.epsilon()
         best = q_value == q_value.amax(1, keepdim=True)
-        # 1 to 2 for what may be chosen, 0 to 1 for the rest: to the bold, all may.
-        lot = (best | bold) + torch.rand(q_value.shape, **dice)
-        return lot.argmax(1), {}
+        # 1 to 2 for what may be chosen, 0 to 1 for the rest; exploring, all may be.
+        score = (best | explores) + torch.rand(q_value.shape, **options)
+        return score.argmax(1), {}
 
     def epsilon(self) -> float:
         """Probability of a random action at this step."""

@@ -42,7 +42,7 @@ class Algorithm(abstractions.Algorithm):
         return self.model.value(obs).argmax(1)
 
     def next_value(self, data: TensorDict) -> Tensor:
-        """What the next state is worth, `[B]`: `max_a' Q(s', a')`."""
+        """The value of the next state, `[B]`: `max_a' Q(s', a')`."""
         return self.model.value(data["next_obs"]).amax(1)
 
     def td_target(self, data: TensorDict) -> Tensor:
@@ -56,11 +56,11 @@ class Algorithm(abstractions.Algorithm):
             data = data[data["valid"]]  # steps that only reset teach nothing
         state, action = self.model.state(data["obs"]), data["action"]
         td_error = self.td_target(data) - self.model.table[state, action]
-        update = self.step_size(state, action) * td_error
+        update = self.entry_rate(state, action) * td_error
         self.model.table.index_put_((state, action), update, accumulate=True)
-        return {"td_error": td_error.abs().mean()}
+        return {"td_error": td_error.abs().mean(), "learning_rate": self.learning_rate}
 
-    def step_size(self, state: Tensor, action: Tensor) -> Tensor:
+    def entry_rate(self, state: Tensor, action: Tensor) -> Tensor:
         """How far each transition moves its entry, `[B]`: `learning_rate / n^omega`.
 
         `n` counts the entry's updates, these included. Transitions of one and the same
@@ -76,7 +76,7 @@ class Algorithm(abstractions.Algorithm):
 
     @property
     def learning_rate(self) -> float:
-        """Step size of an entry's first update; set it whenever you like."""
+        """Learning rate of an entry's first update; set it whenever you like."""
         return self._learning_rate
 
     @learning_rate.setter
@@ -84,7 +84,7 @@ class Algorithm(abstractions.Algorithm):
         self._learning_rate = value
 
     def state_dict(self) -> dict[str, Any]:
-        """The table, and what its step sizes depend on."""
+        """The table, and what its learning rates depend on."""
         own = {"visits": self.visits, "learning_rate": self.learning_rate}
         return super().state_dict() | own
 

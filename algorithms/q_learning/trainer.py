@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import StepBuffer
@@ -33,20 +31,9 @@ class Trainer(abstractions.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
-    def __call__(self) -> Generator[LogData, None, None]:
-        # What comes next is read off the buffer and the counters, never off this frame:
-        # break out of the loop anywhere, and a new loop goes on from there.
-        while not self.training_done or self.evaluation_due:
-            if self.buffer.full:
-                yield self._run_train()
-            elif self.evaluation_due:
-                yield self._run_evaluate()
-            else:
-                yield self._run_collect()
-
     @property
-    def training_done(self) -> bool:
-        return self.collecting_done and not self.buffer.full
+    def learning_due(self) -> bool:
+        return self.buffer.full
 
     def make_buffer(self) -> StepBuffer:
         return StepBuffer(

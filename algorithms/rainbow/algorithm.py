@@ -17,7 +17,7 @@ class Algorithm(double_dqn.Algorithm, prioritized_dqn.Algorithm, c51.Algorithm):
     Learning", arXiv:1710.02298.
 
     - Double DQN: `next_action`, the online network's choice.
-    - Prioritized replay: `weigh`, `summary`; the buffer of `Trainer`.
+    - Prioritized replay: `weigh`, `priority`; the buffer of `Trainer`.
     - Distributions: `td_target`, `element_loss`; the atoms of `Model`.
     - Dueling streams: `Model`.
     - n-step returns: in the data, by the buffer of `Trainer`.
@@ -31,5 +31,5 @@ class Algorithm(double_dqn.Algorithm, prioritized_dqn.Algorithm, c51.Algorithm):
     target_model: Model
 
     def priority(self, element_loss: Tensor, elements: Logs) -> Tensor:
-        """There is as much to learn as distributions differ, `[B]`."""
+        """How far predicted and target distribution differ, `[B]`."""
         return elements["kl"]

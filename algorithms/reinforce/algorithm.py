@@ -25,7 +25,7 @@ class Algorithm(abstractions.Algorithm):
 
     Differs from the paper: an action is weighed by the rewards that came after it and
     not by those of the whole episode; the mean over steps stands for the sum, which is
-    a matter of the step size; and Adam takes the steps. As everywhere, the factor
+    a matter of the learning rate; and Adam takes the steps. As everywhere, the factor
     `gamma^t` of the discounted objective is left out: late steps count like early ones.
     """
 
@@ -37,6 +37,7 @@ class Algorithm(abstractions.Algorithm):
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=config.learning_rate, fused=True
         )
+        self.step = self.gradient_step(self.loss, self.optimizer)
         self.running_mean = RunningMean().to(self.device)
 
     def predict(self, obs: Any) -> Tensor:
@@ -82,10 +83,7 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on the steps `[B]` of whole episodes."""
-        loss, logs = self.loss(data)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        logs = self.step(data)
         if self.config.baseline == "mean":  # only now: a baseline must not know them
             self.running_mean.update(data["returns"])
         return logs

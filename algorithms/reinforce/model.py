@@ -27,7 +27,7 @@ class Model(abstractions.Model):
     Args:
         observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
         action_space: Discrete, MultiDiscrete, MultiBinary (categorical) or Box
-            (Gaussian with a state-independent deviation).
+            (Gaussian with a state-independent standard deviation).
         config: Says the hidden layers.
     """
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import EpisodeBuffer
+from yieldrl.collectors import Collector, SyncCollector
+from yieldrl.foundations import derive_seed
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -36,25 +35,9 @@ class Trainer(abstractions.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
-    def __init__(self, config: Config | None = None, **parts: Any) -> None:
-        super().__init__(config, **parts)
-        # A batch may begin with a reset, before which every episode must be reported.
-        self.collector.report_every = 1
-
-    def __call__(self) -> Generator[LogData, None, None]:
-        # What comes next is read off the counters and the buffer, never off this
-        # frame: break out of the loop anywhere, and a new loop goes on from there.
-        while not self.training_done or self.evaluation_due:
-            if self.buffer.full:
-                yield self._run_train()
-            elif self.evaluation_due:
-                yield self._run_evaluate()
-            else:
-                yield self._run_collect()
-
     @property
-    def training_done(self) -> bool:
-        return self.collecting_done and not self.buffer.full
+    def learning_due(self) -> bool:
+        return self.buffer.full
 
     def make_buffer(self) -> EpisodeBuffer:
         return EpisodeBuffer(
@@ -65,12 +48,16 @@ class Trainer(abstractions.Trainer):
             device=self.agent.device,
         )
 
-    def _run_collect(self) -> LogData:
-        return self._log("collect", self.collector.step())
+    def make_collector(self) -> Collector:
+        # A batch may begin with a reset, before which every episode must be reported.
+        seed = derive_seed(self.config.seed, "envs")
+        return SyncCollector(
+            self.envs, self.agent, self.buffer, seed=seed, report_every=1
+        )
 
     def _run_train(self) -> LogData:
         logs = self.agent.learn(self.agent.prepare(self.buffer.episodes()))
-        self.buffer.clear()
         if self.envs.num_envs > 1:  # the first to be done have begun another episode
             self.collector.reset(None)
+        self.buffer.clear()
         return self._log("train", logs)

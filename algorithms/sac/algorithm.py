@@ -15,13 +15,14 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import td3
+from yieldrl.networks import GradientStep, TargetUpdate
 
 from .config import Config
 from .model import Model
 
 
 class Algorithm(td3.Algorithm):
-    """TD3 with a policy that is paid for its entropy, by a price that is learned."""
+    """TD3 with a random policy, whose entropy is rewarded at a learned rate."""
 
     config: Config
     model: Model
@@ -30,18 +31,20 @@ class Algorithm(td3.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         # The next action comes from the policy as it is: no target actor.
-        self.parameters = self.critic_parameters
-        self.target_parameters = list(self.target_model.critic.parameters())
-        given = config.temperature
+        self.target_update = TargetUpdate(
+            self.model.critic, self.target_model.critic, config.tau
+        )
+        given, rate = config.temperature, config.learning_rate
         self.temperature = Temperature(1.0 if given is None else given).to(self.device)
         self.target_entropy = self.make_target_entropy()
-        self.temperature_optimizer = (
-            torch.optim.Adam(
-                self.temperature.parameters(), lr=config.learning_rate, fused=True
+        self.temperature_optimizer = self.temperature_step = None
+        if given is None:
+            alpha = self.temperature.parameters()
+            self.temperature_optimizer = torch.optim.Adam(alpha, lr=rate, fused=True)
+            self.temperature_step = GradientStep(
+                lambda entropy: (self.temperature_loss(entropy), {}),
+                self.temperature_optimizer,
             )
-            if given is None
-            else None
-        )
 
     def make_target_entropy(self) -> float:
         """The config's, or `-dim(A)`."""
@@ -72,10 +75,8 @@ class Algorithm(td3.Algorithm):
         """One gradient step of the actor, then one of the temperature."""
         logs = super().learn_actor(data)
         logs["temperature"] = self.temperature().detach()
-        if self.temperature_optimizer is not None:
-            self.temperature_loss(logs["entropy"]).backward()
-            self.temperature_optimizer.step()
-            self.temperature_optimizer.zero_grad()
+        if self.temperature_step is not None:
+            self.temperature_step(logs["entropy"])
         return logs
 
 

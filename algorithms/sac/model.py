@@ -14,7 +14,7 @@ LOG_STD = (-20.0, 2.0)
 
 
 class Model(td3.Model):
-    """TD3's networks, with an actor that says the mean and deviation of its action."""
+    """TD3's networks, whose actor outputs the mean and standard deviation."""
 
     def make_actor(self, sizes: Sequence[int]) -> nn.Module:
         """The actor's layers: twice as many outputs."""

@@ -15,7 +15,7 @@ from .algorithm import Algorithm
 
 
 class Agent(sac.Agent):
-    """Uniformly random at first, the policy's own dice from then on."""
+    """Uniformly random at first, samples of the policy from then on."""
 
     algorithm: Algorithm
 

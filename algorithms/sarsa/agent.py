@@ -20,15 +20,15 @@ class Agent(q_learning.Agent):
     """Epsilon-greedy, one step ahead: `learn` counts on `a'`, so `sample` takes it.
 
     Attributes:
-        promise: For every environment the state in which an action was promised, -1
-            where none was, and that action; `[2, N]`.
+        planned: For every environment the next state, -1 where its episode ended, and
+            the action that was decided on there; int64 `[2, N]`.
     """
 
     algorithm: Algorithm
 
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
-        self.promise = torch.empty(2, 0, dtype=torch.int64, device=self.device)
+        self.planned = torch.empty(2, 0, dtype=torch.int64, device=self.device)
 
     def learn(self, data: TensorDict) -> Logs:
         """Decide on `a'` in every next state, and learn from `s, a, r, s', a'`.
@@ -39,23 +39,23 @@ class Agent(q_learning.Agent):
         next_action, _ = super().explore(data["next_obs"])
         ended = data["terminated"] | data["truncated"]
         state = torch.where(ended, -1, self.algorithm.model.state(data["next_obs"]))
-        self.promise = torch.stack([state, next_action])
+        self.planned = torch.stack([state, next_action])
         return super().learn(data.copy().set("next_action", next_action))
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """The promised actions `[N]`, and new ones where episodes begin."""
+        """The actions decided on, `[N]`, and new ones where episodes begin."""
         action, extras = super().explore(obs)
-        state, promised = self.promise
-        if len(state) == len(action):  # another number of states is not our episodes'
+        state, planned = self.planned
+        if len(state) == len(action):  # another number: of other environments
             kept = state == self.algorithm.model.state(obs)
-            action = torch.where(kept, promised, action)
+            action = torch.where(kept, planned, action)
         return action, extras
 
     def state_dict(self) -> dict[str, Any]:
-        """What Q-learning's agent saves, and the promise."""
-        return super().state_dict() | {"promise": self.promise}
+        """What Q-learning's agent saves, and what was decided on."""
+        return super().state_dict() | {"planned": self.planned}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         super().load_state_dict(state)
-        self.promise = state["promise"].to(self.device)
+        self.planned = state["planned"].to(self.device)

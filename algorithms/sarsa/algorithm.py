@@ -13,11 +13,11 @@ from yieldrl.algorithms import q_learning
 
 
 class Algorithm(q_learning.Algorithm):
-    """Q-learning, but the next state is worth what the agent is going to do there.
+    """Q-learning whose next state is valued by what the agent is going to do there.
 
     Named after what an update is made of: `s, a, r, s', a'`.
     """
 
     def next_value(self, data: TensorDict) -> Tensor:
-        """What the next state is worth, `[B]`: `Q(s', a')`, exploring included."""
+        """The value of the next state, `[B]`: `Q(s', a')`, exploring included."""
         return self.model.value(data["next_obs"], data["next_action"])

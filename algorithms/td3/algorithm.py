@@ -55,9 +55,9 @@ class Algorithm(ddpg.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step of the critics; every `policy_delay` steps the actor's."""
         logs = self.learn_critic(data)
-        self.critic_steps += 1
-        if self.critic_steps % self.config.policy_delay == 0:
+        if (self.critic_steps + 1) % self.config.policy_delay == 0:
             logs |= self.learn_actor(data)
+        self.critic_steps += 1
         return logs
 
     def state_dict(self) -> dict[str, Any]:

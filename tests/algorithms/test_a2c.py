@@ -42,7 +42,7 @@ def rollout_of(steps=5, envs=4):
 
 def gradients(algorithm, data):
     loss, _ = algorithm.loss(data)
-    return torch.autograd.grad(loss, algorithm.parameters)
+    return torch.autograd.grad(loss, list(algorithm.model.parameters()))
 
 
 def test_returns_are_those_of_algorithm_s3():
@@ -84,7 +84,7 @@ def test_the_gradient_is_that_of_ppos_first_step():
     # At a second step on the same data the policy has moved, and they part.
     for algorithm in (ours, parent):
         with torch.no_grad():
-            algorithm.model.actor.weight_2.mul_(50)
+            algorithm.model.actor.layers[2].weight.mul_(50)
     pairs = zip(gradients(ours, data), gradients(parent, data), strict=True)
     assert not all(torch.allclose(mine, its, rtol=1e-2) for mine, its in pairs)
 
@@ -134,18 +134,20 @@ def test_advantages_can_be_normalized():
 def test_the_step_is_rmsprops():
     """Equations S2 and S3: g <- alpha g + (1 - alpha) d^2, theta -= eta d / sqrt(g)."""
     algorithm = algorithm_of(learning_rate=0.1)
-    before = [p.clone() for p in algorithm.parameters]
-    direction = [torch.full_like(p, 2.0) for p in algorithm.parameters]
+    before = [p.clone() for p in algorithm.model.parameters()]
+    direction = [torch.full_like(p, 2.0) for p in algorithm.model.parameters()]
     square = 0.0
     for step in range(1, 3):
-        for parameter, gradient in zip(algorithm.parameters, direction, strict=True):
+        for parameter, gradient in zip(
+            algorithm.model.parameters(), direction, strict=True
+        ):
             parameter.grad = gradient.clone()
         algorithm.optimizer.step()
         square = 0.99 * square + 0.01 * 4
         moved = 0.1 * 2 / (square**0.5 + 1e-5)
-        for new, old in zip(algorithm.parameters, before, strict=True):
+        for new, old in zip(algorithm.model.parameters(), before, strict=True):
             torch.testing.assert_close(old - new, torch.full_like(new, moved))
-        before = [nn.Parameter(p.clone()) for p in algorithm.parameters]
+        before = [nn.Parameter(p.clone()) for p in algorithm.model.parameters()]
         assert step in (1, 2)
 
 

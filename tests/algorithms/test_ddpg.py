@@ -35,8 +35,10 @@ def plain(log):
 def set_line(layers, weight, bias):
     """Make layers without a hidden one `x -> weight . x + bias`."""
     with torch.no_grad():
-        layers.weight_0.copy_(torch.tensor(weight).reshape_as(layers.weight_0))
-        layers.bias_0.fill_(bias)
+        layers.layers[0].weight.copy_(
+            torch.tensor(weight).reshape_as(layers.layers[0].weight)
+        )
+        layers.layers[0].bias.fill_(bias)
 
 
 def algorithm_of(**kwargs):
@@ -84,35 +86,39 @@ class TestMathematics:
     def test_the_actor_climbs_the_critic(self):
         algorithm = algorithm_of()
         loss, _ = algorithm.actor_loss(self.data)
-        loss.backward(inputs=algorithm.actor_parameters)
+        loss.backward(inputs=list(algorithm.model.actor.parameters()))
         # Equation 6: dQ/da dmu/dw = 3 (1 - tanh(s)^2) s, averaged, downhill.
         obs = np.array([0.5, -1.0])
         slope = -(3 * (1 - np.tanh(obs) ** 2) * obs).mean()
-        gradient = algorithm.model.actor[1].weight_0.grad
+        gradient = algorithm.model.actor[1].layers[0].weight.grad
         assert gradient is not None
         assert gradient.item() == pytest.approx(slope, rel=1e-5)
 
     def test_each_step_moves_its_own_network_alone(self):
         algorithm = algorithm_of()
-        actor = [p.clone() for p in algorithm.actor_parameters]
-        critic = [p.clone() for p in algorithm.critic_parameters]
-        target = [p.clone() for p in algorithm.target_parameters]
+        actor = [p.clone() for p in list(algorithm.model.actor.parameters())]
+        critic = [p.clone() for p in list(algorithm.model.critic.parameters())]
+        target = [p.clone() for p in list(algorithm.target_model.parameters())]
         algorithm.learn_critic(self.data)
-        assert all(map(torch.equal, actor, algorithm.actor_parameters))
-        assert not any(map(torch.equal, critic, algorithm.critic_parameters))
-        critic = [p.clone() for p in algorithm.critic_parameters]
+        assert all(map(torch.equal, actor, list(algorithm.model.actor.parameters())))
+        assert not any(
+            map(torch.equal, critic, list(algorithm.model.critic.parameters()))
+        )
+        critic = [p.clone() for p in list(algorithm.model.critic.parameters())]
         algorithm.learn_actor(self.data)
-        assert not any(map(torch.equal, actor, algorithm.actor_parameters))
-        assert all(map(torch.equal, critic, algorithm.critic_parameters))
-        assert all(map(torch.equal, target, algorithm.target_parameters))
+        assert not any(
+            map(torch.equal, actor, list(algorithm.model.actor.parameters()))
+        )
+        assert all(map(torch.equal, critic, list(algorithm.model.critic.parameters())))
+        assert all(map(torch.equal, target, list(algorithm.target_model.parameters())))
         assert all(p.grad is None for p in algorithm.model.parameters())
 
     def test_the_targets_follow(self):
         algorithm = algorithm_of(tau=0.25)
         algorithm.sync_target()
         head = algorithm.target_model.critic.head
-        assert head.weight_0.flatten().tolist() == [1.25, 1.875]
-        assert algorithm.target_model.actor[1].weight_0.item() == 0.625
+        assert head.layers[0].weight.flatten().tolist() == [1.25, 1.875]
+        assert algorithm.target_model.actor[1].layers[0].weight.item() == 0.625
 
 
 class TestExploration:

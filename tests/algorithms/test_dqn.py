@@ -128,7 +128,7 @@ class TestExploration:
             found.append(agent.epsilon())
         assert found == pytest.approx([1.0, 0.6, 0.2, 0.2])
 
-    def test_every_environment_throws_its_own_dice(self):
+    def test_every_environment_explores_by_itself(self):
         agent = self.agent(epsilon_start=0.4, epsilon_end=0.4)
         obs = np.zeros((20_000, 2), dtype=np.float32)
         greedy = agent.predict(obs)
@@ -136,7 +136,7 @@ class TestExploration:
         # A random action is the greedy one in a quarter of the cases.
         assert random.mean() == pytest.approx(0.4 * 0.75, abs=0.01)
 
-    def test_spread_makes_some_bold_and_some_careful(self):
+    def test_spread_gives_each_environment_its_epsilon(self):
         agent = self.agent(epsilon_start=0.5, epsilon_end=0.5, epsilon_spread=3.0)
         assert agent.epsilons(4).tolist() == pytest.approx([0.5, 0.25, 0.125, 0.0625])
 
@@ -153,9 +153,9 @@ class TestExploration:
         for compiled in (False, True):
             torch.manual_seed(0)
             agent = self.agent(compile=compiled, hidden_sizes=(64,), **constant)
-            assert (agent.shortcut is not None) is compiled
+            assert (agent.array_policy is not None) is compiled
             if compiled:
-                assert agent.shortcut.takes(obs[0])
+                assert agent.array_policy.takes(obs[0])
             answers = [agent.sample(one) for one in obs]
             assert all(type(a) is np.ndarray and a.shape == (1,) for a, _ in answers)
             assert all(extras == {} for _, extras in answers)
@@ -174,7 +174,7 @@ class TestExploration:
         with pytest.raises(ValueError, match="fits neither one observation"):
             agent.sample(np.ones((1, 3), np.float32))
 
-    def test_actions_that_do_not_start_at_zero_do_not_take_the_shortcut(self):
+    def test_actions_that_do_not_start_at_zero_are_drawn_by_pytorch(self):
         config = dqn.Config(compile=True)
         space = Box(-1, 1, (2,), np.float32)
         model = dqn.Model(space, Discrete(4, start=3), config)

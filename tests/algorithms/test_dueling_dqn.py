@@ -26,8 +26,8 @@ def linear_head(per_action=1):
 def test_by_hand():
     head = linear_head()
     with torch.no_grad():
-        head.state_value.bias_0.fill_(5.0)
-        head.advantage.bias_0.copy_(torch.tensor([1.0, 2.0, 6.0]))
+        head.state_value.layers[0].bias.fill_(5.0)
+        head.advantage.layers[0].bias.copy_(torch.tensor([1.0, 2.0, 6.0]))
     # V + A - mean A = 5 + (1, 2, 6) - 3
     assert head(torch.zeros(2, 2)).tolist() == [[3.0, 4.0, 8.0]] * 2
 
@@ -35,8 +35,8 @@ def test_by_hand():
 def test_with_several_numbers_an_action_each_has_its_own_mean():
     head = linear_head(per_action=2)
     with torch.no_grad():
-        head.state_value.bias_0.copy_(torch.tensor([0.0, 100.0]))
-        head.advantage.bias_0.copy_(torch.tensor([1.0, 10, 2, 20, 6, 30]))
+        head.state_value.layers[0].bias.copy_(torch.tensor([0.0, 100.0]))
+        head.advantage.layers[0].bias.copy_(torch.tensor([1.0, 10, 2, 20, 6, 30]))
     # Means (3, 20); the numbers of an action stay side by side.
     assert head(torch.zeros(1, 2)).tolist() == [[-2.0, 90, -1, 100, 3, 110]]
 

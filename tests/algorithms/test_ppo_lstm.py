@@ -256,13 +256,13 @@ class TestPredicting:
     def test_evaluation_says_where_episodes_begin(self, mode):
         class Watching:
             has_memory = True
-            told = np.ones(4, bool)
+            begun = np.ones(4, bool)
 
             def begin_episode(self, where=None):
-                self.told = np.ones(4, bool) if where is None else where
+                self.begun = np.ones(4, bool) if where is None else where
 
             def predict(self, obs):
-                assert self.told.tolist() == (obs[:, 1] == 0).tolist()
+                assert self.begun.tolist() == (obs[:, 1] == 0).tolist()
                 return np.zeros(4, dtype=np.int64)
 
         evaluate(Watching(), counters(mode), 12, seed=0)
@@ -376,26 +376,31 @@ def test_any_space(observation, action, tmp_path):
     assert resumed.agent.learn_step == trainer.agent.learn_step
 
 
-def test_any_agent_with_a_memory_is_told_by_the_collector():
+def test_any_agent_with_a_memory_hears_of_episodes_from_the_collector():
     class Watching:
-        has_memory, sample_step, told = True, 0, None
+        has_memory, steps, begun = True, 0, None
 
         def begin_episode(self, where=None, *, exploring):
             assert exploring
-            self.told = np.ones(4, bool) if where is None else where
+            self.begun = np.ones(4, bool) if where is None else where
 
         def sample(self, obs):
-            assert self.told.tolist() == (obs[:, 1] == 0).tolist()
+            assert self.begun.tolist() == (obs[:, 1] == 0).tolist()
             return np.zeros(4, dtype=np.int64), {}
+
+        def count_steps(self, steps):
+            self.steps += steps
 
     class Sink:
         def add(self, transition):
             pass
 
     for mode in AutoresetMode:
-        collector = SyncCollector(counters(mode), Watching(), Sink(), seed=0)
+        agent = Watching()
+        collector = SyncCollector(counters(mode), agent, Sink(), seed=0)
         for _ in range(20):
             collector.step()
+        assert agent.steps == 80
 
 
 @pytest.mark.slow

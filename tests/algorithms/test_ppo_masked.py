@@ -45,7 +45,7 @@ class TestModel:
 
     def test_the_networks_do_not_see_the_mask(self):
         model = model_of(Discrete(3), 3)
-        assert model.actor.weight_0.shape[1] == 3
+        assert model.actor.layers[0].weight.shape[1] == 3
         obs = observations(self.mask)
         open_doors = {**obs, "action_mask": torch.ones(3, 3, dtype=torch.bool)}
         assert torch.equal(model.get_value(obs), model.get_value(open_doors))
@@ -66,7 +66,7 @@ class TestModel:
     def test_what_is_impossible_gets_no_gradient(self):
         model, obs = model_of(Discrete(3), 3), observations(self.mask)
         log_prob, entropy, _ = model.evaluate_actions(obs, torch.tensor([2, 1, 0]))
-        bias = model.actor.bias_2
+        bias = model.actor.layers[2].bias
         gradient = torch.autograd.grad(log_prob[0] + entropy[0], bias)[0]
         assert gradient.isfinite().all()
         assert gradient[1].item() == 0
@@ -136,7 +136,7 @@ def test_predict_is_masked_too():
     envs = Doors(500, rows=(6,))
     trainer = ppo_masked.Trainer(ppo_masked.Config(num_envs=500), envs=envs)
     with torch.no_grad():
-        trainer.model.actor.bias_2[3] = 100.0  # it would always take this one
+        trainer.model.actor.layers[2].bias[3] = 100.0  # it would always take this one
     obs, _ = envs.reset(seed=0)
     action = trainer.agent.predict(obs)
     locked = ~obs["action_mask"][:, 3]

@@ -133,7 +133,7 @@ class TestUpdate:
     def test_steps_shrink_with_the_visits_of_an_entry(self):
         algorithm = algorithm_of([[0.0, 0]], learning_rate=0.5, visit_power=0.5)
         state, action = torch.tensor([0]), torch.tensor([1])
-        found = [algorithm.step_size(state, action).item() for _ in range(4)]
+        found = [algorithm.entry_rate(state, action).item() for _ in range(4)]
         assert found == pytest.approx([0.5, 0.5 / 2**0.5, 0.5 / 3**0.5, 0.25])
         assert algorithm.visits.tolist() == [[0, 4]]
 

@@ -38,9 +38,9 @@ class TestParts:
         parts = {
             "next_action": double_dqn,
             "weigh": prioritized_dqn,
-            "summary": prioritized_dqn,
+            "priority": rainbow,
             "td_target": c51,
-            "element_loss": c51,
+            "element_loss": prioritized_dqn,
             "learn": dqn,
             "predict": dqn,
             "sync_target": dqn,
@@ -103,9 +103,8 @@ class TestParts:
         list(trainer())
         data = trainer.buffer.sample(16)
         _, elements = trainer.algorithm.element_loss(data)
-        logs = trainer.algorithm.loss(data)[1]
-        assert torch.equal(logs["priority"], elements["kl"])
-        assert not torch.equal(logs["priority"], elements["td_error"])
+        assert torch.equal(data["priority"], elements["kl"])
+        assert not torch.equal(data["priority"], elements["td_error"])
 
 
 class TestNoise:

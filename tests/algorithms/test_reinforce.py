@@ -56,7 +56,7 @@ class TestGradient:
         probability = algorithm.model.action(data["obs"]).softmax(-1)
         expected = -((chosen - probability) * weight.unsqueeze(1)).mean(0)
         loss, _ = algorithm.loss(data)
-        bias = torch.autograd.grad(loss, algorithm.model.actor.bias_2)[0]
+        bias = torch.autograd.grad(loss, algorithm.model.actor.layers[2].bias)[0]
         torch.testing.assert_close(bias, expected)
 
     def test_a_baseline_does_not_bias(self):

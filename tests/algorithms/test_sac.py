@@ -43,8 +43,10 @@ def algorithm_of(**kwargs):
     config = sac.Config(hidden_sizes=(), **kwargs)
     model = sac.Model(LINE, Box(-1, 1, (1,)), config)
     with torch.no_grad():
-        model.critic.head.weight_0.copy_(torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]]))
-        model.critic.head.bias_0.zero_()
+        model.critic.head.weights[0].copy_(
+            torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]])
+        )
+        model.critic.head.biases[0].zero_()
     return sac.Algorithm(model, config)
 
 
@@ -70,7 +72,7 @@ class TestTarget:
                 parameter += 2
         algorithm.sync_target()
         assert all(map(torch.equal, actor, algorithm.target_model.actor.parameters()))
-        weight = algorithm.target_model.critic.head.weight_0
+        weight = algorithm.target_model.critic.head.weights[0]
         assert weight.flatten().tolist() == [1.0, 4.0, 2.0, 3.0]
 
 
@@ -92,7 +94,7 @@ class TestActor:
             torch.manual_seed(0)
             return algorithm.actor_loss(DATA)[0]
 
-        for parameter in algorithm.actor_parameters:
+        for parameter in list(algorithm.model.actor.parameters()):
             (gradient,) = torch.autograd.grad(loss(), parameter)
             for i in range(parameter.numel()):
                 with torch.no_grad():
@@ -107,9 +109,9 @@ class TestActor:
 
     def test_neither_critics_nor_temperature_move(self):
         algorithm = algorithm_of()
-        before = [p.clone() for p in algorithm.critic_parameters]
+        before = [p.clone() for p in list(algorithm.model.critic.parameters())]
         algorithm.learn_actor(DATA)
-        assert all(map(torch.equal, before, algorithm.critic_parameters))
+        assert all(map(torch.equal, before, list(algorithm.model.critic.parameters())))
         assert all(p.grad is None for p in algorithm.model.parameters())
         assert algorithm.temperature.log_alpha.grad is None
 
@@ -200,10 +202,10 @@ class TestActing:
     def test_deviations_stay_in_their_range(self):
         model = self.agent().model
         with torch.no_grad():
-            model.actor[1].bias_1.fill_(1e4)
+            model.actor[1].layers[1].bias.fill_(1e4)
         assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[2.0, 2.0]]
         with torch.no_grad():
-            model.actor[1].bias_1.fill_(-1e4)
+            model.actor[1].layers[1].bias.fill_(-1e4)
         assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[-20.0, -20.0]]
 
 
@@ -241,9 +243,9 @@ def test_compiled_losses_are_those_of_an_algorithm_with_the_same_weights():
         torch.manual_seed(0)
         algorithm = algorithm_of(compile=compile_, temperature=0.2)
         with torch.no_grad():  # a deviation of exp(-20), whatever the state
-            algorithm.model.actor[1].weight_0[1] = 0.0
-            algorithm.model.actor[1].weight_0[0] = 0.5
-            algorithm.model.actor[1].bias_0[:] = torch.tensor([0.1, -30.0])
+            algorithm.model.actor[1].layers[0].weight[1] = 0.0
+            algorithm.model.actor[1].layers[0].weight[0] = 0.5
+            algorithm.model.actor[1].layers[0].bias[:] = torch.tensor([0.1, -30.0])
         for _ in range(3):
             logs = algorithm.learn(DATA)
         parts = [p.detach().flatten() for p in algorithm.model.critic.parameters()]

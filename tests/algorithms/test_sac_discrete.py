@@ -84,11 +84,11 @@ def test_its_gradient_leads_to_the_soft_optimum():
     """With the critics fixed, the best policy is softmax(Q / alpha)."""
     algorithm = algorithm_of(temperature=0.5)
     loss = torch.tensor(math.inf)
-    optimizer = torch.optim.Adam(algorithm.actor_parameters, lr=0.05)
+    optimizer = torch.optim.Adam(list(algorithm.model.actor.parameters()), lr=0.05)
     for _ in range(400):
         loss, _ = algorithm.actor_loss(DATA)
         optimizer.zero_grad()
-        loss.backward(inputs=algorithm.actor_parameters)
+        loss.backward(inputs=list(algorithm.model.actor.parameters()))
         optimizer.step()
     policy = algorithm.model.action(DATA["obs"]).softmax(1)
     best = (torch.tensor([[1.0, 2.0], [1.0, 3.0]]) / 0.5).softmax(1)

@@ -22,10 +22,12 @@ def algorithm_of(**kwargs):
     config = td3.Config(hidden_sizes=(), **kwargs)
     model = td3.Model(LINE, Box(-1, 1, (1,)), config)
     with torch.no_grad():
-        model.actor[1].weight_0.fill_(1.0)
-        model.actor[1].bias_0.zero_()
-        model.critic.head.weight_0.copy_(torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]]))
-        model.critic.head.bias_0.zero_()
+        model.actor[1].layers[0].weight.fill_(1.0)
+        model.actor[1].layers[0].bias.zero_()
+        model.critic.head.weights[0].copy_(
+            torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]])
+        )
+        model.critic.head.biases[0].zero_()
     return td3.Algorithm(model, config)
 
 
@@ -92,10 +94,10 @@ def test_the_actor_climbs_the_first_critic():
     loss, _ = algorithm.actor_loss(DATA)
     action = torch.tanh(DATA["obs"])
     assert loss.item() == pytest.approx(-3 * action.mean().item())
-    loss.backward(inputs=algorithm.actor_parameters)
+    loss.backward(inputs=list(algorithm.model.actor.parameters()))
     obs = DATA["obs"].squeeze().numpy()
     slope = -(3 * (1 - np.tanh(obs) ** 2) * obs).mean()
-    assert algorithm.model.actor[1].weight_0.grad.item() == pytest.approx(
+    assert algorithm.model.actor[1].layers[0].weight.grad.item() == pytest.approx(
         slope, rel=1e-5
     )
 
@@ -104,9 +106,9 @@ def test_the_actor_waits_for_the_critics():
     algorithm = algorithm_of(policy_delay=3)
     moved = []
     for _ in range(7):
-        before = algorithm.model.actor[1].weight_0.clone()
+        before = algorithm.model.actor[1].layers[0].weight.clone()
         logs = algorithm.learn(DATA)
-        moved.append(not torch.equal(before, algorithm.model.actor[1].weight_0))
+        moved.append(not torch.equal(before, algorithm.model.actor[1].layers[0].weight))
         assert ("actor_loss" in logs) == moved[-1]
     assert moved == [False, False, True, False, False, True, False]
 

@@ -11,9 +11,9 @@ def member(ensemble, i, sizes, activation):
     """The i-th network as a plain MLP."""
     mlp = MLP(sizes, activation)
     with torch.no_grad():
-        for name, parameter in mlp.named_parameters():
-            own = dict(ensemble.named_parameters())[name][i]
-            parameter.copy_(own.t() if name.startswith("weight") else own[0])
+        for k, layer in enumerate(mlp.layers):
+            layer.weight.copy_(ensemble.weights[k][i].t())
+            layer.bias.copy_(ensemble.biases[k][i, 0])
     return mlp
 
 
@@ -49,7 +49,7 @@ def test_gradients_equal_finite_differences():
 def test_members_start_apart_as_linear_layers_do():
     torch.manual_seed(0)
     ensemble = EnsembleMLP(2, [100, 400, 1])
-    first, second = dict(ensemble.named_parameters())["weight_0"]
+    first, second = ensemble.weights[0]
     assert not torch.isclose(first, second).any()
     bound = 0.1  # 1 / sqrt(100), that of nn.Linear
     for weight in (first, second, nn.Linear(100, 400).weight):

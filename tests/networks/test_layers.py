@@ -1,9 +1,7 @@
 """Plain layers: widths, activations and how they start out."""
 
 import copy
-import pickle
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -103,49 +101,3 @@ def test_mlp_works_with_other_parameters_put_in():
     values = dict(reversed(list(other.named_parameters())))
     assert torch.equal(functional_call(ours, values, (obs,)), other(obs))
     assert not torch.equal(ours(obs), other(obs)), "only for that call"
-
-
-# ------------------------------------------------------------------------------ arrays
-
-
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-@pytest.mark.parametrize("sizes", [[4, 2], [4, 9, 2], [4, 30, 20, 3]])
-def test_mlp_answers_arrays_with_arrays(sizes, activation):
-    ours = MLP(sizes, activation)
-    for rows in (1, 7):
-        obs = torch.randn(rows, 4)
-        answer = ours(obs.numpy())
-        assert isinstance(answer, np.ndarray)
-        assert answer.dtype == np.float32
-        np.testing.assert_allclose(answer, ours(obs).detach(), rtol=1e-5, atol=1e-6)
-
-
-def test_mlp_answers_arrays_with_the_parameters_of_the_moment():
-    ours, other = MLP([4, 9, 2], "relu"), MLP([4, 9, 2], "relu")
-    obs = torch.randn(1, 4)
-
-    def agree():
-        expected = ours(obs).detach()
-        np.testing.assert_allclose(ours(obs.numpy()), expected, rtol=1e-5, atol=1e-6)
-        return expected
-
-    before = agree()
-    optimizer = torch.optim.Adam(ours.parameters(), lr=0.1, fused=True)
-    ours(obs).sum().backward()
-    optimizer.step()
-    after = agree()
-    ours.load_state_dict(other.state_dict())
-    loaded = agree()
-    for parameter in ours.parameters():  # another memory, as the compiled step gives it
-        parameter.data = parameter.data + 1
-    moved = agree()
-    copied = copy.deepcopy(ours)
-    with torch.no_grad():
-        next(ours.parameters()).mul_(2)
-    agree()
-    np.testing.assert_allclose(copied(obs.numpy()), moved, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(
-        pickle.loads(pickle.dumps(copied))(obs.numpy()), moved, rtol=1e-5, atol=1e-6
-    )
-    results = [before, after, loaded, moved, ours(obs).detach()]
-    assert len({tuple(r.flatten().tolist()) for r in results}) == 5, "all differ"

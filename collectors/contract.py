@@ -1,0 +1,65 @@
+"""What a trainer expects of a buffer and of a collector, whoever wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Buffer(Protocol):
+    """Where transitions wait until they are learned from.
+
+    How it hands them out (`sample`, `minibatch`, ...) is between it and the trainer of
+    its algorithm.
+    """
+
+    def __len__(self) -> int:
+        """How much is held, in units of the buffer's own."""
+        ...
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Copy one step of all environments, entries `[N, ...]`, nested or not.
+
+        Always there: `obs`, `next_obs`, `action`, `reward`, `terminated`, `truncated`.
+        With NEXT_STEP autoreset `valid`, False where the step only reset; and whatever
+        the agent returned beside its action (`log_prob`, `policy_version`, ...).
+        """
+        ...
+
+    def end_episodes(self) -> None:
+        """Mark the episodes under way as truncated: the next step begins others."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that is needed to go on, as tensors and plain values."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        ...
+
+
+@runtime_checkable
+class Collector(Protocol):
+    """Who steps the environments, writes into the buffer and says so to the agent.
+
+    It calls `agent.sample(obs)` to act, `buffer.add(transition)` to write, and
+    `agent.count_steps(n)` when `n` environment steps are written.
+    """
+
+    def step(self) -> dict[str, Any]:
+        """One step of all environments; logs of the episodes that ended, if any."""
+        ...
+
+    def reset(self, seed: int | None) -> None:
+        """Begin new episodes everywhere."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the environments stand, if they can say."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` returned, or begin new episodes."""
+        ...

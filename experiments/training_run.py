@@ -1,0 +1,144 @@
+"""A run that trains: its environments, its parts, and all that a checkpoint holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from gymnasium.vector import VectorEnv
+
+from yieldrl import envs as environments
+from yieldrl.collectors import Buffer, Collector, Evaluator
+from yieldrl.experiments.run import Run
+from yieldrl.foundations import (
+    Config,
+    resolve_device,
+    rng_state,
+    seed_everything,
+    set_rng_state,
+    set_threads,
+    spaces,
+)
+
+
+class TrainingRun(Run):
+    """Builds what its caller does not pass, and knows what belongs to a checkpoint.
+
+    The schedule is the business of `yieldrl.abstractions.Trainer`, which adds it.
+
+    Args:
+        config: The algorithm's config; its defaults if omitted.
+        envs: Instead of `config.env_id`: a vector environment, an environment, an
+            environment class, or a function that makes one.
+        eval_envs: Environments for evaluation, likewise. By default more of the kind of
+            `envs`, where more can be made.
+        model: Networks to train instead of those of `model_class`.
+        algorithm: The algorithm to use instead of `algorithm_class`, with its model.
+        agent: The agent to use instead of `agent_class`, with its algorithm.
+        buffer: Where transitions wait, instead of the buffer of `make_buffer`.
+
+    Raises:
+        TypeError: If the config is that of another algorithm.
+        ValueError: If more than one of `model`, `algorithm` and `agent` is passed.
+    """
+
+    model_class: ClassVar[Callable[..., Any]]
+    algorithm_class: ClassVar[Callable[..., Any]]
+    agent_class: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        envs: Any = None,
+        eval_envs: Any = None,
+        model: Any = None,
+        algorithm: Any = None,
+        agent: Any = None,
+        buffer: Any = None,
+    ) -> None:
+        config = self._checked(config)
+        source = config.env_id if envs is None else envs
+        if envs is not None:
+            config = dataclasses.replace(config, env_id=environments.name_of(envs))
+        super().__init__(config)
+        seed_everything(config.seed)
+        device = str(resolve_device(config.device))
+        self.envs = environments.make(source, config, device=device)
+        self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
+        images = spaces.has_images(self.envs.single_observation_space)
+        set_threads(config.threads, images=images)
+        self.agent = self._make_agent(model, algorithm, agent)
+        self.buffer = self.make_buffer() if buffer is None else buffer
+        self.collector = self.make_collector()
+        self.evaluator = Evaluator(
+            source if eval_envs is None else eval_envs,
+            self.config,
+            str(self.agent.device),
+            as_it_is=eval_envs is not None,
+        )
+
+    @abstractmethod
+    def make_buffer(self) -> Buffer:
+        """The buffer that fits the config and the environments."""
+
+    @abstractmethod
+    def make_collector(self) -> Collector:
+        """Who steps the environments with the agent and writes into the buffer."""
+
+    @property
+    def eval_envs(self) -> VectorEnv[Any, Any, Any]:
+        """The evaluation environments, made when they are first needed."""
+        return self.evaluator.envs
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that training needs to go on, as tensors and plain values."""
+        return {
+            "agent": self.agent.state_dict(),
+            "buffer": self.buffer.state_dict(),
+            "collector": self.collector.state_dict(),
+            "evaluated_at": self.evaluator.evaluated_at,
+            "rng": rng_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self.agent.load_state_dict(state["agent"])
+        self.buffer.load_state_dict(state["buffer"])
+        self.collector.load_state_dict(state["collector"])
+        self.evaluator.evaluated_at = state["evaluated_at"]
+        set_rng_state(state["rng"])
+
+    def close(self) -> None:
+        """Close the environments. Safe to call twice."""
+        self.envs.close()
+        self.evaluator.close()
+
+    def _checked(self, config: Config | None) -> Config:
+        if config is None:
+            return self.config_class()
+        if isinstance(config, self.config_class):
+            return config
+        wanted = self.config_class.__module__
+        raise TypeError(f"{self.name} takes a {wanted}.Config, got {type(config)}")
+
+    def _make_agent(self, model: Any, algorithm: Any, agent: Any) -> Any:
+        parts = {"model": model, "algorithm": algorithm, "agent": agent}
+        given = [name for name, part in parts.items() if part is not None]
+        if len(given) > 1:
+            raise ValueError(
+                f"got {given}: pass the outermost alone, it holds the rest"
+            )
+        if agent is not None:
+            return agent
+        if algorithm is None:
+            if model is None:
+                model = self.model_class(
+                    self.envs.single_observation_space,
+                    self.envs.single_action_space,
+                    self.config,
+                )
+            algorithm = self.algorithm_class(model, self.config)
+        return self.agent_class(algorithm, self.config)

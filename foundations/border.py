@@ -1,0 +1,53 @@
+"""Between environments, which may speak NumPy, and tensors `[B, ...]` on a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gymnasium import Space
+from torch import Tensor
+
+from yieldrl.foundations import spaces
+
+
+class Border:
+    """Observations inwards as batches of tensors, actions outwards as they are wanted.
+
+    Args:
+        observation_space: Space of one observation.
+        action_space: Space of one action.
+        device: Where tensors live.
+        unit_box: Actions for a Box lie in [-1, 1], to be stretched to its bounds.
+
+    Attributes:
+        actions: What the policy's actions mean to the environment.
+    """
+
+    def __init__(
+        self,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        device: torch.device,
+        *,
+        unit_box: bool = False,
+    ) -> None:
+        self._space, self._device = observation_space, device
+        self.actions = spaces.ActionBorder(action_space, device, unit_box=unit_box)
+
+    def inward(self, obs: Any) -> tuple[Any, bool]:
+        """Observations as tensors `[B, ...]`, and whether they had the batch axis.
+
+        Raises:
+            ValueError: If they are neither one observation nor a batch of them.
+        """
+        tensors = spaces.to_tensor(obs, self._device)
+        batched = spaces.is_batched(self._space, tensors)
+        return tensors if batched else spaces.add_batch_axis(tensors), batched
+
+    def outward(self, action: Tensor, obs: Any, batched: bool) -> Any:
+        """Actions `[B, ...]` in the form of the observations: arrays, or tensors."""
+        action = action if batched else action[0]
+        if spaces.holds_tensors(obs):
+            return action
+        return action.numpy() if action.is_cpu else action.cpu().numpy()

@@ -1,0 +1,87 @@
+"""The one place that takes a gradient step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
+"""From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
+
+
+class GradientStep:
+    """Gradients of a loss, clipped if wanted, and one step of an optimizer.
+
+    Trained are the parameters of the optimizer that require gradients; other parameters
+    that the loss depends on get none. To accumulate gradients, to scale a loss for
+    mixed precision or to average over processes, override `gradients`; to clip in
+    another way, `clip`.
+
+    Args:
+        loss: From a batch to the loss and what to log. Results per sample, such as
+            priorities, it writes into the batch.
+        optimizer: Any of PyTorch's optimizers, with all its options.
+        max_grad_norm: Gradients are scaled down to this norm; `inf` measures the norm
+            only, None does neither.
+
+    >>> weight = nn.Parameter(torch.tensor([1.0, 2.0]))
+    >>> step = GradientStep(
+    ...     lambda x: ((weight * x).sum(), {}), torch.optim.SGD([weight], lr=0.1)
+    ... )
+    >>> step(torch.tensor([1.0, 5.0]))
+    {'learning_rate': 0.1}
+    >>> weight.data
+    tensor([0.9000, 1.5000])
+    """
+
+    def __init__(
+        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
+    ) -> None:
+        self.loss = loss
+        self.optimizer = optimizer
+        self.max_grad_norm = max_grad_norm
+
+    def __call__(self, data: Any) -> dict[str, Any]:
+        """Take one step on a batch `[B]`; what the loss logs, and what the step was.
+
+        Raises:
+            RuntimeError: If no parameter of the optimizer requires a gradient.
+        """
+        trained = self.trained_parameters()
+        try:
+            logs = self.gradients(data, trained)
+            if self.max_grad_norm is not None:
+                logs["grad_norm"] = self.clip(trained)
+            self.optimizer.step()
+        finally:  # whatever happened: the next step begins without gradients
+            self.optimizer.zero_grad()
+        logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
+        return logs
+
+    def trained_parameters(self) -> list[nn.Parameter]:
+        """The parameters of the optimizer that require gradients now."""
+        groups = self.optimizer.param_groups
+        trained = [p for group in groups for p in group["params"] if p.requires_grad]
+        if not trained:
+            raise RuntimeError(
+                f"there is nothing to train: every parameter of"
+                f" {type(self.optimizer).__name__} has requires_grad=False. Unfreeze"
+                " some, or leave this step out"
+            )
+        return trained
+
+    def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
+        """Fill `grad` of the trained parameters; what to log of the loss."""
+        loss, logs = self.loss(data)
+        loss.backward(inputs=trained)
+        return logs
+
+    def clip(self, trained: Sequence[nn.Parameter]) -> Tensor:
+        """Scale the gradients down to `max_grad_norm`; the norm before, 0-dim."""
+        norm = nn.utils.get_total_norm([p.grad for p in trained if p.grad is not None])
+        if self.max_grad_norm is not None and self.max_grad_norm < float("inf"):
+            nn.utils.clip_grads_with_norm_(trained, self.max_grad_norm, norm)
+        return norm

@@ -1,0 +1,192 @@
+"""The compiled step is the eager one, to rounding: same parameters, same options."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from yieldrl.networks import MLP, GradientStep
+from yieldrl.speed import CompiledStep
+
+
+class Scaled(MLP):
+    """A network with a buffer, as a normalizer has one."""
+
+    def __init__(self):
+        super().__init__([3, 8, 1])
+        self.register_buffer("scale", torch.ones(()))
+
+    def forward(self, x):
+        return super().forward(x) * self.scale
+
+
+class Learner:
+    def __init__(self, model, compiled, make_optimizer, max_grad_norm=0.5):
+        self.model = model
+        self.optimizer = make_optimizer(model)
+        self.step = (
+            CompiledStep(self.loss, self.optimizer, max_grad_norm, model)
+            if compiled
+            else GradientStep(self.loss, self.optimizer, max_grad_norm)
+        )
+
+    def loss(self, data):
+        error = self.model(data["x"]).squeeze(1) - data["y"]
+        data["priority"] = error.detach().abs()
+        loss = error.square().mean()
+        return loss, {"loss": loss.detach()}
+
+
+def adam(model):
+    return torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
+
+
+def batch(seed):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(16, 3, generator=generator)
+    return {"x": x, "y": 3 * x.sum(1)}
+
+
+def pair(make_optimizer, max_grad_norm=0.5):
+    """An eager learner and a compiled one of the same network."""
+    torch.manual_seed(0)
+    model = Scaled()
+    first = Learner(copy.deepcopy(model), False, make_optimizer, max_grad_norm)
+    return first, Learner(model, True, make_optimizer, max_grad_norm)
+
+
+def agree(learners, seed):
+    data = [batch(seed), batch(seed)]
+    logs = [one.step(its) for one, its in zip(learners, data, strict=True)]
+    assert logs[0].keys() == logs[1].keys()
+    for name in logs[0]:
+        assert float(logs[0][name]) == pytest.approx(float(logs[1][name]), rel=1e-4)
+        assert not getattr(logs[1][name], "requires_grad", False)
+    torch.testing.assert_close(data[0]["priority"], data[1]["priority"])
+    eager, compiled = (one.model.parameters() for one in learners)
+    for one, two in zip(eager, compiled, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture
+def as_it_is(monkeypatch):
+    """The function that would be compiled, in a thousandth of the time."""
+    calls = []
+    monkeypatch.setattr(torch, "compile", lambda f, **_: calls.append(f) or f)
+    return calls
+
+
+def everything(learners):
+    for seed in range(5):
+        agree(learners, seed)
+    for learner in learners:  # a buffer that moves is seen, and so is a rate
+        learner.model.scale.fill_(0.5)
+        learner.optimizer.param_groups[0]["lr"] = 0.002
+    for seed in range(5, 8):
+        agree(learners, seed)
+    # The optimizer's state is the eager one's, and may be loaded either way.
+    states = [copy.deepcopy(learner.optimizer.state_dict()) for learner in learners]
+    assert [s["state"][0]["step"].item() for s in states] == [8, 8]
+    learners[0].optimizer.load_state_dict(states[1])
+    learners[1].optimizer.load_state_dict(states[0])
+    for seed in range(8, 11):
+        agree(learners, seed)
+
+
+@pytest.mark.slow
+def test_compiled_it_is_the_eager_step():
+    everything(pair(adam))
+
+
+def test_it_is_the_eager_step(as_it_is):
+    everything(pair(adam))
+    assert len(as_it_is) == 1
+
+
+def two_groups(model):
+    """Rates, decay and direction of their own."""
+    first, last = model.layers
+    return torch.optim.Adam(
+        [
+            {"params": first.parameters(), "weight_decay": 0.3, "betas": (0.7, 0.9)},
+            {"params": last.parameters(), "lr": 0.002, "maximize": True, "eps": 0.1},
+        ],
+        lr=0.05,
+    )
+
+
+def decoupled(model):
+    return torch.optim.AdamW(model.parameters(), lr=0.05, weight_decay=0.2)
+
+
+@pytest.mark.parametrize("make_optimizer", [two_groups, decoupled])
+@pytest.mark.parametrize("max_grad_norm", [None, 0.5, float("inf")])
+def test_every_option_is_honoured(as_it_is, make_optimizer, max_grad_norm):
+    learners = pair(make_optimizer, max_grad_norm)
+    for seed in range(4):
+        agree(learners, seed)
+
+
+def test_frozen_parameters_stay_as_they_are(as_it_is):
+    learners = pair(two_groups)
+    for seed in range(3):
+        agree(learners, seed)
+    for learner in learners:
+        learner.model.layers[1].weight.requires_grad_(False)
+    before = learners[1].model.layers[1].weight.clone()
+    for seed in range(3, 6):
+        agree(learners, seed)
+    assert torch.equal(learners[1].model.layers[1].weight, before)
+    for learner in learners:  # thawed, it goes on from its own count of steps
+        learner.model.layers[1].weight.requires_grad_(True)
+    for seed in range(6, 9):
+        agree(learners, seed)
+    assert not torch.equal(learners[1].model.layers[1].weight, before)
+    assert len(as_it_is) == 3
+
+
+def test_options_that_change_later_are_seen(as_it_is):
+    learners = pair(adam)
+    agree(learners, 0)
+    for learner in learners:
+        learner.optimizer.param_groups[0]["weight_decay"] = 0.5
+    agree(learners, 1)
+
+
+@pytest.mark.slow
+def test_each_step_is_compiled_for_itself():
+    """Shapes alone do not tell two of them apart."""
+    model = nn.Linear(2, 1)
+    for factor in (1.0, 3.0):
+
+        def loss(data, factor=factor):
+            loss = factor * model(data["x"]).mean()
+            return loss, {"loss": loss.detach()}
+
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.0)
+        data = {"x": torch.ones(4, 2)}
+        logs = CompiledStep(loss, optimizer, 1.0, model)(data)
+        torch.testing.assert_close(logs["loss"], loss(data)[1]["loss"])
+
+
+def test_another_optimizer_is_refused():
+    model = Scaled()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(TypeError, match="needs Adam or AdamW, got SGD"):
+        CompiledStep(lambda data: data, optimizer, 1.0, model)
+
+
+@pytest.mark.parametrize("option", ["amsgrad", "differentiable"])
+def test_another_option_is_refused(option):
+    model = Scaled()
+    optimizer = torch.optim.Adam(model.parameters(), **{option: True})
+    with pytest.raises(ValueError, match=f"{option}=True"):
+        CompiledStep(lambda data: data, optimizer, 1.0, model)
+
+
+def test_with_everything_frozen_there_is_an_error_that_says_so():
+    learner = pair(adam)[1]
+    learner.model.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="nothing to train"):
+        learner.step(batch(0))
