@@ -1,5 +1,6 @@
 """What everything else stands on, and what knows nobody: spaces, configs, seeds."""
 
+from yieldrl.foundations.checked import LARGEST, MOST_STEPS, MOST_TRANSITIONS
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.device import resolve_device, set_threads
 from yieldrl.foundations.schedules import linear, updates_due
@@ -12,6 +13,9 @@ from yieldrl.foundations.seeding import (
 )
 
 __all__ = [
+    "LARGEST",
+    "MOST_STEPS",
+    "MOST_TRANSITIONS",
     "Config",
     "derive_seed",
     "linear",
