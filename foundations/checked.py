@@ -28,8 +28,12 @@ MOST_WIDTH = 2**16
 MOST_LAYERS = 64
 """Most hidden layers of an MLP."""
 
-MOST_WEIGHTS = 2**28
-"""Most weights between the hidden layers of an MLP, 1 GiB in float32."""
+MOST_WEIGHTS = 2**26
+"""Most weights between the hidden layers of an MLP, 256 MiB in float32.
+
+Training needs them again as gradient and twice as Adam's moments, target networks hold
+a copy, and there are up to three such networks: 4 GiB in all.
+"""
 
 _ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not the first alone
 

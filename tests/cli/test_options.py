@@ -20,18 +20,15 @@ Refused = Callable[..., str]
         ("--num_envs 4 5", "--num_envs takes one value, got '5' too"),
         (
             "--normalize-reward False",
-            "--normalize-reward takes no value, got 'False': write --normalize-reward or"
-            " --no-normalize-reward",
+            "--normalize-reward takes no value, got 'False': write --normalize-reward"
+            " or --no-normalize-reward",
         ),
         (
             "--no-normalize-reward yes",
             "--no-normalize-reward takes no value, got 'yes': write --normalize-reward"
             " or --no-normalize-reward",
         ),
-        (
-            "--video yes",
-            "--video takes no value, got 'yes': write --video or --no-video",
-        ),
+        ("--video y", "--video takes no value, got 'y': write --video or --no-video"),
         ("4", "got '4' where an option should stand: see --help"),
     ],
 )

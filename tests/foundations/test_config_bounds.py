@@ -130,7 +130,7 @@ def test_every_number_has_a_largest_value(name: str) -> None:
         (
             "dqn",
             {"hidden_sizes": (2**16, 2**16)},
-            r"hidden_sizes = .* take 17,179,869,184 bytes.* at most 1,073,741,824 b",
+            r"hidden_sizes = .* take 17,179,869,184 bytes.* at most 268,435,456 b",
         ),
         ("dqn", {"hidden_sizes": (2**20,)}, r"every width must be at most 65536$"),
         ("dqn", {"hidden_sizes": (8,) * 100}, r"choose at most 64 layers$"),
