@@ -1,13 +1,14 @@
-"""From words to the config of an algorithm, and back to help that reads well."""
+"""From the words of a command line to the config of an algorithm, and its help."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import docstring_parser
 import tyro
@@ -24,14 +25,14 @@ class Options:
 
     config: str | None = None
     """JSON or YAML file whose values replace the defaults below, or the name of a tuned
-    one that lies with an algorithm, such as `ppo/pendulum`. Options override the
+    one that comes with an algorithm, such as `ppo/pendulum`. Options override the
     file."""
 
     wandb: bool = False
-    """Log to Weights & Biases too."""
+    """Log to Weights & Biases as well."""
 
     video: bool = False
-    """Film the agent now and then, into the folder of the run."""
+    """Record videos of the agent while it trains, into the folder of the run."""
 
 
 def parse(
@@ -52,6 +53,8 @@ def parse(
         SystemExit: After `--help`, and if there is no such option.
     """
     config_class = trainer_class.config_class
+    fields = [*_options_of(Options), *_options_of(config_class)]
+    _refuse_stray_values(words, dict(fields))
     # First the file alone, because its values become the defaults shown by --help.
     named, _ = tyro.cli(
         Options, args=words, prog=prog, return_unknown_args=True, add_help=False
@@ -61,7 +64,6 @@ def parse(
     else:
         config = tuned.load(named.config, trainer_class)
     # A plain stand-in without checks: its defaults are then never refused half way.
-    fields = [*_options_of(Options), *_options_of(config_class)]
     stand_in = dataclasses.make_dataclass("Command", fields)
     chosen = tyro.cli(
         stand_in,
@@ -95,6 +97,39 @@ def _options_of(cls: type[Any]) -> list[tuple[str, Any]]:
         )
         for name in (entry.name for entry in dataclasses.fields(cls))
     ]
+
+
+def _refuse_stray_values(words: Sequence[str], hints: dict[str, Any]) -> None:
+    """Refuse values that no option takes, by the name of the option before them."""
+    most, option, values = _most_values(hints), None, 0
+    for word in words:
+        if word.startswith("--") or word == "-h":
+            option, values = word, 0
+            continue
+        if option is None:
+            raise ValueError(f"got {word!r} where an option should stand: see --help")
+        name, equals, _ = option[2:].replace("-", "_").partition("=")
+        values += 1
+        if values + len(equals) <= most.get(name, math.inf):
+            continue
+        if most[name] == 1:
+            raise ValueError(f"{option} takes one value, got {word!r} too")
+        flag = name.removeprefix("no_").replace("_", "-")
+        raise ValueError(
+            f"{option} takes no value, got {word!r}: write --{flag} or --no-{flag}"
+        )
+
+
+def _most_values(hints: dict[str, Any]) -> dict[str, float]:
+    """Option, with underscores -> how many values it takes at most."""
+    most: dict[str, float] = {}
+    for name, hint in hints.items():
+        kind = get_args(hint)[0]  # of Annotated
+        kinds = {typing.get_origin(each) or each for each in (kind, *get_args(kind))}
+        most[name] = math.inf if kinds & {dict, list, set, tuple} else 1
+        if kind is bool:
+            most[name] = most[f"no_{name}"] = 0
+    return most
 
 
 def _docstrings(cls: type[Any]) -> dict[str, str]:

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Wrap = Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
 
+MOST_OBJECTS = 2**14
+"""Most environments that are objects, stepped one after the other."""
+
+MOST_PROCESSES = 2**10
+"""Most environments that have a process each."""
+
 
 def make(
     source: Any,
@@ -91,6 +97,7 @@ def _from_id(
     spec = _find(env_id)
     if spec.id.startswith("ALE/"):
         _refuse(wrappers, env_id)
+        _check_count(count, MOST_OBJECTS)
         return atari.make_atari(spec.id, count, **kwargs)
     ours = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
     if spec.entry_point is None or ours:
@@ -102,6 +109,15 @@ def _from_id(
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
     kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
     return vectorize(lambda: gym.make(env_id, **kwargs), count, mode, wrappers)
+
+
+def _check_count(count: int, most: int) -> None:
+    if count > most:
+        raise ValueError(
+            f"num_envs = {count}: of environments that are made one by one there can be"
+            f" at most {most}; a world that is one batch of tensors takes more, for"
+            " example yieldrl/CartPole-v1"
+        )
 
 
 def _refuse(wrappers: Sequence[Wrap], name: str) -> None:
@@ -164,9 +180,11 @@ def vectorize(
     """A batch of what a function makes, each in the wrappers, the innermost first.
 
     Raises:
+        ValueError: If they are too many for objects, or processes, of their own.
         TypeError: If it makes something else than an environment.
         ImportError: If it lacks a package.
     """
+    _check_count(count, MOST_PROCESSES if mode == "async" else MOST_OBJECTS)
     trainer = os.getpid()
 
     def make_checked() -> gym.Env[Any, Any]:

@@ -1,6 +1,7 @@
 """What everything else stands on, and what knows nobody: spaces, configs, seeds."""
 
 from yieldrl.foundations.border import Border
+from yieldrl.foundations.checked import LARGEST, MOST_STEPS, MOST_TRANSITIONS
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.device import resolve_device, set_threads
 from yieldrl.foundations.errors import CheckpointError
@@ -14,6 +15,9 @@ from yieldrl.foundations.seeding import (
 )
 
 __all__ = [
+    "LARGEST",
+    "MOST_STEPS",
+    "MOST_TRANSITIONS",
     "Border",
     "CheckpointError",
     "Config",

@@ -5,22 +5,24 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-import math
 import typing
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
-import typeguard
 import yaml
+
+from yieldrl.foundations.checked import MOST_STEPS, Checked, most_threads
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(Checked):
     """What every algorithm needs to know before it starts.
 
-    An algorithm's own config inherits these fields and adds its hyper-parameters.
-    The docstring under a field is its help text on the command line.
+    An algorithm's own config inherits these fields and adds its hyper-parameters. The
+    docstring under a field is its help text on the command line. A variant that has no
+    use for a field of its parent annotates it as a `ClassVar`: then it is a constant
+    that inherited code may read, and neither an argument nor an option.
 
     Raises:
         ValueError: If a value has the wrong type or range. The message names the
@@ -40,87 +42,66 @@ class Config:
     as it is; an id that makes a batch in one object is refused."""
 
     num_envs: int = 4
-    """Number of environments stepped side by side."""
+    """Number of environments stepped side by side. More give more varied data for each
+    update, and more steps per second where a batch is one object or each environment
+    has a process; they also take more memory."""
 
     vectorization: Literal["auto", "sync", "async"] = "auto"
-    """How environments become a batch: `sync` one after the other, `async` one
-    process each, `auto` the environment's own batched version where it has one
-    that can reset within a step, `sync` otherwise."""
+    """How environments become a batch: `sync` steps one after the other in this
+    process, `async` gives each a process of its own, which pays where a step is slow;
+    `auto` takes the environment's own batched version where it has one that can reset
+    within a step, and `sync` otherwise."""
 
     total_steps: int = 100_000
-    """Environment steps to train for, counted over all environments."""
+    """Environment steps to train for, counted over all environments. Schedules such as
+    annealing run over them, so more steps also make schedules slower."""
 
     seed: int = 1
-    """Seed of networks, exploration, sampling and environments."""
+    """Seed of networks, exploration, sampling and environments, from 0 to 2147483647.
+    Two runs of one seed and config, on one machine, are equal."""
 
     device: str = "auto"
-    """Where networks and buffers live: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes
-    a GPU if there is one."""
+    """Where networks and buffers live: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes a
+    GPU if there is one. Narrow networks are often faster on the CPU."""
 
     threads: int | None = None
-    """CPU threads for PyTorch. By default one for vector observations (more is
-    slower for narrow networks) and PyTorch's own choice for images."""
-
-    compile: bool = False
-    """Compile the update with `torch.compile`: seconds once, faster ever after. A
-    narrow network of DQN's family then also acts in NumPy."""
+    """CPU threads for PyTorch. By default one for vector observations, because more
+    slow narrow networks down, and PyTorch's own choice for images. More pay for wide
+    networks and large batches, up to the number of cores."""
 
     eval_every: int = 10_000
-    """Evaluate each time this many more steps were taken, and at the end; 0 never."""
+    """Environment steps between evaluations; there is another one at the end, and 0
+    means none at all. A lower number shows progress in finer steps and takes more
+    time."""
 
     eval_episodes: int = 10
-    """Episodes of each evaluation."""
+    """Episodes of each evaluation. More make the mean return less noisy and take
+    longer."""
 
     run_root: str = "runs"
-    """Folder that holds the runs."""
+    """Folder that holds the folders of all runs."""
 
     run_name: str | None = None
-    """Folder of this run below `run_root`; by default algorithm, environment, seed
-    and time."""
+    """Folder of this run below `run_root`; by default algorithm, environment, seed and
+    time."""
 
     def __post_init__(self) -> None:
         self._check_types()
-        self._check_range("num_envs", low=1)
-        self._check_range("total_steps", low=1)
+        self._check_range("num_envs", low=1, high=2**20)
+        self._check_range("total_steps", low=1, high=MOST_STEPS)
         self._check_range("seed", low=0, high=2**31 - 1)
-        self._check_range("eval_every", low=0)
-        self._check_range("eval_episodes", low=1)
-        if self.threads is not None:
-            self._check_range("threads", low=1)
+        self._check_range("threads", low=1, high=most_threads())
+        self._check_range("eval_every", low=0, high=MOST_STEPS)
+        self._check_range("eval_episodes", low=1, high=10**6)
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
-        if self.run_name is not None and not Path(self.run_name).name:
-            raise self.error("run_name", "give a folder name, or None for a default")
-
-    def error(self, name: str, remedy: str) -> ValueError:
-        """The error that says which field has which value, and what to do."""
-        value = getattr(self, name)
-        return ValueError(f"{type(self).__qualname__}.{name} = {value!r}: {remedy}")
-
-    def _check_range(
-        self, name: str, low: float, high: float = math.inf, *, above: bool = False
-    ) -> None:
-        """Refuse a number outside `[low, high]`, or `(low, high]` with `above`."""
-        value = getattr(self, name)
-        # Written so that NaN, which compares false with everything, is refused.
-        if (value > low if above else value >= low) and value <= high:
-            return
-        least = f"above {low}" if above else f"at least {low}"
-        most = "" if high == math.inf else f" and at most {high}"
-        raise self.error(name, f"choose a number {least}{most}")
-
-    def _check_types(self) -> None:
-        hints = typing.get_type_hints(type(self))
-        for entry in dataclasses.fields(self):
-            value, hint = getattr(self, entry.name), hints[entry.name]
-            try:
-                typeguard.check_type(value, hint, collection_check_strategy=_ALL)
-            except typeguard.TypeCheckError as reason:
-                raise self.error(entry.name, f"wrong type: it {reason}") from None
-            if isinstance(value, bool) and hint is not bool:
-                raise self.error(entry.name, f"wrong type: it must be {hint}")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise self.error(entry.name, "choose a finite number")
+        self._check_folder("run_root")
+        if self.run_name is not None:
+            if not PurePath(self.run_name).name:
+                raise self.error(
+                    "run_name", "give a folder name, or None for a default"
+                )
+            self._check_folder("run_name")
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values that JSON, YAML and checkpoints can hold."""
@@ -138,14 +119,24 @@ class Config:
                 value does not fit its field.
         """
         hints = typing.get_type_hints(cls)
-        known = [entry.name for entry in dataclasses.fields(cls)]
+        known = {entry.name for entry in dataclasses.fields(cls)}
         for name in values:
-            if name in known:
-                continue
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {sorted(known)}"
-            raise ValueError(f"{cls.__qualname__} has no field {name!r}: {hint}")
+            if name not in known:
+                raise cls._unknown(name)
         return cls(**{key: _coerce(value, hints[key]) for key, value in values.items()})
+
+    @classmethod
+    def _unknown(cls, name: Any) -> ValueError:
+        """The error that proposes what to do about a name that is no field."""
+        known = sorted(entry.name for entry in dataclasses.fields(cls))
+        near = difflib.get_close_matches(str(name), known, n=1)
+        if name in cls.__dataclass_fields__:
+            hint = f"it means nothing to {cls.__module__}, leave it out"
+        elif near:
+            hint = f"did you mean {near[0]!r}?"
+        else:
+            hint = f"leave it out; known: {known}"
+        return ValueError(f"{cls.__qualname__} has no field {name!r}: {hint}")
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -156,9 +147,6 @@ class Config:
             ValueError: If the file is malformed or does not describe this config.
         """
         return cls.from_dict(read_file(path))
-
-
-_ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not the first alone
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
@@ -180,7 +168,7 @@ def read_file(path: str | Path) -> dict[str, Any]:
 
 
 def _coerce(value: Any, hint: Any) -> Any:
-    """Mend what JSON and YAML cannot say: tuples, and YAML's `3e-4`, a string."""
+    """The value that JSON or YAML could not write: a tuple, or `3e-4` in YAML."""
     if isinstance(value, list) and typing.get_origin(hint) is tuple:
         return tuple(value)
     if isinstance(value, str) and float in (hint, *typing.get_args(hint)):

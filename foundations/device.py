@@ -29,8 +29,11 @@ def resolve_device(name: str) -> torch.device:
 def set_threads(wanted: int | None, *, images: bool) -> None:
     """Set PyTorch's CPU threads for this process.
 
-    Narrow networks are slower on many threads, so one is the default; a CNN gains from
-    more and keeps PyTorch's choice.
+    Args:
+        wanted: How many. None stands for one where observations are vectors, because
+            narrow networks are slower on many threads, and for PyTorch's own choice
+            where they are images.
+        images: Whether observations are images.
     """
     if wanted is not None:
         torch.set_num_threads(wanted)

@@ -1,10 +1,16 @@
-"""Schedules: what is due at a step, as pure functions of the counters."""
+"""Schedules: values and numbers of updates, as pure functions of the counters."""
 
 from __future__ import annotations
 
 
 def linear(start: float, end: float, step: int, steps: float) -> float:
-    """From `start` at step 0 to `end` at step `steps`, and `end` from there on.
+    """A value that moves linearly from one number to another, and stays there.
+
+    Args:
+        start: The value at step 0.
+        end: The value at step `steps` and after it.
+        step: The current step.
+        steps: Steps that the way takes; with 0 the value is `end` at once.
 
     >>> linear(1.0, 0.5, 25, 100), linear(1.0, 0.5, 200, 100), linear(1.0, 0.5, 0, 0)
     (0.875, 0.5, 0.5)
@@ -14,8 +20,13 @@ def linear(start: float, end: float, step: int, steps: float) -> float:
 
 
 def updates_due(step: int, first: int, every: int, count: int) -> int:
-    """Updates that should have been made by `step`: `count` at `first`, and at each
-    `every` steps after it.
+    """The number of updates that should have been made by a step.
+
+    Args:
+        step: The current step.
+        first: Step at which the first updates are due.
+        every: Steps between updates, from `first` on.
+        count: Updates that are due at each of these steps.
 
     >>> [updates_due(step, first=4, every=2, count=3) for step in (0, 3, 4, 5, 6)]
     [0, 0, 3, 3, 6]

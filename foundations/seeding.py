@@ -1,7 +1,8 @@
-"""Seeds: one number decides a run, and a checkpoint carries all generators on.
+"""Seeds: one number decides a run, and checkpoints hold the state of all generators.
 
-The framework draws from generators of its own (see `Agent.generator`). The global
-ones are seeded and saved too, because models and environments of yours may use them.
+The framework draws from generators of its own, each with a seed derived for its
+purpose. The global ones are seeded and saved too: networks are initialised from them,
+and models and environments of users may draw from them.
 """
 
 from __future__ import annotations
@@ -15,37 +16,63 @@ import torch
 
 
 def seed_everything(seed: int) -> None:
-    """Seed Python's, NumPy's and PyTorch's global generators (all devices)."""
+    """Seed the global generators of Python, NumPy and PyTorch (of all devices).
+
+    Args:
+        seed: From 0 to 2**32 - 1, the config's own: every other generator gets a seed
+            of `derive_seed`, so that none draws the numbers of another.
+    """
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
 
 
 def derive_seed(seed: int, purpose: str) -> int:
-    """A seed of its own for one purpose, so that neighbouring seeds share nothing.
+    """The seed of one generator of a run, which shares nothing with any other.
 
-    Environments are seeded `s, s + 1, ...`: were `s` the run's own seed, run 2 would
-    train on almost the same episodes as run 1.
+    Two generators with one seed draw the same numbers: exploration would be correlated
+    with the sampling of minibatches. And environments are seeded `s, s + 1, ...`: were
+    `s` the run's own seed, run 2 would train on almost the same episodes as run 1.
 
-    >>> derive_seed(1, "envs") != derive_seed(1, "evaluation")
-    True
+    Args:
+        seed: The seed of the run, `config.seed`.
+        purpose: What the generator is for. The framework has
+
+            - `"envs"`: the training environments,
+            - `"evaluation"`: the evaluation environments,
+            - `"exploration"`: the agent's exploring actions,
+            - `"buffer"`: samples of the replay buffer, the order of minibatches.
+
+            A generator of your own takes a name of your own.
+
+    Returns:
+        A number below 2**30, so that `s + i` stays below 2**31 for every environment.
+
+    >>> purposes = ("envs", "evaluation", "exploration", "buffer")
+    >>> len({derive_seed(seed, purpose) for seed in (1, 2) for purpose in purposes})
+    8
     """
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
-    return int(sequence.generate_state(1)[0] >> 2)  # room for s + i below 2**31
+    return int(sequence.generate_state(1)[0] >> 2)  # from 32 bits to 30
 
 
 def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
-    """Put a generator back to a saved state, which only its kind of device can have.
+    """Set a generator to the state that a checkpoint holds.
 
-    On another kind (a GPU's checkpoint on a CPU) it stays as it was seeded, and a
-    warning says so.
+    A state fits one kind of device. On another kind (a GPU's checkpoint on a CPU) the
+    generator stays as it was seeded, and a warning says so.
+
+    Args:
+        generator: The generator to set.
+        state: What its `get_state` returned when the checkpoint was saved, uint8.
     """
     if state.numel() == generator.get_state().numel():
         generator.set_state(state.cpu())
         return
     warnings.warn(
-        f"the checkpoint's random numbers are of another kind of device than"
-        f" {generator.device}: they begin anew, the run is not bitwise the same",
+        f"the checkpoint's generator is of another kind of device than"
+        f" {generator.device}: its numbers begin anew, and the run will not be bitwise"
+        " the one that was interrupted",
         stacklevel=2,
     )
 
@@ -66,7 +93,7 @@ def rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Put the global generators back to what `rng_state` returned."""
+    """Set the global generators to the state that `rng_state` returned."""
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(internal.tolist()), gauss))
     name, keys, *rest = state["numpy"]

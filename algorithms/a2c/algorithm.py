@@ -52,10 +52,6 @@ class Algorithm(ppo.Algorithm):
         """`-A log pi(a | s)`: its gradient is the policy gradient."""
         return -(log_prob * self.normalized(data["advantage"])).mean(), {}
 
-    def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
-        """Half the squared error to the returns."""
-        return 0.5 * (value - data["returns"]).square().mean()
-
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on the transitions `[B]` of a rollout."""
         logs = super().learn(data)

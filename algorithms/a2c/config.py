@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 from yieldrl.algorithms import ppo
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ppo.Config):
-    """Advantage actor-critic; the defaults solve CartPole-v1 in 100 000 steps.
+    """Advantage actor-critic; the defaults solve CartPole-v1 in 100 000 steps."""
 
-    What limits PPO's passes (`clip_coef`, `clip_value`, `target_kl`) has nothing to
-    limit here: the one gradient step begins where the policy is.
-    """
+    # A2C takes one gradient step on a rollout: there are no passes and no minibatches,
+    # and as the step begins where the policy is, nothing that limits how far it goes.
+    num_epochs: ClassVar[int] = 1
+    num_minibatches: ClassVar[int] = 1
+    clip_coef: ClassVar[float] = 1.0
+    clip_value: ClassVar[None] = None
+    target_kl: ClassVar[None] = None
+
+    # Only Adam's step can be compiled, and this is RMSprop's.
+    compile: ClassVar[bool] = False
 
     num_envs: int = 8
-    """Number of environments stepped side by side."""
+    """Number of environments stepped side by side. More give more varied data for each
+    update, with gradients of less noise."""
 
     num_steps: int = 16
-    """Steps of every environment before each update (t_max; the paper has 5)."""
-
-    num_epochs: Literal[1] = 1
-    """One pass over each rollout: PPO takes more."""
-
-    num_minibatches: Literal[1] = 1
-    """The rollout as a whole."""
+    """Steps that every environment takes before each update (t_max; the paper has 5).
+    More give better estimates of the advantage and fewer updates."""
 
     learning_rate: float = 2e-3
-    """RMSprop's step size at the start."""
+    """Learning rate of RMSprop at the start. Higher learns faster, too high makes the
+    policy collapse."""
 
     gae_lambda: float = 1.0
-    """1 sums rewards to the rollout's end, as the paper does; 0 trusts the critic."""
+    """Lambda of generalized advantage estimation: 1 sums the rewards to the rollout's
+    end, as the paper does (much variance, no bias of the critic); 0 trusts the critic
+    (little variance, more bias)."""
 
     normalize_advantage: bool = False
-    """Centre and scale the advantages of every rollout."""
-
-    def __post_init__(self) -> None:
-        for name in ("num_epochs", "num_minibatches"):
-            if getattr(self, name) != 1:
-                raise self.error(
-                    name, "A2C takes one gradient step on a rollout, PPO takes more"
-                )
-        super().__post_init__()
-        if self.compile:
-            raise self.error("compile", "only Adam's step can be compiled, take PPO")
+    """Subtract the mean of every rollout's advantages and divide by their standard
+    deviation, so that the size of rewards does not change the size of the steps."""

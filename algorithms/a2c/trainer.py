@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 
 from .algorithm import Algorithm
@@ -23,6 +22,3 @@ class Trainer(ppo.Trainer):
 
     config_class = Config
     algorithm_class = Algorithm
-
-    def _moved_far(self, logs: Logs) -> bool:
-        return False  # there is one step on a rollout, and nothing to cut short

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from yieldrl import foundations
 from yieldrl.algorithms import dqn
+
+FLOAT32_EPSILON = 2.0**-23  # between neighbouring numbers of float32 around 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(dqn.Config):
     """Categorical DQN; the defaults' atoms hold the returns of CartPole-v1."""
 
+    # The loss is a cross entropy: there is no error to square or to clip.
+    error_clip: ClassVar[None] = None
+
     num_atoms: int = 51
-    """Returns that the distribution may take, spread evenly from `v_min` to `v_max`."""
+    """Returns that the predicted distribution may take, spread evenly from `v_min` to
+    `v_max`. More describe it more finely and take longer."""
 
     v_min: float = 0.0
-    """Lowest discounted return that can be told apart; the paper has -10, for rewards
-    clipped to [-1, 1]. Lower returns count as this one."""
+    """Lowest discounted return that the distribution can hold; lower ones count as this
+    one. The paper has -10, for rewards clipped to [-1, 1]."""
 
     v_max: float = 100.0
-    """Highest one, 10 in the paper. Rewards of at most r give r / (1 - gamma)."""
+    """Highest discounted return that the distribution can hold; higher ones count as
+    this one. Rewards of at most r add up to at most r / (1 - gamma). The paper has 10;
+    higher than needed leaves atoms unused and the rest further apart."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("num_atoms", low=2)
+        self._check_range("num_atoms", low=2, high=4096)
+        for name in ("v_min", "v_max"):
+            self._check_range(name, low=-foundations.LARGEST)
         if self.v_min >= self.v_max:
             raise self.error("v_min", f"it must lie below v_max = {self.v_max}")
+        # Neighbours must still differ when they are rounded to float32.
+        spacing = (self.v_max - self.v_min) / (self.num_atoms - 1)
+        size = max(abs(self.v_min), abs(self.v_max), 1e-30)
+        if spacing < 2 * FLOAT32_EPSILON * size:
+            raise self.error(
+                "v_min",
+                f"so close to v_max = {self.v_max} that float32 cannot tell"
+                f" {self.num_atoms} atoms apart: choose a wider range",
+            )

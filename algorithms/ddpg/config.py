@@ -17,54 +17,74 @@ class Config(foundations.Config):
     first."""
 
     num_envs: int = 1
-    """Number of environments stepped side by side."""
+    """Number of environments stepped side by side. With more, `train_every` and
+    `learning_starts` still count the steps of all of them together."""
 
     total_steps: int = 20_000
     """Environment steps to train for, counted over all environments."""
 
+    compile: bool = False
+    """Compile the updates with `torch.compile`. The first ones then take some ten
+    seconds longer, every other one is faster."""
+
     buffer_size: int = 1_000_000
-    """Transitions that the replay buffer keeps."""
+    """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
+    one takes less memory and forgets sooner."""
 
     learning_starts: int = 1_000
-    """Environment steps before the first update; their actions are uniformly random."""
+    """Environment steps before the first update; their actions are uniformly random.
+    More fill the buffer with more varied transitions and delay learning."""
 
     train_every: int = 1
-    """Environment steps between updates."""
+    """Environment steps between updates. A lower number learns more from every step and
+    takes more time."""
 
     gradient_steps: int = 1
-    """Gradient steps of each update."""
+    """Gradient steps of each update. More learn faster from the same experience, until
+    the critic overfits to what is in the buffer."""
 
     batch_size: int = 256
-    """Transitions drawn for each gradient step."""
+    """Transitions drawn for each gradient step. Larger batches give gradients with less
+    noise and take longer."""
 
     target_every: int = 1
-    """Gradient steps between synchronisations of the target networks."""
+    """Gradient steps between synchronisations of the target networks. More make targets
+    steadier and learning slower."""
 
     tau: float = 0.005
-    """Share of the networks that a synchronisation moves into the targets."""
+    """Share of the online networks that a synchronisation moves into the target
+    networks. Lower is steadier and slower; 1 copies them."""
 
     learning_rate: float = 1e-3
-    """Adam's step size, of the actor and of the critic."""
+    """Learning rate of Adam, of the actor and of the critic. Higher learns faster, too
+    high diverges."""
 
     gamma: float = 0.99
-    """Discount of future rewards."""
+    """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
+    alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
     exploration_noise: float = 0.1
-    """Deviation of the noise on every action, as a share of half the width of its
-    bounds."""
+    """Standard deviation of the normal noise added to every exploring action, as a
+    share of half the width of its bounds. Higher explores more and follows the actor
+    less."""
 
     hidden_sizes: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers, of the actor and of the critic."""
+    """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
+    can represent more and take longer to compute and to learn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("train_every", "gradient_steps", "batch_size", "target_every"):
-            self._check_range(name, low=1)
-        self._check_range("learning_rate", low=0, above=True)
+        self._check_range(
+            "buffer_size", low=self.num_envs, high=foundations.MOST_TRANSITIONS
+        )
+        most = foundations.MOST_STEPS
+        self._check_range("learning_starts", low=0, high=most)
+        self._check_range("train_every", low=1, high=most)
+        self._check_range("gradient_steps", low=1, high=10**6)
+        self._check_range("batch_size", low=1, high=2**17)
+        self._check_range("target_every", low=1, high=most)
         self._check_range("tau", low=0, high=1, above=True)
+        self._check_range("learning_rate", low=0, high=1_000, above=True)
         self._check_range("gamma", low=0, high=1)
-        self._check_range("exploration_noise", low=0)
-        self._check_range("learning_starts", low=0)
-        self._check_range("buffer_size", low=self.num_envs)
-        if any(width < 1 for width in self.hidden_sizes):
-            raise self.error("hidden_sizes", "every width must be at least 1")
+        self._check_range("exploration_noise", low=0, high=1_000)
+        self._check_widths("hidden_sizes")

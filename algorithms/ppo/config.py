@@ -13,88 +13,128 @@ class Config(foundations.Config):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
 
+    compile: bool = False
+    """Compile the update with `torch.compile`. The first one then takes some ten
+    seconds longer, every other one is faster."""
+
     num_steps: int = 128
-    """Steps of every environment in a rollout (T)."""
+    """Steps that every environment takes for a rollout (T). More give better estimates
+    of the advantage and fewer updates."""
 
     num_epochs: int = 4
-    """Passes over each rollout."""
+    """Passes over each rollout. More learn more from it and move the policy further
+    from the one that acted; `clip_coef` and `target_kl` limit that."""
 
     num_minibatches: int = 4
-    """Minibatches into which a pass is cut."""
+    """Minibatches into which each pass is cut, with one gradient step on each. More are
+    more and smaller steps, with noisier gradients."""
 
     learning_rate: float = 1e-3
-    """Adam's step size at the start."""
+    """Learning rate of Adam at the start. Higher learns faster, too high makes the
+    policy collapse."""
 
     anneal_learning_rate: bool = True
-    """Let the step size fall linearly to zero at `total_steps`."""
+    """Let the learning rate fall linearly to zero at `total_steps`. Turn it off to go
+    on training later."""
 
     gamma: float = 0.99
-    """Discount of future rewards."""
+    """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
+    alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
     gae_lambda: float = 0.95
-    """Generalized advantage estimation: 0 trusts the critic, 1 the rewards."""
+    """Lambda of generalized advantage estimation: 0 trusts the critic (little variance,
+    more bias), 1 sums the rewards (much variance, no bias of the critic)."""
 
     clip_coef: float = 0.2
-    """How far the probability ratio may leave 1 before its gradient is cut."""
+    """How far the probability ratio of an action may move from 1 before the objective
+    stops to improve. Higher lets the policy change more per rollout; lower is slower
+    and safer."""
 
     clip_value: float | None = None
-    """How far a value may leave its old estimate; by default as far as it likes."""
+    """How far a value may move from its old estimate before its loss stops to improve,
+    in units of the returns that the critic learns. Lower makes the critic change more
+    slowly; by default it is not limited."""
 
     normalize_advantage: bool = True
-    """Centre and scale the advantages of every minibatch."""
+    """Subtract the mean of every minibatch's advantages and divide by their standard
+    deviation, so that the size of rewards does not change the size of the steps."""
 
     entropy_coef: float = 0.01
-    """Weight of the entropy bonus, which keeps the policy exploring."""
+    """Weight of the policy's entropy in the objective. Higher keeps the policy more
+    random and exploring for longer; 0 leaves it to the rewards."""
 
     value_coef: float = 0.5
-    """Weight of the value loss."""
+    """Weight of the value loss beside the policy loss. It matters most where actor and
+    critic share layers, and for `max_grad_norm`, which applies to both together."""
 
     max_grad_norm: float = 0.5
-    """Gradients are scaled down to this norm."""
+    """Gradients with a larger norm are scaled down to it. Lower makes steps more even
+    and smaller; a very large number turns it off."""
 
     target_kl: float | None = None
-    """End the passes over a rollout once the policy has moved this far, in nats."""
+    """End the passes over a rollout after the first minibatch whose `approx_kl` (in
+    nats) is above 1.5 times this number. Lower ends them sooner and keeps the policy
+    closer to the one that acted; by default all passes are made."""
 
     hidden_sizes: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers, of the actor and of the critic."""
+    """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
+    can represent more and take longer to compute and to learn."""
 
     activation: Literal["tanh", "relu"] = "tanh"
-    """Activation of the hidden layers."""
+    """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
+    and deeper networks."""
 
     log_std_init: float = 0.0
-    """Logarithm of a Gaussian policy's standard deviation at the start."""
+    """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
+    deviation of 1. Higher explores more at first. Discrete actions do not use it."""
 
     normalize_observation: bool = False
-    """Centre and scale observations by running statistics, saved with the model."""
+    """Subtract the running mean of observations and divide by their running standard
+    deviation; both are saved with the model. It helps where components differ in
+    size."""
 
     normalize_reward: bool = True
-    """Scale rewards by the running deviation of the return, saved with the model, so
-    that one step size fits rewards of any size. Reported returns are never scaled."""
+    """Divide rewards by the running standard deviation of the return, which is saved
+    with the model, so that one learning rate fits rewards of any size. Reported returns
+    are never scaled."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("num_steps", "num_epochs", "num_minibatches"):
-            self._check_range(name, low=1)
-        for name in ("learning_rate", "clip_coef", "max_grad_norm"):
-            self._check_range(name, low=0, above=True)
-        for name in ("gamma", "gae_lambda"):
-            self._check_range(name, low=0, high=1)
-        for name in ("entropy_coef", "value_coef"):
-            self._check_range(name, low=0)
-        for name in ("clip_value", "target_kl"):
-            if getattr(self, name) is not None:
-                self._check_range(name, low=0, above=True)
-        if any(width < 1 for width in self.hidden_sizes):
-            raise self.error("hidden_sizes", "every width must be at least 1")
+        self._check_range("num_steps", low=1, high=2**20)
+        self._check_range("num_epochs", low=1, high=10**4)
+        self._check_range("num_minibatches", low=1)
+        self._check_range("learning_rate", low=0, high=1_000, above=True)
+        self._check_range("gamma", low=0, high=1)
+        self._check_range("gae_lambda", low=0, high=1)
+        self._check_range("clip_coef", low=0, above=True)
+        self._check_range("clip_value", low=0, above=True)
+        self._check_range("entropy_coef", low=0, high=1e6)
+        self._check_range("value_coef", low=0, high=1e6)
+        self._check_range("max_grad_norm", low=0, above=True)
+        self._check_range("target_kl", low=0, above=True)
+        self._check_range("log_std_init", low=-20, high=20)
+        self._check_widths("hidden_sizes")
+        self._check_batches()
+
+    def _check_batches(self) -> None:
+        """Refuse rollouts and minibatches that are too large or too small."""
+        if self.batch_size > foundations.MOST_TRANSITIONS:
+            raise self.error(
+                "num_steps",
+                f"{self.num_envs} environments make rollouts of {self.batch_size}"
+                f" transitions: choose at most"
+                f" {foundations.MOST_TRANSITIONS // self.num_envs}, or fewer num_envs",
+            )
         if self.num_minibatches > self.batch_size:
             raise self.error(
                 "num_minibatches", f"a rollout has only {self.batch_size} transitions"
             )
         if self.normalize_advantage and self.minibatch_size < 2:
             raise self.error(
-                "num_minibatches",
-                "minibatches of one cannot be normalized: choose fewer, a longer"
-                " rollout, or normalize_advantage=False",
+                "normalize_advantage",
+                f"{self.num_minibatches} minibatches of a rollout of {self.batch_size}"
+                " leave one transition to some, which cannot be normalized: choose"
+                " fewer, a longer rollout, or normalize_advantage=False",
             )
 
     @property

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from yieldrl.algorithms import ppo
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ppo.Config):
-    """PPO's, and how much it remembers."""
+    """PPO with an LSTM; its width is one more hyper-parameter."""
+
+    # The loop over time would be compiled step by step, which takes minutes.
+    compile: ClassVar[bool] = False
 
     lstm_size: int = 64
-    """Width of the LSTM's output; it remembers twice as many numbers."""
+    """Width of the LSTM's output; its memory is twice as many numbers. Wider can
+    remember more and takes longer to compute and to learn."""
 
     num_envs: int = 16
-    """Environments stepped side by side."""
+    """Number of environments stepped side by side. Minibatches hold whole sequences, so
+    there must be at least `num_minibatches` of them."""
 
     num_minibatches: int = 4
-    """Minibatches into which a pass is cut: of whole environments, so at most
-    `num_envs`."""
+    """Minibatches into which each pass is cut, with one gradient step on each: of the
+    sequences of whole environments, so at most `num_envs`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("lstm_size", low=1)
+        self._check_range("lstm_size", low=1, high=4096)
         if self.num_minibatches > self.num_envs:
             raise self.error(
                 "num_minibatches",
                 f"sequences stay whole, and there are only {self.num_envs}: choose"
                 " fewer, or more num_envs",
-            )
-        if self.compile:
-            raise self.error(
-                "compile",
-                "the loop over time would be compiled step by step, which takes"
-                " minutes: use compile=False",
             )

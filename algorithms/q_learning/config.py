@@ -15,39 +15,49 @@ class Config(foundations.Config):
     """Id of a registered environment whose states can be numbered."""
 
     num_envs: int = 1
-    """Number of environments stepped side by side."""
+    """Number of environments stepped side by side. All of them fill one table, so more
+    find its entries sooner."""
 
     total_steps: int = 200_000
-    """Environment steps to train for, counted over all environments."""
+    """Environment steps to train for, counted over all environments. Exploration runs
+    over them."""
 
     device: str = "cpu"
-    """Where the table lives; a GPU is worth it only beside environments that live on
-    it too."""
+    """Where the table lives: `cpu`, `cuda`, `cuda:1`, `mps`, or `auto`. A GPU is faster
+    only beside environments that live on it too."""
 
     eval_every: int = 20_000
-    """Evaluate each time this many more steps were taken, and at the end; 0 never."""
+    """Environment steps between evaluations; there is another one at the end, and 0
+    means none at all. A lower number shows progress in finer steps and takes more
+    time."""
 
     eval_episodes: int = 100
-    """Episodes of each evaluation."""
+    """Episodes of each evaluation. More make the mean return less noisy and take
+    longer."""
 
     learning_rate: float = 1.0
-    """Step size at the first update of an entry."""
+    """Learning rate at the first update of an entry: the share of the TD error by which
+    the entry moves. Higher learns faster and follows chance more."""
 
     visit_power: float = 0.6
-    """At its n-th update an entry moves by `learning_rate / n ** visit_power`. Above
-    0.5 and up to 1 the table converges; 0 keeps the step size constant."""
+    """At its n-th update an entry moves by `learning_rate / n ** visit_power` of the TD
+    error. Above 0.5 and up to 1 the table converges; lower forgets old estimates
+    sooner, and 0 keeps the learning rate constant."""
 
     gamma: float = 0.99
-    """Discount of future rewards."""
+    """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
+    alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
     epsilon_start: float = 1.0
     """Probability of a random action at the start."""
 
     epsilon_end: float = 0.1
-    """Probability of a random action when exploration has settled."""
+    """Probability of a random action once exploration has settled. Higher explores for
+    ever at the cost of the return while training; evaluations never explore."""
 
     exploration_fraction: float = 0.5
-    """Share of `total_steps` during which epsilon falls, linearly."""
+    """Share of `total_steps` over which epsilon falls linearly from `epsilon_start` to
+    `epsilon_end`. Higher explores for longer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,5 +65,3 @@ class Config(foundations.Config):
         for name in ("visit_power", "gamma", "epsilon_start", "epsilon_end"):
             self._check_range(name, low=0, high=1)
         self._check_range("exploration_fraction", low=0, high=1)
-        if self.compile:
-            raise self.error("compile", "a table has no network to compile: leave it")

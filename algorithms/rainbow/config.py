@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from yieldrl.algorithms import c51, n_step_dqn, prioritized_dqn
 
@@ -11,16 +12,22 @@ from yieldrl.algorithms import c51, n_step_dqn, prioritized_dqn
 class Config(prioritized_dqn.Config, n_step_dqn.Config, c51.Config):
     """Rainbow; the defaults' atoms hold the returns of CartPole-v1."""
 
+    # C51's loss has no error to clip, though the other parents have the field.
+    error_clip: ClassVar[None] = None
+
     epsilon_start: float = 0.0
-    """Probability of a random action at the start; the noise explores."""
+    """Probability of a random action at the start. At 0 the noisy layers alone
+    explore."""
 
     epsilon_end: float = 0.0
-    """Probability of a random action when exploration has settled."""
+    """Probability of a random action once `exploration_fraction` of training has
+    passed. At 0 the noisy layers alone explore."""
 
     noise_sigma: float = 0.1
-    """How much noise a layer of `p` inputs starts with, in units of 1 / sqrt(p). The
-    paper has 0.5, for layers of hundreds of inputs; with a few that is a lot."""
+    """Standard deviation of the weights' noise at the start, in units of 1 / sqrt(p)
+    for a layer of p inputs; it is learned from there. Higher explores more. The paper
+    has 0.5, for layers of hundreds of inputs, which is much for layers of a few."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("noise_sigma", low=0)
+        self._check_range("noise_sigma", low=0, high=1_000)

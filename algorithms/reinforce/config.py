@@ -13,35 +13,34 @@ class Config(foundations.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
 
     num_envs: int = 1
-    """Number of environments stepped side by side. More than one waits for the longest
-    episode of each batch, and the others' steps meanwhile are lost."""
+    """Number of environments stepped side by side, at most `num_episodes`. More than
+    one waits for the longest episode of each batch, and the steps that the others take
+    meanwhile are lost."""
 
     num_episodes: int = 8
-    """Whole episodes behind each gradient step, over all environments."""
+    """Whole episodes behind each gradient step, over all environments. More give
+    gradients with less noise and fewer steps."""
 
     learning_rate: float = 3e-3
-    """Adam's step size."""
+    """Learning rate of Adam. Higher learns faster, too high makes the policy
+    collapse."""
 
     gamma: float = 0.99
-    """Discount of future rewards."""
+    """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
+    alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
     baseline: Literal["none", "mean", "batch"] = "batch"
-    """What returns are compared with: nothing; their running mean over earlier batches;
-    or their mean in this batch, in units of its standard deviation."""
+    """What is subtracted from returns to lower the variance of the gradient: `none`
+    nothing, `mean` their running mean over earlier batches, `batch` their mean in this
+    batch, which also divides them by their standard deviation."""
 
     hidden_sizes: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers."""
+    """Widths of the hidden layers. Wider or more layers can represent more and take
+    longer to compute and to learn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("num_episodes", low=self.num_envs)
-        self._check_range("learning_rate", low=0, above=True)
+        self._check_range("num_episodes", low=self.num_envs, high=2**20)
+        self._check_range("learning_rate", low=0, high=1_000, above=True)
         self._check_range("gamma", low=0, high=1)
-        if any(width < 1 for width in self.hidden_sizes):
-            raise self.error("hidden_sizes", "every width must be at least 1")
-        if self.compile:
-            raise self.error(
-                "compile",
-                "no two batches of episodes have one length, and every length would be"
-                " compiled anew: leave it off, or take PPO",
-            )
+        self._check_widths("hidden_sizes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from yieldrl.algorithms import td3
 
@@ -11,32 +12,28 @@ from yieldrl.algorithms import td3
 class Config(td3.Config):
     """Soft actor-critic; the defaults learn Pendulum-v1."""
 
+    # The policy is random itself, when it acts and in the target: no noise is added.
+    exploration_noise: ClassVar[float] = 0.0
+    policy_noise: ClassVar[float] = 0.0
+    noise_clip: ClassVar[float] = 0.0
+
     policy_delay: int = 1
-    """Gradient steps of the critics for each one of the actor and the temperature."""
+    """Gradient steps of the critics for each one of the actor and the temperature. More
+    let the critics settle before the actor follows them."""
 
     target_every: int = 1
-    """Gradient steps between synchronisations of the target critics."""
-
-    exploration_noise: float = 0.0
-    """No noise from outside: the policy throws its own dice."""
-
-    policy_noise: float = 0.0
-    """None either: the next action is drawn from the policy."""
-
-    noise_clip: float = 0.0
-    """Nor is there anything to clip."""
+    """Gradient steps between synchronisations of the target critics. More make targets
+    steadier and learning slower."""
 
     temperature: float | None = None
-    """Weight of the entropy beside the reward; by default it is learned."""
+    """Weight of the policy's entropy beside the reward. Higher keeps the policy more
+    random; by default it is learned, so that the entropy is `target_entropy`."""
 
     target_entropy: float | None = None
-    """Entropy that a learned temperature holds; by default `-dim(A)`, for actions in
-    [-1, 1]."""
+    """Entropy at which a learned temperature holds the policy, in nats, for actions in
+    [-1, 1]. Higher keeps the policy more random; by default `-dim(A)`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("exploration_noise", "policy_noise", "noise_clip"):
-            if getattr(self, name) != 0:
-                raise self.error(name, "leave it at 0, the policy is random itself")
-        if self.temperature is not None:
-            self._check_range("temperature", low=0)
+        self._check_range("temperature", low=0, high=1e6)
+        self._check_range("target_entropy", low=-1e6, high=1e6)

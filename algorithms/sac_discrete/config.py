@@ -19,18 +19,22 @@ class Config(sac.Config):
     """Environment steps to train for, counted over all environments."""
 
     tau: float = 0.02
-    """Share of the critics that a synchronisation moves into the targets."""
+    """Share of the online critics that a synchronisation moves into the target critics.
+    Lower is steadier and slower; 1 copies them."""
 
     hidden_sizes: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers, of the actor and of the critics."""
+    """Widths of the hidden layers, of the actor and of the critics. Wider or more
+    layers can represent more and take longer to compute and to learn."""
 
     target_entropy: float | None = None
-    """Entropy that a learned temperature holds, in nats; by default `entropy_share` of
-    the greatest."""
+    """Entropy at which a learned temperature holds the policy, in nats. Higher keeps
+    the policy more random; by default `entropy_share` of the greatest, which is
+    `log A` for A actions."""
 
     entropy_share: float = 0.5
-    """Share of the greatest entropy, `log A`, that the policy is to keep; 0.98 in the
-    paper."""
+    """Share of the greatest entropy, `log A` for A actions, that becomes the target
+    where `target_entropy` names none. Higher keeps the policy more random; the paper
+    has 0.98."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from yieldrl import foundations
 from yieldrl.algorithms import ddpg
 
 
@@ -12,21 +13,24 @@ class Config(ddpg.Config):
     """Twin delayed DDPG; the defaults learn Pendulum-v1."""
 
     policy_delay: int = 2
-    """Gradient steps of the critics for each one of the actor."""
+    """Gradient steps of the critics for each one of the actor. More let the critics
+    settle before the actor follows them; 1 moves both together."""
 
     target_every: int = 2
     """Gradient steps between synchronisations of the target networks; in the paper as
-    many as `policy_delay`."""
+    many as `policy_delay`. More make targets steadier and learning slower."""
 
     policy_noise: float = 0.2
-    """Deviation of the noise that smooths the target action, as a share of half the
-    width of its bounds."""
+    """Standard deviation of the normal noise that smooths the target action, as a share
+    of half the width of its bounds. Higher averages values over more actions; 0 turns
+    it off."""
 
     noise_clip: float = 0.5
-    """Bound of that noise."""
+    """Largest size of the noise on the target action, as a share of half the width of
+    its bounds. Lower keeps the target action closer to what the actor chose."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("policy_delay", low=1)
-        self._check_range("policy_noise", low=0)
-        self._check_range("noise_clip", low=0)
+        self._check_range("policy_delay", low=1, high=foundations.MOST_STEPS)
+        self._check_range("policy_noise", low=0, high=1_000)
+        self._check_range("noise_clip", low=0, high=1_000)

@@ -171,19 +171,6 @@ def test_breaking_out_and_resuming_change_nothing(tmp_path):
         assert pieces + list(map(plain, trainer())) == through
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"num_epochs": 2}, r"num_epochs = 2: A2C takes one gradient step"),
-        ({"num_minibatches": 4}, r"num_minibatches = 4: A2C takes one gradient step"),
-        ({"compile": True}, r"compile = True: only Adam's step can be compiled"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        a2c.Config(**wrong)
-
-
 @pytest.mark.slow
 def test_it_learns_to_balance():
     trainer = a2c.Trainer(a2c.Config(total_steps=60_000, eval_every=0))

@@ -333,10 +333,6 @@ class TestConfig:
         with pytest.raises(ValueError, match=r"num_minibatches = 3: seq.* only 2"):
             ppo_lstm.Trainer(ppo_lstm.Config(num_minibatches=3), envs=TMazeVectorEnv(2))
 
-    def test_it_is_not_compiled(self):
-        with pytest.raises(ValueError, match=r"compile = True: the loop over time"):
-            ppo_lstm.Config(compile=True)
-
     def test_it_has_a_width(self):
         with pytest.raises(ValueError, match="lstm_size = 0"):
             ppo_lstm.Config(lstm_size=0)

@@ -77,10 +77,6 @@ class TestTable:
         with pytest.raises(ValueError, match=r"1e\+60 states x 2 actions.*take DQN"):
             q_learning.Model(MultiDiscrete([1000] * 20), Discrete(2), config)
 
-    def test_nothing_is_compiled(self):
-        with pytest.raises(ValueError, match="compile = True: a table has no network"):
-            q_learning.Config(compile=True)
-
 
 class TestUpdate:
     def test_the_target_by_hand(self):

@@ -239,7 +239,6 @@ def test_actions_of_every_kind(space, tmp_path):
         ({"learning_rate": 0.0}, r"learning_rate = 0.0"),
         ({"baseline": "median"}, r"baseline = 'median'"),
         ({"hidden_sizes": (0,)}, r"hidden_sizes"),
-        ({"compile": True}, r"compile = True: no two batches of episodes"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong, message):

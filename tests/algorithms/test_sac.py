@@ -163,13 +163,6 @@ class TestTemperature:
         with pytest.raises(ValueError, match=r"Config.temperature = -0\.1"):
             sac.Config(temperature=-0.1)
 
-    @pytest.mark.parametrize(
-        "name", ["exploration_noise", "policy_noise", "noise_clip"]
-    )
-    def test_noise_that_would_be_ignored_is_refused(self, name):
-        with pytest.raises(ValueError, match=f"{name} = 0.1: leave it at 0"):
-            sac.Config(**{name: 0.1})
-
 
 class TestActing:
     def agent(self):

@@ -84,12 +84,13 @@ def test_help_says_every_docstring_and_default(
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "usage: yieldrl train ppo [-h] [OPTIONS]" in text
     for words in (
-        "--gae-lambda FLOAT Generalized advantage estimation: 0 trusts the critic, 1"
-        " the rewards. (default: 0.95)",
-        "--clip-value {None}|FLOAT How far a value may leave its old estimate",
+        "--gae-lambda FLOAT Lambda of generalized advantage estimation: 0 trusts the"
+        " critic (little variance, more bias), 1 sums the rewards (much variance, no"
+        " bias of the critic). (default: 0.95)",
+        "--clip-value {None}|FLOAT How far a value may move from its old estimate",
         "--env-kwargs [KEY=VALUE ...] Keyword arguments for the environment's",
         "--config {None}|STR JSON or YAML file",
-        "--wandb, --no-wandb Log to Weights & Biases too. (default: False)",
+        "--wandb, --no-wandb Log to Weights & Biases as well. (default: False)",
     ):
         assert words in text
 

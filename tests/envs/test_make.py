@@ -581,3 +581,11 @@ def test_mujoco(tmp_path, monkeypatch):
     assert np.isfinite(reward).all()
     assert not (terminated | truncated).any()
     envs.close()
+
+
+@pytest.mark.parametrize(("mode", "most"), [("sync", 16384), ("async", 1024)])
+def test_environments_made_one_by_one_have_a_largest_number(mode, most):
+    config = Config(vectorization=mode, num_envs=most + 1)
+    for source in ("CartPole-v1", lambda: pytest.fail("made one")):
+        with pytest.raises(ValueError, match=rf"num_envs = {most + 1}: .*most {most};"):
+            make(source, config)

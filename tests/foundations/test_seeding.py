@@ -69,9 +69,9 @@ def test_derived_seeds_are_apart_and_leave_room_to_count_up() -> None:
     seeds = {
         derive_seed(seed, purpose)
         for seed in (0, 1, 2, 2**31 - 1)
-        for purpose in ("envs", "evaluation")
+        for purpose in ("envs", "evaluation", "exploration", "buffer")
     }
-    assert len(seeds) == 8
+    assert len(seeds) == 16
     ordered = sorted(seeds)
     gaps = [b - a for a, b in itertools.pairwise(ordered)]
     assert min(gaps) > 4096

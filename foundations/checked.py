@@ -1,0 +1,129 @@
+"""Checks of a config's values: types, ranges, and sizes that machines can hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import typing
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Any
+
+import typeguard
+
+LARGEST = 1e18
+"""Largest number unless a field says less: its square still fits float32."""
+
+MOST_STEPS = 10**12
+"""Most steps, and most steps between two events, that a run can be asked for."""
+
+MOST_TRANSITIONS = 2**31 - 1
+"""Most transitions that a buffer can be asked to hold."""
+
+MOST_WIDTH = 2**16
+"""Widest layer of an MLP."""
+
+MOST_LAYERS = 64
+"""Most hidden layers of an MLP."""
+
+MOST_WEIGHTS = 2**26
+"""Most weights between the hidden layers of an MLP, 256 MiB in float32.
+
+Training needs them again as gradient and twice as Adam's moments, target networks hold
+a copy, and there are up to three such networks: 4 GiB in all.
+"""
+
+_ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not the first alone
+
+
+def most_threads() -> int:
+    """Most threads to ask for: four a core, and 256 on any machine.
+
+    A config also has to load on a smaller machine than the one that it was made on.
+    """
+    return max(256, 4 * (os.cpu_count() or 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A frozen dataclass that refuses values of a wrong type or out of range.
+
+    Subclasses call the checks in `__post_init__`. Every error names the field, the
+    value that was got and the remedy.
+    """
+
+    def error(self, name: str, remedy: str) -> ValueError:
+        """The error that says which field has which value, and what to do."""
+        value = _shown(getattr(self, name))
+        return ValueError(f"{type(self).__qualname__}.{name} = {value}: {remedy}")
+
+    def _check_types(self) -> None:
+        """Refuse values of a wrong type, and numbers that are not finite."""
+        hints = typing.get_type_hints(type(self))
+        for entry in dataclasses.fields(self):
+            value, hint = getattr(self, entry.name), hints[entry.name]
+            try:
+                typeguard.check_type(value, hint, collection_check_strategy=_ALL)
+            except typeguard.TypeCheckError as reason:
+                raise self.error(entry.name, f"wrong type: it {reason}") from None
+            if isinstance(value, bool) and hint is not bool:
+                raise self.error(entry.name, f"wrong type: it must be {hint}")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise self.error(entry.name, "choose a finite number")
+
+    def _check_range(
+        self, name: str, low: float, high: float = LARGEST, *, above: bool = False
+    ) -> None:
+        """Refuse a number outside `[low, high]`, or `(low, high]` with `above`.
+
+        A field that may be None and is None is in range.
+        """
+        value = getattr(self, name)
+        # Written so that NaN, which compares false with everything, is refused.
+        if value is None or (
+            (value > low if above else value >= low) and value <= high
+        ):
+            return
+        least = f"above {low}" if above else f"at least {low}"
+        raise self.error(name, f"choose a number {least} and at most {high}")
+
+    def _check_widths(self, name: str) -> None:
+        """Refuse hidden layers without units, or too large for any machine."""
+        widths: tuple[int, ...] = getattr(self, name)
+        if any(isinstance(width, bool) or width < 1 for width in widths):
+            raise self.error(name, "every width must be at least 1")
+        if max(widths, default=1) > MOST_WIDTH:
+            raise self.error(name, f"every width must be at most {MOST_WIDTH}")
+        if len(widths) > MOST_LAYERS:
+            raise self.error(name, f"choose at most {MOST_LAYERS} layers")
+        weights = sum(inputs * outputs for inputs, outputs in pairwise(widths))
+        if weights > MOST_WEIGHTS:
+            raise self.error(
+                name,
+                f"the weights between these layers take {4 * weights:,} bytes, and"
+                f" several times that in training: choose widths whose weights take at"
+                f" most {4 * MOST_WEIGHTS:,} bytes",
+            )
+
+    def _check_folder(self, name: str) -> None:
+        """Refuse a path that no file system can hold."""
+        path: str = getattr(self, name)
+        try:
+            parts = [os.fsencode(part) for part in PurePath(path).parts]
+        except UnicodeEncodeError:
+            raise self.error(name, "give a folder name of valid Unicode") from None
+        if any(len(part) > 255 or b"\0" in part for part in parts):
+            raise self.error(
+                name, "a folder name has at most 255 bytes, none of them zero"
+            )
+
+
+def _shown(value: Any) -> str:
+    """What was got, cut short where it would fill the screen."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python prints
+        return f"a {type(value).__name__} of more than 4 000 digits"
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,89 @@
+"""What the command line makes of wrong values: an error that names the option."""
+
+from collections.abc import Callable
+
+import pytest
+
+from yieldrl.algorithms import a2c, ppo, sac
+from yieldrl.cli import options
+
+Refused = Callable[..., str]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--num-envs 4 5", "--num-envs takes one value, got '5' too"),
+        ("--num-envs=4 5", "--num-envs=4 takes one value, got '5' too"),
+        ("--seed 5 --num-envs 4 5", "--num-envs takes one value, got '5' too"),
+        ("--num-envs 4 5 --seed 5", "--num-envs takes one value, got '5' too"),
+        ("--num_envs 4 5", "--num_envs takes one value, got '5' too"),
+        (
+            "--normalize-reward False",
+            "--normalize-reward takes no value, got 'False': write --normalize-reward"
+            " or --no-normalize-reward",
+        ),
+        (
+            "--no-normalize-reward yes",
+            "--no-normalize-reward takes no value, got 'yes': write --normalize-reward"
+            " or --no-normalize-reward",
+        ),
+        ("--video y", "--video takes no value, got 'y': write --video or --no-video"),
+        ("4", "got '4' where an option should stand: see --help"),
+    ],
+)
+def test_a_value_too_many_names_its_option(
+    words: str, message: str, refused: Refused
+) -> None:
+    assert refused("train", "ppo", *words.split()) == message
+
+
+def test_what_python_refuses_the_command_line_refuses(refused: Refused) -> None:
+    with pytest.raises(ValueError, match=r"eval_every = \d+: choose") as reason:
+        ppo.Config(eval_every=2**64)
+    said = refused("train", "ppo", "--eval-every", "18446744073709551616")
+    assert said == str(reason.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("--num-envs four", "--num-envs"),
+        ("--clip-value x", "--clip-value"),
+        ("--hidden-sizes 64 wide", "--hidden-sizes"),
+        ("--vectorization both", "--vectorization"),
+        ("--num-envs", "--num-envs"),
+        ("--gama 0.9", "--gama"),
+    ],
+)
+def test_an_unreadable_value_names_its_option(
+    words: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        options.parse(ppo.Trainer, words.split(), "test")
+    assert exit_.value.code == 2
+    assert name in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("trainer", "option"),
+    [
+        (a2c.Trainer, "--num-epochs"),
+        (a2c.Trainer, "--compile"),
+        (sac.Trainer, "--policy-noise"),
+    ],
+)
+def test_a_variant_has_no_option_that_means_nothing_to_it(
+    trainer: type, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        options.parse(trainer, ["--help"], "test")
+    assert option not in capsys.readouterr().out
+
+
+def test_values_of_every_number_are_read() -> None:
+    words = "--hidden-sizes 8 16 --env-kwargs a=1 b=2 --wrappers --log-std-init -1"
+    config = options.parse(ppo.Trainer, [*words.split(), "--compile"], "test")[1]
+    assert config.hidden_sizes == (8, 16)
+    assert config.env_kwargs == {"a": 1, "b": 2}
+    assert (config.wrappers, config.log_std_init, config.compile) == ((), -1.0, True)
