@@ -27,6 +27,25 @@ def test_a_result_is_read_back_as_it_was_saved(
     assert results.load(path) == result
 
 
+def test_a_result_has_a_line_for_every_run(
+    result: dict[str, Any], tmp_path: Path
+) -> None:
+    """So that a difference between versions shows the runs that differ."""
+    runs = [{"seed": seed, "curve": [{"sample_step": 1}] * 3} for seed in (1, 2)]
+    beside = {"config": {"hidden_sizes": [64, 64]}, "runs": runs}
+    path = results.save(result | {"reference": result | beside}, tmp_path / "a.json")
+    lines = path.read_text("utf-8").splitlines()
+    run = '{"sample_step":1},{"sample_step":1},{"sample_step":1}'
+    assert lines[-6:-1] == [
+        '  "runs": [',
+        f'   {{"seed":1,"curve":[{run}]}},',
+        f'   {{"seed":2,"curve":[{run}]}}',
+        "  ]",
+        " }",
+    ]
+    assert '  "config": {"hidden_sizes":[64,64]},' in lines
+
+
 @pytest.mark.parametrize("name", results.REQUIRED)
 def test_an_incomplete_result_is_refused(
     name: str, result: dict[str, Any], tmp_path: Path
@@ -52,6 +71,7 @@ def test_a_table_is_aligned_markdown() -> None:
 def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
     result = results.load(path)
     results.check(result)
+    assert path.read_text("utf-8") == f"{results.dumps(result)}\n", "not as saved"
     words = shlex.split(result["command"])
     assert words[:3] == ["python", "-m", "benchmarks"]
     parsed = parse(words[3:])
