@@ -1,0 +1,22 @@
+"""The benchmarks have one name in Python, `yieldrl.benchmarks`."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_command_imports_the_package_by_its_one_name() -> None:
+    """It runs one file as `benchmarks`; relative imports would follow that name."""
+    tree = ast.parse((ROOT / "benchmarks" / "__main__.py").read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert "yieldrl.benchmarks" in {node.module for node in imports}
+    assert all(node.level == 0 for node in imports)
+
+
+def test_a_bare_import_is_refused_by_the_linter() -> None:
+    """Which looks at everything but the file above."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    banned = project["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
+    assert "yieldrl.benchmarks" in banned["benchmarks"]["msg"]
