@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import re
 import statistics
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+FOLDER = "benchmarks/results"
 TABLE = re.compile(r"^::: table (learning|evidence|worlds|family)$", re.MULTILINE)
 REACHED = re.compile(r"^::: reached by (\w+)$", re.MULTILINE)
 SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
@@ -29,8 +31,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def reached(algorithm: str) -> str:
     """Everything that was measured of an algorithm, on its page in `algorithms/`."""
+    drawable = _drawable()
     parts = [
-        _figure(name, f"{config['env_id']}, {config['total_steps']:,} steps")
+        _figure(name, f"{config['env_id']}, {config['total_steps']:,} steps", drawable)
         + f"**{config['env_id'].rpartition(':')[2]}**, {config['total_steps']:,} steps:"
         f" {_returned(result)}.{_others(result)} {_source(name, result)}"
         for name, result in committed("learning").items()
@@ -38,19 +41,19 @@ def reached(algorithm: str) -> str:
         for config in [result["whole_config"]]
     ]
     parts += [
-        _figure(name, result["statement"])
+        _figure(name, result["statement"], drawable)
         + f"**{result['statement']}** Means over seeds: {'; '.join(_means(result))}."
         f" It held on {_held(result)} seeds. {_source(name, result)}"
         for name, result in committed("evidence").items()
         if name.rpartition("-")[0] == algorithm
     ]
-    parts += _beside_relatives(algorithm)
+    parts += _beside_relatives(algorithm, drawable)
     return "\n\n".join(parts) or "This was not measured yet."
 
 
 def committed(kind: str) -> dict[str, dict[str, Any]]:
     """Name -> every committed result of a kind, in the order of names."""
-    paths = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    paths = sorted((ROOT / FOLDER).glob("*.json"))
     loaded = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
     return {name: r for name, r in loaded.items() if r["kind"] == kind}
 
@@ -80,10 +83,10 @@ def evidence_table() -> str:
 
 def worlds_table() -> str:
     """Steps per second: a row for every side of a world, the fastest of a size bold."""
-    rows, found = [], committed("worlds")
+    rows, found, drawable = [], committed("worlds"), _drawable()
     for name, result in found.items():
         at = {point["num_envs"]: point["sides"] for point in result["points"]}
-        title = _world(name, result)
+        title = _world(name, result, drawable)
         for side in result["sides"]:
             speeds = [_speed(at.get(size, {}), side) for size in SIZES]
             held = [p[side]["bytes_per_env"] for p in at.values() if side in p][-1]
@@ -111,7 +114,7 @@ def family_table() -> str:
     return "\n".join(rows)
 
 
-def _world(name: str, result: dict[str, Any]) -> str:
+def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
     """What was stepped, on what, and whether it is as fast as is demanded."""
     many = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
     machine = result["hardware"]
@@ -119,7 +122,7 @@ def _world(name: str, result: dict[str, Any]) -> str:
     verdicts = [of["holds"] for of in result["demands"] if of["holds"] is not None]
     if verdicts:
         lines.append(f"{sum(verdicts)} of {len(verdicts)} demands hold")
-    if (ROOT / "benchmarks" / "results" / f"{name}.svg").exists():
+    if name in drawable:
         lines.append(f"[figure](results/{name}.svg)")
     return "<br>".join([*lines, _data(name)])
 
@@ -189,19 +192,25 @@ def _means(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _figure(name: str, text: str) -> str:
-    drawn = (ROOT / "benchmarks" / "results" / f"{name}.svg").exists()
-    return f"![{text}](../results/{name}.svg)\n\n" if drawn else ""
+def _drawable() -> Container[str]:
+    """Names of the figures that `docs/figures.py` can draw."""
+    from yieldrl.benchmarks import plot
+
+    return plot.figures(ROOT / FOLDER)
 
 
-def _beside_relatives(algorithm: str) -> list[str]:
+def _figure(name: str, text: str, drawable: Container[str]) -> str:
+    return f"![{text}](../results/{name}.svg)\n\n" if name in drawable else ""
+
+
+def _beside_relatives(algorithm: str, drawable: Container[str]) -> list[str]:
     """The figures that compare it with others of the family."""
     from yieldrl.benchmarks.tasks import FIGURES, TASKS
 
     shown = []
     for name, tasks in FIGURES.items():
         members = [TASKS[task].algorithm for task in tasks]
-        figure = _figure(name, f"{', '.join(members)}: {name}")
+        figure = _figure(name, f"{', '.join(members)}: {name}", drawable)
         if algorithm in members and figure:
             others = [f"[{of}]({of}.md)" for of in members if of != algorithm]
             shown.append(f"{figure}On the same axes with {', '.join(others)}.")
