@@ -9,6 +9,7 @@ import pytest
 
 from yieldrl.benchmarks import learning, results
 from yieldrl.benchmarks.__main__ import parse
+from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.tasks import TASKS
 
@@ -86,6 +87,8 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
     assert [run["seed"] for run in result["runs"]] == result["seeds"]
     if result["kind"] == "learning":
         check_learning(result)
+    else:
+        check_evidence(result)
 
 
 def check_learning(result: dict[str, Any]) -> None:
@@ -101,6 +104,18 @@ def check_learning(result: dict[str, Any]) -> None:
     for side in sides:
         for run in side["runs"]:
             assert run["curve"][-1]["sample_step"] >= total
+
+
+def check_evidence(result: dict[str, Any]) -> None:
+    """The verdict is that of the claim as it is now, and it holds."""
+    claim = CLAIMS[result["claim"]]
+    measured = [run["numbers"] | run["series"] for run in result["runs"]]
+    assert [run["holds"] for run in result["runs"]] == [
+        bool(claim.holds(numbers)) for numbers in measured
+    ]
+    assert result["passed"] == claim.passed(measured)
+    assert result["holds"] == (result["passed"] >= claim.needed(len(measured)))
+    assert result["holds"]
 
 
 def check_speed(result: dict[str, Any]) -> None:
