@@ -13,6 +13,7 @@ from typing import Any
 # `python -m benchmarks` gives this file alone that name: all the others have one name.
 from yieldrl.benchmarks import (
     evidence,
+    learned,
     learning,
     pictures,
     plot,
@@ -43,7 +44,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
 
     fast = commands.add_parser("speed", help="yieldrl beside Stable-Baselines3")
-    fast.add_argument("names", nargs="*", metavar="WORKLOAD", help=_workloads())
+    titles = "; ".join(f"{name} = {of.title}" for name, of in WORKLOADS.items())
+    fast.add_argument("names", nargs="*", metavar="WORKLOAD", help=titles)
     fast.add_argument("--runs", type=_count, default=5, help="pairs of runs (5)")
     fast.add_argument("--steps", type=_count, help="environment steps of every run")
     fast.add_argument("--threads", type=_count, default=1, help="CPU threads (1)")
@@ -117,7 +119,7 @@ def main(arguments: Sequence[str]) -> None:
     if command == "speed":
         _speed(options, _typed(arguments))
     elif command == "learning":
-        _several(arguments, options, learning.benchmark, learning.report)
+        _several(arguments, options, learning.benchmark, learned.report)
     elif command == "evidence":
         _several(arguments, options, evidence.benchmark, evidence.report)
     elif command == "worlds":
@@ -185,10 +187,6 @@ def _typed(arguments: Sequence[str]) -> str:
 
 def _listed(known: Collection[str]) -> str:
     return f"{', '.join(known)}, or all"
-
-
-def _workloads() -> str:
-    return "; ".join(f"{name} = {w.title}" for name, w in WORKLOADS.items())
 
 
 def _count(text: str) -> int:

@@ -41,7 +41,7 @@ def figures(folder: Path = results.FOLDER) -> dict[str, Figure]:
     drawable = {
         name: Figure(DRAW[result["kind"]], result)
         for name, result in found.items()
-        if result["kind"] in DRAW and not _is_without_lines(result)
+        if result["kind"] in DRAW and _has_lines(result)
     }
     for name, tasks in FIGURES.items():
         known = {task: found[task] for task in tasks if task in found}
@@ -66,8 +66,8 @@ def draw_learning(result: dict[str, Any], path: Path) -> Path:
         line(axes, curve(result["algorithm"], result["runs"]), COLORS[0])
         if "reference" in result:
             of = result["reference"]
-            theirs = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
-            line(axes, curve(theirs, of["runs"]), INK, zorder=1.9)
+            label = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
+            line(axes, curve(label, of["runs"]), INK, zorder=1.9)
         marks(axes, result)
         axes.set_title(f"{result['algorithm']} on {_env_id(result)}")
         axes.set_xlabel("environment steps")
@@ -188,8 +188,8 @@ def _drawn(fill: Callable[[Axes], None], path: Path) -> Path:
     return path
 
 
-def _is_without_lines(result: dict[str, Any]) -> bool:
-    return result["kind"] == "evidence" and not result["runs"][0]["series"]
+def _has_lines(result: dict[str, Any]) -> bool:
+    return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
 
 
 def _env_id(result: dict[str, Any]) -> str:
@@ -198,4 +198,3 @@ def _env_id(result: dict[str, Any]) -> str:
 
 
 DRAW = {"learning": draw_learning, "evidence": draw_evidence, "worlds": draw_worlds}
-"""Kind of result -> what draws it."""

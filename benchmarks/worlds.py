@@ -1,4 +1,4 @@
-"""Worlds of our own, each made to show one thing."""
+"""Worlds that are each made to show one thing."""
 
 from __future__ import annotations
 

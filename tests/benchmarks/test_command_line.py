@@ -88,7 +88,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return results.circumstances("learning", command, [1])
 
     monkeypatch.setattr(command_line.learning, "benchmark", benchmark)
-    monkeypatch.setattr(command_line.learning, "report", lambda _: "a report")
+    monkeypatch.setattr(command_line.learned, "report", lambda _: "a report")
     return called
 
 

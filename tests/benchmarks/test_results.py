@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import learning, results
+from yieldrl.benchmarks import learned, results
 from yieldrl.benchmarks.__main__ import parse
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
@@ -94,7 +94,7 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
 def check_learning(result: dict[str, Any]) -> None:
     """The verdict is that of the task as it is now, and the budget was kept."""
     task = TASKS[result["task"]]
-    returns = learning.final_returns(result["runs"])
+    returns = learned.final_returns(result["runs"])
     assert (result["passed"], result["holds"]) == (
         task.passed(returns),
         task.holds(returns),
@@ -138,7 +138,7 @@ def check_worlds(result: dict[str, Any]) -> None:
     assert result["demands"] == [of.judge(points, threads) for of in demands]
 
 
-def test_the_name_of_a_gpu_is_told(result: dict[str, Any]) -> None:
+def test_the_footer_names_the_gpu(result: dict[str, Any]) -> None:
     assert not results.footer(result).startswith("A GPU")
     result["hardware"]["gpu"] = "A GPU"
     assert results.footer(result).startswith(f"A GPU, {result['hardware']['cpu']}, ")

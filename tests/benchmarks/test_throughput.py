@@ -64,7 +64,7 @@ def test_every_side_steps(
 
 
 def test_the_memory_of_a_cart_is_that_of_its_tensors() -> None:
-    batch = batches.ours("yieldrl/CartPole-v1")(TWO)
+    batch = batches.tensors_of("yieldrl/CartPole-v1")(TWO)
     state = obs = final_obs = 4 * 4
     elapsed, ended, reward, flags = 8, 1, 4, 2
     expected = state + elapsed + ended + obs + final_obs + reward + flags
