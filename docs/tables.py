@@ -1,8 +1,8 @@
-"""What the site says of measurements and of the family: made, not typed.
+"""What the site says of measurements: made, not typed.
 
 - `::: table learning` is a table of every committed learning result, `::: table
   evidence` one of every claim that was measured, `::: table worlds` one of the speed of
-  worlds, `::: table family` one of all algorithms.
+  worlds.
 - `::: reached by sac` shows all that was measured of one algorithm: figures and means.
 """
 
@@ -15,12 +15,15 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
+from yieldrl.benchmarks import plot
+from yieldrl.benchmarks.learned import final_returns
+from yieldrl.benchmarks.tasks import FIGURES, TASKS, published_beside
+
 ROOT = Path(__file__).parents[1]
 FOLDER = "benchmarks/results"
-TABLE = re.compile(r"^::: table (learning|evidence|worlds|family)$", re.MULTILINE)
+TABLE = re.compile(r"^::: table (learning|evidence|worlds)$", re.MULTILINE)
 REACHED = re.compile(r"^::: reached by (\w+)$", re.MULTILINE)
 SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
-ARXIV = re.compile(r"arXiv:(\d+\.\d+)")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -31,7 +34,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def reached(algorithm: str) -> str:
     """Everything that was measured of an algorithm, on its page in `algorithms/`."""
-    drawable = _drawable()
+    drawable = plot.figures(ROOT / FOLDER)
     parts = [
         _figure(name, f"{config['env_id']}, {config['total_steps']:,} steps", drawable)
         + f"**{config['env_id'].rpartition(':')[2]}**, {config['total_steps']:,} steps:"
@@ -62,7 +65,7 @@ def learning_table() -> str:
     """Every learning result: what was trained, what it reached, how to repeat it."""
     rows, found = [], committed("learning")
     for name, result in found.items():
-        config, returns = result["whole_config"], _returns(result)
+        config, returns = result["whole_config"], final_returns(result["runs"])
         env_id = config["env_id"].rpartition(":")[2]
         row = [_data(name), env_id, f"{config['total_steps']:,}"]
         row += [f"**{statistics.mean(returns):.4g}**"]
@@ -83,7 +86,7 @@ def evidence_table() -> str:
 
 def worlds_table() -> str:
     """Steps per second: a row for every side of a world, the fastest of a size bold."""
-    rows, found, drawable = [], committed("worlds"), _drawable()
+    rows, found, drawable = [], committed("worlds"), plot.figures(ROOT / FOLDER)
     for name, result in found.items():
         at = {point["num_envs"]: point["sides"] for point in result["points"]}
         title = _world(name, result, drawable)
@@ -93,25 +96,6 @@ def worlds_table() -> str:
             rows.append([title, side, *speeds, f"{held:,.0f}" if held else " "])
             title = " "
     return _table(["world", "side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
-
-
-def family_table() -> str:
-    """Every algorithm below its parent, with the size of the difference."""
-    from yieldrl.cli import family
-
-    titles = family.descriptions()
-    rows = ["| algorithm | lines | classes of its own | from |", "|---|---:|---|---|"]
-    for depth, member in family.tree():
-        step = "&emsp;" * depth + ("└ " if depth else "")
-        title = ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", titles[member.name])
-        others = (
-            f"; also from {', '.join(member.parents[1:])}" if member.parents[1:] else ""
-        )
-        rows.append(
-            f"| {step}[`{member.name}`]({member.name}.md) | {member.lines} |"
-            f" {', '.join(member.changed)} | {title}{others} |"
-        )
-    return "\n".join(rows)
 
 
 def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
@@ -139,11 +123,10 @@ def _speed(sides: dict[str, Any], side: str) -> str:
 
 def _beside(result: dict[str, Any]) -> str:
     """What a result stands beside: the reference's mean, and a published number."""
-    from yieldrl.benchmarks.tasks import published_beside
-
     parts = []
     if "reference" in result:
-        of, returns = result["reference"], _returns(result["reference"])
+        of = result["reference"]
+        returns = final_returns(of["runs"])
         mean = f"{statistics.mean(returns):.4g}"
         parts.append(
             f"{mean} ({of['library']} {of['algorithm']}, {len(returns)} seeds)"
@@ -160,10 +143,6 @@ def _held(result: dict[str, Any]) -> str:
         return " "
     enough = "" if result["holds"] else ": **too few**"
     return f"{result['passed']} of {len(result['runs'])}{enough}"
-
-
-def _returns(side: dict[str, Any]) -> list[float]:
-    return [run["final"]["episode_return"] for run in side["runs"]]
 
 
 def _data(name: str) -> str:
@@ -192,21 +171,12 @@ def _means(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _drawable() -> Container[str]:
-    """Names of the figures that `docs/figures.py` can draw."""
-    from yieldrl.benchmarks import plot
-
-    return plot.figures(ROOT / FOLDER)
-
-
 def _figure(name: str, text: str, drawable: Container[str]) -> str:
     return f"![{text}](../results/{name}.svg)\n\n" if name in drawable else ""
 
 
 def _beside_relatives(algorithm: str, drawable: Container[str]) -> list[str]:
     """The figures that compare it with others of the family."""
-    from yieldrl.benchmarks.tasks import FIGURES, TASKS
-
     shown = []
     for name, tasks in FIGURES.items():
         members = [TASKS[task].algorithm for task in tasks]
@@ -219,7 +189,7 @@ def _beside_relatives(algorithm: str, drawable: Container[str]) -> list[str]:
 
 def _returned(result: dict[str, Any]) -> str:
     """Mean, worst and best of the final evaluations, and what was asked of them."""
-    returns = _returns(result)
+    returns = final_returns(result["runs"])
     text = (
         f"mean return {statistics.mean(returns):.4g} over {len(returns)} seeds,"
         f" from {min(returns):.4g} to {max(returns):.4g}"
@@ -242,5 +212,4 @@ TABLES = {
     "learning": learning_table,
     "evidence": evidence_table,
     "worlds": worlds_table,
-    "family": family_table,
 }

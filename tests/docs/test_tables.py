@@ -157,7 +157,7 @@ def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
 
 
 def test_the_family_is_a_table_of_every_algorithm():
-    shown = tables.on_page_markdown("::: table family").splitlines()
+    shown = load("family").on_page_markdown("::: table family").splitlines()
     names = {line.split("`")[1] for line in shown[2:]}
     assert names == {path.name for path in ALGORITHMS if (path / "trainer.py").exists()}
     rainbow = next(line for line in shown if "`rainbow`" in line)
