@@ -1,5 +1,6 @@
 """Result files say where their numbers come from; the committed ones too."""
 
+import doctest
 import shlex
 import statistics
 from pathlib import Path
@@ -26,6 +27,10 @@ def test_a_result_is_read_back_as_it_was_saved(
 ) -> None:
     path = results.save(result, tmp_path / "new" / "speed.json")
     assert results.load(path) == result
+
+
+def test_the_examples_of_the_docstrings_hold() -> None:
+    assert doctest.testmod(results) == doctest.TestResults(failed=0, attempted=2)
 
 
 def test_a_result_has_a_line_for_every_run(
