@@ -8,7 +8,9 @@ Run them from the root of the repository, after `make .venv/.bench`:
     python -m benchmarks learning all --side both --out-folder benchmarks/results
     python -m benchmarks evidence double_dqn-chance
     python -m benchmarks worlds cartpole          steps per second against N
-    python -m benchmarks plot                     figures from results/*.json
+    python -m benchmarks plot                     figures of results/*.json, in .cache
+
+That is the command alone: in Python this package is `yieldrl.benchmarks`.
 
 `--out benchmarks/results/NAME.json` keeps a result with its command, hardware,
 versions, configs and seeds. A new workload is an entry in `workloads.py` (for another

@@ -10,11 +10,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import evidence, learning, pictures, plot, results, speed, throughput, tuned
-from .claims import CLAIMS
-from .contests import CONTESTS
-from .tasks import TASKS
-from .workloads import WORKLOADS
+# `python -m benchmarks` gives this file alone that name: all the others have one name.
+from yieldrl.benchmarks import (
+    evidence,
+    learned,
+    learning,
+    pictures,
+    plot,
+    results,
+    speed,
+    throughput,
+    tuned,
+)
+from yieldrl.benchmarks.claims import CLAIMS
+from yieldrl.benchmarks.contests import CONTESTS
+from yieldrl.benchmarks.tasks import TASKS
+from yieldrl.benchmarks.workloads import WORKLOADS
 
 KNOWN: dict[str, Collection[str]] = {
     "speed": WORKLOADS,
@@ -22,6 +33,7 @@ KNOWN: dict[str, Collection[str]] = {
     "evidence": CLAIMS,
     "worlds": CONTESTS,
 }
+FIGURES = results.ROOT / ".cache" / "plots"
 Benchmark = Callable[..., dict[str, Any]]
 Report = Callable[[dict[str, Any]], str]
 
@@ -32,7 +44,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
 
     fast = commands.add_parser("speed", help="yieldrl beside Stable-Baselines3")
-    fast.add_argument("names", nargs="*", metavar="WORKLOAD", help=_workloads())
+    titles = "; ".join(f"{name} = {of.title}" for name, of in WORKLOADS.items())
+    fast.add_argument("names", nargs="*", metavar="WORKLOAD", help=titles)
     fast.add_argument("--runs", type=_count, default=5, help="pairs of runs (5)")
     fast.add_argument("--steps", type=_count, help="environment steps of every run")
     fast.add_argument("--threads", type=_count, default=1, help="CPU threads (1)")
@@ -59,7 +72,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     for command in (learn, prove, step):
         file = "worlds-NAME.json" if command is step else "NAME.json"
         command.add_argument("--out-folder", help=f"folder of a {file} for each")
-    commands.add_parser("plot", help="draw and note what is in benchmarks/results")
+    draw = commands.add_parser("plot", help="draw and note benchmarks/results")
+    draw.add_argument("--out-folder", type=Path, default=FIGURES, help="of the SVGs")
     commands.add_parser("pictures", help="draw the worlds of docs/worlds.md")
     parsed = parser.parse_args(list(arguments) or ["speed"])
     if parsed.command in KNOWN:
@@ -105,16 +119,16 @@ def main(arguments: Sequence[str]) -> None:
     if command == "speed":
         _speed(options, _typed(arguments))
     elif command == "learning":
-        _several(arguments, options, learning.benchmark, learning.report)
+        _several(arguments, options, learning.benchmark, learned.report)
     elif command == "evidence":
         _several(arguments, options, evidence.benchmark, evidence.report)
     elif command == "worlds":
         _several(arguments, options, throughput.benchmark, throughput.report, "worlds-")
+    elif command == "plot":
+        for path in (*plot.draw_all(options["out_folder"]), *tuned.note_all()):
+            print(path)
     else:
-        draws = (pictures.draw_all,)
-        if command == "plot":
-            draws = (plot.draw_all, tuned.note_all)
-        for path in (path for draw in draws for path in draw()):
+        for path in pictures.draw_all():
             print(path)
 
 
@@ -173,10 +187,6 @@ def _typed(arguments: Sequence[str]) -> str:
 
 def _listed(known: Collection[str]) -> str:
     return f"{', '.join(known)}, or all"
-
-
-def _workloads() -> str:
-    return "; ".join(f"{name} = {w.title}" for name, w in WORKLOADS.items())
 
 
 def _count(text: str) -> int:

@@ -1,7 +1,7 @@
 """N environments that are ready to be stepped with random actions, for timing.
 
 Building draws the actions and takes a first step, outside the timing; what is timed is
-calls of `Batch.step`. Here is a world of tensors; others' are in `rivals.py`.
+calls of `Batch.step`. Here are yieldrl's worlds of tensors; others' are in `rivals.py`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Batch:
 Build = Callable[[Setting], Batch]
 
 
-def ours(env_id: str, *, physics: bool = False, compiled: bool = False) -> Build:
+def tensors_of(env_id: str, *, physics: bool = False, compiled: bool = False) -> Build:
     """A world of tensors; physics gets as many threads as allowed."""
 
     def build(on: Setting) -> Batch:
@@ -81,7 +81,7 @@ def ours(env_id: str, *, physics: bool = False, compiled: bool = False) -> Build
 
 
 def actions(env_id: str, num_envs: int, count: int = POOL) -> np.ndarray:
-    """Random actions `[count, N, ...]` for a world of ours and its equals elsewhere."""
+    """Random actions `[count, N, ...]` for a world and for its equals elsewhere."""
     rng = np.random.default_rng(SEED)
     space: Any = gymnasium.make_vec(env_id, num_envs=1).single_action_space
     if isinstance(space, Discrete):
@@ -109,10 +109,10 @@ def memory(envs: Any, answer: Any) -> int:
     """
     held = {k: v for k, v in envs.state_dict().items() if k != "generator"}
     # `_final_obs` is no tensor more: it is `ended`, which is held.
-    told = [*answer[:4], answer[4].get("final_obs")]
+    answered = [*answer[:4], answer[4].get("final_obs")]
     backend = getattr(envs, "backend", None)
     between = [backend.inputs, backend.outputs] if backend else []
-    return sum(x.numel() * x.element_size() for x in tensors([held, told, between]))
+    return sum(x.numel() * x.element_size() for x in tensors([held, answered, between]))
 
 
 def tensors(tree: Any) -> Iterator[torch.Tensor]:

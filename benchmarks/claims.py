@@ -32,7 +32,7 @@ class Claim:
     """What must hold on a seed, in words."""
 
     holds: Callable[[Measured], bool]
-    """The same of what was measured."""
+    """Whether that holds in what was measured."""
 
     share: float = 1.0
     """Share of the seeds on which it must hold."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from .batches import Build, ours
+from .batches import Build, tensors_of
 from .physics_rivals import rollout, warp
 from .rivals import apiece, copies, envpool, gymnax, single, vector
 
@@ -19,7 +19,7 @@ class Side:
 
     build: Build
     package: str = ""
-    """The package that it needs besides ours, by the name of its import."""
+    """The package that it needs besides yieldrl, by the name of its import."""
 
     most: int | None = None
     """The largest N that it is tried with."""
@@ -60,8 +60,8 @@ class Demand:
         others = [of[side] for of in here for side in self.over if side in of]
         ratio = None
         if threads == self.threads and others and self.side in here[0]:
-            ours = here[0][self.side]["runs"]
-            pairs = [zip(ours, other["runs"], strict=True) for other in others]
+            own = here[0][self.side]["runs"]
+            pairs = [zip(own, other["runs"], strict=True) for other in others]
             ratio = min(statistics.median(a / b for a, b in runs) for runs in pairs)
         holds = None if ratio is None else ratio >= self.times
         return {"demand": str(self), "ratio": ratio, "holds": holds}
@@ -86,7 +86,7 @@ class Contest:
         }
 
 
-OURS, COMPILED = "yieldrl", "yieldrl, compiled"
+YIELDRL, COMPILED = "yieldrl", "yieldrl, compiled"
 VECTOR, SYNC = "Gymnasium, NumPy batch", "Gymnasium, Sync"
 # A process each: on a few cores, more of them only wait for each other.
 PROCESSES = 16
@@ -100,75 +100,77 @@ COPIES, BARE = "minatar, N copies", "mujoco.rollout"
 LOOP = 1024
 
 
-def _common(env_id: str, theirs: str) -> dict[str, Side]:
+def _common(env_id: str, other_id: str) -> dict[str, Side]:
     """Sides of every world that Gymnasium, EnvPool and gymnax have too."""
     return {
-        OURS: Side(build=ours(env_id)),
-        COMPILED: Side(build=ours(env_id, compiled=True)),
-        SYNC: Side(build=vector(env_id, theirs, "sync"), most=LOOP),
-        "EnvPool": Side(build=envpool(env_id, theirs), package="envpool"),
-        "gymnax": Side(build=gymnax(env_id, theirs), package="gymnax"),
-        "gymnax, scan": Side(build=gymnax(env_id, theirs, scan=True), package="gymnax"),
+        YIELDRL: Side(build=tensors_of(env_id)),
+        COMPILED: Side(build=tensors_of(env_id, compiled=True)),
+        SYNC: Side(build=vector(env_id, other_id, "sync"), most=LOOP),
+        "EnvPool": Side(build=envpool(env_id, other_id), package="envpool"),
+        "gymnax": Side(build=gymnax(env_id, other_id), package="gymnax"),
+        "gymnax, scan": Side(
+            build=gymnax(env_id, other_id, scan=True), package="gymnax"
+        ),
     }
 
 
-def _classic(name: str, theirs: str) -> Contest:
+def _classic(name: str, other_id: str) -> Contest:
     env_id = f"yieldrl/{name}-v1"
-    return Contest(env_id=env_id, sides=_common(env_id, theirs))
+    return Contest(env_id=env_id, sides=_common(env_id, other_id))
 
 
 def _cartpole() -> Contest:
-    env_id, theirs = "yieldrl/CartPole-v1", "CartPole-v1"
-    batch = Side(build=vector(env_id, theirs, "vector_entry_point"))
+    env_id, other_id = "yieldrl/CartPole-v1", "CartPole-v1"
+    batch = Side(build=vector(env_id, other_id, "vector_entry_point"))
     demands = (
-        Demand(side=OURS, over=(VECTOR,), times=0.6),
+        Demand(side=YIELDRL, over=(VECTOR,), times=0.6),
         Demand(side=COMPILED, over=(VECTOR,), times=1.2),
-        Demand(side=OURS, over=(SYNC,), times=50),
+        Demand(side=YIELDRL, over=(SYNC,), times=50),
         Demand(side=COMPILED, over=(SYNC,), times=50),
     )
-    sides = {**_common(env_id, theirs), VECTOR: batch}
+    sides = {**_common(env_id, other_id), VECTOR: batch}
     return Contest(env_id=env_id, sides=sides, demands=demands)
 
 
 def _minatar(
     name: str, game: str, *, in_gymnax: bool = True, threads: int = 1
 ) -> Contest:
-    env_id, theirs = f"yieldrl/MinAtar-{name}-v1", f"{name}-MinAtar"
+    env_id, other_id = f"yieldrl/MinAtar-{name}-v1", f"{name}-MinAtar"
     sides = {
-        OURS: Side(build=ours(env_id)),
-        COMPILED: Side(build=ours(env_id, compiled=True)),
+        YIELDRL: Side(build=tensors_of(env_id)),
+        COMPILED: Side(build=tensors_of(env_id, compiled=True)),
         COPIES: Side(build=copies(env_id, game), package="minatar", most=LOOP),
     }
     if in_gymnax:
         for title, scan in (("gymnax", False), ("gymnax, scan", True)):
-            build = gymnax(env_id, theirs, scan=scan)
+            build = gymnax(env_id, other_id, scan=scan)
             sides[title] = Side(build=build, package="gymnax")
     demands = (Demand(side=COMPILED, over=(COPIES,), times=20, threads=threads),)
     return Contest(env_id=env_id, sides=sides, demands=demands)
 
 
 def _half_cheetah() -> Contest:
-    env_id, theirs = "yieldrl/HalfCheetah-v1", "HalfCheetah-v5"
-    sync, processes = (vector(env_id, theirs, mode) for mode in ("sync", "async"))
+    env_id, other_id = "yieldrl/HalfCheetah-v1", "HalfCheetah-v5"
+    sync, processes = (vector(env_id, other_id, mode) for mode in ("sync", "async"))
     bare = rollout(env_id, "half_cheetah.xml", frame_skip=5)
     sides = {
-        OURS: Side(build=ours(env_id, physics=True), package="mujoco"),
+        YIELDRL: Side(build=tensors_of(env_id, physics=True), package="mujoco"),
         BARE: Side(build=bare, package="mujoco"),
-        SINGLE: Side(build=single(env_id, theirs), package="mujoco", fixed=1),
+        SINGLE: Side(build=single(env_id, other_id), package="mujoco", fixed=1),
         APIECE: Side(
-            build=apiece(env_id, theirs, CORES), package="mujoco", fixed=CORES
+            build=apiece(env_id, other_id, CORES), package="mujoco", fixed=CORES
         ),
         SYNC: Side(build=sync, package="mujoco", most=LOOP),
         ASYNC: Side(build=processes, package="mujoco", fixed=PROCESSES),
         # It keeps a whole simulation for each, of which 65 536 would fill the memory.
-        "EnvPool": Side(build=envpool(env_id, theirs), package="envpool", most=4096),
+        "EnvPool": Side(build=envpool(env_id, other_id), package="envpool", most=4096),
     }
     best = (SINGLE, SYNC, ASYNC)
     demands = (
-        Demand(side=OURS, over=best, times=2.5, threads=2),
-        Demand(side=OURS, over=(BARE,), times=0.75, threads=2),
-        # What 2.5 means per core, where two are not worth twice as much as one.
-        Demand(side=OURS, over=(APIECE,), times=2.5 / CORES, threads=2),
+        Demand(side=YIELDRL, over=best, times=2.5, threads=2),
+        Demand(side=YIELDRL, over=(BARE,), times=0.75, threads=2),
+        # What 2.5 means per core, where two are less than twice as fast as one.
+        Demand(side=YIELDRL, over=(APIECE,), times=2.5 / CORES, threads=2),
     )
     return Contest(env_id=env_id, sides=sides, demands=demands)
 
@@ -176,7 +178,7 @@ def _half_cheetah() -> Contest:
 def _humanoid() -> Contest:
     env_id, file = "yieldrl/Humanoid-v1", "humanoid.xml"
     sides = {
-        OURS: Side(build=ours(env_id, physics=True), package="mujoco_warp"),
+        YIELDRL: Side(build=tensors_of(env_id, physics=True), package="mujoco_warp"),
         "mujoco_warp, graph": Side(
             build=warp(env_id, file, 5, graph=True), package="mujoco_warp"
         ),

@@ -17,9 +17,6 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-PACKAGE = "yieldrl.benchmarks"
-"""This package, whether it was started under this name or as `benchmarks`."""
-
 
 def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
     """Call a function of a module by its name, in a process of its own.
@@ -35,9 +32,8 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
     Raises:
         RuntimeError: If the child failed; the message ends with its traceback.
     """
-    module = f"{PACKAGE}.{function.__module__.rpartition('.')[2]}"
-    command = [sys.executable, "-m", f"{PACKAGE}.isolated"]
-    command += [module, function.__qualname__, json.dumps(arguments)]
+    target = [function.__module__, function.__qualname__]
+    command = [sys.executable, "-m", __name__, *target, json.dumps(arguments)]
     pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     env = os.environ | dict.fromkeys(pools, str(threads))
     with tempfile.TemporaryDirectory() as folder:

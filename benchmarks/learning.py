@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from typing import Any
 from yieldrl.foundations import Config
 
 from . import isolated, references, results
+from .learned import verdict
 from .tasks import TASKS, Task
 
 SIDES = ("yieldrl", "reference", "both")
@@ -92,8 +92,8 @@ def benchmark(
     shared = _shared(task, episodes)
     if side != "yieldrl" and task.reference is None:
         raise ValueError(f"{name} names no reference: choose --side yieldrl")
-    ours = earlier if earlier and _shared_by(earlier) == shared else None
-    if side == "reference" and ours is None:
+    kept = earlier if earlier and _shared_by(earlier) == shared else None
+    if side == "reference" and kept is None:
         raise ValueError(
             f"{name}: a reference stands beside a result of yieldrl with the same"
             " budget: train both, or give --out a file that has it"
@@ -102,13 +102,13 @@ def benchmark(
     for which, train in (("yieldrl", train_seed), ("reference", references.train_seed)):
         if side in (which, "both"):
             trained[which] = _train_all(train, which, name, numbers, episodes, jobs)
-    result = ours if ours and side == "reference" else {}
+    result = kept if kept and side == "reference" else {}
     if "yieldrl" in trained:
         result = results.circumstances("learning", command, numbers)
         result |= _described(task, name, shared, jobs) | {"runs": trained["yieldrl"]}
         result |= verdict(task, trained["yieldrl"], episodes)
-        if ours and _fits(ours.get("reference"), task):
-            result["reference"] = ours["reference"]
+        if kept and _fits(kept.get("reference"), task):
+            result["reference"] = kept["reference"]
         elif earlier and "reference" in earlier and side == "yieldrl":
             print(f"{name}: its reference was another or had another budget: left out")
     if "reference" in trained and task.reference is not None:
@@ -118,46 +118,6 @@ def benchmark(
             "runs": trained["reference"],
         }
     return result
-
-
-def verdict(
-    task: Task, runs: Sequence[dict[str, Any]], episodes: int
-) -> dict[str, Any]:
-    """What was asked of the final returns, and whether it held."""
-    if task.threshold is None:
-        return {"criterion": "none", "passed": len(runs), "holds": True}
-    returns = final_returns(runs)
-    return {
-        "criterion": (
-            f"episode_return >= {task.threshold:g} over {episodes} deterministic"
-            f" episodes on at least {task.needed(len(runs))} of {len(runs)} seeds"
-        ),
-        "passed": task.passed(returns),
-        "holds": task.holds(returns),
-    }
-
-
-def final_returns(runs: Sequence[dict[str, Any]]) -> list[float]:
-    """The final evaluation's mean return of every seed."""
-    return [run["final"]["episode_return"] for run in runs]
-
-
-def report(result: dict[str, Any]) -> str:
-    """A learning result as a table, its verdict and its circumstances."""
-    sides = {result["algorithm"]: result["runs"]}
-    if "reference" in result:
-        of = result["reference"]
-        sides[f"{of['library']} {of['algorithm']}"] = of["runs"]
-    header = ["side", "seed", "final return", "std", "min", "max", "seconds"]
-    rows = [[side, *_row(run)] for side, runs in sides.items() for run in runs]
-    lines = [results.table(header, rows), ""]
-    for side, runs in sides.items():
-        returns = final_returns(runs)
-        mean, worst = statistics.mean(returns), min(returns)
-        lines.append(f"{side}: mean {mean:.4g}, worst {worst:.4g}")
-    held = "holds" if result["holds"] else "DOES NOT HOLD"
-    lines.append(f"{result['criterion']}: {result['passed']}, {held}")
-    return "\n".join([*lines, results.footer(result)])
 
 
 def _train_all(
@@ -184,7 +144,7 @@ def _described(
     """What a result file says about its task."""
     config = task.make_config().to_dict()
     described = dataclasses.asdict(task)
-    del described["reference"]  # told with its runs, where it has some
+    del described["reference"]  # written down with its runs, where it has some
     del described["published"]  # by others, whatever comes out here
     whole = {key: value for key, value in config.items() if key != "seed"}
     return {"task": name, **described, "whole_config": whole, "jobs": jobs}
@@ -197,7 +157,7 @@ def _shared(task: Task, episodes: int) -> dict[str, Any]:
 
 
 def _shared_by(result: dict[str, Any]) -> dict[str, Any]:
-    """The same of a result; a field younger than it had its default."""
+    """What both sides of a result had in common; a younger field had its default."""
     config = Config().to_dict() | result["whole_config"]
     episodes = result["runs"][0]["final"]["episodes"]
     return {name: config[name] for name in BUDGET} | {"episodes": episodes}
@@ -209,12 +169,6 @@ def _fits(reference: dict[str, Any] | None, task: Task) -> bool:
         return False
     wanted = json.loads(json.dumps(dataclasses.asdict(task.reference)))
     return all(reference.get(name) == value for name, value in wanted.items())
-
-
-def _row(run: dict[str, Any]) -> list[str]:
-    names = ("", "_std", "_min", "_max")
-    numbers = [f"{run['final'][f'episode_return{name}']:.4g}" for name in names]
-    return [str(run["seed"]), *numbers, f"{run['train_seconds']:.0f}"]
 
 
 def _floats(log: Any) -> dict[str, float]:

@@ -33,6 +33,9 @@ SETTINGS: dict[str, Any] = {
 LOOK_EVERY = 1_000
 """Environment steps between looks at the values."""
 
+CHANCE_STEPS, PENDULUM_STEPS = 24_000, 30_000
+"""Environment steps of training."""
+
 Look = Callable[[Any], tuple[float, float]]
 """From a trainer to the mean value of the greedy action, and the truth."""
 
@@ -51,7 +54,13 @@ def in_pendulum(seed: int) -> dict[str, Any]:
     for name in ALGORITHMS:
         # From the time on at which it can swing up: before, values chase returns.
         lines = _along_training(
-            name, seed, pendulum, _beside_returns, 30_000, first=10_000, gamma=0.9
+            name,
+            seed,
+            pendulum,
+            _beside_returns,
+            PENDULUM_STEPS,
+            first=10_000,
+            gamma=0.9,
         )
         measured |= {f"{name}, estimated": lines[0], f"{name}, true": lines[1]}
         measured[f"bias of {name}"] = _bias(*lines)
@@ -70,7 +79,7 @@ def in_chance(seed: int) -> dict[str, Any]:
     """
     measured: dict[str, Any] = {}
     for name in ALGORITHMS:
-        value, truth = _along_training(name, seed, Chance, _beside_zero, 24_000)
+        value, truth = _along_training(name, seed, Chance, _beside_zero, CHANCE_STEPS)
         measured |= {
             name: value,
             "truth": truth,

@@ -1,10 +1,10 @@
-"""Draw committed results as PNG and SVG: curves, comparisons, evidence and speed."""
+"""Draw results as SVG: learning curves, comparisons, evidence and speed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,31 +16,48 @@ from .tasks import FIGURES, published_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
 RETURN = "return of deterministic episodes"
 
 
-def draw_all(folder: Path = results.FOLDER) -> Iterator[Path]:
-    """Draw every result of a folder and every figure of it; give the files written."""
-    learned: dict[str, dict[str, Any]] = {}
-    for path in sorted(folder.glob("*.json")):
-        result = results.load(path)
-        if result["kind"] == "learning":
-            learned[path.stem] = result
-            yield from draw_learning(result, path)
-        elif result["kind"] == "evidence" and result["runs"][0]["series"]:
-            yield from draw_evidence(result, path)
-        elif result["kind"] == "worlds":
-            yield from draw_worlds(result, path)
+class Figure(NamedTuple):
+    """What can be drawn."""
+
+    draw: Callable[[dict[str, Any], Path], Path]
+    """Writes the data as an SVG into a file, which it returns."""
+
+    data: dict[str, Any]
+    """One result, or results by the names of their tasks."""
+
+
+def figures(folder: Path = results.FOLDER) -> dict[str, Figure]:
+    """Name -> every figure that the results of a folder give.
+
+    Results of speed have none, nor have claims that measure numbers alone. An entry of
+    `FIGURES` needs the results of at least two of its tasks.
+    """
+    found = {path.stem: results.load(path) for path in sorted(folder.glob("*.json"))}
+    drawable = {
+        name: Figure(DRAW[result["kind"]], result)
+        for name, result in found.items()
+        if result["kind"] in DRAW and _has_lines(result)
+    }
     for name, tasks in FIGURES.items():
-        known = {task: learned[task] for task in tasks if task in learned}
+        known = {task: found[task] for task in tasks if task in found}
         if len(known) > 1:
-            yield from draw_figure(known, folder / name)
+            drawable[name] = Figure(draw_comparison, known)
+    return drawable
 
 
-def draw_learning(result: dict[str, Any], path: Path) -> list[Path]:
+def draw_all(out: Path, folder: Path = results.FOLDER) -> Iterator[Path]:
+    """Draw the results of `folder` into `out`; give the files written."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, figure in figures(folder).items():
+        yield figure.draw(figure.data, out / f"{name}.svg")
+
+
+def draw_learning(result: dict[str, Any], path: Path) -> Path:
     """One task: every seed, their mean and its interval, and what it stands beside."""
 
     def fill(axes: Axes) -> None:
@@ -49,8 +66,8 @@ def draw_learning(result: dict[str, Any], path: Path) -> list[Path]:
         line(axes, curve(result["algorithm"], result["runs"]), COLORS[0])
         if "reference" in result:
             of = result["reference"]
-            theirs = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
-            line(axes, curve(theirs, of["runs"]), INK, zorder=1.9)
+            label = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
+            line(axes, curve(label, of["runs"]), INK, zorder=1.9)
         marks(axes, result)
         axes.set_title(f"{result['algorithm']} on {_env_id(result)}")
         axes.set_xlabel("environment steps")
@@ -59,7 +76,7 @@ def draw_learning(result: dict[str, Any], path: Path) -> list[Path]:
     return _drawn(fill, path)
 
 
-def draw_figure(compared: dict[str, dict[str, Any]], path: Path) -> list[Path]:
+def draw_comparison(compared: dict[str, dict[str, Any]], path: Path) -> Path:
     """Several tasks of one environment on one pair of axes."""
 
     def fill(axes: Axes) -> None:
@@ -75,7 +92,7 @@ def draw_figure(compared: dict[str, dict[str, Any]], path: Path) -> list[Path]:
     return _drawn(fill, path)
 
 
-def draw_evidence(result: dict[str, Any], path: Path) -> list[Path]:
+def draw_evidence(result: dict[str, Any], path: Path) -> Path:
     """The lines of a claim; a name up to its comma chooses the colour."""
 
     def fill(axes: Axes) -> None:
@@ -94,7 +111,7 @@ def draw_evidence(result: dict[str, Any], path: Path) -> list[Path]:
     return _drawn(fill, path)
 
 
-def draw_worlds(result: dict[str, Any], path: Path) -> list[Path]:
+def draw_worlds(result: dict[str, Any], path: Path) -> Path:
     """Every side's median over N, and a band from its slowest run to its fastest."""
     from matplotlib.ticker import EngFormatter
 
@@ -154,25 +171,30 @@ def marks(axes: Axes, result: dict[str, Any]) -> None:
         axes.axhline(level, color=INK, linewidth=0.9, linestyle=":", label=label)
 
 
-def _drawn(fill: Any, path: Path) -> list[Path]:
-    """Write a figure to `path` with the endings `.png` and `.svg`."""
+def _drawn(fill: Callable[[Axes], None], path: Path) -> Path:
+    """Write a figure; `fill` draws the lines on its axes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
-    written = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
-    # The same data give the same files: no date, no random ids.
-    with mpl.rc_context({**STYLE, "svg.hashsalt": path.stem}):
-        figure: Figure = Figure(figsize=(6.4, 4), layout="constrained")
+    # Equal data give equal files: no date, no random ids.
+    with mpl.rc_context({**STYLE, "svg.hashsalt": "yieldrl"}):
+        figure = Figure(figsize=(6.4, 4), layout="constrained")
         axes = figure.subplots()
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         fill(axes)
         figure.legend(loc="outside lower center", ncols=2)
-        figure.savefig(written[0], dpi=150, metadata={"Software": None})
-        figure.savefig(written[1], metadata={"Date": None})
-    return written
+        figure.savefig(path, format="svg", metadata={"Date": None})
+    return path
+
+
+def _has_lines(result: dict[str, Any]) -> bool:
+    return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
 
 
 def _env_id(result: dict[str, Any]) -> str:
     """The environment without the module that registers it."""
     return result["whole_config"]["env_id"].rpartition(":")[2]
+
+
+DRAW = {"learning": draw_learning, "evidence": draw_evidence, "worlds": draw_worlds}

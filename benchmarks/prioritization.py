@@ -56,7 +56,7 @@ def all_ways(env: Cliffwalk) -> Iterator[Transition]:
 
 
 def true_values(env: Cliffwalk, gamma: float) -> torch.Tensor:
-    """`Q*`, `[S, A]`: a wrong action is worth nothing, a right one what lies ahead."""
+    """`Q*`, `[S, A]`: of a right action `gamma^(steps to the reward - 1)`, else 0."""
     length = len(env.onward)
     values = torch.zeros(length, 2)
     values[torch.arange(length), torch.from_numpy(env.onward)] = gamma ** torch.arange(

@@ -1,7 +1,7 @@
 """The other side of a learning task: what another library's algorithm reaches.
 
-It trains in the same environment for as many steps, and our own `evaluate` plays the
-same episodes with it, after the same steps. Stable-Baselines3 and sb3-contrib are used
+It trains in the task's environment for as many steps, and yieldrl's `evaluate` plays
+equal episodes with it, after as many steps. Stable-Baselines3 and sb3-contrib are used
 as their documentation does (see `sides.py`).
 """
 

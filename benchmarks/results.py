@@ -17,17 +17,8 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
-RIVALS = (
-    "stable-baselines3",
-    "sb3-contrib",
-    "mujoco",
-    "mujoco-warp",
-    "box2d",
-    "minatar",
-    "envpool",
-    "gymnax",
-    "jax",
-)
+RIVALS = ("stable-baselines3", "sb3-contrib", "mujoco", "mujoco-warp", "box2d")
+RIVALS += ("minatar", "envpool", "gymnax", "jax")
 REQUIRED = {
     "kind": str,
     "command": str,
@@ -108,8 +99,35 @@ def save(result: dict[str, Any], path: str | Path) -> Path:
     check(result)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    path.write_text(dumps(result) + "\n", encoding="utf-8")
     return path
+
+
+def dumps(value: Any, indent: str = "") -> str:
+    """JSON with a line for each run, so that a difference shows which runs differ.
+
+    Lists of objects, as of runs, points or pairs, have a line for every object; objects
+    with such a list in them have a line for every entry. All else is compact.
+
+    >>> print(dumps({"seeds": [1, 2], "runs": [{"seed": 1}, {"seed": 2}]}))
+    {
+     "seeds": [1,2],
+     "runs": [
+      {"seed":1},
+      {"seed":2}
+     ]
+    }
+    """
+    deeper = indent + " "
+    if _has_objects(value):
+        marks, parts = "[]", [_compact(item) for item in value]
+    elif isinstance(value, dict) and any(map(_has_runs, value.values())):
+        marks = "{}"
+        parts = [f"{_compact(k)}: {dumps(of, deeper)}" for k, of in value.items()]
+    else:
+        return _compact(value)
+    lines = ",\n".join(deeper + part for part in parts)
+    return f"{marks[0]}\n{lines}\n{indent}{marks[1]}"
 
 
 def load(path: str | Path) -> dict[str, Any]:
@@ -147,6 +165,20 @@ def footer(result: dict[str, Any]) -> str:
         f" seeds {result['seeds']}\n"
         f"{packages}; revision {result['revision']}\n{result['command']}"
     )
+
+
+def _has_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
+
+
+def _has_runs(value: Any) -> bool:
+    """Whether there is a list of objects in a value, not counting those in lists."""
+    inside = value.values() if isinstance(value, dict) else ()
+    return _has_objects(value) or any(map(_has_runs, inside))
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _cpu_model() -> str:

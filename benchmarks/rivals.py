@@ -4,8 +4,8 @@ Gymnasium's vector environments and EnvPool's reset in the step after an episode
 and that step is counted too.
 
 EnvPool is the extra `rivals`, 740 MB with the games that it brings. gymnax asks for an
-older Gymnasium than ours, and runs with ours all the same: `pip install jax flax && pip
-install --no-deps gymnax`, best in an environment of its own.
+older Gymnasium than yieldrl, and runs with this one all the same: `pip install jax
+flax && pip install --no-deps gymnax`, best in an environment of its own.
 """
 
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
@@ -22,7 +22,7 @@ import numpy as np
 from .batches import POOL, SEED, Batch, Build, Setting, actions, in_turn
 
 
-def vector(env_id: str, theirs: str, mode: str) -> Build:
+def vector(env_id: str, other_id: str, mode: str) -> Build:
     """Gymnasium's `make_vec`, without the checker that would look at every step."""
 
     def build(on: Setting) -> Batch:
@@ -30,7 +30,7 @@ def vector(env_id: str, theirs: str, mode: str) -> Build:
         if mode != "vector_entry_point":  # which makes no single environments
             unchecked["disable_env_checker"] = True
         envs = gymnasium.make_vec(
-            theirs, num_envs=on.num_envs, vectorization_mode=mode, **unchecked
+            other_id, num_envs=on.num_envs, vectorization_mode=mode, **unchecked
         )
         envs.reset(seed=SEED)
         step, _ = in_turn(envs.step, actions(env_id, on.num_envs))
@@ -65,16 +65,16 @@ class OnItsOwn(gymnasium.Wrapper[Any, Any, Any, Any]):
         return answer
 
 
-def apiece(env_id: str, theirs: str, processes: int) -> Build:
+def apiece(env_id: str, other_id: str, processes: int) -> Build:
     """One of Gymnasium's in each of some processes, which hardly ever meet.
 
-    This is what so many cores are worth: less than their number where they share the
+    So much faster are so many cores: less than their number where they share the
     parts of one.
     """
 
     def build(_: Setting) -> Batch:
         envs = gymnasium.make_vec(
-            theirs,
+            other_id,
             num_envs=processes,
             vectorization_mode="async",
             wrappers=[OnItsOwn],
@@ -87,11 +87,11 @@ def apiece(env_id: str, theirs: str, processes: int) -> Build:
     return build
 
 
-def single(env_id: str, theirs: str) -> Build:
+def single(env_id: str, other_id: str) -> Build:
     """One environment of Gymnasium's, in a loop that resets it."""
 
     def build(_: Setting) -> Batch:
-        env = gymnasium.make(theirs, disable_env_checker=True)
+        env = gymnasium.make(other_id, disable_env_checker=True)
         env.reset(seed=SEED)
         step, _ = in_turn(partial(advance, env), actions(env_id, 1)[:, 0])
         return Batch(step=step)
@@ -99,14 +99,14 @@ def single(env_id: str, theirs: str) -> Build:
     return build
 
 
-def envpool(env_id: str, theirs: str) -> Build:
+def envpool(env_id: str, other_id: str) -> Build:
     """EnvPool's synchronous mode, of as many threads as allowed."""
 
     def build(on: Setting) -> Batch:
         import envpool
 
         envs = envpool.make(
-            theirs,
+            other_id,
             env_type="gymnasium",
             num_envs=on.num_envs,
             num_threads=on.threads,
@@ -146,7 +146,7 @@ def copies(env_id: str, game: str) -> Build:
     return build
 
 
-def gymnax(env_id: str, theirs: str, *, scan: bool = False) -> Build:
+def gymnax(env_id: str, other_id: str, *, scan: bool = False) -> Build:
     """gymnax, jitted: a call for every step, or one for up to 128, which is JAX's way.
 
     A scan gives back observations, rewards and flags of all its steps, a step also
@@ -157,7 +157,7 @@ def gymnax(env_id: str, theirs: str, *, scan: bool = False) -> Build:
         import gymnax
         import jax
 
-        env, params = gymnax.make(theirs)
+        env, params = gymnax.make(other_id)
         each = jax.vmap(env.step, in_axes=(0, 0, 0, None))
         length = max(1, min(128, 2**17 // on.num_envs)) if scan else 1
 

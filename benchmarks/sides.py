@@ -112,8 +112,8 @@ def sb3_continuous(algorithm: str) -> Side:
         noise = None
         if "exploration_noise" in settings:
             size = envs.action_space.shape or ()
-            deviation = np.full(size, settings["exploration_noise"])
-            noise = NormalActionNoise(np.zeros(size), deviation)
+            std = np.full(size, settings["exploration_noise"])
+            noise = NormalActionNoise(np.zeros(size), std)
         model = getattr(stable_baselines3, algorithm)(
             "MlpPolicy",
             envs,

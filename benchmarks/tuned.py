@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import results
-from .learning import final_returns
+from .learned import final_returns
 
 START = "# Reached: "
 
@@ -20,11 +20,11 @@ NEUTRAL = {"compile"}
 
 
 def reached(result: dict[str, Any], path: Path) -> str:
-    """The line for a result that lies in `path`: mean and deviation over seeds."""
+    """A result in `path` as a line: mean and standard deviation over seeds."""
     returns = final_returns(result["runs"])
-    deviation = statistics.stdev(returns) if len(returns) > 1 else 0.0
+    std = statistics.stdev(returns) if len(returns) > 1 else 0.0
     return (
-        f"{START}{statistics.mean(returns):.4g} +- {float(f'{deviation:.2g}'):g} over"
+        f"{START}{statistics.mean(returns):.4g} +- {float(f'{std:.2g}'):g} over"
         f" {len(returns)} seeds, {result['whole_config']['total_steps']} steps"
         f" (benchmarks/results/{path.name})."
     )

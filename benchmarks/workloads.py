@@ -42,7 +42,7 @@ CONTINUOUS: Settings = {
     "hidden_sizes": (256, 256),
     "tau": 0.005,
 }
-"""What W5 and W6 share; all else is the default on both sides, and the same."""
+"""What W5 and W6 share; all else is at its default, which is equal on both sides."""
 
 WORKLOADS = {
     "W1": Workload(

@@ -1,4 +1,4 @@
-"""Worlds of our own, each made to show one thing."""
+"""Worlds that are each made to show one thing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Corridor(gym.Env[int, int]):
 
 
 class Cliffwalk(Corridor):
-    """The same, but the wrong action ends the episode.
+    """A corridor in which the wrong action ends the episode.
 
     The blind cliffwalk of Schaul et al. 2016, arXiv:1511.05952, section 3.1.
     """
@@ -68,6 +68,5 @@ class Cliffwalk(Corridor):
         return self.room
 
 
-if "Corridor-v0" not in gym.registry:  # this file may be imported under two names
-    gym.register("Corridor-v0", entry_point=Corridor, max_episode_steps=200)
-    gym.register("Cliffwalk-v0", entry_point=Cliffwalk)
+gym.register("Corridor-v0", entry_point=Corridor, max_episode_steps=200)
+gym.register("Cliffwalk-v0", entry_point=Cliffwalk)

@@ -3,7 +3,7 @@
 - A fence may hold `--8<-- "abstractions.py#Trainer.evaluate"`: the source of that class
   or function, as it is today. No markers in the code, and no line numbers that drift.
 - `::: yieldrl.buffers.*` is the reference of every name that the package exports.
-- Notebooks are pages, though they lie outside of `docs/`. So are committed results.
+- Notebooks are pages, though they lie outside of `docs/`.
 - The reference is made from a copy of the package: the root of the repository is the
   package, and looking for modules in it would mean looking through `.venv`.
 - Doctests in docstrings are shown as code.
@@ -60,14 +60,10 @@ def on_config(config: Any) -> Any:
 
 @event_priority(100)  # before mkdocs-jupyter looks for notebooks
 def on_files(files: Files, config: Any) -> Files:
-    """Add notebooks, and the results that figures are drawn from."""
+    """Add notebooks."""
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         urls = config.use_directory_urls
         files.append(File(path.name, str(path.parent), config.site_dir, urls))
-    for path in (ROOT / "benchmarks" / "results").glob("*"):
-        if path.suffix in {".json", ".png", ".svg"}:
-            uri = f"results/{path.name}"
-            files.append(File.generated(config, uri, abs_src_path=str(path)))
     return files
 
 

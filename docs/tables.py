@@ -1,8 +1,8 @@
-"""What the site says of measurements and of the family: made, not typed.
+"""What the site says of measurements: made, not typed.
 
 - `::: table learning` is a table of every committed learning result, `::: table
   evidence` one of every claim that was measured, `::: table worlds` one of the speed of
-  worlds, `::: table family` one of all algorithms.
+  worlds.
 - `::: reached by sac` shows all that was measured of one algorithm: figures and means.
 """
 
@@ -11,14 +11,19 @@ from __future__ import annotations
 import json
 import re
 import statistics
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
+from yieldrl.benchmarks import plot
+from yieldrl.benchmarks.learned import final_returns
+from yieldrl.benchmarks.tasks import FIGURES, TASKS, published_beside
+
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^::: table (learning|evidence|worlds|family)$", re.MULTILINE)
+FOLDER = "benchmarks/results"
+TABLE = re.compile(r"^::: table (learning|evidence|worlds)$", re.MULTILINE)
 REACHED = re.compile(r"^::: reached by (\w+)$", re.MULTILINE)
 SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
-ARXIV = re.compile(r"arXiv:(\d+\.\d+)")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -29,8 +34,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def reached(algorithm: str) -> str:
     """Everything that was measured of an algorithm, on its page in `algorithms/`."""
+    drawable = plot.figures(ROOT / FOLDER)
     parts = [
-        _figure(name, f"{config['env_id']}, {config['total_steps']:,} steps")
+        _figure(name, f"{config['env_id']}, {config['total_steps']:,} steps", drawable)
         + f"**{config['env_id'].rpartition(':')[2]}**, {config['total_steps']:,} steps:"
         f" {_returned(result)}.{_others(result)} {_source(name, result)}"
         for name, result in committed("learning").items()
@@ -38,19 +44,19 @@ def reached(algorithm: str) -> str:
         for config in [result["whole_config"]]
     ]
     parts += [
-        _figure(name, result["statement"])
+        _figure(name, result["statement"], drawable)
         + f"**{result['statement']}** Means over seeds: {'; '.join(_means(result))}."
         f" It held on {_held(result)} seeds. {_source(name, result)}"
         for name, result in committed("evidence").items()
         if name.rpartition("-")[0] == algorithm
     ]
-    parts += _beside_relatives(algorithm)
+    parts += _beside_relatives(algorithm, drawable)
     return "\n\n".join(parts) or "This was not measured yet."
 
 
 def committed(kind: str) -> dict[str, dict[str, Any]]:
     """Name -> every committed result of a kind, in the order of names."""
-    paths = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    paths = sorted((ROOT / FOLDER).glob("*.json"))
     loaded = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
     return {name: r for name, r in loaded.items() if r["kind"] == kind}
 
@@ -59,7 +65,7 @@ def learning_table() -> str:
     """Every learning result: what was trained, what it reached, how to repeat it."""
     rows, found = [], committed("learning")
     for name, result in found.items():
-        config, returns = result["whole_config"], _returns(result)
+        config, returns = result["whole_config"], final_returns(result["runs"])
         env_id = config["env_id"].rpartition(":")[2]
         row = [_data(name), env_id, f"{config['total_steps']:,}"]
         row += [f"**{statistics.mean(returns):.4g}**"]
@@ -80,10 +86,10 @@ def evidence_table() -> str:
 
 def worlds_table() -> str:
     """Steps per second: a row for every side of a world, the fastest of a size bold."""
-    rows, found = [], committed("worlds")
+    rows, found, drawable = [], committed("worlds"), plot.figures(ROOT / FOLDER)
     for name, result in found.items():
         at = {point["num_envs"]: point["sides"] for point in result["points"]}
-        title = _world(name, result)
+        title = _world(name, result, drawable)
         for side in result["sides"]:
             speeds = [_speed(at.get(size, {}), side) for size in SIZES]
             held = [p[side]["bytes_per_env"] for p in at.values() if side in p][-1]
@@ -92,26 +98,7 @@ def worlds_table() -> str:
     return _table(["world", "side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
 
 
-def family_table() -> str:
-    """Every algorithm below its parent, with the size of the difference."""
-    from yieldrl.cli import family
-
-    titles = family.descriptions()
-    rows = ["| algorithm | lines | classes of its own | from |", "|---|---:|---|---|"]
-    for depth, member in family.tree():
-        step = "&emsp;" * depth + ("└ " if depth else "")
-        title = ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", titles[member.name])
-        others = (
-            f"; also from {', '.join(member.parents[1:])}" if member.parents[1:] else ""
-        )
-        rows.append(
-            f"| {step}[`{member.name}`]({member.name}.md) | {member.lines} |"
-            f" {', '.join(member.changed)} | {title}{others} |"
-        )
-    return "\n".join(rows)
-
-
-def _world(name: str, result: dict[str, Any]) -> str:
+def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
     """What was stepped, on what, and whether it is as fast as is demanded."""
     many = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
     machine = result["hardware"]
@@ -119,7 +106,7 @@ def _world(name: str, result: dict[str, Any]) -> str:
     verdicts = [of["holds"] for of in result["demands"] if of["holds"] is not None]
     if verdicts:
         lines.append(f"{sum(verdicts)} of {len(verdicts)} demands hold")
-    if (ROOT / "benchmarks" / "results" / f"{name}.svg").exists():
+    if name in drawable:
         lines.append(f"[figure](results/{name}.svg)")
     return "<br>".join([*lines, _data(name)])
 
@@ -136,11 +123,10 @@ def _speed(sides: dict[str, Any], side: str) -> str:
 
 def _beside(result: dict[str, Any]) -> str:
     """What a result stands beside: the reference's mean, and a published number."""
-    from yieldrl.benchmarks.tasks import published_beside
-
     parts = []
     if "reference" in result:
-        of, returns = result["reference"], _returns(result["reference"])
+        of = result["reference"]
+        returns = final_returns(of["runs"])
         mean = f"{statistics.mean(returns):.4g}"
         parts.append(
             f"{mean} ({of['library']} {of['algorithm']}, {len(returns)} seeds)"
@@ -157,10 +143,6 @@ def _held(result: dict[str, Any]) -> str:
         return " "
     enough = "" if result["holds"] else ": **too few**"
     return f"{result['passed']} of {len(result['runs'])}{enough}"
-
-
-def _returns(side: dict[str, Any]) -> list[float]:
-    return [run["final"]["episode_return"] for run in side["runs"]]
 
 
 def _data(name: str) -> str:
@@ -189,19 +171,16 @@ def _means(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _figure(name: str, text: str) -> str:
-    drawn = (ROOT / "benchmarks" / "results" / f"{name}.svg").exists()
-    return f"![{text}](../results/{name}.svg)\n\n" if drawn else ""
+def _figure(name: str, text: str, drawable: Container[str]) -> str:
+    return f"![{text}](../results/{name}.svg)\n\n" if name in drawable else ""
 
 
-def _beside_relatives(algorithm: str) -> list[str]:
+def _beside_relatives(algorithm: str, drawable: Container[str]) -> list[str]:
     """The figures that compare it with others of the family."""
-    from yieldrl.benchmarks.tasks import FIGURES, TASKS
-
     shown = []
     for name, tasks in FIGURES.items():
         members = [TASKS[task].algorithm for task in tasks]
-        figure = _figure(name, f"{', '.join(members)}: {name}")
+        figure = _figure(name, f"{', '.join(members)}: {name}", drawable)
         if algorithm in members and figure:
             others = [f"[{of}]({of}.md)" for of in members if of != algorithm]
             shown.append(f"{figure}On the same axes with {', '.join(others)}.")
@@ -210,7 +189,7 @@ def _beside_relatives(algorithm: str) -> list[str]:
 
 def _returned(result: dict[str, Any]) -> str:
     """Mean, worst and best of the final evaluations, and what was asked of them."""
-    returns = _returns(result)
+    returns = final_returns(result["runs"])
     text = (
         f"mean return {statistics.mean(returns):.4g} over {len(returns)} seeds,"
         f" from {min(returns):.4g} to {max(returns):.4g}"
@@ -233,5 +212,4 @@ TABLES = {
     "learning": learning_table,
     "evidence": evidence_table,
     "worlds": worlds_table,
-    "family": family_table,
 }

@@ -23,7 +23,7 @@ TD3_PENDULUM = {
 
 
 def _swing_up(algorithm: str, settings: dict[str, Any], published: float) -> Task:
-    """The same task for each, beside the RL Zoo's settings and what it reports."""
+    """`SWING_UP` for an algorithm, beside the RL Zoo's settings and what it reports."""
     return Task(
         algorithm=algorithm,
         config=SWING_UP,

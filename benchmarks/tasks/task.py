@@ -21,8 +21,8 @@ class Reference:
 
     settings: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments of its constructor, as the RL Zoo writes them: "lin_0.001" is
-    a rate that falls linearly to zero, "noise_std" the deviation of normal action
-    noise, and "activation_fn" in `policy_kwargs` a name from torch.nn."""
+    a learning rate that falls linearly to zero, "noise_std" the standard deviation of
+    normal action noise, and "activation_fn" in `policy_kwargs` a name from torch.nn."""
 
     source: str = "the library's defaults"
     """Where these settings come from."""
@@ -37,7 +37,7 @@ class Reference:
     """Whether observations and rewards are normalized (by its VecNormalize)."""
 
     env_id: str | None = None
-    """The environment that it can step, where ours is a batched equal of it."""
+    """The environment that it can step, where the task's is a batched equal of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Task:
     """Share of the seeds that must have."""
 
     reference: Reference | None = None
-    """The same by another library, for `--side reference` and `--side both`."""
+    """The task by another library, for `--side reference` and `--side both`."""
 
     published: Published | None = None
     """A number to draw beside the curve."""

@@ -25,7 +25,7 @@ CORRIDOR_100 = {
     "total_steps": 20_000,
     "exploration_fraction": 0.5,
 }
-"""The same with a reward that the default atoms of C51 and Rainbow hold: as far away,
+"""`CORRIDOR` with a reward that the default atoms of C51 and Rainbow hold: as far away,
 and large for a network that begins near zero."""
 
 BALANCE = Task(

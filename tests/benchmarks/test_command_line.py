@@ -88,7 +88,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return results.circumstances("learning", command, [1])
 
     monkeypatch.setattr(command_line.learning, "benchmark", benchmark)
-    monkeypatch.setattr(command_line.learning, "report", lambda _: "a report")
+    monkeypatch.setattr(command_line.learned, "report", lambda _: "a report")
     return called
 
 
@@ -166,3 +166,18 @@ def test_a_world_for_gpus_is_refused_without_one(
     with pytest.raises(SystemExit):
         command_line.main(["worlds", "humanoid"])
     assert "humanoid needs a GPU: choose --device cuda" in capsys.readouterr().err
+
+
+def test_plot_draws_into_a_folder_and_notes_what_was_reached(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command_line.plot, "draw_all", lambda out: [out / "a.svg"])
+    monkeypatch.setattr(command_line.tuned, "note_all", lambda: [tmp_path / "b.yaml"])
+    command_line.main(["plot", "--out-folder", str(tmp_path)])
+    assert capsys.readouterr().out.split() == [
+        str(tmp_path / "a.svg"),
+        str(tmp_path / "b.yaml"),
+    ]
+    ignored = (results.ROOT / ".gitignore").read_text("utf-8").splitlines()
+    folder = parse(["plot"]).out_folder.relative_to(results.ROOT)
+    assert f"{folder.parts[0]}/" in ignored

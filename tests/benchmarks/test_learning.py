@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import isolated, learning, references, results
+from yieldrl.benchmarks import isolated, learned, learning, references, results
 from yieldrl.benchmarks.tasks import TASKS, Reference, Task
 
 TASK = Task(
@@ -59,7 +59,7 @@ def test_both_sides_train_on_the_same_seeds(asked: list[tuple[Any, int]]) -> Non
     assert [one["seed"] for one in reference["runs"]] == [1, 2]
     assert reference["versions"] == results.versions()
     assert result["passed"] == 1, "only our own side is judged"
-    report = learning.report(result)
+    report = learned.report(result)
     assert "| ppo                   | 2    | 500 " in report
     assert "ppo: mean 475, worst 450" in report
     assert "stable_baselines3 PPO: mean 100, worst 100" in report

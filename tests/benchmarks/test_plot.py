@@ -55,7 +55,7 @@ def evidence() -> dict[str, Any]:
 def labels(path: Path, monkeypatch: pytest.MonkeyPatch, draw: Any) -> str:
     """The words of an SVG, which has them as words for once."""
     monkeypatch.setitem(plot.STYLE, "svg.fonttype", "none")
-    svg = next(file for file in draw() if file.suffix == ".svg")
+    svg = draw()
     assert svg.parent == path
     return " | ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text()))
 
@@ -63,14 +63,22 @@ def labels(path: Path, monkeypatch: pytest.MonkeyPatch, draw: Any) -> str:
 def test_results_are_drawn_the_same_each_time(
     learned: dict[str, Any], evidence: dict[str, Any], tmp_path: Path
 ) -> None:
-    paths = [
-        results.save(learned, tmp_path / "a.json"),
-        results.save(evidence, tmp_path / "b.json"),
-    ]
-    files = list(plot.draw_all(tmp_path))
-    assert files == [p.with_suffix(s) for p in paths for s in (".png", ".svg")]
+    results.save(learned, tmp_path / "a.json")
+    results.save(evidence, tmp_path / "b.json")
+    files = list(plot.draw_all(tmp_path / "figures", tmp_path))
+    assert files == [tmp_path / "figures" / f"{name}.svg" for name in "ab"]
     first = [file.read_bytes() for file in files]
-    assert [file.read_bytes() for file in plot.draw_all(tmp_path)] == first
+    again = plot.draw_all(tmp_path / "again", tmp_path)
+    assert [file.read_bytes() for file in again] == first
+
+
+def test_only_what_has_lines_is_drawn(
+    learned: dict[str, Any], evidence: dict[str, Any], tmp_path: Path
+) -> None:
+    evidence["runs"][0]["series"] = {}
+    results.save(evidence, tmp_path / "numbers.json")
+    results.save(learned | {"kind": "speed"}, tmp_path / "speed.json")
+    assert plot.figures(tmp_path) == {}
 
 
 def test_a_curve_says_what_it_stands_beside(
@@ -79,8 +87,8 @@ def test_a_curve_says_what_it_stands_beside(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def draw() -> list[Path]:
-        return plot.draw_learning(learned, tmp_path / "a")
+    def draw() -> Path:
+        return plot.draw_learning(learned, tmp_path / "a.svg")
 
     words = labels(tmp_path, monkeypatch, draw)
     assert "double_dqn on CartPole-v1" in words
@@ -103,12 +111,14 @@ def test_a_figure_compares_the_tasks_that_have_results(
     results.save(learned, tmp_path / "one.json")
     results.save(learned | {"algorithm": "dqn"}, tmp_path / "two.json")
 
-    def draw() -> list[Path]:
-        return [path for path in plot.draw_all(tmp_path) if path.stem == "family"]
+    figure = plot.figures(tmp_path)["family"]
+
+    def draw() -> Path:
+        return figure.draw(figure.data, tmp_path / "family.svg")
 
     words = labels(tmp_path, monkeypatch, draw)
     assert "double_dqn, 2 seeds | dqn, 2 seeds" in words
-    assert not list(tmp_path.glob("alone.*"))
+    assert plot.figures(tmp_path).keys() == {"one", "two", "family"}
 
 
 def test_worlds_are_lines_over_the_number_of_environments(
@@ -127,14 +137,16 @@ def test_worlds_are_lines_over_the_number_of_environments(
             {"num_envs": 65536, "sides": {"yieldrl": ours}},
         ],
     }
-    results.save(result, tmp_path / "worlds-cartpole.json")
-    words = labels(tmp_path, monkeypatch, lambda: list(plot.draw_all(tmp_path)))
+
+    def draw() -> Path:
+        return plot.draw_worlds(result, tmp_path / "worlds-cartpole.svg")
+
+    words = labels(tmp_path, monkeypatch, draw)
     assert "yieldrl/CartPole-v1, 2 threads" in words
     assert "yieldrl | Gymnasium, single" in words
     assert "1 | 65,536 | environments" in words
     result["hardware"]["gpu"] = "A GPU"
-    results.save(result, tmp_path / "worlds-cartpole.json")
-    words = labels(tmp_path, monkeypatch, lambda: list(plot.draw_all(tmp_path)))
+    words = labels(tmp_path, monkeypatch, draw)
     assert "2 threads, A GPU" in words
 
 
@@ -166,7 +178,7 @@ def test_colors_are_seen_on_light_and_dark_pages(color: str, page: str) -> None:
 
 
 def test_the_background_is_left_out(learned: dict[str, Any], tmp_path: Path) -> None:
-    from matplotlib.image import imread
-
-    png, _ = plot.draw_learning(learned, tmp_path / "a")
-    assert imread(png)[0, 0, 3] == 0
+    """SVG draws it as the first patch: without a colour."""
+    svg = plot.draw_learning(learned, tmp_path / "a.svg").read_text()
+    patch = svg.partition('<g id="patch_1">')[2].partition("</g>")[0]
+    assert 'style="fill: none"' in patch

@@ -1,5 +1,6 @@
 """Result files say where their numbers come from; the committed ones too."""
 
+import doctest
 import shlex
 import statistics
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import learning, results
+from yieldrl.benchmarks import learned, results
 from yieldrl.benchmarks.__main__ import parse
+from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.tasks import TASKS
 
@@ -25,6 +27,29 @@ def test_a_result_is_read_back_as_it_was_saved(
 ) -> None:
     path = results.save(result, tmp_path / "new" / "speed.json")
     assert results.load(path) == result
+
+
+def test_the_examples_of_the_docstrings_hold() -> None:
+    assert doctest.testmod(results) == doctest.TestResults(failed=0, attempted=2)
+
+
+def test_a_result_has_a_line_for_every_run(
+    result: dict[str, Any], tmp_path: Path
+) -> None:
+    """So that a difference between versions shows the runs that differ."""
+    runs = [{"seed": seed, "curve": [{"sample_step": 1}] * 3} for seed in (1, 2)]
+    beside = {"config": {"hidden_sizes": [64, 64]}, "runs": runs}
+    path = results.save(result | {"reference": result | beside}, tmp_path / "a.json")
+    lines = path.read_text("utf-8").splitlines()
+    run = '{"sample_step":1},{"sample_step":1},{"sample_step":1}'
+    assert lines[-6:-1] == [
+        '  "runs": [',
+        f'   {{"seed":1,"curve":[{run}]}},',
+        f'   {{"seed":2,"curve":[{run}]}}',
+        "  ]",
+        " }",
+    ]
+    assert '  "config": {"hidden_sizes":[64,64]},' in lines
 
 
 @pytest.mark.parametrize("name", results.REQUIRED)
@@ -52,6 +77,7 @@ def test_a_table_is_aligned_markdown() -> None:
 def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
     result = results.load(path)
     results.check(result)
+    assert path.read_text("utf-8") == f"{results.dumps(result)}\n", "not as saved"
     words = shlex.split(result["command"])
     assert words[:3] == ["python", "-m", "benchmarks"]
     parsed = parse(words[3:])
@@ -66,12 +92,14 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
     assert [run["seed"] for run in result["runs"]] == result["seeds"]
     if result["kind"] == "learning":
         check_learning(result)
+    else:
+        check_evidence(result)
 
 
 def check_learning(result: dict[str, Any]) -> None:
     """The verdict is that of the task as it is now, and the budget was kept."""
     task = TASKS[result["task"]]
-    returns = learning.final_returns(result["runs"])
+    returns = learned.final_returns(result["runs"])
     assert (result["passed"], result["holds"]) == (
         task.passed(returns),
         task.holds(returns),
@@ -81,6 +109,18 @@ def check_learning(result: dict[str, Any]) -> None:
     for side in sides:
         for run in side["runs"]:
             assert run["curve"][-1]["sample_step"] >= total
+
+
+def check_evidence(result: dict[str, Any]) -> None:
+    """The verdict is that of the claim as it is now, and it holds."""
+    claim = CLAIMS[result["claim"]]
+    measured = [run["numbers"] | run["series"] for run in result["runs"]]
+    assert [run["holds"] for run in result["runs"]] == [
+        bool(claim.holds(numbers)) for numbers in measured
+    ]
+    assert result["passed"] == claim.passed(measured)
+    assert result["holds"] == (result["passed"] >= claim.needed(len(measured)))
+    assert result["holds"]
 
 
 def check_speed(result: dict[str, Any]) -> None:
@@ -103,7 +143,7 @@ def check_worlds(result: dict[str, Any]) -> None:
     assert result["demands"] == [of.judge(points, threads) for of in demands]
 
 
-def test_the_name_of_a_gpu_is_told(result: dict[str, Any]) -> None:
+def test_the_footer_names_the_gpu(result: dict[str, Any]) -> None:
     assert not results.footer(result).startswith("A GPU")
     result["hardware"]["gpu"] = "A GPU"
     assert results.footer(result).startswith(f"A GPU, {result['hardware']['cpu']}, ")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -29,15 +31,24 @@ def test_every_contest_is_of_a_world_of_ours_and_judges_its_sides(name: str) -> 
 
 def slow(name: str, side: str) -> Any:
     """A case that is slow if it compiles something first."""
-    compiles = side == contests.COMPILED or "gymnax" in side or "warp" in side
-    on_gpu = CONTESTS[name].cuda
-    marks = [pytest.mark.slow] if compiles or on_gpu else []
+    compiles = "gymnax" in side or "warp" in side
+    marks = [pytest.mark.slow] if compiles or CONTESTS[name].cuda else []
     return pytest.param(name, side, marks=marks, id=f"{name}: {side}")
 
 
 @pytest.mark.filterwarnings("ignore")  # of packages that are not ours
 @pytest.mark.parametrize(("name", "side"), [slow(*of) for of in IDS])
-def test_every_side_steps(name: str, side: str) -> None:
+def test_every_side_steps(
+    name: str, side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that compile our world are stepped without: its own tests compile it."""
+    make_vec, compiled = gymnasium.make_vec, []
+
+    def eager(env_id: Any, **kwargs: Any) -> Any:
+        compiled.append(kwargs.pop("compile", False))
+        return make_vec(env_id, **kwargs)
+
+    monkeypatch.setattr(gymnasium, "make_vec", eager)
     contest = CONTESTS[name]
     taking_part = contest.sides[side]
     if not taking_part.installed:
@@ -49,10 +60,11 @@ def test_every_side_steps(name: str, side: str) -> None:
     batch = taking_part.build(Setting(num_envs=count, threads=1, device=device))
     assert throughput.timed(batch, 3) > 0
     assert batch.steps >= 1
+    assert any(compiled) == (side == contests.COMPILED)
 
 
 def test_the_memory_of_a_cart_is_that_of_its_tensors() -> None:
-    batch = batches.ours("yieldrl/CartPole-v1")(TWO)
+    batch = batches.tensors_of("yieldrl/CartPole-v1")(TWO)
     state = obs = final_obs = 4 * 4
     elapsed, ended, reward, flags = 8, 1, 4, 2
     expected = state + elapsed + ended + obs + final_obs + reward + flags
@@ -81,7 +93,7 @@ def test_actions_are_taken_in_turn() -> None:
 
 
 class Clock:
-    """A side whose step takes as long as it is told, on a clock that we set."""
+    """A side whose step takes as long as is asked, on a clock that we set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.order = 0.0, ""
@@ -97,7 +109,8 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setattr(throughput.gc, "freeze", lambda: None)
+    idle = SimpleNamespace(collect=lambda: None, freeze=lambda: None)
+    monkeypatch.setattr(throughput, "gc", idle)
     return Clock(monkeypatch)
 
 
@@ -195,7 +208,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     contest = Contest(env_id="yieldrl/CartPole-v1", sides=sides, demands=demands)
     monkeypatch.setitem(CONTESTS, "cartpole", contest)
 
-    def call(_: Any, threads: int, **arguments: Any) -> dict[str, Any]:
+    def call(function: Any, threads: int, **arguments: Any) -> dict[str, Any]:
+        assert function is throughput.measure
         assert arguments["setting"]["threads"] == threads
         (found,) = (
             p for p in POINTS if p["num_envs"] == arguments["setting"]["num_envs"]
@@ -236,10 +250,21 @@ def test_worlds_for_gpus_say_that_they_need_one() -> None:
             throughput.benchmark("humanoid", "python -m benchmarks", device="cuda")
 
 
-def test_a_measurement_leaves_this_process_as_it_is() -> None:
-    before = torch.get_num_threads()
-    measured = throughput.benchmark(
-        "half_cheetah", "python -m benchmarks", num_envs=[1], runs=1, seconds=0.001
+def test_a_measurement_takes_the_cores_and_threads_that_it_may(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its process, which is why `benchmark` gives it one of its own."""
+    taken: dict[str, Any] = {}
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: taken.update(threads=n))
+    os = SimpleNamespace(
+        sched_getaffinity=lambda _: {5, 3, 4},
+        sched_setaffinity=lambda _, cores: taken.update(cores=cores),
     )
-    assert torch.get_num_threads() == before
-    assert measured["points"][0]["sides"][contests.OURS]["steps_per_second"] > 0
+    monkeypatch.setattr(throughput, "os", os)
+    contest = Contest(env_id="yieldrl/CartPole-v1", sides={"a": clock.side("a", 0.5)})
+    monkeypatch.setitem(CONTESTS, "cartpole", contest)
+    setting = {"num_envs": 1, "threads": 2, "device": "cpu"}
+    measured = throughput.measure("cartpole", setting, runs=1, seconds=1.0)
+    assert taken == {"threads": 2, "cores": [3, 4]}
+    assert json.loads(json.dumps(measured)) == measured  # as it leaves the process
+    assert measured["sides"]["a"]["steps_per_second"] == 2.0

@@ -16,7 +16,7 @@ FILES = [path for home in family.folders().values() for path in files.files(home
 def test_the_first_line_equals_the_committed_result(path: Path) -> None:
     first = path.read_text("utf-8").splitlines()[0]
     assert first.startswith("# "), "a tuned file begins with a comment"
-    wanted = tuned.lines().get(path)
+    wanted = tuned.lines().get(path.resolve())
     if wanted is None:
         assert not first.startswith(tuned.START), "no result says so"
     else:

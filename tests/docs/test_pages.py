@@ -6,9 +6,9 @@ import contextlib
 import inspect
 import io
 import re
+import runpy
 import shlex
 import shutil
-import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -194,7 +194,7 @@ def test_unknown_commands_are_noticed():
 
 
 @pytest.mark.slow
-def test_diffs_apply_and_the_changed_copy_runs(tmp_path):
+def test_diffs_apply_and_the_changed_copy_runs(tmp_path, monkeypatch):
     copied = tmp_path / "my_ppo"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "algorithms" / "ppo", copied, ignore=ignored)
@@ -210,9 +210,10 @@ def test_diffs_apply_and_the_changed_copy_runs(tmp_path):
         assert text.count(old) == 1, f"{diff.title}: the page's context is not there"
         path.write_text(text.replace(old, new))
     words = "--total-steps 512 --eval-every 0 --run-name changed --clip-coef-high 0.4"
-    command = [sys.executable, "-m", "my_ppo", *words.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr(sys, "argv", ["my_ppo", *words.split()])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    runpy.run_module("my_ppo", run_name="__main__", alter_sys=True)
     assert "clip_coef_high: 0.4" in (tmp_path / "runs/changed/config.yaml").read_text()
 
 

@@ -103,8 +103,8 @@ def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
     assert lines[0] == head
     assert lines[2] == (
         "| **X-v1**<br>A CPU<br>1 thread<br>1 of 2 demands hold<br>"
-        "[worlds-x](results/worlds-x.json) | yieldrl | 0.95 k |   |   | **12.3 M** |"
-        "   |   | 79 |"
+        "[figure](results/worlds-x.svg)<br>[worlds-x](results/worlds-x.json) | yieldrl"
+        " | 0.95 k |   |   | **12.3 M** |   |   | 79 |"
     )
     assert lines[3] == "|   | theirs | **9.5 k** |   |   |   |   |   |   |"
     assert lines[5:] == ["```bash", "python -m benchmarks worlds x", "```"]
@@ -128,6 +128,7 @@ def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
     committed("c51-x", **learned | {"algorithm": "c51"})
     shown = tables.on_page_markdown("::: reached by dqn")
     assert shown == (
+        "![X-v1, 150,000 steps](../results/dqn-x.svg)\n\n"
         "**X-v1**, 150,000 steps: mean return 1.75 over 2 seeds, from 1 to 2.5; 2 or"
         " more on 1 of 2. [Every number](../results/dqn-x.json) is from"
         " `python -m benchmarks learning dqn-x`."
@@ -135,16 +136,28 @@ def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
 
 
 def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
-    (tables.ROOT / "benchmarks" / "results" / "pendulum.svg").touch()
-    assert tables.on_page_markdown("::: reached by td3") == (
-        "![sac, td3, ddpg: pendulum](../results/pendulum.svg)\n\n"
+    measured = {
+        "kind": "learning",
+        "command": "python -m benchmarks learning",
+        "whole_config": {"env_id": "X-v1", "total_steps": 1},
+        "criterion": "none",
+        "runs": runs(1.0),
+    }
+    for name in ("td3", "sac"):
+        task = f"{name}-pendulum"
+        committed(task, **measured | {"task": task, "algorithm": name})
+    shown = tables.on_page_markdown("::: reached by td3")
+    assert shown.endswith(
+        "\n\n![sac, td3, ddpg: pendulum](../results/pendulum.svg)\n\n"
         "On the same axes with [sac](sac.md), [ddpg](ddpg.md)."
     )
+    assert "results/td3-pendulum.svg" in shown
+    assert "halfcheetah" not in shown  # no two of its tasks were measured
     assert "pendulum" not in tables.on_page_markdown("::: reached by dqn")
 
 
 def test_the_family_is_a_table_of_every_algorithm():
-    shown = tables.on_page_markdown("::: table family").splitlines()
+    shown = load("family").on_page_markdown("::: table family").splitlines()
     names = {line.split("`")[1] for line in shown[2:]}
     assert names == {path.name for path in ALGORITHMS if (path / "trainer.py").exists()}
     rainbow = next(line for line in shown if "`rainbow`" in line)
