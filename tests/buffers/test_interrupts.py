@@ -165,7 +165,7 @@ RINGS = [
 @pytest.mark.parametrize("rows", [2, 4, 7])  # part-filled, exactly full, wrapped
 def test_a_torn_row_of_a_ring_is_never_drawn(kind, rows):
     ahead = ring_of(kind).horizon - 1
-    for after in everywhere(23):
+    for after in everywhere(53):
         buffer = ring_of(kind)
         for number in range(rows):
             buffer.add(step(number))
@@ -249,7 +249,7 @@ def test_passes_go_on_where_they_were_interrupted(kind):
             )
             buffer.advance()
 
-    for after in everywhere(61):
+    for after in everywhere(131):
         buffer, seen = ready(), {}
         hit = interrupted(lambda b=buffer, s=seen: train(b, s), after)
         train(buffer, seen)

@@ -291,35 +291,35 @@ def train(buffer, rows, first):
 @pytest.mark.parametrize("learned", [True, False])
 def test_goes_on_bitwise_wherever_it_was_saved(kind, adds, learned):
     options = {} if kind is PrioritizedReplayBuffer else {"n_step": 3}
-    ours = buffer_of(6, 2, seed=1, kind=kind, **options)
-    theirs = buffer_of(6, 2, seed=2, kind=kind, **options)
-    train(ours, adds, 0)
+    one = buffer_of(6, 2, seed=1, kind=kind, **options)
+    another = buffer_of(6, 2, seed=2, kind=kind, **options)
+    train(one, adds, 0)
     if not learned:  # rows that no sample has met yet
-        fill(ours, 2, first=adds, valid=lambda _: np.ones(2, bool))
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
+        fill(one, 2, first=adds, valid=lambda _: np.ones(2, bool))
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
     again = adds if learned else adds + 2
-    assert train(theirs, 9, again) == train(ours, 9, again)
+    assert train(another, 9, again) == train(one, 9, again)
 
 
 @pytest.mark.parametrize("adds", [3, 4, 6, 9])
 def test_a_larger_ring_takes_the_priorities_along(adds):
-    ours = buffer_of(4, 2, alpha=1.0, epsilon=0.5)
-    fill(ours, adds)
-    learn_all(ours, lambda number: float(number % 3))
-    theirs = buffer_of(7, 2, alpha=1.0, epsilon=0.5)
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
+    one = buffer_of(4, 2, alpha=1.0, epsilon=0.5)
+    fill(one, adds)
+    learn_all(one, lambda number: float(number % 3))
+    another = buffer_of(7, 2, alpha=1.0, epsilon=0.5)
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
     numbers = np.arange(2 * max(0, adds - 4), 2 * adds)
     priority = numbers % 3 + 0.5
-    found = frequencies(theirs)[numbers].tolist()
+    found = frequencies(another)[numbers].tolist()
     assert found == pytest.approx(priority / priority.sum(), abs=0.01)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 4), (4, 1), (2, 3)])
 def test_another_horizon_opens_and_closes_the_right_rows(before, after):
-    ours = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=before)
-    theirs = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=after)
-    fill(ours, 8)
-    ours.sample(4)
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
-    seen = set(theirs.sample(200)["obs"].flatten().int().tolist())
+    one = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=before)
+    another = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=after)
+    fill(one, 8)
+    one.sample(4)
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
+    seen = set(another.sample(200)["obs"].flatten().int().tolist())
     assert seen == set(range(8 - after + 1))

@@ -134,18 +134,18 @@ def test_what_prepare_adds_stays_with_its_transition():
 
 
 def test_order_differs_by_epoch_and_by_seed():
-    ours = orders(ready(steps=8, minibatches=3, seed=1), 3)
+    one = orders(ready(steps=8, minibatches=3, seed=1), 3)
     again = orders(ready(steps=8, minibatches=3, seed=1), 3)
     other = orders(ready(steps=8, minibatches=3, seed=2), 3)
-    assert ours == again
-    assert len({tuple(order) for order in ours + other}) == 6
+    assert one == again
+    assert len({tuple(order) for order in one + other}) == 6
 
 
 def test_order_does_not_depend_on_the_global_generator():
     torch.manual_seed(1)
-    ours = orders(ready(), 1)
+    one = orders(ready(), 1)
     torch.manual_seed(2)
-    assert orders(ready(), 1) == ours
+    assert orders(ready(), 1) == one
 
 
 def test_add_to_a_full_buffer_is_refused():
@@ -303,17 +303,17 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
     space = NESTED if nested else VECTOR
     acts = script(steps, minibatches, nested, valid)
     for cut in range(len(acts) + 1):
-        ours = buffer_of(steps, 3, minibatches, seed=7, space=space)
-        theirs = buffer_of(steps, 3, minibatches, seed=8, space=space)
+        one = buffer_of(steps, 3, minibatches, seed=7, space=space)
+        another = buffer_of(steps, 3, minibatches, seed=8, space=space)
         for act in acts[:cut]:
-            act(ours)
-        theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
-        assert len(theirs) == len(ours)
-        assert (theirs.full, theirs.prepared) == (ours.full, ours.prepared)
-        assert theirs.exhausted == ours.exhausted
-        assert (theirs.rollout() == ours.rollout()).all()
+            act(one)
+        another.load_state_dict(saved_and_loaded(one.state_dict()))
+        assert len(another) == len(one)
+        assert (another.full, another.prepared) == (one.full, one.prepared)
+        assert another.exhausted == one.exhausted
+        assert (another.rollout() == one.rollout()).all()
         for act in acts[cut:]:
-            expected, got = act(ours), act(theirs)
+            expected, got = act(one), act(another)
             if expected is not None:
                 assert set(expected.keys()) == set(got.keys())
                 assert len(expected) == len(got)
@@ -321,10 +321,10 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
 
 
 def test_saving_does_not_disturb():
-    ours, theirs = ready(minibatches=3), ready(minibatches=3)
+    one, another = ready(minibatches=3), ready(minibatches=3)
     for _ in range(7):
-        theirs.state_dict()
-        assert (draw(ours) == draw(theirs)).all()
+        another.state_dict()
+        assert (draw(one) == draw(another)).all()
 
 
 def test_a_rollout_in_the_buffer_is_replaced_by_the_saved_one():
@@ -461,7 +461,7 @@ def test_another_rollout_is_refused_while_one_is_learned_from():
 
 @pytest.mark.parametrize("stopped", [True, False])
 def test_an_exhausted_rollout_saves_no_rows(stopped):
-    buffer = ready(steps=2000, num_envs=6)
+    buffer = ready(steps=400, num_envs=6)
     draw(buffer)
     before, after = io.BytesIO(), io.BytesIO()
     torch.save(buffer.state_dict(), before)
@@ -470,8 +470,8 @@ def test_an_exhausted_rollout_saves_no_rows(stopped):
     while not buffer.exhausted:
         draw(buffer)
     torch.save(buffer.state_dict(), after)
-    assert after.tell() < 20_000 < 400_000 < before.tell()
-    other = ready(steps=2000, num_envs=6, seed=5)
+    assert after.tell() < 20_000 < 80_000 < before.tell()
+    other = ready(steps=400, num_envs=6, seed=5)
     other.load_state_dict(saved_and_loaded(buffer.state_dict()))
     assert (len(other), other.prepared, other.exhausted) == (0, False, False)
     buffer.clear()
