@@ -10,7 +10,8 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.storage import Storage, transition_spec
+from yieldrl.buffers.spec import transition_spec
+from yieldrl.buffers.storage import Storage
 
 
 class _Progress(NamedTuple):

@@ -8,11 +8,6 @@ from pathlib import Path
 import psutil
 import torch
 
-from yieldrl.foundations import spaces
-
-Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
-"""Leaf path -> shape of one entry, dtype."""
-
 CONTAINERS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
     (
@@ -23,11 +18,6 @@ CONTAINERS = (
     ),
 )
 """Where Linux says what a container may use and does: cgroups version 2 and 1."""
-
-
-def entry_bytes(spec: Spec) -> int:
-    """Bytes that one transition of one environment takes."""
-    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
 
 
 def check_memory(

@@ -48,6 +48,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     ) -> None:
         super().__init__(capacity, observation_space, action_space, **kwargs)
         self.alpha, self.epsilon = alpha, epsilon
+        self._may_look = self.device.type == "cpu"  # where it is no synchronisation
         self._tree = SumTree(self.capacity, self.device)
         self._highest = self._tree.leaves.new_ones(())  # p^alpha, as all in the tree
         self._known = 0  # rows that have their priorities; those written since do not
@@ -96,10 +97,10 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         index = index.to(self.device)
         error = td_error.detach().to(self._highest).abs()
         priority = (error + self.epsilon) ** self.alpha
-        if self.device.type != "cpu":
+        if not self._may_look:
             priority = priority.where(priority.isfinite(), self._highest)
         largest = priority.max()
-        if self.device.type == "cpu":
+        if self._may_look:
             self._check(index, error, largest)
         self._highest = torch.maximum(self._highest, largest)
         place = index % self.capacity
@@ -156,8 +157,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """One position from each of B equal parts of the sum of all priorities."""
         self._give_new_priorities()
         total = self._tree.total()
-        looking_is_free = self.device.type == "cpu"
-        if looking_is_free and "valid" in self._storage and total == 0:
+        if self._may_look and "valid" in self._storage and total == 0:
             raise RuntimeError("the replay buffer holds only resets: collect more")
         uniform = torch.rand(
             batch_size,

@@ -10,8 +10,9 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.memory import check_memory, entry_bytes
-from yieldrl.buffers.storage import Storage, transition_spec
+from yieldrl.buffers.memory import check_memory
+from yieldrl.buffers.spec import entry_bytes, transition_spec
+from yieldrl.buffers.storage import Storage
 from yieldrl.foundations import restore_generator
 
 

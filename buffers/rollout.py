@@ -10,9 +10,9 @@ import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
-from yieldrl.buffers.memory import entry_bytes
 from yieldrl.buffers.passes import Passes
-from yieldrl.buffers.storage import Storage, transition_spec
+from yieldrl.buffers.spec import entry_bytes, transition_spec
+from yieldrl.buffers.storage import Storage
 from yieldrl.foundations import restore_generator
 
 

@@ -9,7 +9,8 @@ import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
-from yieldrl.buffers.storage import Storage, transition_spec
+from yieldrl.buffers.spec import transition_spec
+from yieldrl.buffers.storage import Storage
 
 
 class StepBuffer:

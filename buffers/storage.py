@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.memory import Spec, check_memory, entry_bytes
+from yieldrl.buffers.memory import check_memory
+from yieldrl.buffers.spec import Spec, entry_bytes, flatten, nest
 from yieldrl.foundations import spaces
 
 VALID = ("valid",)
 """False marks steps that only reset an environment; where it is missing, it is True."""
-
-
-def transition_spec(
-    observation_space: gym.Space[Any], action_space: gym.Space[Any]
-) -> Spec:
-    """The leaves of a transition: obs, next_obs, action, reward and both flags."""
-    spec: Spec = {}
-    for key in ("obs", "next_obs"):
-        for path, leaf in spaces.leaves(observation_space):
-            dtype = spaces.tensor_dtype(leaf)
-            spec[(key, *path)] = (spaces.shape_of(leaf), dtype)
-    # A Gaussian chooses real numbers, even where the environment wants bytes.
-    real = isinstance(action_space, gym.spaces.Box)
-    dtype = torch.float32 if real else spaces.tensor_dtype(action_space)
-    spec["action",] = (spaces.shape_of(action_space), dtype)
-    spec["reward",] = ((), torch.float32)
-    spec["terminated",] = spec["truncated",] = ((), torch.bool)
-    return spec
 
 
 class Leaf(NamedTuple):
@@ -122,9 +104,7 @@ class Storage:
     def tensordict(self, rows: int | None = None) -> TensorDict:
         """The first `rows` as a TensorDict `[rows, N]` that shares the memory."""
         rows = self.rows if rows is None else rows
-        nested = _nested(
-            (path, leaf.tensor[:rows]) for path, leaf in self._leaves.items()
-        )
+        nested = nest((path, leaf.tensor[:rows]) for path, leaf in self._leaves.items())
         return TensorDict(nested, [rows, self.num_envs], device=self.device)
 
     def gather(
@@ -137,7 +117,7 @@ class Storage:
             elsewhere: Names of entries that are read at other positions, and those.
         """
         others = elsewhere or {}
-        nested = _nested(
+        nested = nest(
             (path, leaf.flat.index_select(0, others.get(path[0], index)))
             for path, leaf in self._leaves.items()
         )
@@ -166,7 +146,7 @@ class Storage:
         """The tensors, nested as observations are, as far as they were written."""
         # A slice would drag its whole storage into the file: copy, unless it is whole.
         whole = rows in (None, self.rows)
-        return _nested(
+        return nest(
             (path, leaf.tensor if whole else leaf.tensor[:rows].clone())
             for path, leaf in self._leaves.items()
         )
@@ -177,7 +157,7 @@ class Storage:
         Raises:
             ValueError: If a saved tensor has another shape or dtype, or one is missing.
         """
-        saved = dict(_leaves(state))
+        saved = dict(flatten(state))
         leaves = {path: self._leaves[path] for path in self._spec}
         for path, own in leaves.items():
             if not self._fits(saved.get(path), own.tensor):
@@ -315,26 +295,6 @@ class Storage:
             f"entry {'.'.join(path)!r} of a transition takes {own}, got {got}: what the"
             " agent or the environment returns is not what its spaces say"
         )
-
-
-def _nested(leaves: Iterable[tuple[spaces.Path, Tensor]]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for path, tensor in leaves:
-        folder = tree
-        for name in path[:-1]:
-            folder = folder.setdefault(name, {})
-        folder[path[-1]] = tensor
-    return tree
-
-
-def _leaves(
-    tree: Mapping[str, Any], path: spaces.Path = ()
-) -> Iterator[tuple[spaces.Path, Tensor]]:
-    for name, child in tree.items():
-        if isinstance(child, Mapping):
-            yield from _leaves(child, (*path, name))
-        else:
-            yield (*path, name), child
 
 
 def _layout(tensor: Tensor | None) -> str:

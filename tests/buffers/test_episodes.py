@@ -38,7 +38,7 @@ def plays(draw):
 
 
 @given(plays())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_it_counts_the_first_episodes_of_each_environment(play):
     num_episodes, steps = play
     num_envs = len(steps[0])
@@ -129,3 +129,18 @@ def test_a_full_buffer_takes_no_more():
 def test_every_environment_must_have_something_to_play():
     with pytest.raises(ValueError, match="num_episodes = 2 leaves nothing to play"):
         buffer_of(2, 3)
+
+
+def test_a_step_that_does_not_fit_counts_nothing():
+    buffer = buffer_of(2)
+    for wrong in ({"reward": np.zeros(3)}, {"truncated": np.zeros((1, 1), bool)}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            buffer.add({**step_of(0, [True], [False]), **wrong})
+        assert (len(buffer), buffer.full) == (0, False)
+        assert buffer.state_dict()["ended"].tolist() == [0]
+    missing = step_of(0, [True], [False])
+    del missing["reward"]
+    with pytest.raises(ValueError, match=r"lacks \['reward'\]"):
+        buffer.add(missing)
+    buffer.add(step_of(0, [True], [False]))
+    assert not buffer.full

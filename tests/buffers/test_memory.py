@@ -19,8 +19,8 @@ from yieldrl.buffers import (
     StepBuffer,
     memory,
 )
-from yieldrl.buffers.memory import check_memory, container_memory, entry_bytes
-from yieldrl.buffers.storage import transition_spec
+from yieldrl.buffers.memory import check_memory, container_memory
+from yieldrl.buffers.spec import entry_bytes, transition_spec
 
 VECTOR, IMAGE = Box(-1, 1, (3,)), Box(0, 255, (84, 84, 4), np.uint8)
 CPU = torch.device("cpu")

@@ -182,12 +182,12 @@ def test_every_autoreset_mode_gives_the_same_samples(kind, mode):
 
 
 def test_one_step_is_the_plain_buffer():
-    ours = buffer_of(n_step=1, gamma=0.9, num_envs=2)
-    theirs = ReplayBuffer(20, VECTOR, Discrete(2), num_envs=2, gamma=0.9)
+    one = buffer_of(n_step=1, gamma=0.9, num_envs=2)
+    another = ReplayBuffer(20, VECTOR, Discrete(2), num_envs=2, gamma=0.9)
     for number in range(8):
-        for buffer in (ours, theirs):
+        for buffer in (one, another):
             buffer.add(step(number, 2, terminated=number == 4))
-    assert (ours.sample(50) == theirs.sample(50)).all()
+    assert (one.sample(50) == another.sample(50)).all()
 
 
 def test_nested_observations_and_extras():
@@ -222,20 +222,20 @@ def test_abandoned_episodes_do_not_run_into_new_ones(kind):
 @pytest.mark.parametrize("adds", [2, 3, 9, 10, 14, 20, 25])
 @pytest.mark.parametrize("rows", [10, 13])
 def test_goes_on_where_it_was_saved(kind, adds, rows):
-    ours, theirs = buffer_of(kind), buffer_of(kind, rows)
+    one, another = buffer_of(kind), buffer_of(kind, rows)
     for number in range(adds):
-        ours.add(step(number, terminated=number % 4 == 3))
+        one.add(step(number, terminated=number % 4 == 3))
     file = io.BytesIO()
-    torch.save(ours.state_dict(), file)
+    torch.save(one.state_dict(), file)
     file.seek(0)
-    theirs.load_state_dict(torch.load(file, weights_only=True))
+    another.load_state_dict(torch.load(file, weights_only=True))
     for number in range(adds, adds + 3):
-        for buffer in (ours, theirs):
+        for buffer in (one, another):
             buffer.add(step(number, terminated=number % 4 == 3))
     if rows == 10:
-        assert (ours.sample(9) == theirs.sample(9)).all()
+        assert (one.sample(9) == another.sample(9)).all()
     else:
-        old, new = samples(ours), samples(theirs)
+        old, new = samples(one), samples(another)
         assert old.items() <= new.items()
         assert min(new) == max(0, min(adds - 10, adds + 3 - rows) if adds > 10 else 0)
 

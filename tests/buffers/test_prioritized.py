@@ -51,13 +51,13 @@ def fill(buffer, rows, first=0, valid=None):
 
 
 def learn_all(buffer, error_of):
-    """Tell it of every transition's error."""
+    """Give every transition the priority of its error."""
     batch = buffer.sample(4 * buffer.capacity)  # all are alike still: each in turn
     errors = torch.tensor([error_of(int(n)) for n in batch["reward"]])
     buffer.update_priorities(batch["index"], errors)
 
 
-def frequencies(buffer, draws=40_000, batch_size=8):
+def frequencies(buffer, draws=40_000, batch_size=400):
     numbers = [
         buffer.sample(batch_size)["reward"].long() for _ in range(draws // batch_size)
     ]
@@ -74,8 +74,8 @@ def test_probabilities_are_those_of_the_paper(alpha, num_envs):
     priority = (np.abs(np.arange(12) - 6.0) + 0.5) ** alpha
     exact = priority / priority.sum()
     found = frequencies(buffer).numpy()
-    deviation = np.sqrt(exact * (1 - exact) / 40_000)  # stratified: less than that
-    assert (np.abs(found - exact) < 5 * deviation).all()
+    spread = np.sqrt(exact * (1 - exact) / 40_000)  # stratified: less than that
+    assert (np.abs(found - exact) < 5 * spread).all()
 
 
 def test_each_equal_part_of_the_sum_gives_one():
@@ -166,6 +166,54 @@ def test_a_late_answer_does_not_let_a_reset_in():
     assert set(buffer.sample(200)["reward"].int().tolist()) == {0, 2}
 
 
+def test_errors_that_are_not_finite_are_refused_and_change_nothing():
+    buffer = buffer_of()
+    fill(buffer, 10)
+    learn_all(buffer, lambda number: float(number))
+    before, highest = buffer._tree.leaves.clone(), buffer._highest.clone()
+    for wrong in (float("nan"), float("inf"), -float("inf")):
+        error = torch.tensor([1.0, wrong, 2.0, wrong])
+        with pytest.raises(ValueError, match=r"not finite at \[1, 3\] of 4"):
+            buffer.update_priorities(torch.arange(4), error)
+    for index, error in ((torch.arange(3), torch.ones(4)), (torch.tensor(1),) * 2):
+        with pytest.raises(ValueError, match=r"index \[B\] and td_error \[B\]"):
+            buffer.update_priorities(index, error)
+    for index in (-1, 10):
+        with pytest.raises(ValueError, match=r"transitions so far are 0 to 9"):
+            buffer.update_priorities(torch.tensor([0, index]), torch.ones(2))
+    assert torch.equal(buffer._tree.leaves, before)
+    assert torch.equal(buffer._highest, highest)
+
+
+def test_on_a_gpu_errors_that_are_not_finite_count_as_the_largest():
+    """Nobody looks there: the sums must stay finite all the same."""
+    buffer = buffer_of(alpha=1.0, epsilon=1.0)
+    fill(buffer, 4)
+    learn_all(buffer, lambda number: float(number))  # p = 1, 2, 3, 4
+    buffer._may_look = False
+    wrong = torch.tensor([float("nan"), float("inf"), 0.5])
+    with NoLooking():
+        buffer.update_priorities(torch.arange(3), wrong)
+    assert buffer._tree.leaves[:4].tolist() == [4, 4, 1.5, 4]
+
+
+def test_late_answers_do_not_reach_what_took_their_place():
+    buffer = buffer_of(rows=4, num_envs=2, alpha=1.0, epsilon=1.0)
+    fill(buffer, 4)
+    batch = buffer.sample(8)
+    assert sorted(batch["index"].tolist()) == list(range(8))
+    fill(buffer, 1, first=4)  # over transitions 0 and 1
+    assert torch.equal(buffer.sample(80)["index"].unique(), torch.arange(2, 10))
+    buffer.update_priorities(batch["index"], batch["reward"])  # its number
+    number = buffer.sample(1)  # what is new has its priority by now
+    assert buffer._tree.leaves.tolist() == [1, 1, 3, 4, 5, 6, 7, 8]
+    assert number["index"].tolist() == number["reward"].tolist()
+    for row in range(5, 40):
+        fill(buffer, 1, first=row)
+        sample = buffer.sample(8)
+        assert sample["index"].tolist() == sample["reward"].tolist()
+
+
 def test_next_step_autoreset_through_the_collector():
     envs = SyncVectorEnv([lambda: Counter(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
     buffer = buffer_of(20, space=envs.single_observation_space)
@@ -202,6 +250,7 @@ def test_nothing_waits_for_a_device(n_step):
     else:
         kind = PrioritizedNStepReplayBuffer
         buffer = buffer_of(num_envs=2, kind=kind, n_step=n_step)
+    buffer._may_look = False
     fill(buffer, 12)
     with NoLooking():
         batch = buffer.sample(8, 0.5)
@@ -242,35 +291,35 @@ def train(buffer, rows, first):
 @pytest.mark.parametrize("learned", [True, False])
 def test_goes_on_bitwise_wherever_it_was_saved(kind, adds, learned):
     options = {} if kind is PrioritizedReplayBuffer else {"n_step": 3}
-    ours = buffer_of(6, 2, seed=1, kind=kind, **options)
-    theirs = buffer_of(6, 2, seed=2, kind=kind, **options)
-    train(ours, adds, 0)
+    one = buffer_of(6, 2, seed=1, kind=kind, **options)
+    another = buffer_of(6, 2, seed=2, kind=kind, **options)
+    train(one, adds, 0)
     if not learned:  # rows that no sample has met yet
-        fill(ours, 2, first=adds, valid=lambda _: np.ones(2, bool))
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
+        fill(one, 2, first=adds, valid=lambda _: np.ones(2, bool))
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
     again = adds if learned else adds + 2
-    assert train(theirs, 9, again) == train(ours, 9, again)
+    assert train(another, 9, again) == train(one, 9, again)
 
 
 @pytest.mark.parametrize("adds", [3, 4, 6, 9])
 def test_a_larger_ring_takes_the_priorities_along(adds):
-    ours = buffer_of(4, 2, alpha=1.0, epsilon=0.5)
-    fill(ours, adds)
-    learn_all(ours, lambda number: float(number % 3))
-    theirs = buffer_of(7, 2, alpha=1.0, epsilon=0.5)
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
+    one = buffer_of(4, 2, alpha=1.0, epsilon=0.5)
+    fill(one, adds)
+    learn_all(one, lambda number: float(number % 3))
+    another = buffer_of(7, 2, alpha=1.0, epsilon=0.5)
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
     numbers = np.arange(2 * max(0, adds - 4), 2 * adds)
     priority = numbers % 3 + 0.5
-    found = frequencies(theirs)[numbers].tolist()
+    found = frequencies(another)[numbers].tolist()
     assert found == pytest.approx(priority / priority.sum(), abs=0.01)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 4), (4, 1), (2, 3)])
 def test_another_horizon_opens_and_closes_the_right_rows(before, after):
-    ours = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=before)
-    theirs = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=after)
-    fill(ours, 8)
-    ours.sample(4)
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
-    seen = set(theirs.sample(200)["obs"].flatten().int().tolist())
+    one = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=before)
+    another = buffer_of(kind=PrioritizedNStepReplayBuffer, n_step=after)
+    fill(one, 8)
+    one.sample(4)
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
+    seen = set(another.sample(200)["obs"].flatten().int().tolist())
     assert seen == set(range(8 - after + 1))

@@ -1,4 +1,4 @@
-"""The replay buffer against a list, its dice against chance, its file against it."""
+"""The replay buffer against a list, its draws against chance, its file against it."""
 
 import io
 from collections import deque
@@ -10,7 +10,11 @@ from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import ReplayBuffer
+from yieldrl.buffers import (
+    NStepReplayBuffer,
+    PrioritizedReplayBuffer,
+    ReplayBuffer,
+)
 
 FEW = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -99,7 +103,7 @@ def test_every_transition_is_equally_likely(adds):
     numbers = buffer.sample(50_000)["reward"].long()
     counts = torch.bincount(numbers - numbers.min())
     assert len(counts) == len(buffer)
-    # Mean n - 1, deviation sqrt(2 n): five of them above are one chance in 10^5.
+    # Mean n - 1, standard deviation sqrt(2 n): five of those above is rare (10^-5).
     freedom = len(counts) - 1
     assert chi_square(counts.float()) < freedom + 5 * (2 * freedom) ** 0.5
 
@@ -117,10 +121,10 @@ def test_sampling_follows_its_seed_alone():
         return buffer.sample(20)["reward"].tolist()
 
     torch.manual_seed(1)
-    ours = draw(1)
+    one = draw(1)
     torch.manual_seed(2)
-    assert draw(1) == ours
-    assert draw(2) != ours
+    assert draw(1) == one
+    assert draw(2) != one
 
 
 @FEW
@@ -217,16 +221,16 @@ def saved_and_loaded(state):
 
 @pytest.mark.parametrize("adds", [0, 1, 3, 4, 5, 8, 9])
 def test_goes_on_bitwise_wherever_it_was_saved(adds):
-    ours, theirs = buffer_of(seed=1), buffer_of(seed=2)
-    fill(ours, adds, valid=lambda row: np.array([True, row % 2 == 0, True]))
+    one, another = buffer_of(seed=1), buffer_of(seed=2)
+    fill(one, adds, valid=lambda row: np.array([True, row % 2 == 0, True]))
     if adds:
-        ours.sample(5)
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
-    assert len(theirs) == len(ours)
+        one.sample(5)
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
+    assert len(another) == len(one)
     for row in range(adds, adds + 6):
-        for buffer in (ours, theirs):
+        for buffer in (one, another):
             fill(buffer, 1, first=row, valid=lambda _: np.ones(3, bool))
-        assert (ours.sample(9) == theirs.sample(9)).all()
+        assert (one.sample(9) == another.sample(9)).all()
 
 
 def test_a_part_filled_ring_saves_only_its_part():
@@ -271,3 +275,47 @@ def test_wrong_shapes_are_refused(other):
     state = saved_and_loaded(buffer.state_dict())
     with pytest.raises(ValueError, match="differs"):
         buffer_of(**other).load_state_dict(state)
+
+
+KINDS = [ReplayBuffer, NStepReplayBuffer, PrioritizedReplayBuffer]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("adds", [3, 6])  # part-filled, wrapped
+@pytest.mark.parametrize("saved", [True, False])
+def test_rows_of_another_autoreset_mode_are_kept(kind, adds, saved):
+    """A checkpoint of NEXT_STEP goes on in SAME_STEP, and the other way round."""
+
+    def ring():
+        options = {"n_step": 1} if kind is NStepReplayBuffer else {}
+        space = VECTOR, Discrete(2)
+        return kind(12, *space, num_envs=3, gamma=0.9, **options)
+
+    def flags(row):
+        return np.array([True, row % 2 == 0, False])
+
+    def drawn(rows, with_flags):
+        numbers = {(row, n) for row in rows for n in range(3)}
+        hidden = {(row, n) for row, n in numbers if not flags(row)[n]}
+        return {3 * row + n for row, n in numbers - (hidden if with_flags else set())}
+
+    buffer, other = ring(), ring()
+    fill(other, 4, valid=None if saved else lambda _: np.zeros(3, bool))
+    fill(buffer, adds, valid=flags if saved else None)
+    other.load_state_dict(saved_and_loaded(buffer.state_dict()))
+    before = range(max(0, adds - 4), adds)
+    assert seen(other) == drawn(before, saved)
+    for row in range(adds, adds + 6):
+        fill(other, 1, first=row, valid=None if saved else flags)
+        old = range(max(0, row - 3), adds)
+        new = range(max(adds, row - 3), row + 1)
+        assert seen(other) == drawn(old, saved) | drawn(new, not saved)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_extras_must_come_with_every_row(late):
+    buffer, extra = buffer_of(), {"log_prob": torch.zeros(3)}
+    buffer.add(transition(0, 3, **({} if late else extra)))
+    with pytest.raises(ValueError, match=r"'log_prob'.*the same extras"):
+        buffer.add(transition(1, 3, **(extra if late else {})))
+    assert len(buffer) == 3

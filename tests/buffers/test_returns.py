@@ -8,7 +8,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import discounted_returns, gae, returns
+from yieldrl.buffers import discounted_returns, explained_variance, gae, returns
 
 FEW = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -245,6 +245,125 @@ def test_arguments_are_left_as_they_were():
         assert torch.equal(old, new)
 
 
+# --------------------------------------------------------- a discount per transition
+
+
+def test_discounts_of_chunks_by_hand():
+    """Chunks of 1, 2, 1 and 3 actions: gamma = 1/2 to the power of their lengths."""
+    gamma = column(1 / 2, 1 / 4, 1 / 2, 1 / 8)
+    reward, value = column(1, 2, 1, 4), column(2, 0, 4, 8)
+    next_value = column(0, 8, 2, 16)
+    ends = flags(0, 0, 0, 0), flags(0, 1, 0, 0)
+    advantage = gae(reward, value, next_value, *ends, gamma, gae_lambda=0.5)
+    last = 4 + 16 / 8 - 8
+    third = (1 + 2 / 2 - 4) + 0.5 * 0.5 * last
+    cut = 2 + 8 / 4 - 0
+    first = (1 + 0 / 2 - 2) + 0.5 * 0.5 * cut
+    assert advantage.squeeze(1).tolist() == [first, cut, third, last]
+    returned = discounted_returns(reward, next_value, *ends, gamma)
+    last = 4 + 16 / 8
+    third = 1 + last / 2
+    cut = 2 + 8 / 4
+    assert returned.squeeze(1).tolist() == [1 + cut / 2, cut, third, last]
+
+
+@FEW
+@given(data=rollouts(with_valid=True), gamma=GAMMAS, gae_lambda=LAMBDAS)
+def test_a_constant_discount_is_that_number(data, gamma, gae_lambda):
+    parts, valid = tensors(data, *ALL), tensors(data, "valid")[0]
+    constant = torch.full_like(parts[0], gamma)
+    expected = gae(*parts, gamma, gae_lambda, valid)
+    for each in (constant, torch.tensor(gamma)):
+        got = gae(*parts, each, gae_lambda, valid)
+        torch.testing.assert_close(got, expected, rtol=1e-6, atol=1e-6)
+    parts = [parts[0], *parts[2:]]
+    expected = discounted_returns(*parts, gamma)
+    for each in (constant, torch.tensor(gamma)):
+        assert torch.equal(discounted_returns(*parts, each), expected)
+
+
+@FEW
+@given(data=rollouts(), gamma=GAMMAS, seed=st.integers(0, 99))
+def test_a_chunk_counts_like_its_steps(data, gamma, seed):
+    """Steps joined to one transition: the return at their first stays what it was."""
+    reward, next_value, terminated, truncated = tensors(
+        data, "reward", "next_value", "terminated", "truncated"
+    )
+    steps = discounted_returns(reward, next_value, terminated, truncated, gamma)
+    if len(reward) < 2 or (terminated | truncated)[0].any():
+        return
+    each = torch.full_like(reward[1:], gamma)
+    each[0] = gamma**2
+    joined = reward[1:].clone()
+    joined[0] = reward[0] + gamma * reward[1]
+    got = discounted_returns(
+        joined, next_value[1:], terminated[1:], truncated[1:], each
+    )
+    torch.testing.assert_close(got[0], steps[0], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(got[1:], steps[2:])
+
+
+def test_discounts_of_another_shape_are_refused():
+    ones, no = torch.ones(4, 4), torch.zeros(4, 4, dtype=torch.bool)
+    for wrong in (torch.ones(4), torch.ones(4, 1), torch.ones(1, 4)):
+        for call in (
+            lambda gamma: gae(ones, ones, ones, no, no, gamma, 0.9),
+            lambda gamma: discounted_returns(ones, ones, no, no, gamma),
+        ):
+            with pytest.raises(ValueError, match=r"gamma has the shape .* \[4, 4\]"):
+                call(wrong)
+
+
+def test_a_learned_discount_gets_no_gradient():
+    gamma = torch.full((3, 2), 0.9, requires_grad=True)
+    ones, no = torch.ones(3, 2), torch.zeros(3, 2, dtype=torch.bool)
+    assert not gae(ones, ones, ones, no, no, gamma, 0.9).requires_grad
+    assert not discounted_returns(ones, ones, no, no, gamma).requires_grad
+
+
+# ------------------------------------------------------------------ explained_variance
+
+
+def test_explained_variance_by_hand():
+    goals = column(1, 2, 3, 4)
+    assert explained_variance(goals, goals).item() == 1
+    assert explained_variance(goals + 7, goals).item() == 1, "only what varies counts"
+    assert explained_variance(0 * goals, goals).item() == 0
+    assert explained_variance(-goals, goals).item() == 1 - 4
+    assert explained_variance(column(1, 2, 3, 3), goals).item() == pytest.approx(
+        1 - (3 / 16) / (5 / 4)
+    )
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1e6, 3e-30])
+def test_nothing_to_explain_is_zero(constant):
+    goals = torch.full((128, 8), constant)
+    for value in (goals, torch.randn(128, 8)):
+        assert explained_variance(value, goals).item() == 0
+    assert explained_variance(torch.ones(1, 1), torch.ones(1, 1)).item() == 0
+
+
+@FEW
+@given(seed=st.integers(0, 999), shift=st.sampled_from([0.0, 100.0]))
+def test_explained_variance_of_what_is_valid(seed, shift):
+    rng = np.random.default_rng(seed)
+    goals, value = rng.normal(size=(2, 9, 3)).astype(np.float32) + np.float32(shift)
+    valid = rng.random((9, 3)) < 0.6
+    valid[:2, 0] = True
+    expected = 1 - (goals - value)[valid].var() / goals[valid].var()
+    value[~valid], goals[~valid] = np.inf, np.nan
+    got = explained_variance(*(torch.from_numpy(x) for x in (value, goals, valid)))
+    assert got.item() == pytest.approx(expected, rel=1e-2, abs=1e-2)
+
+
+def test_explained_variance_has_no_graph():
+    value = torch.randn(4, 2, requires_grad=True)
+    explained = explained_variance(value, value * 2)
+    assert not explained.requires_grad
+    nobody = torch.zeros(4, 2, dtype=torch.bool)
+    assert explained_variance(value, value * 2, nobody).item() == 0
+
+
 # ------------------------------------------------------------------ discounted_returns
 
 
@@ -283,6 +402,10 @@ def test_no_look_at_the_numbers(device):
     data += [torch.zeros(4, 2, dtype=torch.bool, device=device) for _ in range(3)]
     assert gae(*data[:5], 0.9, 0.9, data[5]).shape == (4, 2)
     assert discounted_returns(data[0], *data[2:5], 0.9).shape == (4, 2)
+    each = torch.full((4, 2), 0.9, device=device)
+    assert gae(*data[:5], each, 0.9, data[5]).shape == (4, 2)
+    assert discounted_returns(data[0], *data[2:5], each).shape == (4, 2)
+    assert explained_variance(data[0], data[1], data[5]).shape == ()
 
 
 def test_the_example_is_run():

@@ -134,18 +134,18 @@ def test_what_prepare_adds_stays_with_its_transition():
 
 
 def test_order_differs_by_epoch_and_by_seed():
-    ours = orders(ready(steps=8, minibatches=3, seed=1), 3)
+    one = orders(ready(steps=8, minibatches=3, seed=1), 3)
     again = orders(ready(steps=8, minibatches=3, seed=1), 3)
     other = orders(ready(steps=8, minibatches=3, seed=2), 3)
-    assert ours == again
-    assert len({tuple(order) for order in ours + other}) == 6
+    assert one == again
+    assert len({tuple(order) for order in one + other}) == 6
 
 
 def test_order_does_not_depend_on_the_global_generator():
     torch.manual_seed(1)
-    ours = orders(ready(), 1)
+    one = orders(ready(), 1)
     torch.manual_seed(2)
-    assert orders(ready(), 1) == ours
+    assert orders(ready(), 1) == one
 
 
 def test_add_to_a_full_buffer_is_refused():
@@ -303,17 +303,17 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
     space = NESTED if nested else VECTOR
     acts = script(steps, minibatches, nested, valid)
     for cut in range(len(acts) + 1):
-        ours = buffer_of(steps, 3, minibatches, seed=7, space=space)
-        theirs = buffer_of(steps, 3, minibatches, seed=8, space=space)
+        one = buffer_of(steps, 3, minibatches, seed=7, space=space)
+        another = buffer_of(steps, 3, minibatches, seed=8, space=space)
         for act in acts[:cut]:
-            act(ours)
-        theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
-        assert len(theirs) == len(ours)
-        assert (theirs.full, theirs.prepared) == (ours.full, ours.prepared)
-        assert theirs.exhausted == ours.exhausted
-        assert (theirs.rollout() == ours.rollout()).all()
+            act(one)
+        another.load_state_dict(saved_and_loaded(one.state_dict()))
+        assert len(another) == len(one)
+        assert (another.full, another.prepared) == (one.full, one.prepared)
+        assert another.exhausted == one.exhausted
+        assert (another.rollout() == one.rollout()).all()
         for act in acts[cut:]:
-            expected, got = act(ours), act(theirs)
+            expected, got = act(one), act(another)
             if expected is not None:
                 assert set(expected.keys()) == set(got.keys())
                 assert len(expected) == len(got)
@@ -321,10 +321,10 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
 
 
 def test_saving_does_not_disturb():
-    ours, theirs = ready(minibatches=3), ready(minibatches=3)
+    one, another = ready(minibatches=3), ready(minibatches=3)
     for _ in range(7):
-        theirs.state_dict()
-        assert (draw(ours) == draw(theirs)).all()
+        another.state_dict()
+        assert (draw(one) == draw(another)).all()
 
 
 def test_a_rollout_in_the_buffer_is_replaced_by_the_saved_one():
@@ -378,3 +378,139 @@ def test_a_part_filled_buffer_saves_only_its_part():
     file = io.BytesIO()
     torch.save(buffer.state_dict(), file)
     assert file.tell() < 30_000
+
+
+# -------------------------------------------------------- what was learned from counts
+
+
+def test_a_minibatch_is_due_until_it_was_learned_from():
+    """Training that stopped within `learn` goes on with the same minibatch."""
+    buffer = ready(epochs=2)
+    seen = []
+    for number in range(4):
+        assert not buffer.exhausted
+        batch = buffer.minibatch()
+        for _ in range(number):
+            assert buffer.minibatch() is batch
+        seen.append(batch["reward"].tolist())
+        buffer.advance()
+    assert buffer.exhausted
+    assert sorted(seen[0] + seen[1]) == sorted(seen[2] + seen[3]) == list(range(12))
+    for use in (buffer.minibatch, buffer.advance):
+        with pytest.raises(RuntimeError, match=r"2 epochs.*clear\(\) and collect"):
+            use()
+    assert buffer.exhausted
+    assert buffer.full, "rows stay until clear()"
+
+
+def test_minibatches_need_not_be_looked_at_to_be_passed_over():
+    buffer = ready(epochs=2)
+    buffer.advance()
+    assert draw(buffer)["reward"].shape == (6,)
+    drawn = torch.cat([batch["reward"] for batch in epoch(buffer)])
+    assert sorted(drawn.tolist()) == list(range(12))
+
+
+def test_stop_ends_the_passes():
+    buffer = ready(epochs=9)
+    draw(buffer)
+    assert not buffer.exhausted
+    for _ in range(2):
+        buffer.stop()
+        assert buffer.exhausted
+    with pytest.raises(RuntimeError, match=r"stop\(\) was called"):
+        buffer.minibatch()
+    buffer.clear()
+    assert not buffer.exhausted
+    fill(buffer)
+    buffer.prepare(buffer.rollout())
+    assert len(draw(buffer)) == 6
+
+
+@pytest.mark.parametrize("call", ["minibatch", "advance", "stop"])
+def test_passes_want_prepare_first(call):
+    buffer = buffer_of()
+    fill(buffer)
+    with pytest.raises(RuntimeError, match=r"prepare\(rollout\) first"):
+        getattr(buffer, call)()
+    assert not buffer.exhausted
+
+
+def test_prepare_again_keeps_place_and_order():
+    """Advantages computed anew replace the old ones, and nothing is passed over."""
+    one, other = ready(epochs=2), ready(epochs=2)
+    assert (draw(one) == draw(other)).all()
+    one.prepare(one.rollout())
+    rollout = other.rollout()
+    rollout["reward"] = rollout["reward"] + 100
+    other.prepare(rollout)
+    for _ in range(3):
+        assert torch.equal(draw(one)["reward"] + 100, draw(other)["reward"])
+    assert one.exhausted
+    one.prepare(one.rollout())
+    assert one.exhausted
+
+
+def test_another_rollout_is_refused_while_one_is_learned_from():
+    buffer = ready()
+    expected = buffer.minibatch()
+    with pytest.raises(ValueError, match=r"has 12 pieces, got 6: clear\(\)"):
+        buffer.prepare(buffer.rollout()[:2])
+    assert buffer.minibatch() is expected
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_an_exhausted_rollout_saves_no_rows(stopped):
+    buffer = ready(steps=400, num_envs=6)
+    draw(buffer)
+    before, after = io.BytesIO(), io.BytesIO()
+    torch.save(buffer.state_dict(), before)
+    if stopped:
+        buffer.stop()
+    while not buffer.exhausted:
+        draw(buffer)
+    torch.save(buffer.state_dict(), after)
+    assert after.tell() < 20_000 < 80_000 < before.tell()
+    other = ready(steps=400, num_envs=6, seed=5)
+    other.load_state_dict(saved_and_loaded(buffer.state_dict()))
+    assert (len(other), other.prepared, other.exhausted) == (0, False, False)
+    buffer.clear()
+    for each in (buffer, other):
+        fill(each)
+        each.prepare(each.rollout())
+    assert (draw(buffer) == draw(other)).all()
+
+
+def test_other_epochs_go_on_where_they_were():
+    buffer = ready(epochs=3)
+    for _ in range(3):
+        draw(buffer)
+    state = saved_and_loaded(buffer.state_dict())
+    fewer, more = buffer_of(epochs=1), buffer_of(epochs=4)
+    fewer.load_state_dict(state)
+    more.load_state_dict(state)
+    assert fewer.exhausted
+    assert (draw(more) == draw(buffer)).all()
+
+
+@pytest.mark.parametrize("name", ["steps", "epochs", "minibatches"])
+def test_numbers_below_one_are_refused(name):
+    with pytest.raises(ValueError, match=rf"num_{name} = 0: choose at least 1"):
+        buffer_of(**{name: 0})
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_rows_of_another_autoreset_mode_are_kept(saved):
+    """A checkpoint of NEXT_STEP goes on in SAME_STEP, and the other way round."""
+    flags = {"valid": np.array([True, False, True])}
+    buffer, other = buffer_of(), buffer_of()
+    fill(other, **({} if saved else flags))  # what was there before leaves no trace
+    buffer.add(transition(0, 3, **(flags if saved else {})))
+    other.load_state_dict(saved_and_loaded(buffer.state_dict()))
+    fill(other, first=1, **({} if saved else flags))
+    other.prepare(other.rollout())
+    kept = set(range(12)) - ({1} if saved else {4, 7, 10})
+    assert set(orders(other, 1)[0]) == kept
+    other.clear()
+    fill(other)
+    assert "valid" not in other.rollout().keys()  # noqa: SIM118

@@ -93,12 +93,35 @@ def test_it_goes_on_where_it_was_saved(waiting):
     other.load_state_dict(buffer.state_dict())
     assert other.full is waiting
     if waiting:
-        ours, theirs = buffer.transitions(), other.transitions()
-        assert (ours == theirs).all()
-        assert theirs["extra"].tolist() == [1.0, 2.0, 3.0]
+        one, another = buffer.transitions(), other.transitions()
+        assert (one == another).all()
+        assert another["extra"].tolist() == [1.0, 2.0, 3.0]
 
 
 def test_a_checkpoint_of_other_environments_is_refused():
     other = StepBuffer(Box(-1, 1, (2,), np.float32), Discrete(2), num_envs=3)
     with pytest.raises(ValueError, match="obs"):
         buffer_of().load_state_dict(other.state_dict())
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_step_of_another_autoreset_mode_is_kept(saved):
+    flags = {"valid": np.array([True, False, True])}
+    buffer, other = buffer_of(), buffer_of()
+    other.add(transition(3, **({} if saved else flags)))
+    buffer.add(transition(7, **(flags if saved else {})))
+    other.load_state_dict(buffer.state_dict())
+    assert ("valid" in other.transitions().keys()) is saved  # noqa: SIM118
+    other.clear()
+    other.add(transition(8, **({} if saved else flags)))
+    assert ("valid" in other.transitions().keys()) is not saved  # noqa: SIM118
+    assert other.transitions()["obs"].tolist() == [8, 9, 10]
+
+
+def test_a_step_that_does_not_fit_is_not_there():
+    buffer = buffer_of()
+    with pytest.raises(ValueError, match=r"'reward'.*\(3,\).*\(1,\)"):
+        buffer.add(transition(1, reward=np.zeros(1)))
+    assert not buffer.full
+    buffer.add(transition(2))
+    assert buffer.transitions()["obs"].tolist() == [2, 3, 4]

@@ -7,7 +7,8 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 
-from yieldrl.buffers.storage import Storage, transition_spec
+from yieldrl.buffers.spec import transition_spec
+from yieldrl.buffers.storage import Storage
 
 CPU = torch.device("cpu")
 FLAT = ("action", "reward", "terminated", "truncated")
@@ -83,10 +84,10 @@ def test_arrays_and_tensors_write_the_same(name):
     write(stores[1], 2, obs=as_tensors(obs))
     written = [dict(leaves_of(store.tensordict()["obs"])) for store in stores]
     for path, expected in leaves_of(obs):
-        ours, theirs = (tree[path] for tree in written)
-        assert torch.equal(ours, theirs)
-        np.testing.assert_allclose(ours[2].numpy(), expected, rtol=1e-6)
-        assert not ours[[0, 1, 3]].any(), "other rows are untouched"
+        one, another = (tree[path] for tree in written)
+        assert torch.equal(one, another)
+        np.testing.assert_allclose(one[2].numpy(), expected, rtol=1e-6)
+        assert not one[[0, 1, 3]].any(), "other rows are untouched"
 
 
 @pytest.mark.parametrize(
@@ -341,11 +342,11 @@ def filled(space, rows=4):
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("rows", [None, 0, 2, 4])
 def test_state_round_trip(name, rows):
-    ours = filled(SPACES[name])
-    theirs = storage_for(SPACES[name])
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict(rows)))
-    expected = dict(leaves_of(ours.tensordict(rows)))
-    got = dict(leaves_of(theirs.tensordict(rows)))
+    one = filled(SPACES[name])
+    another = storage_for(SPACES[name])
+    another.load_state_dict(saved_and_loaded(one.state_dict(rows)))
+    expected = dict(leaves_of(one.tensordict(rows)))
+    got = dict(leaves_of(another.tensordict(rows)))
     assert expected.keys() == got.keys()
     for path, tensor in expected.items():
         assert torch.equal(got[path], tensor)
@@ -355,10 +356,10 @@ def test_state_round_trip(name, rows):
 def test_names_with_dots_come_back_where_they_were():
     """Robots call a camera `observation.images.top`."""
     space = Dict({"images.top": Box(-1, 1, (2,)), "images": Dict(top=Box(-1, 1, (3,)))})
-    ours, theirs = filled(space), storage_for(space)
-    theirs.load_state_dict(saved_and_loaded(ours.state_dict()))
-    for path, tensor in leaves_of(ours.tensordict()):
-        assert torch.equal(theirs.tensordict()[path], tensor)
+    one, another = filled(space), storage_for(space)
+    another.load_state_dict(saved_and_loaded(one.state_dict()))
+    for path, tensor in leaves_of(one.tensordict()):
+        assert torch.equal(another.tensordict()[path], tensor)
 
 
 def test_a_part_does_not_drag_the_whole_along():
@@ -381,9 +382,9 @@ def test_wrong_shapes_are_refused():
 
 def test_other_observations_are_refused():
     nested, flat = SPACES["nested"], SPACES["vector"]
-    for ours, theirs in ((nested, flat), (flat, nested)):
+    for one, another in ((nested, flat), (flat, nested)):
         with pytest.raises(ValueError, match="differs"):
-            storage_for(theirs).load_state_dict(filled(ours).state_dict())
+            storage_for(another).load_state_dict(filled(one).state_dict())
     with pytest.raises(ValueError, match=r"'obs'.*uint8"):
         storage_for(Box(-1, 1, (4, 8, 8))).load_state_dict(filled(IMAGE).state_dict())
 

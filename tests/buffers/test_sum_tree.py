@@ -32,8 +32,8 @@ def test_it_is_an_array_with_its_sum(size, seed, writes):
     assert np.array_equal(tree.leaves.numpy(), array)
     assert float(tree.total()) == pytest.approx(array.sum(), rel=1e-12)
     rebuilt = tree_of(array)  # every inner node too: a loaded tree goes on bitwise
-    for ours, theirs in zip(tree._levels, rebuilt._levels, strict=True):
-        assert torch.equal(ours, theirs)
+    for one, another in zip(tree._levels, rebuilt._levels, strict=True):
+        assert torch.equal(one, another)
 
 
 @settings(max_examples=60, deadline=None)

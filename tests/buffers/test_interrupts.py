@@ -1,0 +1,264 @@
+"""Ctrl-C may come between any two instructions: no row is torn, none comes twice."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+
+from yieldrl import buffers
+from yieldrl.buffers import (
+    EpisodeBuffer,
+    NStepReplayBuffer,
+    PrioritizedNStepReplayBuffer,
+    PrioritizedReplayBuffer,
+    ReplayBuffer,
+    RolloutBuffer,
+    SequenceBuffer,
+    StepBuffer,
+)
+
+SPACE = Dict(a=Box(-np.inf, np.inf, (1,)), b=Discrete(1000))
+ENVS = 2
+ROOM = os.path.dirname(buffers.__file__)
+
+
+def step(number, **changes):
+    """Every entry says the number of its row."""
+    column = np.full(ENVS, number)
+    obs = {"a": column[:, None].astype(np.float32), "b": column}
+    return {
+        "obs": obs,
+        "next_obs": obs,
+        "action": column,
+        "reward": column.astype(np.float64),
+        "terminated": np.zeros(ENVS, bool),
+        "truncated": np.zeros(ENVS, bool),
+        "log_prob": torch.full((ENVS,), float(number)),
+        **changes,
+    }
+
+
+def interrupted(function, after):
+    """Call it, with Ctrl-C at that instruction of the buffers' code, if it gets there.
+
+    Returns:
+        Whether it was interrupted.
+    """
+    left = after
+
+    def trace(frame, event, _):
+        nonlocal left
+        if os.path.dirname(frame.f_code.co_filename) != ROOM:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def everywhere(stride):
+    """How far each attempt gets; until one is not interrupted any more."""
+    return range(0, 100_000, stride)
+
+
+def rollout_of(kind=RolloutBuffer, steps=4):
+    return kind(steps, SPACE, Discrete(1000), num_envs=ENVS, num_minibatches=2)
+
+
+def ring_of(kind, rows=4):
+    options = {"n_step": 2} if issubclass(kind, NStepReplayBuffer) else {}
+    return kind(rows * ENVS, SPACE, Discrete(1000), num_envs=ENVS, gamma=0.9, **options)
+
+
+def episodes_of():
+    return EpisodeBuffer(2, SPACE, Discrete(1000), num_envs=ENVS)
+
+
+def whole(batch, expected):
+    """Whether the transitions are those rows, and each of one piece."""
+    number = batch["action"]
+    assert set(number.flatten().tolist()) == set(expected)
+    reward = number.float()
+    if "discount" in batch.keys():  # noqa: SIM118 - TensorDict iterates over the batch
+        later = batch["discount"] < 0.85  # two steps
+        reward = torch.where(later, number + 0.9 * (number + 1), reward)
+    torch.testing.assert_close(batch["reward"], reward)
+    for key in (("obs", "b"), "log_prob"):
+        if key in batch.keys(include_nested=True):
+            assert torch.equal(batch[key].long(), number)
+
+
+@pytest.mark.parametrize("make", [rollout_of, episodes_of])
+def test_a_step_that_was_interrupted_is_not_counted(make):
+    for after in everywhere(7):
+        buffer = make()
+        buffer.add(step(0))
+        hit = interrupted(lambda buffer=buffer: buffer.add(step(99)), after)
+        if not hit:
+            break
+        if len(buffer) == 1:  # else the last instruction was done
+            buffer.add(step(1))
+            rows = buffer.rollout() if make is rollout_of else buffer.episodes()
+            assert rows["action"][:, 0].tolist() == [0, 1]
+            assert rows["obs", "b"][:, 0].tolist() == [0, 1]
+    assert after > 100
+
+
+def test_an_episode_that_was_interrupted_ends_once():
+    ends = {"terminated": np.ones(ENVS, bool)}
+    for after in everywhere(5):
+        buffer = episodes_of()
+        hit = interrupted(lambda buffer=buffer: buffer.add(step(0, **ends)), after)
+        if len(buffer) == 0:
+            assert not buffer.full
+            buffer.add(step(0, terminated=np.array([True, False])))
+            assert not buffer.full, "the second environment is still playing"
+            assert buffer.state_dict()["ended"].tolist() == [1, 0]
+        else:
+            assert buffer.full
+        if not hit:
+            break
+
+
+def test_a_step_buffer_that_was_interrupted_is_empty_or_whole():
+    for after in everywhere(37):
+        buffer = StepBuffer(SPACE, Discrete(1000), num_envs=ENVS)
+        buffer.add(step(0))
+        buffer.clear()
+        other = step(1, value=torch.ones(ENVS))
+        del other["log_prob"]
+        hit = interrupted(lambda buffer=buffer, new=other: buffer.add(new), after)
+        if not buffer.full:
+            buffer.add(other)
+        data = buffer.transitions()
+        assert set(data.keys()) == other.keys()
+        whole(data, [1])
+        if not hit:
+            break
+
+
+RINGS = [
+    ReplayBuffer,
+    NStepReplayBuffer,
+    PrioritizedReplayBuffer,
+    PrioritizedNStepReplayBuffer,
+]
+
+
+@pytest.mark.parametrize("kind", RINGS)
+@pytest.mark.parametrize("rows", [2, 4, 7])  # part-filled, exactly full, wrapped
+def test_a_torn_row_of_a_ring_is_never_drawn(kind, rows):
+    ahead = ring_of(kind).horizon - 1
+    for after in everywhere(53):
+        buffer = ring_of(kind)
+        for number in range(rows):
+            buffer.add(step(number))
+        if after % 2:
+            buffer.sample(8)
+        hit = interrupted(lambda buffer=buffer: buffer.add(step(99)), after)
+        if not hit:
+            break
+        if buffer._written > rows:
+            continue
+        kept = range(max(0, buffer._begun - 4), rows - ahead)
+        whole(buffer.sample(200), kept)
+        resumed = ring_of(kind)
+        resumed.load_state_dict(buffer.state_dict())
+        larger = ring_of(kind, rows=6)
+        larger.load_state_dict(buffer.state_dict())
+        for again in (buffer, resumed, larger):
+            whole(again.sample(200), kept)
+            again.add(step(rows))
+            oldest = kept.start if again is larger else max(0, rows - 3)
+            whole(again.sample(200), range(oldest, rows + 1 - ahead))
+    assert after > 100
+
+
+@pytest.mark.parametrize("kind", RINGS)
+def test_a_wrong_shape_in_the_middle_counts_nothing(kind):
+    buffer = ring_of(kind)
+    for number in range(6):
+        buffer.add(step(number))
+    for name, wrong in (("action", np.zeros(1)), ("next_obs", {"a": np.zeros(2)})):
+        with pytest.raises(ValueError, match=name):
+            buffer.add(step(99, **{name: wrong}))
+    buffer.add(step(6))
+    whole(buffer.sample(200), range(3, 7 - (buffer.horizon - 1)))
+
+
+def test_priorities_that_were_interrupted_still_sum_up():
+    for after in everywhere(3):
+        buffer = ring_of(PrioritizedReplayBuffer)
+        for number in range(4):
+            buffer.add(step(number))
+        batch = buffer.sample(8)
+
+        def learn(buffer=buffer, batch=batch):
+            buffer.update_priorities(batch["index"], batch["reward"])
+
+        hit = interrupted(learn, after)
+        buffer.sample(4)
+        tree = buffer._tree
+        torch.testing.assert_close(tree.total(), tree.leaves.sum())
+        for below, above in zip(tree._levels, tree._levels[1:], strict=False):
+            torch.testing.assert_close(above.view(-1)[: len(below)], below.sum(1))
+        if not hit:
+            break
+
+
+@pytest.mark.parametrize("kind", [RolloutBuffer, SequenceBuffer])
+def test_passes_go_on_where_they_were_interrupted(kind):
+    """A trainer's loop over the buffer, interrupted anywhere, again and again."""
+
+    def ready():
+        buffer = kind(
+            3, SPACE, Discrete(1000), num_envs=4, num_epochs=2, num_minibatches=2
+        )
+        for number in range(3):
+            wide = {
+                name: np.arange(4 * number, 4 * number + 4)
+                for name in ("action", "reward")
+            }
+            zeros = {name: np.zeros(4, bool) for name in ("terminated", "truncated")}
+            obs = {"a": np.zeros((4, 1), np.float32), "b": wide["action"]}
+            buffer.add({"obs": obs, "next_obs": obs, **wide, **zeros})
+        return buffer
+
+    def train(buffer, seen):
+        while not buffer.exhausted:
+            if not buffer.prepared:
+                buffer.prepare(buffer.rollout())
+            seen[buffer.state_dict()["passes"]["learned"]] = (
+                buffer.minibatch()["action"].flatten().tolist()
+            )
+            buffer.advance()
+
+    for after in everywhere(131):
+        buffer, seen = ready(), {}
+        hit = interrupted(lambda b=buffer, s=seen: train(b, s), after)
+        train(buffer, seen)
+        assert sorted(seen) == [0, 1, 2, 3]
+        for epoch in (0, 2):
+            assert sorted(seen[epoch] + seen[epoch + 1]) == list(range(12))
+        interrupted(buffer.clear, after % 9)
+        buffer.clear()
+        assert (len(buffer), buffer.prepared, buffer.exhausted) == (0, False, False)
+        if not hit:
+            break
+    assert after > 300
