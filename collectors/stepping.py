@@ -40,7 +40,8 @@ class Stepper:
         self.resets: Any = None
         self.steps = 0
         self.interrupted = False
-        self._choices = spaces.choice_ranges(envs.single_observation_space)
+        self._resets_here = self.mode is AutoresetMode.DISABLED
+        self._choices: list[spaces.ChoiceRange] = []  # to look at, where it is cheap
 
     def reset(self, seed: int | None) -> Any:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
@@ -61,6 +62,9 @@ class Stepper:
                 " Make the environment's observations and its observation_space agree"
             ) from reason
         self.interrupted = False
+        # In tensors nobody looks, which would wait for their device.
+        tensors = spaces.holds_tensors(obs)
+        self._choices = [] if tensors else spaces.choice_ranges(space)
         if self._choices:
             self._check_choices(obs)
         return obs if self.reader.new_memory else copied(obs)
@@ -83,13 +87,11 @@ class Stepper:
         self.steps += 1
         if not self.reader.new_memory:
             obs = copied(obs)
-        step = self.reader.read(
-            obs, reward, terminated, truncated, info, resets=self.resets
-        )
-        step = step._replace(action=action)
+        answer = obs, reward, terminated, truncated, info
+        step = self.reader.read(*answer, resets=self.resets, action=action)
         if step.valid is not None:
             self.resets = step.ended
-        elif self.mode is AutoresetMode.DISABLED:
+        elif self._resets_here:
             step = self._reset_ended(step)
         if self._choices:
             self._check_choices(step.next_obs)
@@ -113,8 +115,6 @@ class Stepper:
             leaf = obs
             for key in choice.path:
                 leaf = leaf[key]
-            if isinstance(leaf, Tensor):  # to look would wait for its device
-                return
             outside = choice.outside(leaf)
             if np.count_nonzero(outside):
                 env = int(np.argwhere(outside)[0][0])

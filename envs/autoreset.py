@@ -69,6 +69,8 @@ class StepReader:
         own = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
         known = isinstance(envs, SerialVectorEnv | TorchVectorEnv)
         self.new_memory = known and own
+        self._at_once = self.mode is AutoresetMode.SAME_STEP
+        self._late = self.mode is AutoresetMode.NEXT_STEP
 
     def read(
         self,
@@ -79,6 +81,7 @@ class StepReader:
         info: dict[str, Any],
         *,
         resets: Any,
+        action: Any = None,
     ) -> Step:
         """What an answer of `step` means; nothing of it is copied but `final_obs`.
 
@@ -90,27 +93,26 @@ class StepReader:
             info: Of the answer.
             resets: NEXT_STEP mode: whose episode ended in the step before, bool `[N]`;
                 None for nobody.
+            action: What the environments were given, where it is known.
 
         Raises:
             ValueError: If an episode ended in SAME_STEP mode and `info` lacks its last
                 observation. On a GPU it must be there in every step.
         """
         next_obs, valid = obs, None
-        if self.mode is AutoresetMode.SAME_STEP:
-            next_obs = self._last(obs, terminated, truncated, info)
-        elif self.mode is AutoresetMode.NEXT_STEP:
+        if self._at_once:
+            if self.new_memory:  # dense, and everybody's, if anybody's episode ended
+                next_obs = info.get("final_obs", obs)
+            else:
+                next_obs = self._last(obs, terminated | truncated, info)
+        elif self._late:
             everywhere = terminated | ~terminated
             valid = everywhere if resets is None else ~resets
-        return Step(next_obs, reward, terminated, truncated, obs, valid, info)
+        return Step(next_obs, reward, terminated, truncated, obs, valid, info, action)
 
-    def _last(
-        self, obs: Any, terminated: Any, truncated: Any, info: Mapping[str, Any]
-    ) -> Any:
+    def _last(self, obs: Any, ended: Any, info: Mapping[str, Any]) -> Any:
         """Where each environment's action led, in SAME_STEP mode."""
         final = info.get("final_obs")
-        if self.new_memory:  # dense, and everybody's, if anybody's episode ended
-            return obs if final is None else final
-        ended = terminated | truncated
         if final is None:
             # To look at a GPU would wait in every step: there it must be always there.
             on_gpu = isinstance(ended, Tensor) and not ended.is_cpu

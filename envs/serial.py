@@ -68,7 +68,7 @@ class SerialVectorEnv(SyncVectorEnv):
                 f" are environments, {self.num_envs}"
             )
         infos: dict[str, Any] = {}
-        for i in np.flatnonzero(mask):
+        for i in np.flatnonzero(mask).tolist():
             self._env_obs[i], info = self._reset_one(i, seed=seeds[i], options=options)
             infos = self._add_info(infos, info, i)
         return self._batch(self._env_obs), infos
@@ -87,20 +87,19 @@ class SerialVectorEnv(SyncVectorEnv):
         next_obs: list[Any] = []
         infos: list[dict[str, Any]] = []
         reward = np.empty(self.num_envs)
-        terminated = np.empty(self.num_envs, dtype=np.bool_)
-        truncated = np.empty(self.num_envs, dtype=np.bool_)
+        terminated = np.zeros(self.num_envs, dtype=np.bool_)
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
         any_ended = False
         self.steps += 1
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             answer = env.step(action)
             try:
                 last, reward[i], ended, cut, info = answer
-                terminated[i], truncated[i] = ended, cut
             except (TypeError, ValueError):
                 last, reward[i], ended, cut, info = step_answer(answer, self._place(i))
-                terminated[i], truncated[i] = ended, cut
             if ended or cut:
                 any_ended = True
+                terminated[i], truncated[i] = bool(ended), bool(cut)
                 next_obs.append(deepcopy(last))  # reset may write into the same array
                 info = {key: info[key] for key in self.info_keys}
                 last, _ = self._reset_one(i)

@@ -13,12 +13,12 @@ from gymnasium.spaces import Dict
 class Place(NamedTuple):
     """Where in a batch an environment is, and when, as messages say it."""
 
-    index: int
+    number: int
     env: Any
     step: int
 
     def __str__(self) -> str:
-        return f"environment {self.index}, {self.env}, at step {self.step}"
+        return f"environment {self.number}, {self.env}, at step {self.step}"
 
 
 PAIR = "an observation and a dict of info"

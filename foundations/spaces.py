@@ -92,17 +92,20 @@ class ChoiceRange(NamedTuple):
 
     path: Path
     space: Space[Any]
-    low: Any  # a number, or an array of the leaf's shape
-    size: Any  # likewise
+    low: Any  # a number, or an array of the leaf's shape; None for zero
+    size: Any  # a number, or an array of the leaf's shape
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Which of the arrays `values [N, ...]` are no choice of the space, bool."""
-        if values.dtype.kind != "i":
-            return (values < self.low) | (values >= self.low + self.size)
-        # As unsigned numbers negative ones are the largest: one comparison, not two.
-        if np.any(self.low):
+        if self.low is not None:
             values = values - self.low
-        return values.view(f"u{values.itemsize}") >= self.size
+        if values.dtype.kind != "i":
+            return (values < 0) | (values >= self.size)
+        # As unsigned numbers negative ones are the largest: one comparison, not two.
+        return values.view(_UNSIGNED[values.itemsize]) >= self.size
+
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def choice_ranges(space: Space[Any]) -> list[ChoiceRange]:
@@ -110,12 +113,12 @@ def choice_ranges(space: Space[Any]) -> list[ChoiceRange]:
     ranges: list[ChoiceRange] = []
     for path, leaf in leaves(space):
         if isinstance(leaf, Discrete):
-            ranges.append(ChoiceRange(path, leaf, int(leaf.start), int(leaf.n)))
+            ranges.append(ChoiceRange(path, leaf, int(leaf.start) or None, int(leaf.n)))
         elif isinstance(leaf, MultiDiscrete):
-            size = leaf.nvec.astype(np.uint64)
-            ranges.append(ChoiceRange(path, leaf, leaf.start, size))
+            low = leaf.start if leaf.start.any() else None
+            ranges.append(ChoiceRange(path, leaf, low, leaf.nvec.astype(np.uint64)))
         elif isinstance(leaf, MultiBinary):
-            ranges.append(ChoiceRange(path, leaf, 0, 2))
+            ranges.append(ChoiceRange(path, leaf, None, 2))
     return ranges
 
 

@@ -757,6 +757,18 @@ def test_what_was_learned_outlasts_worlds_that_cannot_be_saved() -> None:
     assert second.envs.env.env.env.lengths.max() == 1  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def test_returns_of_abandoned_episodes_are_forgotten() -> None:
+    """Restored into environments that begin anew, none of them goes on."""
+    envs, other = (NormalizeReward(counters("serial"), gamma=0.5) for _ in range(2))
+    envs.reset(seed=0)
+    envs.step(np.full(2, 8, np.float32))
+    assert envs.returns.tolist() == [8, 8]
+    other.load_state_dict(envs.state_dict())
+    assert other.var == envs.var
+    other.reset()
+    assert other.returns.tolist() == [0, 0]
+
+
 def test_evaluation_makes_what_is_inside_again() -> None:
     envs = TimeLimit(FrameStack(worlds("serial"), 2), max_episode_steps=7)
     other = make_eval(envs, Config(eval_episodes=3))
