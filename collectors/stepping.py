@@ -10,6 +10,7 @@ from torch import Tensor
 
 from yieldrl.envs.autoreset import Step, StepReader, copied, replaced
 from yieldrl.foundations import spaces
+from yieldrl.foundations.choices import ChoiceRange, choice_ranges
 
 __all__ = ["Step", "Stepper"]
 
@@ -41,7 +42,7 @@ class Stepper:
         self.steps = 0
         self.interrupted = False
         self._resets_here = self.mode is AutoresetMode.DISABLED
-        self._choices: list[spaces.ChoiceRange] = []  # to look at, where it is cheap
+        self._choices: list[ChoiceRange] = []  # to look at, where it is cheap
 
     def reset(self, seed: int | None) -> Any:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
@@ -64,7 +65,7 @@ class Stepper:
         self.interrupted = False
         # In tensors nobody looks, which would wait for their device.
         tensors = spaces.holds_tensors(obs)
-        self._choices = [] if tensors else spaces.choice_ranges(space)
+        self._choices = [] if tensors else choice_ranges(space)
         if self._choices:
             self._check_choices(obs)
         return obs if self.reader.new_memory else copied(obs)

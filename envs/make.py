@@ -99,8 +99,8 @@ def _from_id(
         _refuse(wrappers, env_id)
         _check_count(count, MOST_OBJECTS)
         return atari.make_atari(spec.id, count, **kwargs)
-    ours = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
-    if spec.entry_point is None or ours:
+    batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
+    if spec.entry_point is None or batched:
         _refuse(wrappers, env_id)
         maker = spec.vector_entry_point
         maker = load_env_creator(maker) if isinstance(maker, str) else maker

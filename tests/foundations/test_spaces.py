@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 
 from yieldrl.foundations import spaces
+from yieldrl.foundations.choices import choice_ranges
 
 CPU = torch.device("cpu")
 VECTOR = Box(-1, 1, (3,))
@@ -346,7 +347,7 @@ def test_values_outside_of_choices_are_found():
     )
     found = {
         choice.path: choice.outside(np.array(values, np.int64)).tolist()
-        for choice in spaces.choice_ranges(space)
+        for choice in choice_ranges(space)
         for values in [
             {"a": [-2, -1, 1, 2], "b": [[1, 2], [2, -1]]}.get(
                 choice.path[0], [[0, 1], [2, -1]]
@@ -358,5 +359,5 @@ def test_values_outside_of_choices_are_found():
         ("b",): [[False, False], [True, True]],
         ("c",): [[False, False], [True, True]],
     }
-    floats = spaces.choice_ranges(Discrete(3))[0].outside(np.array([-1.0, 0.0, 3.0]))
+    floats = choice_ranges(Discrete(3))[0].outside(np.array([-1.0, 0.0, 3.0]))
     assert floats.tolist() == [True, False, True]
