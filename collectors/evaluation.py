@@ -43,7 +43,7 @@ def evaluate(
 
     Args:
         agent: Anything with `predict(obs) -> action`; if it `has_memory`, its
-            `begin_episode` is told where episodes begin.
+            `begin_episode` is called with where episodes begin.
         envs: A vector environment in any autoreset mode; it is reset with `seed`.
         episodes: How many episodes to play, at least 1.
         seed: Seed of the environments.

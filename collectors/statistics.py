@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.stepping import Step
+from yieldrl.collectors.stepping import Step, check_action
 
 
 class ArrayStatistics:
@@ -29,6 +29,8 @@ class ArrayStatistics:
         """Take in a step; the means over the episodes that it ended, if any.
 
         Raises:
+            FloatingPointError: If one of these is not finite, and the action is not
+                either.
             ValueError: If a reward or an observation is not finite.
         """
         reward, obs = step.reward, step.next_obs
@@ -38,10 +40,10 @@ class ArrayStatistics:
             watch += np.vdot(obs, obs)
         elif type(obs) is not np.ndarray:
             watch += sum(np.vdot(leaf, leaf) for _, leaf in _float_arrays(obs))
+        self.steps += 1
         if not math.isfinite(watch):
             self._look_closely(step)
         self.returns += reward
-        self.steps += 1
         if step.valid is not None:
             self.started += ~step.valid
         if not (np.count_nonzero(step.terminated) or np.count_nonzero(step.truncated)):
@@ -69,56 +71,77 @@ class ArrayStatistics:
         self.started[:] = self.steps - state["lengths"].numpy()
 
     def _look_closely(self, step: Step) -> None:
-        _refuse("reward", np.asarray(step.reward, dtype=np.float64))
+        check_action(step.action)
+        when = f"step {self.steps} since the latest reset of all"
+        _refuse("reward", np.asarray(step.reward, dtype=np.float64), when)
         for name, leaf in _float_arrays(step.next_obs):
-            _refuse(name, leaf)
+            _refuse(name, leaf, when)
 
 
 class TensorStatistics:
-    """For environments of tensors: rewards and flags are kept, and read together.
+    """For environments of tensors: rewards and flags are copied, and read together.
 
-    Nothing is computed per step. Every `report_every` steps the episodes that ended
-    are found from the whole block `[K, N]`, with one synchronisation.
+    Every `report_every` steps the episodes that ended are found from the whole block
+    `[K, N]`, with one synchronisation. The block is allocated once; its rows are
+    copies, because environments may write each reward into the same tensor.
     """
 
     def __init__(self, num_envs: int, device: torch.device, report_every: int) -> None:
         self.report_every = report_every
         self.returns = torch.zeros(num_envs, dtype=torch.float32, device=device)
         self.lengths = torch.zeros(num_envs, dtype=torch.float32, device=device)
-        self._pending: list[tuple[Tensor, Tensor, Tensor]] = []
+        size = (report_every, num_envs)
+        self._reward = torch.zeros(size, dtype=torch.float32, device=device)
+        self._ended = torch.zeros(size, dtype=torch.bool, device=device)
+        self._valid = torch.ones(size, dtype=torch.bool, device=device)
+        blocks = self._reward, self._ended, self._valid
+        self._rows = list(zip(*(block.unbind() for block in blocks), strict=True))
+        self._row = 0  # how many of them are written
 
     def update(self, step: Step) -> dict[str, float]:
         """Take in a step; every `report_every` steps the means over ended episodes.
 
         Raises:
+            FloatingPointError: If a number is not finite, and the action is not either.
             ValueError: If a reward or an observation of the block is not finite.
         """
-        ended = step.terminated | step.truncated
-        valid = ended | ~ended if step.valid is None else step.valid
-        self._pending.append((step.reward.detach(), ended, valid))
-        if len(self._pending) < self.report_every:
+        reward, ended, valid = self._rows[self._row]
+        reward.copy_(step.reward.detach())
+        torch.logical_or(step.terminated, step.truncated, out=ended)
+        if step.valid is not None:
+            valid.copy_(step.valid)
+        self._row += 1
+        if self._row < self.report_every:
             return {}
-        block = [torch.stack(part) for part in zip(*self._pending, strict=True)]
-        self._pending = []
-        return self._report(block[0].float(), block[1], block[2], step)
+        self._row = 0
+        return self._report(self._reward, self._ended, self._valid, step)
 
     def state_dict(self) -> dict[str, Any]:
         """Episodes under way, and the steps not reported yet."""
         return {
             "returns": self.returns,
             "lengths": self.lengths,
-            "pending": [list(entry) for entry in self._pending],
+            "pending": [[x.clone() for x in row] for row in self._rows[: self._row]],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore what `state_dict` returned.
+
+        Raises:
+            ValueError: If it holds as many steps as are reported at once, or more.
+        """
+        pending = state["pending"]
+        if len(pending) >= self.report_every:
+            raise ValueError(
+                f"{len(pending)} steps wait to be reported, and here every"
+                f" {self.report_every} are: keep report_every as it was saved"
+            )
         self.returns.copy_(state["returns"])
         self.lengths.copy_(state["lengths"])
-        device = self.returns.device
-        self._pending = [
-            (reward.to(device), ended.to(device), valid.to(device))
-            for reward, ended, valid in state["pending"]
-        ]
+        for row, saved in zip(self._rows, pending, strict=False):
+            for x, value in zip(row, saved, strict=True):
+                x.copy_(value)
+        self._row = len(pending)
 
     def _report(
         self, reward: Tensor, ended: Tensor, valid: Tensor, step: Step
@@ -147,9 +170,10 @@ class TensorStatistics:
             own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
         episodes, return_sum, length_sum, watch = sums.tolist()  # the one look
         if not math.isfinite(watch):
-            _refuse("reward", reward.cpu().numpy())
+            check_action(step.action)
+            _refuse("reward", reward.cpu().numpy(), "the latest steps")
             for name, leaf in _leaves(step.next_obs, "observation"):
-                _refuse(name, leaf.cpu().numpy())
+                _refuse(name, leaf.cpu().numpy(), "the latest step")
         if episodes == 0:
             return {}
         return {
@@ -159,10 +183,10 @@ class TensorStatistics:
         }
 
 
-def _refuse(name: str, values: np.ndarray) -> None:
+def _refuse(name: str, values: np.ndarray, when: str) -> None:
     """Raise if any value is not finite, naming the first.
 
-    The environment is the last but one axis of rewards `[K, N]`, the first of
+    The environment is the last axis of rewards `[N]` or `[K, N]`, the first one of
     observations `[N, ...]`.
     """
     where = np.argwhere(~np.isfinite(values))
@@ -170,7 +194,7 @@ def _refuse(name: str, values: np.ndarray) -> None:
         return
     env = where[0][-1] if name == "reward" else where[0][0]
     raise ValueError(
-        f"environment {env} returned {name} {values[tuple(where[0])]}"
+        f"environment {env} returned {name} {values[tuple(where[0])]} in {when}"
         f" (index {tuple(int(i) for i in where[0])} of shape {values.shape}): rewards"
         " and observations must be finite; find the division or overflow in the"
         " environment's step, or clip there"

@@ -1,60 +1,58 @@
-"""One step of a vector environment, the same whatever its autoreset mode."""
+"""Steps a vector environment, in any autoreset mode, and looks at what it returns."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
+from yieldrl.envs.autoreset import Step, StepReader, copied, replaced
 from yieldrl.foundations import spaces
+from yieldrl.foundations.choices import ChoiceRange, choice_ranges
 
-
-class Step(NamedTuple):
-    """What one step of all environments gave; every entry is `[N, ...]`."""
-
-    next_obs: Any  # where the action led: at an episode's end its last observation
-    reward: Any
-    terminated: Any
-    truncated: Any
-    obs: Any  # what to act on next: after an end, the first of a new episode
-    valid: Any | None  # False where the step only reset; None if it never does
-    info: dict[str, Any]
-
-    @property
-    def begins(self) -> Any:
-        """Where `obs` is the first of an episode, bool `[N]`."""
-        ended = self.terminated | self.truncated
-        return ended if self.valid is None else ~self.valid
+__all__ = ["Step", "Stepper"]
 
 
 class Stepper:
     """Steps a vector environment and finds the true next observation.
 
-    - SAME_STEP: environments reset within the step; `info["final_obs"]` holds the last
-      observations, dense or as an object array with None between.
-    - NEXT_STEP: the step's observation is the last one; the step after it ignores its
-      action and only resets: no transition, so `valid` is False there.
-    - DISABLED: the step's observation is the last one; those that ended are reset here.
+    In DISABLED mode, where nobody else does, it resets the environments whose episode
+    ended. What it returns is never written again, whatever memory the environments
+    reuse, but for rewards and flags, which are those of the latest step.
+
+    Args:
+        envs: A vector environment in any autoreset mode.
+
+    Attributes:
+        mode: The autoreset mode.
+        resets: NEXT_STEP mode: which environments the next step resets, bool `[N]`.
+        steps: How many were taken since the latest `reset`.
+        interrupted: Whether the latest step was not completed, because of an error or
+            of Ctrl-C. Some environments may have taken it and others not, so that what
+            they stand at is unknown: `reset` them.
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
         self.envs = envs
-        self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
-        self.resets: Any = None  # NEXT_STEP: which environments the next step resets
-        # Other environments may write each observation into the same array.
-        self._fresh = isinstance(envs, SerialVectorEnv | TorchVectorEnv)
+        self.reader = StepReader(envs)
+        self.mode = self.reader.mode
+        self.resets: Any = None
+        self.steps = 0
+        self.interrupted = False
+        self._resets_here = self.mode is AutoresetMode.DISABLED
+        self._choices: list[ChoiceRange] = []  # to look at, where it is cheap
 
     def reset(self, seed: int | None) -> Any:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
 
         Raises:
-            ValueError: If they do not have the shape that the space promises.
+            ValueError: If they do not have the shape of the space, or lie outside of
+                its choices.
         """
         self.resets = None
+        self.steps = 0
         space = self.envs.single_observation_space
         try:
             obs, _ = self.envs.reset(seed=seed)
@@ -64,46 +62,85 @@ class Stepper:
                 f"reset() of {self.envs} gave no observations of {space}: {reason}."
                 " Make the environment's observations and its observation_space agree"
             ) from reason
-        return obs if self._fresh else _copy(obs)
+        self.interrupted = False
+        # In tensors nobody looks, which would wait for their device.
+        tensors = spaces.holds_tensors(obs)
+        self._choices = [] if tensors else choice_ranges(space)
+        if self._choices:
+            self._check_choices(obs)
+        return obs if self.reader.new_memory else copied(obs)
 
     def step(self, action: Any) -> Step:
-        """Take one step in every environment."""
-        obs, reward, terminated, truncated, info = self.envs.step(action)
-        obs = obs if self._fresh else _copy(obs)
-        next_obs, valid = obs, None
-        if self.mode == AutoresetMode.SAME_STEP:
-            if "final_obs" in info:
-                next_obs = _replaced(obs, info["final_obs"], terminated | truncated)
-        elif self.mode == AutoresetMode.NEXT_STEP:
-            everywhere = terminated | ~terminated
-            valid = everywhere if self.resets is None else ~self.resets
-            self.resets = terminated | truncated
-        else:
-            obs = self._reset_ended(obs, terminated | truncated)
-        return Step(next_obs, reward, terminated, truncated, obs, valid, info)
+        """Take one step in every environment.
 
-    def _reset_ended(self, obs: Any, ended: Any) -> Any:
+        Raises:
+            FloatingPointError: If the environment raised an error and the action was
+                not finite.
+            ValueError: If an observation lies outside of its space of choices, or the
+                last observation of an episode is missing.
+        """
+        self.interrupted = True
+        try:
+            obs, reward, terminated, truncated, info = self.envs.step(action)
+        except Exception as reason:
+            check_action(action, reason)
+            raise
+        self.steps += 1
+        if not self.reader.new_memory:
+            obs = copied(obs)
+        answer = obs, reward, terminated, truncated, info
+        step = self.reader.read(*answer, resets=self.resets, action=action)
+        if step.valid is not None:
+            self.resets = step.ended
+        elif self._resets_here:
+            step = self._reset_ended(step)
+        if self._choices:
+            self._check_choices(step.next_obs)
+            if step.obs is not step.next_obs:
+                self._check_choices(step.obs)
+        self.interrupted = False
+        return step
+
+    def _reset_ended(self, step: Step) -> Step:
+        ended = step.ended
         if not ended.any():
-            return obs
+            return step
+        if not self.reader.new_memory:  # the reset may write into the same
+            step = Step(*map(copied, step))
         fresh, _ = self.envs.reset(options={"reset_mask": ended})
-        return _replaced(obs, fresh, ended)
+        return step._replace(obs=replaced(step.obs, fresh, ended))
+
+    def _check_choices(self, obs: Any) -> None:
+        """Raise if an array holds a choice that its space does not have."""
+        for choice in self._choices:
+            leaf = obs
+            for key in choice.path:
+                leaf = leaf[key]
+            outside = choice.outside(leaf)
+            if np.count_nonzero(outside):
+                env = int(np.argwhere(outside)[0][0])
+                name = "".join(f"[{key!r}]" for key in choice.path)
+                raise ValueError(
+                    f"environment {env} of {self.envs} returned observation{name}"
+                    f" {leaf[env]} at step {self.steps}, which is not in its space"
+                    f" {choice.space}: make the two agree"
+                )
 
 
-def _replaced(obs: Any, other: Any, where: Any) -> Any:
-    """`obs` with the rows of `other` where `where [N]` says so; a copy."""
-    if hasattr(obs, "items"):
-        return {name: _replaced(obs[name], other[name], where) for name in obs}
-    if isinstance(obs, Tensor):
-        mask = where.reshape(-1, *[1] * (obs.ndim - 1))
-        return torch.where(mask, other, obs)
-    replaced = obs.copy()
-    if where.any():
-        rows = other[where]
-        replaced[where] = np.stack(rows) if rows.dtype == object else rows
-    return replaced
+def check_action(action: Any, reason: Exception | None = None) -> None:
+    """Raise if an action is not finite: then the policy is to blame for what follows.
 
-
-def _copy(obs: Any) -> Any:
-    if hasattr(obs, "items"):
-        return {name: _copy(child) for name, child in obs.items()}
-    return obs.clone() if isinstance(obs, Tensor) else np.array(obs)
+    Raises:
+        FloatingPointError: If a number of it is NaN or infinite.
+    """
+    values = action.detach().cpu().numpy() if isinstance(action, Tensor) else action
+    values = np.asarray(values)
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    env = f"environment {where[0]}" if where else "the environment"
+    raise FloatingPointError(
+        f"the policy gave {env} the action {values[where[0]] if where else values}:"
+        " its networks have diverged (or its observations were not finite before)."
+        " Lower the learning rate, or scale observations and rewards"
+    ) from reason

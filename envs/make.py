@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
-import signal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.processes import adopt, in_processes
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import spaces
 
@@ -83,6 +82,7 @@ def make(
             " environment, an environment class or a function that makes one"
         )
     check(envs)
+    adopt(envs)
     return envs
 
 
@@ -99,8 +99,8 @@ def _from_id(
         _refuse(wrappers, env_id)
         _check_count(count, MOST_OBJECTS)
         return atari.make_atari(spec.id, count, **kwargs)
-    ours = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
-    if spec.entry_point is None or ours:
+    batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
+    if spec.entry_point is None or batched:
         _refuse(wrappers, env_id)
         maker = spec.vector_entry_point
         maker = load_env_creator(maker) if isinstance(maker, str) else maker
@@ -185,11 +185,8 @@ def vectorize(
         ImportError: If it lacks a package.
     """
     _check_count(count, MOST_PROCESSES if mode == "async" else MOST_OBJECTS)
-    trainer = os.getpid()
 
     def make_checked() -> gym.Env[Any, Any]:
-        if os.getpid() != trainer:  # Ctrl-C is for the trainer, which closes workers
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
         env = make_one()
         if not isinstance(env, gym.Env):
             raise TypeError(
@@ -202,9 +199,7 @@ def vectorize(
 
     try:
         if mode == "async":
-            return AsyncVectorEnv(
-                [make_checked] * count, autoreset_mode=AutoresetMode.SAME_STEP
-            )
+            return in_processes([make_checked] * count)
         return SerialVectorEnv([make_checked] * count)
     except gym.error.DependencyNotInstalled as reason:
         mujoco = "mujoco" in str(reason).lower()

@@ -1,4 +1,4 @@
-"""Action masks: which actions are possible now, told to the agent with what it sees."""
+"""Action masks: which actions are possible now, as a part of the observation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
 
     An agent that acts on observations alone then knows it wherever it acts: while
     training, in evaluation, in a notebook. Observations become `{"observation": ...,
-    "action_mask": ...}`, PettingZoo's convention. Environments tell their mask in one
+    "action_mask": ...}`, PettingZoo's convention. Environments give their mask in one
     of three ways:
 
     - they have such a Dict already: the mask becomes bool and the rest stays,
@@ -79,7 +79,7 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
         return self._mask
 
     def _masked(self, obs: Any, info: dict[str, Any], *, ended: bool) -> dict[str, Any]:
-        mask = np.array(self._told(obs, info), dtype=np.bool_)
+        mask = np.array(self._find_mask(obs, info), dtype=np.bool_)
         if mask.shape != (sum(self.choices),):
             raise ValueError(
                 f"the action mask of {self.env} has the shape {mask.shape}; for"
@@ -96,7 +96,7 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
         self._mask = mask
         return {**(obs if self._inside else {"observation": obs}), MASK: mask}
 
-    def _told(self, obs: Any, info: dict[str, Any]) -> Any:
+    def _find_mask(self, obs: Any, info: dict[str, Any]) -> Any:
         if self._inside:
             return obs[MASK]
         if self._method is not None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
+
+from yieldrl.envs.single_answers import (
+    Place,
+    check_observation,
+    first_answer,
+    step_answer,
+)
 
 
 class SerialVectorEnv(SyncVectorEnv):
@@ -19,7 +26,8 @@ class SerialVectorEnv(SyncVectorEnv):
     Merging every sub-environment's `info` costs more than CartPole itself. Here a step
     leaves in `info` the keys that `info_keys` asks for and, if an episode ended, the
     dense `final_obs` (every environment's true next observation) with its mask
-    `_final_obs`. All else is Gymnasium's.
+    `_final_obs`. Rewards of shape `(1,)` are taken as the number that they hold. All
+    else is Gymnasium's.
 
     Args:
         env_fns: Functions that make one environment each.
@@ -34,26 +42,67 @@ class SerialVectorEnv(SyncVectorEnv):
     ) -> None:
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
         self.info_keys = tuple(info_keys)
-        self._plain = isinstance(self.single_observation_space, Box | Discrete)
+        self.steps = 0  # since the latest reset of all, for messages
+        space = self.single_observation_space
+        self._plain = isinstance(space, Box | Discrete)
+        self._shape = (self.num_envs, *(space.shape or ()))
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes, in all environments or where `reset_mask` says so.
+
+        Raises:
+            TypeError: If an environment returns no pair of observation and info.
+            ValueError: If an observation has another shape than its space.
+        """
+        options = None if options is None else dict(options)
+        mask = None if options is None else options.pop("reset_mask", None)
+        if mask is None:
+            mask, self.steps = np.ones(self.num_envs, dtype=np.bool_), 0
+        seeds = [seed + i for i in range(self.num_envs)] if _is_int(seed) else seed
+        seeds = [None] * self.num_envs if seeds is None else list(seeds)
+        if len(seeds) != self.num_envs or np.shape(mask) != (self.num_envs,):
+            raise ValueError(
+                f"seed = {seed}, reset_mask = {mask}: one number, or as many as there"
+                f" are environments, {self.num_envs}"
+            )
+        infos: dict[str, Any] = {}
+        for i in np.flatnonzero(mask).tolist():
+            self._env_obs[i], info = self._reset_one(i, seed=seeds[i], options=options)
+            infos = self._add_info(infos, info, i)
+        return self._batch(self._env_obs), infos
 
     def step(
         self, actions: Any
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all, reset those that ended; their last observation is `final_obs`."""
+        """Step all, reset those that ended; their last observation is `final_obs`.
+
+        Raises:
+            TypeError: If what an environment returns is no answer of a step.
+            ValueError: If a reward is not one number, or an observation has another
+                shape than its space.
+        """
         obs: list[Any] = []
         next_obs: list[Any] = []
         infos: list[dict[str, Any]] = []
         reward = np.empty(self.num_envs)
-        terminated = np.empty(self.num_envs, dtype=np.bool_)
-        truncated = np.empty(self.num_envs, dtype=np.bool_)
+        terminated = np.zeros(self.num_envs, dtype=np.bool_)
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
         any_ended = False
+        self.steps += 1
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
-            last, reward[i], ended, cut, info = env.step(action)
-            terminated[i], truncated[i] = ended, cut
+            answer = env.step(action)
+            try:
+                last, reward[i], ended, cut, info = answer
+            except (TypeError, ValueError):
+                last, reward[i], ended, cut, info = step_answer(answer, self._place(i))
             if ended or cut:
                 any_ended = True
+                terminated[i], truncated[i] = bool(ended), bool(cut)
                 next_obs.append(deepcopy(last))  # reset may write into the same array
-                last, _ = env.reset()
+                info = {key: info[key] for key in self.info_keys}
+                last, _ = self._reset_one(i)
             else:
                 next_obs.append(last)
             obs.append(last)
@@ -64,10 +113,38 @@ class SerialVectorEnv(SyncVectorEnv):
         if any_ended:
             merged["final_obs"] = self._batch(next_obs)
             merged["_final_obs"] = terminated | truncated
+        self._env_obs = obs
         return self._batch(obs), reward, terminated, truncated, merged
+
+    def _reset_one(self, i: int, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        return first_answer(self.envs[i].reset(**kwargs), self._place(i))
+
+    def _place(self, i: int) -> Place:
+        return Place(i, self.envs[i], self.steps)
 
     def _batch(self, obs: list[Any]) -> Any:
         space = self.single_observation_space
-        if self._plain:  # as they are, so that a wrong shape is seen, not broadcast
-            return np.array(obs, dtype=space.dtype)
-        return concatenate(space, obs, create_empty_array(space, self.num_envs))
+        try:
+            if not self._plain:
+                empty = create_empty_array(space, self.num_envs)
+                return concatenate(space, obs, empty)
+            # As they are, so that a wrong shape is seen, not broadcast.
+            batch = np.array(obs, dtype=space.dtype)
+        except (KeyError, TypeError, ValueError) as reason:
+            self._refuse(obs, reason)
+        if batch.shape != self._shape:
+            self._refuse(obs, None)
+        return batch
+
+    def _refuse(self, obs: list[Any], reason: Exception | None) -> NoReturn:
+        """Say which environment's observation does not fit its space."""
+        for i, one in enumerate(obs):
+            check_observation(self.single_observation_space, one, self._place(i))
+        raise ValueError(
+            f"the observations of {self} do not fit {self.single_observation_space}"
+            f" at step {self.steps}: {reason}. Make the two agree"
+        ) from reason
+
+
+def _is_int(seed: Any) -> bool:
+    return isinstance(seed, int | np.integer)

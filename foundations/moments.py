@@ -1,4 +1,4 @@
-"""Mean and variance of all that was seen, without a second look at it."""
+"""Mean and variance of all that was seen, and numbers brought to their scale."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+EPSILON = 1e-8
+"""Added to variances, so that what never varies is divided by something."""
 
 
 def merged(
@@ -47,3 +50,21 @@ def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor
     mean = torch.where(mask, batch, 0).sum(0) / size
     var = torch.where(mask, batch - mean, 0).square().sum(0) / size
     return mean, var, n
+
+
+def fold_in(
+    moments: tuple[Tensor, Tensor, Tensor], more: tuple[Tensor, Tensor, Any]
+) -> None:
+    """Write into mean, variance and count what they become with those of more data."""
+    for own, value in zip(moments, merged(*moments, *more), strict=True):
+        own.copy_(value)
+
+
+def standardized(x: Tensor, mean: Tensor, var: Tensor, limit: float) -> Tensor:
+    """`clip((x - mean) / std, -limit, limit)`."""
+    return scaled(x - mean, var, limit)
+
+
+def scaled(x: Tensor, var: Tensor, limit: float) -> Tensor:
+    """`clip(x / std, -limit, limit)`."""
+    return (x * torch.rsqrt(var + EPSILON)).clamp(-limit, limit)

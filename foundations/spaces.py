@@ -1,4 +1,4 @@
-"""Between Gymnasium's spaces and tensors: shapes, dtypes, nesting, action bounds."""
+"""Between Gymnasium's spaces and tensors: shapes, dtypes, nesting, choices."""
 
 from __future__ import annotations
 
@@ -10,6 +10,25 @@ import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
+
+from yieldrl.foundations.actions import ActionBorder
+
+__all__ = [
+    "ActionBorder",
+    "Path",
+    "add_batch_axis",
+    "batch_size",
+    "channels_last",
+    "choices",
+    "has_images",
+    "holds_tensors",
+    "is_batched",
+    "is_image",
+    "leaves",
+    "shape_of",
+    "tensor_dtype",
+    "to_tensor",
+]
 
 Path = tuple[str, ...]
 """Where a leaf lies in a nested observation; `()` if it is not nested."""
@@ -163,66 +182,3 @@ def add_batch_axis(obs: Any) -> Any:
     if isinstance(obs, dict):
         return {name: add_batch_axis(child) for name, child in obs.items()}
     return obs.unsqueeze(0)
-
-
-class ActionBorder:
-    """Turns what a policy chose into what the environment accepts.
-
-    A Gaussian's action is clipped to the bounds of its Box, and rounded if that holds
-    whole numbers; a Discrete space that does not start at zero is shifted.
-
-    Args:
-        space: Space of one action.
-        device: Where actions live.
-        unit_box: Actions for a Box lie in [-1, 1], to be stretched to its bounds.
-
-    Raises:
-        ValueError: If there is nothing to stretch to.
-    """
-
-    def __init__(
-        self, space: Space[Any], device: torch.device, *, unit_box: bool = False
-    ) -> None:
-        self._low = self._high = self._start = self._whole = None
-        self._center = self._half_width = None
-        if isinstance(space, Box):
-            if unit_box:
-                self._center, self._half_width = _middle(space, device)
-            if np.isfinite(space.low).any() or np.isfinite(space.high).any():
-                low, high = (x.astype(np.float32) for x in (space.low, space.high))
-                self._low = torch.from_numpy(low).to(device)
-                self._high = torch.from_numpy(high).to(device)
-            if space.dtype.kind in "iub":
-                self._whole = torch.from_numpy(np.empty(0, space.dtype)).dtype
-        elif isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
-            self._start = torch.as_tensor(space.start, device=device)
-
-    @property
-    def changes_nothing(self) -> bool:
-        """Whether every action of the policy is one of the environment's as it is."""
-        parts = self._low, self._start, self._whole, self._center
-        return all(part is None for part in parts)
-
-    def to_env(self, action: Tensor) -> Tensor:
-        """The action `[B, ...]` itself, or what it means to the environment."""
-        if self._center is not None and self._half_width is not None:
-            action = torch.addcmul(self._center, self._half_width, action)
-        if self._low is not None:
-            action = torch.clamp(action, self._low, self._high)
-        if self._whole is not None:
-            return action.round().to(self._whole)
-        return action if self._start is None else action + self._start
-
-
-def _middle(space: Box, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Center and half the width of a bounded Box."""
-    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-    if not space.is_bounded("both"):
-        raise ValueError(
-            f"the action space {space} is not bounded on every side: actions in"
-            " [-1, 1] have nothing to be stretched to. Give it bounds"
-            " (gymnasium.wrappers.TransformAction), or take PPO, which needs none"
-        )
-    middle, half = (high + low) / 2, (high - low) / 2
-    as_numbers = {"dtype": torch.float32, "device": device}
-    return torch.as_tensor(middle, **as_numbers), torch.as_tensor(half, **as_numbers)

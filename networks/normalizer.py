@@ -11,7 +11,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.foundations import spaces
-from yieldrl.foundations.moments import merged
+from yieldrl.foundations.moments import fold_in, scaled, standardized
 
 
 class RunningMoments(nn.Module):
@@ -34,14 +34,9 @@ class RunningMoments(nn.Module):
     def update(self, batch: Tensor) -> None:
         """Fold in a batch `[..., *shape]`."""
         flat = batch.reshape(-1, *self.mean.shape).float()
-        size = len(flat)
-        if size == 0:
-            return
-        var, mean = torch.var_mean(flat, dim=0, correction=0)
-        before = self.mean, self.var, self.count
-        after = merged(*before, mean, var, size)
-        for buffer, value in zip(before, after, strict=True):
-            buffer.copy_(value)
+        if len(flat) > 0:
+            var, mean = torch.var_mean(flat, dim=0, correction=0)
+            fold_in((self.mean, self.var, self.count), (mean, var, len(flat)))
 
 
 class ObservationNormalizer(nn.Module):
@@ -68,13 +63,20 @@ class ObservationNormalizer(nn.Module):
     def forward(self, obs: Any) -> Any:
         return self._map(obs, ())
 
-    def update(self, obs: Any) -> None:
-        """Fold in observations `[..., *shape]`."""
+    def update(self, obs: Any, valid: Tensor | None = None) -> None:
+        """Fold in observations.
+
+        Args:
+            obs: Observations `[..., *shape]`.
+            valid: Which of them count, bool `[...]`; by default all. A rollout's
+                `valid` leaves out last observations, on which NEXT_STEP environments
+                only reset.
+        """
         for path in self.paths:
             leaf = obs
             for key in path:
                 leaf = leaf[key]
-            self._moments_of(path).update(leaf)
+            self._moments_of(path).update(leaf if valid is None else leaf[valid])
 
     def _moments_of(self, path: spaces.Path) -> RunningMoments:
         moments = self.moments[self.paths.index(path)]
@@ -87,12 +89,11 @@ class ObservationNormalizer(nn.Module):
         if path not in self.paths:
             return obs
         moments = self._moments_of(path)
-        scaled = (obs.float() - moments.mean) * torch.rsqrt(moments.var + 1e-8)
-        return scaled.clamp(-self.limit, self.limit)
+        return standardized(obs.float(), moments.mean, moments.var, self.limit)
 
 
 class RewardScaler(nn.Module):
-    """Divides rewards by the running deviation of the discounted return.
+    """Divides rewards by the running standard deviation of the discounted return.
 
     Engstrom et al. 2020, "Implementation Matters in Deep RL", arXiv:2005.12729,
     section 3: rewards keep their sign and their mean, so the task stays the same.
@@ -130,6 +131,14 @@ class RewardScaler(nn.Module):
         valid = rollout.get("valid", None)
         self.moments.update(returns if valid is None else returns[valid])
 
+    def forget(self) -> None:
+        """Drop the returns of the episodes under way: they will not go on.
+
+        For environments that were reset between the latest rollout that `update` saw
+        and the next one. Where the reset came after some steps of the next one, that
+        rollout says so itself, by a `truncated` in the row of the episodes' last steps.
+        """
+        self.carry.zero_()
+
     def forward(self, reward: Tensor) -> Tensor:
-        scaled = reward * torch.rsqrt(self.moments.var + 1e-8)
-        return scaled.clamp(-self.limit, self.limit)
+        return scaled(reward, self.moments.var, self.limit)

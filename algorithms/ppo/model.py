@@ -131,7 +131,7 @@ class Model(Policy):
 
     def update_normalization(self, data: TensorDict) -> None:
         if self.normalizer is not None:
-            self.normalizer.update(data["obs"])
+            self.normalizer.update(data["obs"], data.get("valid", None))
 
     def metrics(self) -> Logs:
         """The mean standard deviation of a Gaussian, as `policy_std`."""

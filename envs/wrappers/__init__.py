@@ -1,6 +1,7 @@
 """Wrappers around vector environments, of tensors and of NumPy arrays alike."""
 
-from yieldrl.envs.wrappers.base import BatchWrapper, Step
+from yieldrl.envs.autoreset import Step
+from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.bounds import ClipReward, RescaleAction, SignReward
 from yieldrl.envs.wrappers.conversion import NumpyToTorch, TorchToNumpy
 from yieldrl.envs.wrappers.episodes import EpisodeStatistics, TimeLimit

@@ -1,44 +1,18 @@
-"""What all wrappers of vector environments share: kinds, autoreset modes, states."""
+"""What all wrappers of vector environments share: kinds and autoreset modes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
+from yieldrl.envs.autoreset import Step, StepReader, copied
+from yieldrl.envs.wrappers import state
 from yieldrl.foundations import spaces
-
-
-class Step(NamedTuple):
-    """What one step of all environments gave, as tensors `[N, ...]`."""
-
-    obs: Any  # what to act on next
-    reward: Tensor
-    terminated: Tensor
-    truncated: Tensor
-    final_obs: Any  # SAME_STEP: where the action led, for all; None in other modes
-    resets: Tensor | None  # NEXT_STEP: who only reset in this step; None in others
-    info: dict[str, Any]
-
-    @property
-    def ended(self) -> Tensor:
-        """Whose episode ended, bool `[N]`."""
-        return self.terminated | self.truncated
-
-    @property
-    def last(self) -> Any:
-        """Where the action led: at an episode's end its last observation."""
-        return self.obs if self.final_obs is None else self.final_obs
-
-    @property
-    def begins(self) -> Tensor | None:
-        """Where `obs` is the first of an episode, bool `[N]`; None if nowhere ever."""
-        return self.resets if self.final_obs is None else self.ended
 
 
 class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
@@ -46,10 +20,12 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
     Inside, all is tensors: arrays are viewed as such (which costs a microsecond), and
     the answer is of the kind that the wrapped environments give. A subclass overrides
-    `take`, and where it must `begin` and `action`; in them there is one autoreset mode
-    less to think of in each line, for `Step` says what an action led to and where
-    episodes begin, whatever the mode. As with the environments inside, no step waits
-    for a device.
+    `take`, and where it must `begin` and `action`; there `Step` says what an action led
+    to and where episodes begin, whatever the autoreset mode. As with the environments
+    inside, no step waits for a device.
+
+    Answers may lie in memory that the wrapped environments write again: a subclass that
+    keeps a part of one for later copies it.
 
     Where the wrapped environments put `final_obs` as an array of objects, as
     Gymnasium's do, it becomes dense, every environment's next observation, in what we
@@ -98,6 +74,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
                 " gymnasium.vector.AutoresetMode, or it would mix up episodes"
             )
         self.autoreset_mode = mode
+        self.reader = StepReader(envs)
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # what is inside gives arrays, not tensors
         late = mode is AutoresetMode.NEXT_STEP
@@ -134,37 +111,52 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         if self._resets is not None:
             self._resets = self._resets & ~where
         obs = self.begin(as_tensors(obs), where)
-        return self.told(obs), self.told(info)
+        return self.answer(obs), self.answer(info)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment once."""
         step = self.take(self._read(*self.env.step(self.action(actions))))
         if self._resets is not None:
             self._resets = step.ended
-        info = self.told(step.info)
-        told = self.told(step.ended)
+        info, ended = self.answer(step.info), self.answer(step.ended)
         # Tensors always have it, for looking would wait; so do the environments inside.
-        if step.final_obs is not None and (isinstance(told, Tensor) or told.any()):
-            info |= {"final_obs": self.told(step.final_obs), "_final_obs": told}
-        answer = (step.obs, step.reward, step.terminated, step.truncated)
-        obs, reward, terminated, truncated = map(self.told, answer)
+        if self.resets_at_once and (isinstance(ended, Tensor) or ended.any()):
+            info |= {"final_obs": self.answer(step.next_obs), "_final_obs": ended}
+        # In DISABLED mode the caller resets: until then episodes are where they ended.
+        by_caller = self.autoreset_mode is AutoresetMode.DISABLED
+        obs = step.next_obs if by_caller else step.obs
+        answer = (obs, step.reward, step.terminated, step.truncated)
+        obs, reward, terminated, truncated = map(self.answer, answer)
         return obs, reward, terminated, truncated, info
 
-    def told(self, value: Any) -> Any:
+    def answer(self, value: Any) -> Any:
         """Tensors, nested or not, as what the caller expects; all else as it is."""
         if isinstance(value, Mapping):
-            return {name: self.told(child) for name, child in value.items()}
+            return {name: self.answer(child) for name, child in value.items()}
         if isinstance(value, Tensor) and self._arrays:
             return value.detach().numpy()
         return value
 
-    def reset_inside(self, where: Tensor) -> Any:
-        """Begin new episodes there alone; observations `[N, ...]` as tensors.
+    @property
+    def resets_at_once(self) -> bool:
+        """Whether episodes begin anew in the step that ends one (SAME_STEP mode)."""
+        return self.autoreset_mode is AutoresetMode.SAME_STEP
 
-        Only those of the environments that were reset mean something.
+    def reset_inside(self, step: Step, where: Tensor) -> tuple[Step, Any]:
+        """Begin new episodes there alone.
+
+        Args:
+            step: The answer that is worked on. The reset may write into its memory.
+            where: Whom to reset, bool `[N]`.
+
+        Returns:
+            The step, copied if it has to be, and observations `[N, ...]` as tensors, of
+            which only those of the environments that were reset mean something.
         """
+        if not self.reader.new_memory:
+            step = Step(*map(copied, step))
         mask = where.numpy() if self._arrays else where
-        return as_tensors(self.env.reset(options={"reset_mask": mask})[0])
+        return step, as_tensors(self.env.reset(options={"reset_mask": mask})[0])
 
     def zeros(self, dtype: torch.dtype) -> Tensor:
         """A number for each environment, `[N]`."""
@@ -192,11 +184,10 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         return inner and getattr(self.env, "restorable", True)
 
     def state_dict(self) -> dict[str, Any]:
-        """The wrapper's tensors, and the state of the environments if they tell it."""
-        save = getattr(self.env, "state_dict", None)
-        return {"wrapper": self._own_state(), "envs": save() if save else None}
+        """The wrapper's tensors, and the state of the environments if they have one."""
+        return state.save(self)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned.
 
         If it holds no state of the environments, reset them before the next step.
@@ -204,53 +195,24 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         Raises:
             ValueError: If it is of other wrappers, or of other environments.
         """
-        mine, saved = self._own_state(), state.get("wrapper", {})
-        if support.layout(saved) != support.layout(mine):
-            raise ValueError(
-                f"saved was {support.layout(saved)}, {type(self).__name__} has"
-                f" {support.layout(mine)}: wrap as many of the same environments in the"
-                " same order"
-            )
-        for name in self.learned:  # in place: those who evaluate look at it too
-            support.tree_map(Tensor.copy_, getattr(self, name), saved[name])
-        for name in (*self.carried, "_resets"):
-            here = lambda x: x.to(self.inside, copy=True)  # noqa: E731
-            setattr(self, name, support.tree_map(here, saved[name]))
-        if state["envs"] is not None:
-            inner: Any = self.env
-            inner.load_state_dict(state["envs"])
+        state.load(self, saved)
 
-    def _own_state(self) -> dict[str, Any]:
-        names = (*self.learned, *self.carried, "_resets")
-        copied = lambda x: x.detach().clone()  # noqa: E731
-        return {name: support.tree_map(copied, getattr(self, name)) for name in names}
+    def _read(self, *answer: Any) -> Step:
+        """What the wrapped environments returned, in tensors but for `info`."""
+        step = self.reader.read(*answer, resets=self._resets)
+        next_obs = as_tensors(step.next_obs)
+        return Step(
+            next_obs=next_obs,
+            reward=as_tensors(step.reward),
+            terminated=as_tensors(step.terminated),
+            truncated=as_tensors(step.truncated),
+            obs=next_obs if step.obs is step.next_obs else as_tensors(step.obs),
+            valid=step.valid,
+            info={k: v for k, v in step.info.items() if k not in _FINAL},
+        )
 
-    def _read(
-        self, obs: Any, reward: Any, terminated: Any, truncated: Any, info: Any
-    ) -> Step:
-        final = None
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._final_obs(obs, terminated | truncated, info)
-        info = {k: v for k, v in info.items() if k not in ("final_obs", "_final_obs")}
-        obs, reward, final = map(as_tensors, (obs, reward, final))
-        terminated, truncated = as_tensors(terminated), as_tensors(truncated)
-        return Step(obs, reward, terminated, truncated, final, self._resets, info)
 
-    def _final_obs(self, obs: Any, ended: Any, info: Mapping[str, Any]) -> Any:
-        """Where each environment's action led, from whatever form it is told in."""
-        final = info.get("final_obs")
-        if final is None:
-            if ended.any():
-                raise ValueError(
-                    f"an episode ended and info of {self.env} lacks final_obs, it has"
-                    f" {sorted(info)}: in SAME_STEP mode put the observations there"
-                    " that were reset away"
-                )
-            return obs
-        if isinstance(final, np.ndarray) and final.dtype == object:
-            rows = np.flatnonzero(ended)
-            return _with_rows(obs, rows, [final[i] for i in rows])
-        return select(as_tensors(ended), as_tensors(final), as_tensors(obs))
+_FINAL = ("final_obs", "_final_obs")
 
 
 def as_tensors(value: Any) -> Any:
@@ -263,22 +225,3 @@ def as_tensors(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return torch.from_numpy(np.require(value, requirements=("C", "W")))
     return value
-
-
-def select(where: Tensor, these: Any, those: Any) -> Any:
-    """Rows of `these` where `where [N]` says so, and else of `those`."""
-
-    def of(x: Tensor, y: Tensor) -> Tensor:
-        return torch.where(where.reshape(-1, *[1] * (x.ndim - 1)), x, y)
-
-    return support.tree_map(of, these, those)
-
-
-def _with_rows(obs: Any, rows: np.ndarray, values: list[Any]) -> Any:
-    """A copy of arrays `[N, ...]`, nested or not, with some rows replaced."""
-    if isinstance(obs, Mapping):
-        return {k: _with_rows(obs[k], rows, [v[k] for v in values]) for k in obs}
-    dense = np.array(obs)
-    for i, value in zip(rows, values, strict=True):
-        dense[i] = value
-    return dense

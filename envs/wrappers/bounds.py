@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.wrappers.base import BatchWrapper, Step, as_tensors
+from yieldrl.envs.autoreset import Step
+from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
+from yieldrl.foundations.actions import ActionBorder
 
 
 class ClipReward(BatchWrapper):
@@ -93,15 +94,11 @@ class RescaleAction(BatchWrapper):
                 f"the action space {space} is no Box of floats with bounds on every"
                 " side: actions in [-1, 1] have nothing to be stretched to"
             )
-        self._low, self._high = (
-            torch.from_numpy(x.copy()).to(self.inside) for x in (space.low, space.high)
-        )
+        self._border = ActionBorder(space, self.inside, unit_box=True)
         self.single_action_space = Box(-1, 1, space.shape, space.dtype.type)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
     def action(self, actions: Any) -> Any:
         """Actions `[N, ...]` within the bounds inside, of the kind that came."""
-        share = (as_tensors(actions) + 1) / 2  # of the way from low to high
-        stretched = torch.lerp(self._low, self._high, share.to(self._low))
-        stretched = torch.clamp(stretched, self._low, self._high)
-        return stretched if isinstance(actions, Tensor) else stretched.numpy()
+        accepted = self._border.to_env(as_tensors(actions))
+        return accepted if isinstance(actions, Tensor) else accepted.numpy()

@@ -46,9 +46,9 @@ class NumpyToTorch(BatchWrapper):
     def action(self, actions: Any) -> Any:
         return actions.cpu().numpy() if isinstance(actions, Tensor) else actions
 
-    def told(self, value: Any) -> Any:
+    def answer(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {name: self.told(child) for name, child in value.items()}
+            return {name: self.answer(child) for name, child in value.items()}
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             value = as_tensors(value)
         if not isinstance(value, Tensor):
@@ -62,7 +62,7 @@ class TorchToNumpy(BatchWrapper):
     """Steps environments of tensors with NumPy arrays, for code that knows no other.
 
     With it a `TorchVectorEnv` is any vector environment of Gymnasium's. Every step
-    waits for the device. As Gymnasium's do, it tells `final_obs` in steps that end an
+    waits for the device. As Gymnasium's do, it gives `final_obs` in steps that end an
     episode; it is dense.
 
     Args:
@@ -84,9 +84,9 @@ class TorchToNumpy(BatchWrapper):
     def action(self, actions: Any) -> Any:
         return torch.tensor(np.asarray(actions), device=self.inside)
 
-    def told(self, value: Any) -> Any:
+    def answer(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {name: self.told(child) for name, child in value.items()}
+            return {name: self.answer(child) for name, child in value.items()}
         return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
 
 

@@ -8,16 +8,17 @@ import torch
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
+from yieldrl.envs.autoreset import Step, replaced
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.wrappers.base import BatchWrapper, Step, select
+from yieldrl.envs.wrappers.base import BatchWrapper
 
 
 class EpisodeStatistics(BatchWrapper):
-    """Tells the return and the length of every episode that ends.
+    """Gives the return and the length of every episode that ends.
 
     `info["episode"]` holds `"r"`, the returns `[N]`, and `"l"`, the lengths int64
     `[N]`, zero where no episode ended; the mask `info["_episode"]` says where one did.
-    Environments of tensors tell it in every step, for to look would wait; those of
+    Environments of tensors give it in every step, for to look would wait; those of
     arrays in steps that end an episode. The trainers of yieldrl report episodes by
     themselves: this is for loops of your own.
 
@@ -56,8 +57,8 @@ class EpisodeStatistics(BatchWrapper):
     def take(self, step: Step) -> Step:
         reward = step.reward.detach()
         counts = torch.ones_like(self.lengths)
-        if step.resets is not None:
-            reward, counts = (x.masked_fill(step.resets, 0) for x in (reward, counts))
+        if step.valid is not None:
+            reward, counts = (x.masked_fill(~step.valid, 0) for x in (reward, counts))
         returns, lengths = self.returns + reward, self.lengths + counts
         ended = step.ended
         self.returns = returns.masked_fill(ended, 0)
@@ -120,18 +121,18 @@ class TimeLimit(BatchWrapper):
         return obs
 
     def take(self, step: Step) -> Step:
-        if step.resets is not None:
+        if step.valid is not None:
             step = self._reset_late(step, self._cut)
         elapsed = self.elapsed + 1
-        if step.resets is not None:
-            elapsed = elapsed.masked_fill(step.resets, 0)
+        if step.valid is not None:
+            elapsed = elapsed.masked_fill(~step.valid, 0)
         over = elapsed >= self.max_episode_steps
         cut = over & ~step.ended  # those that the environments inside let go on
         step = step._replace(truncated=step.truncated | over)
-        if step.final_obs is not None:
+        if self.resets_at_once:
             step = self._reset_now(step, cut)
             elapsed = elapsed.masked_fill(step.ended, 0)
-        elif step.resets is not None:
+        elif step.valid is not None:
             self._cut = cut
         self.elapsed = elapsed
         return step
@@ -139,7 +140,8 @@ class TimeLimit(BatchWrapper):
     def _reset_now(self, step: Step, cut: Tensor) -> Step:
         if cut.is_cpu and not cut.any():  # on a CPU looking is free
             return step
-        return step._replace(obs=select(cut, self.reset_inside(cut), step.obs))
+        step, fresh = self.reset_inside(step, cut)
+        return step._replace(obs=replaced(step.obs, fresh, cut))
 
     def _reset_late(self, step: Step, cut: Tensor) -> Step:
         """Let this step have been the reset of those that were cut in the one before.
@@ -148,9 +150,9 @@ class TimeLimit(BatchWrapper):
         """
         if cut.is_cpu and not cut.any():
             return step
+        step, fresh = self.reset_inside(step, cut)
         return step._replace(
-            obs=select(cut, self.reset_inside(cut), step.obs),
             reward=step.reward.masked_fill(cut, 0),
             terminated=step.terminated & ~cut,
             truncated=step.truncated & ~cut,
-        )
+        ).with_observations(lambda obs: replaced(obs, fresh, cut))

@@ -13,7 +13,8 @@ from gymnasium.vector.utils import batch_space, create_empty_array
 from torch import Tensor
 
 from yieldrl.envs import batched_support as support
-from yieldrl.envs.wrappers.base import BatchWrapper, Step, as_tensors, select
+from yieldrl.envs.autoreset import Step, replaced
+from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
 from yieldrl.foundations import spaces
 
 PADDINGS = ("reset", "zero")
@@ -68,18 +69,16 @@ class FrameStack(BatchWrapper):
 
     def begin(self, obs: Any, where: Tensor) -> Any:
         filled = support.tree_map(self._filled, obs)
-        self.frames = select(where, filled, self.frames)
+        self.frames = replaced(self.frames, filled, where)
         return _shown(self.env.single_observation_space, self.frames)
 
     def take(self, step: Step) -> Step:
         space = self.env.single_observation_space
-        frames = support.tree_map(_pushed, self.frames, step.last)
-        final = None if step.final_obs is None else _shown(space, frames)
-        if step.begins is not None:
-            filled = support.tree_map(self._filled, step.obs)
-            frames = select(step.begins, filled, frames)
-        self.frames = frames
-        return step._replace(obs=_shown(space, frames), final_obs=final)
+        frames = support.tree_map(_pushed, self.frames, step.next_obs)
+        filled = support.tree_map(self._filled, step.obs)
+        self.frames = replaced(frames, filled, step.begins)
+        shown = _shown(space, frames), _shown(space, self.frames)
+        return step._replace(next_obs=shown[0], obs=shown[1])
 
     def _filled(self, obs: Tensor) -> Tensor:
         """The frames `[N, K, ...]` of an episode that begins with `obs [N, ...]`."""

@@ -11,19 +11,19 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.wrappers.base import BatchWrapper, Step
+from yieldrl.envs.autoreset import Step
+from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.foundations import spaces
-from yieldrl.foundations.moments import masked_moments, merged
-
-EPSILON = 1e-8
+from yieldrl.foundations.moments import fold_in, masked_moments, scaled, standardized
 
 
 class NormalizeObservation(BatchWrapper):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
-    Mean and deviation are those of all observations so far that an action was chosen
-    on; a `final_obs` is scaled by them and not counted. Of a Dict each entry of numbers
-    has its own; images, bits and choices pass as they are.
+    Mean and standard deviation are those of all observations so far that an action is
+    chosen on: the last one of an episode is scaled by them and not counted, whatever
+    the autoreset mode. Of a Dict each entry of numbers has its own; images, bits and
+    choices pass as they are.
 
     For PPO there is `normalize_observation=True`: it keeps the statistics in the model,
     which is saved and shipped with them, and moves them once a rollout, so that data of
@@ -82,10 +82,11 @@ class NormalizeObservation(BatchWrapper):
         return self.normalized(obs)
 
     def take(self, step: Step) -> Step:
-        everywhere = torch.ones_like(step.ended)
-        self._update(step.obs, everywhere)
-        final = None if step.final_obs is None else self.normalized(step.final_obs)
-        return step._replace(obs=self.normalized(step.obs), final_obs=final)
+        # In the other modes, what is seen where an episode ended is its last.
+        at_once = self.resets_at_once
+        acted_on = torch.ones_like(step.ended) if at_once else ~step.ended
+        self._update(step.obs, acted_on)
+        return step.with_observations(self.normalized)
 
     def normalized(self, obs: Any, path: spaces.Path = ()) -> Any:
         """Observations `[..., *shape]` on the common scale."""
@@ -94,8 +95,7 @@ class NormalizeObservation(BatchWrapper):
         if path not in self._paths:
             return obs
         mean, var = self.mean[".".join(path)], self.var[".".join(path)]
-        scaled = (obs - mean) * torch.rsqrt(var + EPSILON)
-        return scaled.clamp(-self.limit, self.limit).float()
+        return standardized(obs, mean, var, self.limit).float()
 
     def for_evaluation(
         self, envs: VectorEnv[Any, Any, Any]
@@ -106,19 +106,17 @@ class NormalizeObservation(BatchWrapper):
 
     @torch.no_grad()
     def _update(self, obs: Any, where: Tensor) -> None:
+        """Count the observations `[N, ...]` where `where [N]` is set."""
         if self.frozen:
             return
-        total = self.count
+        count = self.count.clone()
         for path in self._paths:
             leaf, name = obs, ".".join(path)
             for key in path:
                 leaf = leaf[key]
-            now = self.mean[name], self.var[name], self.count
+            self.count.copy_(count)  # each entry adds to what was counted before
             more = masked_moments(leaf.to(self.precise), where)
-            mean, var, total = merged(*now, *more)
-            self.mean[name].copy_(mean)
-            self.var[name].copy_(var)
-        self.count.copy_(total)
+            fold_in((self.mean[name], self.var[name], self.count), more)
 
     def _scaled_space(self, space: Space[Any], path: spaces.Path) -> Space[Any]:
         if isinstance(space, Dict):
@@ -134,7 +132,7 @@ def _is_numbers(space: Space[Any]) -> bool:
 
 
 class NormalizeReward(BatchWrapper):
-    """Divides rewards by the running deviation of the discounted return.
+    """Divides rewards by the running standard deviation of the discounted return.
 
     `clip(reward / std(G), -limit, limit)` with `G = gamma * G + reward` since the
     episode began: Engstrom et al. 2020, "Implementation Matters in Deep RL",
@@ -149,7 +147,7 @@ class NormalizeReward(BatchWrapper):
         envs: The environments to wrap.
         gamma: Discount of the return.
         limit: Bound of the scaled reward.
-        frozen: Whether the deviation stays as it is.
+        frozen: Whether the statistics stay as they are.
 
     Raises:
         ValueError: If `gamma` is not in [0, 1].
@@ -185,16 +183,13 @@ class NormalizeReward(BatchWrapper):
 
     def take(self, step: Step) -> Step:
         returns = self.gamma * self.returns + step.reward.detach()
-        counts = torch.ones_like(step.ended) if step.resets is None else ~step.resets
+        counts = torch.ones_like(step.ended) if step.valid is None else step.valid
         if not self.frozen:
-            now = self.mean, self.var, self.count
-            new = merged(*now, *masked_moments(returns, counts))
-            for mine, value in zip(now, new, strict=True):
-                mine.copy_(value)
+            moments = self.mean, self.var, self.count
+            fold_in(moments, masked_moments(returns, counts))
         self.returns = returns.masked_fill(step.ended | ~counts, 0)
-        scaled = step.reward * torch.rsqrt(self.var + EPSILON)
-        scaled = scaled.clamp(-self.limit, self.limit)
-        return step._replace(reward=scaled.to(step.reward.dtype))
+        reward = scaled(step.reward, self.var, self.limit)
+        return step._replace(reward=reward.to(step.reward.dtype))
 
     def for_evaluation(
         self, envs: VectorEnv[Any, Any, Any]

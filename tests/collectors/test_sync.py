@@ -5,12 +5,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Broken, Counter, Idle, Reusing
 
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer, gae
 from yieldrl.collectors import SyncCollector
+from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
 
 MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
@@ -275,3 +276,102 @@ def test_an_end_stays_what_it_was_when_the_episodes_are_cut():
     buffer.end_episodes()
     assert buffer._storage["terminated"][:2, 0].tolist() == [False, True]
     assert not buffer._storage["truncated"].any()
+
+
+class Outside(Counter):
+    """Its observations are choices, one of which its space does not have."""
+
+    def __init__(self, wrong, when, nested=False):
+        super().__init__(length=3)
+        self.wrong, self.when, self.nested = wrong, when, nested
+        space = Discrete(5, start=-1)
+        self.observation_space = Dict(a=Dict(b=space)) if nested else space
+
+    def _obs(self):
+        value = self.wrong if self.step_number == self.when else self.step_number
+        return {"a": {"b": value}} if self.nested else value
+
+
+@pytest.mark.parametrize("kind", [SerialVectorEnv, SyncVectorEnv])
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(("wrong", "when"), [(4, 2), (-2, 2), (9, 0), (7, 3)])
+def test_observations_outside_of_their_choices_are_refused(wrong, when, nested, kind):
+    """A negative one would index a table from its end, without a word."""
+    same_step = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    envs = kind(
+        [lambda: Outside(1, 2, nested), lambda: Outside(wrong, when, nested)],
+        **(same_step if kind is SyncVectorEnv else {}),
+    )
+    stepper = Stepper(envs)
+    name = r"observation\['a'\]\['b'\]" if nested else "observation"
+    message = rf"environment 1 of .* returned {name} {wrong} at step {when}, .*Discrete"
+
+    def play():
+        stepper.reset(0)
+        for _ in range(3):
+            stepper.step(np.zeros(2, np.int64))
+
+    with pytest.raises(ValueError, match=message):
+        play()
+
+
+class Pushed(Counter):
+    """Its reward is the action."""
+
+    def __init__(self):
+        super().__init__(length=3)
+        self.action_space = Box(-1, 1, (2,))
+
+    def step(self, action):
+        obs, _, *rest = super().step(0)
+        return obs + np.float32(action.sum()), float(action.sum()), *rest
+
+
+class Diverged(Idle):
+    def sample(self, obs):
+        action = np.zeros((len(obs), 2), np.float32)
+        action[1, 0] = np.nan
+        return action, {}
+
+
+def test_a_diverged_policy_is_not_blamed_on_the_environment():
+    envs = SerialVectorEnv([Pushed, Pushed])
+    buffer = RolloutBuffer(
+        4, envs.single_observation_space, envs.single_action_space, num_envs=2
+    )
+    collector = SyncCollector(envs, Diverged(), buffer, seed=0)
+    with pytest.raises(FloatingPointError, match=r"gave environment 1 the .*nan"):
+        collector.step()
+
+
+def test_an_error_of_the_environment_at_such_an_action_is_the_policys_too():
+    class Strict(Pushed):
+        def step(self, action):
+            raise AssertionError("not in my action space")
+
+    stepper = Stepper(SerialVectorEnv([Strict]))
+    stepper.reset(0)
+    with pytest.raises(FloatingPointError, match="networks have diverged") as caught:
+        stepper.step(np.array([[np.nan, 0.0]]))
+    assert isinstance(caught.value.__cause__, AssertionError)
+    with pytest.raises(AssertionError, match="not in my"):
+        stepper.step(np.zeros((1, 2)))
+
+
+def test_an_interrupted_step_is_remembered_until_a_reset():
+    class Interrupted(Counter):
+        def step(self, action):
+            if self.episode == 0:
+                raise KeyboardInterrupt
+            return super().step(action)
+
+    stepper = Stepper(SerialVectorEnv([Interrupted]))
+    stepper.reset(0)
+    assert not stepper.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        stepper.step(np.zeros(1, np.int64))
+    assert stepper.interrupted
+    stepper.reset(None)
+    assert not stepper.interrupted
+    stepper.step(np.zeros(1, np.int64))
+    assert not stepper.interrupted

@@ -225,3 +225,115 @@ def test_seeds():
     shifted, _ = envs.reset(seed=[6, 5])
     np.testing.assert_array_equal(shifted, first[::-1])
     envs.close()
+
+
+class Odd(gym.Env[Any, int]):
+    """Something about it is not as it should be, from the second step on."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, what: str, space: Any = Box(-1, 1, (3,))) -> None:  # noqa: B008
+        self.what, self.observation_space, self.steps = what, space, 0
+
+    def reset(self, *, seed=None, options=None):
+        obs = self.observation_space.sample()
+        return {"three": (obs, {}, 1), "alone": obs, "none": (obs, None)}.get(
+            self.what, (obs, {})
+        )
+
+    def step(self, action):
+        self.steps += 1
+        late = self.steps == 2
+        obs, reward, ended = self.observation_space.sample(), 1.5, False
+        if self.what == "array":
+            return obs, np.array([reward]), np.array([late]), np.array(False), {}
+        if late and self.what == "shape":
+            obs = np.zeros(1, np.float32)
+        if late and self.what == "key":
+            obs = {"other": obs["a"]}
+        if late and self.what == "inner":
+            obs = {"a": np.zeros(1, np.float32)}
+        reward = {"two": np.ones(2), "text": "much"}.get(self.what, reward)
+        return (obs, reward, ended, False, {})[: 4 if self.what == "four" else 5]
+
+
+def test_rewards_and_flags_of_shape_one_are_taken():
+    """Many environments return them, for a network computed them say."""
+    envs = SerialVectorEnv([lambda: Odd("array"), lambda: Odd("right")])
+    envs.reset(seed=0)
+    _, reward, terminated, truncated, _ = envs.step([0, 0])
+    assert (reward.tolist(), reward.dtype) == ([1.5, 1.5], np.float64)
+    _, _, terminated, truncated, info = envs.step([0, 0])
+    assert terminated.tolist() == [True, False]
+    assert truncated.tolist() == [False, False]
+    assert "final_obs" in info
+
+
+NESTED = Dict(a=Box(-1, 1, (3,)))
+PLACE = r"environment 1, <.*Odd.*>, at step"
+
+
+@pytest.mark.parametrize(
+    ("what", "space", "message"),
+    [
+        ("three", None, rf"reset\(\) of {PLACE} 0 must return an .*got tuple of 3"),
+        ("alone", None, rf"reset\(\) of {PLACE} 0 must return an .*got ndarray"),
+        ("none", None, rf"reset\(\) of {PLACE} 0 must .*got as info NoneType"),
+        ("four", None, rf"step\(\) of {PLACE} 1 must return .*got tuple of 4"),
+        ("two", None, rf"{PLACE} 1 returned a reward of shape \(2,\): must be one"),
+        ("text", None, rf"{PLACE} 1 returned the reward 'much': must be one number"),
+        ("shape", None, rf"{PLACE} 2 returned observation of shape \(1,\); .*\(3,\)"),
+        ("key", NESTED, rf"{PLACE} 2 returned observation dict: .*Dict of \['a'\]"),
+        ("inner", NESTED, rf"{PLACE} 2 returned observation\['a'\] of shape \(1,\)"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_by_name(what, space, message):
+    kwargs = {} if space is None else {"space": space}
+    envs = SerialVectorEnv(
+        [lambda: Odd("right", **kwargs), lambda: Odd(what, **kwargs)]
+    )
+
+    def play():
+        envs.reset(seed=0)
+        for _ in range(2):
+            envs.step([0, 0])
+
+    with pytest.raises((TypeError, ValueError), match=message):
+        play()
+
+
+def test_observations_of_one_in_place_of_three_are_never_broadcast():
+    """Where all of them are wrong in the same way, NumPy alone would not complain."""
+    envs = SerialVectorEnv([lambda: Odd("shape")] * 2)
+    envs.reset(seed=0)
+    envs.step([0, 0])
+    with pytest.raises(ValueError, match=r"environment 0, .* of shape"):
+        envs.step([0, 0])
+
+
+def test_what_an_environment_raises_itself_passes():
+    class Raising(Odd):
+        def step(self, action):
+            raise ValueError("own trouble")
+
+    envs = SerialVectorEnv([lambda: Raising("right")])
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"^own trouble$"):
+        envs.step([0])
+
+
+def test_a_mask_resets_some_and_shows_where_the_others_are():
+    makers = [MAKERS["CartPole"]] * 3
+    ours = SerialVectorEnv(makers)
+    theirs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    for envs in (ours, theirs):
+        envs.reset(seed=3)
+        envs.step([0, 1, 0])
+    mask = np.array([False, True, False])
+    answers = [
+        envs.reset(seed=[1, 2, 3], options={"reset_mask": mask})
+        for envs in (ours, theirs)
+    ]
+    assert_same(answers[0][0], answers[1][0])
+    with pytest.raises(ValueError, match="as many as there are environments, 3"):
+        ours.reset(seed=[1, 2])

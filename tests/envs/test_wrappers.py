@@ -425,19 +425,24 @@ def test_observations_are_scaled_by_all_that_were_acted_on(
     obs, _ = envs.reset(seed=0)
     for _ in range(7):
         raw, _, terminated, _, info = plain.step(ones)
-        obs, *_, told = envs.step(ones)
-        seen.append(torch.as_tensor(raw))
+        obs, *_, wrapped = envs.step(ones)
+        raw = torch.as_tensor(raw)
+        ended = torch.as_tensor(terminated)
+        # In the other modes, what is seen at an end is the last one of the episode.
+        seen.append(raw if mode is SAME_STEP else raw[~ended])
         rows = torch.cat(seen).double()
         mean, var = rows.mean(0), rows.var(0, correction=0)
         torch.testing.assert_close(envs.mean[""], mean)
         torch.testing.assert_close(envs.var[""], var)
-        expected = ((seen[-1] - mean) * torch.rsqrt(var + 1e-8)).float()
+        expected = ((raw - mean) * torch.rsqrt(var + 1e-8)).float()
         torch.testing.assert_close(torch.as_tensor(obs), expected)
         if mode is SAME_STEP and terminated.any():
             i = int(terminated.nonzero()[0][0])
             last = torch.as_tensor(info["final_obs"][i])
             expected = ((last - mean) * torch.rsqrt(var + 1e-8)).float()
-            torch.testing.assert_close(torch.as_tensor(told["final_obs"][i]), expected)
+            torch.testing.assert_close(
+                torch.as_tensor(wrapped["final_obs"][i]), expected
+            )
         if mode is DISABLED and terminated.any():
             fresh, _ = plain.reset(options={"reset_mask": terminated})
             envs.reset(options={"reset_mask": terminated})
@@ -750,6 +755,18 @@ def test_what_was_learned_outlasts_worlds_that_cannot_be_saved() -> None:
     next(iter(second()))
     assert theirs.count > ours.count  # it goes on from there, in new episodes
     assert second.envs.env.env.env.lengths.max() == 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_returns_of_abandoned_episodes_are_forgotten() -> None:
+    """Restored into environments that begin anew, none of them goes on."""
+    envs, other = (NormalizeReward(counters("serial"), gamma=0.5) for _ in range(2))
+    envs.reset(seed=0)
+    envs.step(np.full(2, 8, np.float32))
+    assert envs.returns.tolist() == [8, 8]
+    other.load_state_dict(envs.state_dict())
+    assert other.var == envs.var
+    other.reset()
+    assert other.returns.tolist() == [0, 0]
 
 
 def test_evaluation_makes_what_is_inside_again() -> None:

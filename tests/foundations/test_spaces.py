@@ -1,5 +1,6 @@
 """Between Gymnasium's spaces and tensors."""
 
+import hypothesis
 import numpy as np
 import pytest
 import torch
@@ -15,9 +16,12 @@ from gymnasium.spaces import (
     Text,
     Tuple,
 )
+from hypothesis import settings
+from hypothesis import strategies as st
 from tensordict import TensorDict
 
 from yieldrl.foundations import spaces
+from yieldrl.foundations.choices import choice_ranges
 
 CPU = torch.device("cpu")
 VECTOR = Box(-1, 1, (3,))
@@ -293,3 +297,67 @@ def test_a_unit_box_of_whole_numbers():
 def test_a_unit_box_needs_bounds_on_every_side(low, high):
     with pytest.raises(ValueError, match=r"not bounded on every side.*take PPO"):
         spaces.ActionBorder(Box(low, high, (2,)), CPU, unit_box=True)
+
+
+FLOATS = {"allow_nan": False, "allow_infinity": False}
+
+
+@st.composite
+def boxes(draw, dtype):
+    """A bounded Box of two numbers, which may be as narrow as a single number."""
+    width = {np.float64: 64, np.float32: 32, np.float16: 16}.get(dtype)
+    if width is None:
+        info = np.iinfo(dtype)
+        one = st.integers(int(info.min), int(info.max))
+    else:
+        one = st.floats(width=width, **FLOATS)
+    pairs = [sorted((draw(one), draw(one))) for _ in range(2)]
+    low, high = np.array(pairs, dtype).T
+    return Box(low, high, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float64, np.float32, np.float16, np.int64, np.int32, np.uint8]
+)
+@settings(max_examples=40, deadline=None)
+@hypothesis.given(data=st.data())
+def test_no_accepted_action_leaves_its_box(dtype, data):
+    """A bound such as 0.1 is no float32: clipped to the nearest one, it is outside."""
+    space = data.draw(boxes(dtype))
+    chosen = data.draw(st.lists(st.floats(-2, 2, width=32), min_size=2, max_size=2))
+    far = data.draw(st.sampled_from([1.0, 1e30]))
+    for unit_box in (False, True):
+        border = spaces.ActionBorder(space, CPU, unit_box=unit_box)
+        accepted = border.to_env(torch.tensor([chosen]) * far)[0].numpy()
+        assert np.all(accepted.astype(object) >= space.low.astype(object))
+        assert np.all(accepted.astype(object) <= space.high.astype(object))
+        assert space.contains(accepted)
+
+
+def test_bounds_of_float64_are_reached_exactly():
+    space = Box(np.array([-0.1]), np.array([0.1]), dtype=np.float64)
+    border = spaces.ActionBorder(space, CPU)
+    accepted = border.to_env(torch.tensor([[-1.0], [1.0], [0.25]]))
+    assert accepted[:2].flatten().tolist() == [-0.1, 0.1]
+
+
+def test_values_outside_of_choices_are_found():
+    space = Dict(
+        a=Discrete(3, start=-1), b=MultiDiscrete([2, 3]), c=MultiBinary(2), d=VECTOR
+    )
+    found = {
+        choice.path: choice.outside(np.array(values, np.int64)).tolist()
+        for choice in choice_ranges(space)
+        for values in [
+            {"a": [-2, -1, 1, 2], "b": [[1, 2], [2, -1]]}.get(
+                choice.path[0], [[0, 1], [2, -1]]
+            )
+        ]
+    }
+    assert found == {
+        ("a",): [True, False, False, True],
+        ("b",): [[False, False], [True, True]],
+        ("c",): [[False, False], [True, True]],
+    }
+    floats = choice_ranges(Discrete(3))[0].outside(np.array([-1.0, 0.0, 3.0]))
+    assert floats.tolist() == [True, False, True]

@@ -223,6 +223,23 @@ def test_blocks_of_numbers_that_are_no_images_are_normalized():
     assert normalizer(data).mean().abs() < 0.1
 
 
+def test_what_is_not_valid_does_not_count():
+    """In NEXT_STEP mode, an episode's last observation has a row that only resets."""
+    normalizer = ObservationNormalizer(NESTED)
+    rollout = TensorDict(nested_obs(6, 4), [6, 4])
+    valid = torch.rand(6, 4) < 0.7
+    normalizer.update(rollout, valid)
+    other = ObservationNormalizer(NESTED)
+    other.update(rollout[valid])
+    for name, tensor in normalizer.state_dict().items():
+        assert torch.equal(other.state_dict()[name], tensor)
+    assert normalizer.moments[0].count == valid.sum()
+    before = {name: x.clone() for name, x in normalizer.state_dict().items()}
+    normalizer.update(rollout, torch.zeros(6, 4, dtype=torch.bool))
+    for name, tensor in normalizer.state_dict().items():
+        assert torch.equal(before[name], tensor)
+
+
 # ------------------------------------------------------------------------ RewardScaler
 
 
@@ -342,3 +359,18 @@ def test_a_checkpoint_between_rollouts_changes_nothing():
             one.update(rollout_of(reward, *ends))
         for name, tensor in ours.state_dict().items():
             assert torch.equal(other.state_dict()[name], tensor)
+
+
+def test_abandoned_episodes_leave_no_return_behind():
+    """A resumed run resets environments that cannot say where they stood."""
+    reward, no = np.full((4, 2), 100.0, np.float32), np.zeros((4, 2), bool)
+    scaler, fresh = RewardScaler(2, 0.9), RewardScaler(2, 0.9)
+    scaler.update(rollout_of(reward, no, no))
+    assert (scaler.carry > 0).all()
+    scaler.forget()
+    fresh.load_state_dict(scaler.state_dict())
+    fresh.carry.zero_()
+    for one in (scaler, fresh):
+        one.update(rollout_of(np.ones((4, 2), np.float32), no, no))
+    np.testing.assert_allclose(scaler.carry, [1 + 0.9 + 0.81 + 0.729] * 2, rtol=1e-6)
+    assert torch.equal(scaler.moments.mean, fresh.moments.mean)

@@ -1,0 +1,168 @@
+"""One step of a vector environment, read alike in every autoreset mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from torch import Tensor
+
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.serial import SerialVectorEnv
+
+
+class Step(NamedTuple):
+    """What one step of all environments gave; every entry is `[N, ...]`."""
+
+    next_obs: Any  # where the action led: at an episode's end its last observation
+    reward: Any
+    terminated: Any
+    truncated: Any
+    obs: Any  # what to act on next: after an end, the first of a new episode
+    valid: Any | None  # False where the step only reset; None if it never does
+    info: dict[str, Any]
+    action: Any = None  # what the environments were given, where it is known
+
+    @property
+    def ended(self) -> Any:
+        """Whose episode ended, bool `[N]`."""
+        return self.terminated | self.truncated
+
+    @property
+    def begins(self) -> Any:
+        """Where `obs` is the first of an episode, bool `[N]`."""
+        return self.ended if self.valid is None else ~self.valid
+
+    def with_observations(self, function: Callable[[Any], Any]) -> Step:
+        """The step with a function of `next_obs` and of `obs` in their places."""
+        next_obs = function(self.next_obs)
+        obs = next_obs if self.obs is self.next_obs else function(self.obs)
+        return self._replace(next_obs=next_obs, obs=obs)
+
+
+class StepReader:
+    """Finds where the actions led in what a vector environment returned.
+
+    - SAME_STEP: environments reset within the step; `info["final_obs"]` holds the last
+      observations, dense or as an object array with None between.
+    - NEXT_STEP: the step's observation is the last one; the step after it ignores its
+      action and only resets: no transition, so `valid` is False there.
+    - DISABLED: the step's observation is the last one; until the caller resets those
+      that ended, `obs` is the last one there too.
+
+    Args:
+        envs: A vector environment whose metadata say its autoreset mode.
+
+    Attributes:
+        mode: The autoreset mode.
+        new_memory: Whether each answer lies in memory of its own. Others may write
+            all their answers into the same arrays or tensors.
+    """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        self.envs = envs
+        self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
+        # A subclass with a step of its own may keep its answers and write them again.
+        own = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
+        known = isinstance(envs, SerialVectorEnv | TorchVectorEnv)
+        self.new_memory = known and own
+        self._at_once = self.mode is AutoresetMode.SAME_STEP
+        self._late = self.mode is AutoresetMode.NEXT_STEP
+
+    def read(
+        self,
+        obs: Any,
+        reward: Any,
+        terminated: Any,
+        truncated: Any,
+        info: dict[str, Any],
+        *,
+        resets: Any,
+        action: Any = None,
+    ) -> Step:
+        """What an answer of `step` means; nothing of it is copied but `final_obs`.
+
+        Args:
+            obs: Of the answer, `[N, ...]`.
+            reward: Of the answer, `[N]`.
+            terminated: Of the answer, bool `[N]`.
+            truncated: Of the answer, bool `[N]`.
+            info: Of the answer.
+            resets: NEXT_STEP mode: whose episode ended in the step before, bool `[N]`;
+                None for nobody.
+            action: What the environments were given, where it is known.
+
+        Raises:
+            ValueError: If an episode ended in SAME_STEP mode and `info` lacks its last
+                observation. On a GPU it must be there in every step.
+        """
+        next_obs, valid = obs, None
+        if self._at_once:
+            if self.new_memory:  # dense, and everybody's, if anybody's episode ended
+                next_obs = info.get("final_obs", obs)
+            else:
+                next_obs = self._last(obs, terminated | truncated, info)
+        elif self._late:
+            everywhere = terminated | ~terminated
+            valid = everywhere if resets is None else ~resets
+        return Step(next_obs, reward, terminated, truncated, obs, valid, info, action)
+
+    def _last(self, obs: Any, ended: Any, info: Mapping[str, Any]) -> Any:
+        """Where each environment's action led, in SAME_STEP mode."""
+        final = info.get("final_obs")
+        if final is None:
+            # To look at a GPU would wait in every step: there it must be always there.
+            on_gpu = isinstance(ended, Tensor) and not ended.is_cpu
+            if on_gpu or ended.any():
+                raise self._lacking(info)
+            return obs
+        if isinstance(final, np.ndarray) and final.dtype == object:
+            rows = [final[i] for i in np.flatnonzero(ended)]
+            if any(row is None for row in rows):
+                raise self._lacking(info)
+            return _with_rows(obs, rows, ended)
+        return replaced(obs, final, ended)
+
+    def _lacking(self, info: Mapping[str, Any]) -> ValueError:
+        return ValueError(
+            f"an episode ended and info of {self.envs} lacks final_obs, it has"
+            f" {sorted(info)}: in SAME_STEP mode put the observations there that were"
+            " reset away; environments on a GPU must do so in every step, for every"
+            " environment, because to look who ended would wait for the device"
+        )
+
+
+def replaced(obs: Any, other: Any, where: Any) -> Any:
+    """A copy of `obs` with the rows of `other` where `where [N]` is set."""
+    if hasattr(obs, "items"):
+        return {name: replaced(obs[name], other[name], where) for name in obs}
+    if isinstance(obs, Tensor):
+        mask = where.reshape(-1, *[1] * (obs.ndim - 1))
+        return torch.where(mask, other, obs)
+    copy = np.array(obs)
+    if where.any():
+        rows = other[where]
+        copy[where] = np.stack(rows) if rows.dtype == object else rows
+    return copy
+
+
+def copied(value: Any) -> Any:
+    """Arrays and tensors, in dicts or not, in memory of their own; all else as is."""
+    if hasattr(value, "items"):
+        return {name: copied(child) for name, child in value.items()}
+    if isinstance(value, Tensor):
+        return value.clone()
+    return np.array(value) if isinstance(value, np.ndarray) else value
+
+
+def _with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:
+    """A copy of arrays `[N, ...]`, nested or not, with rows where `where` is set."""
+    if hasattr(obs, "items"):
+        return {k: _with_rows(obs[k], [row[k] for row in rows], where) for k in obs}
+    dense = np.array(obs)
+    if rows:
+        dense[where] = np.stack(rows)
+    return dense

@@ -1,0 +1,138 @@
+"""What a single environment returns: taken if it can be, else refused by its name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import Space
+from gymnasium.spaces import Dict
+
+
+class Place(NamedTuple):
+    """Where in a batch an environment is, and when, as messages say it."""
+
+    number: int
+    env: Any
+    step: int
+
+    def __str__(self) -> str:
+        return f"environment {self.number}, {self.env}, at step {self.step}"
+
+
+PAIR = "an observation and a dict of info"
+FIVE = "observation, reward, terminated, truncated and a dict of info"
+
+
+def first_answer(answer: Any, who: Place) -> tuple[Any, dict[str, Any]]:
+    """What `reset` returned.
+
+    Raises:
+        TypeError: If it is no pair of an observation and a dict.
+    """
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise TypeError(f"reset() of {who} must return {PAIR}, got {_shown(answer)}")
+    if not isinstance(answer[1], dict):
+        raise TypeError(
+            f"reset() of {who} must return {PAIR}, got as info {_shown(answer[1])}"
+        )
+    return answer
+
+
+def step_answer(
+    answer: Any, who: Place
+) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """What `step` returned, rewards and flags of shape `(1,)` as plain numbers.
+
+    Raises:
+        TypeError: If it is not five things, with a dict as the last one.
+        ValueError: If the reward or a flag is not one number.
+    """
+    if not (isinstance(answer, tuple) and len(answer) == 5):
+        raise TypeError(f"step() of {who} must return {FIVE}, got {_shown(answer)}")
+    obs, reward, terminated, truncated, info = answer
+    if not isinstance(info, dict):
+        raise TypeError(
+            f"step() of {who} must return {FIVE}, got as info {_shown(info)}"
+        )
+    number = _one("reward", reward, who)
+    return (
+        obs,
+        float(number),
+        bool(_one("terminated", terminated, who)),
+        bool(_one("truncated", truncated, who)),
+        info,
+    )
+
+
+def check_observation(space: Space[Any], obs: Any, who: Place, name: str = "") -> None:
+    """Raise ValueError if an observation has not the structure or shape of its space.
+
+    Values are not looked at.
+    """
+    what = f"{who} returned observation{name}"
+    if isinstance(space, Dict):
+        if not hasattr(obs, "items") or not space.keys() <= set(obs):
+            raise ValueError(
+                f"{what} {_shown(obs)}; its observation_space is a Dict of"
+                f" {sorted(space)}: make the two agree"
+            )
+        for key, child in space.items():
+            check_observation(child, obs[key], who, f"{name}[{key!r}]")
+    elif np.shape(obs) != space.shape:
+        raise ValueError(
+            f"{what} of shape {np.shape(obs)}; its observation_space {space} has the"
+            f" shape {space.shape}: make the two agree"
+        )
+
+
+class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
+    """Looks at all that an environment returns, before it leaves a worker process.
+
+    `AsyncVectorEnv` lets workers write observations into shared memory, where one of a
+    wrong shape is broadcast in silence.
+
+    Args:
+        env: The environment.
+        index: Its place in the batch, for messages.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], index: int) -> None:
+        super().__init__(env)
+        self.index, self.steps = index, 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        self.steps, who = 0, Place(self.index, self.env, 0)
+        obs, info = first_answer(self.env.reset(seed=seed, options=options), who)
+        check_observation(self.env.observation_space, obs, who)
+        return obs, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        who = Place(self.index, self.env, self.steps)
+        answer = step_answer(self.env.step(action), who)
+        check_observation(self.env.observation_space, answer[0], who)
+        return answer
+
+
+def _one(name: str, value: Any, who: Place) -> Any:
+    if np.size(value) != 1:
+        raise ValueError(
+            f"{who} returned a {name} of shape {np.shape(value)}: must be one number"
+        )
+    try:
+        return np.asarray(value).item() + 0.0
+    except TypeError:
+        raise ValueError(
+            f"{who} returned the {name} {value!r}: must be one number"
+        ) from None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    text = text if len(text) < 80 else text[:77] + "..."
+    size = f" of {len(value)}" if isinstance(value, tuple) else ""
+    return f"{type(value).__name__}{size}: {text}"

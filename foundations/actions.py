@@ -1,0 +1,104 @@
+"""From what a policy chose to what an environment accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from torch import Tensor
+
+
+class ActionBorder:
+    """Turns what a policy chose into what the environment accepts.
+
+    A Gaussian's action is clipped to the bounds of its Box, in the precision of the
+    Box, so that no rounding leaves it; and rounded if the Box holds whole numbers. A
+    Discrete space that does not start at zero is shifted.
+
+    Args:
+        space: Space of one action.
+        device: Where actions live.
+        unit_box: Actions for a Box lie in [-1, 1], to be stretched to its bounds.
+
+    Raises:
+        ValueError: If there is nothing to stretch to.
+    """
+
+    def __init__(
+        self, space: Space[Any], device: torch.device, *, unit_box: bool = False
+    ) -> None:
+        self._low = self._high = self._center = self._half_width = None
+        self._start = self._precision = self._result = None
+        self._rounds = False
+        if isinstance(space, Box):
+            precision = _precision(space, device)
+            like = {"dtype": precision, "device": device}
+            if unit_box:
+                middle, half = _middle(space)
+                self._center = torch.as_tensor(middle, **like)
+                self._half_width = torch.as_tensor(half, **like)
+            if np.isfinite(space.low).any() or np.isfinite(space.high).any():
+                low, high = _bounds_inside(space, precision)
+                self._low, self._high = low.to(device), high.to(device)
+            if precision == torch.float64 and (unit_box or self._low is not None):
+                self._precision = precision
+            self._rounds = space.dtype.kind in "iub"
+            if self._rounds or space.dtype == np.float16:
+                self._result = torch.from_numpy(np.empty(0, space.dtype)).dtype
+        elif isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
+            self._start = torch.as_tensor(space.start, device=device)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether every action of the policy is one of the environment's as it is."""
+        parts = self._low, self._start, self._center, self._precision, self._result
+        return all(part is None for part in parts)
+
+    def to_env(self, action: Tensor) -> Tensor:
+        """The action `[B, ...]` itself, or what it means to the environment."""
+        if self._precision is not None:
+            action = action.to(self._precision)
+        if self._center is not None and self._half_width is not None:
+            action = torch.addcmul(self._center, self._half_width, action)
+        if self._low is not None:
+            action = torch.clamp(action, self._low, self._high)
+        if self._rounds:
+            action = action.round()
+        if self._result is not None:
+            return action.to(self._result)
+        return action if self._start is None else action + self._start
+
+
+def _precision(space: Box, device: torch.device) -> torch.dtype:
+    """In which numbers to clip: such as hold those of the Box, where there are any."""
+    narrow = space.dtype.itemsize < 4 or space.dtype == np.float32
+    return torch.float32 if narrow or device.type == "mps" else torch.float64
+
+
+def _bounds_inside(space: Box, precision: torch.dtype) -> tuple[Tensor, Tensor]:
+    """The outermost numbers of this precision that the Box contains."""
+    dtype = torch.empty(0, dtype=precision).numpy().dtype
+    low, high = space.low.astype(dtype), space.high.astype(dtype)
+    # Python compares whole numbers and fractions exactly, NumPy rounds them first.
+    below = (low.astype(object) < space.low.astype(object)).astype(bool)
+    above = (high.astype(object) > space.high.astype(object)).astype(bool)
+    infinity = np.array(np.inf, dtype)
+    low = np.where(below, np.nextafter(low, infinity), low)
+    high = np.where(above, np.nextafter(high, -infinity), high)
+    return torch.from_numpy(np.asarray(low)), torch.from_numpy(np.asarray(high))
+
+
+def _middle(space: Box) -> tuple[np.ndarray, np.ndarray]:
+    """Center and half the width of a bounded Box."""
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    if not space.is_bounded("both"):
+        raise ValueError(
+            f"the action space {space} is not bounded on every side: actions in"
+            " [-1, 1] have nothing to be stretched to. Give it bounds"
+            " (gymnasium.wrappers.TransformAction), or take PPO, which needs none"
+        )
+    low, high = low / 2, high / 2  # before the sum, which might overflow
+    return high + low, high - low

@@ -1,0 +1,223 @@
+"""Worker processes: an interruption is survived, and closing always ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from worlds import Counter
+
+from yieldrl.envs import make, processes
+from yieldrl.envs.processes import ProcessVectorEnv, in_processes
+from yieldrl.foundations import Config
+
+NOTHING = np.zeros(2, np.int64)
+
+
+class Slow(Counter):
+    """Its steps take as long as it is told by the action, in seconds."""
+
+    def __init__(self, unit: float = 1.0, length: int = 9) -> None:
+        super().__init__(length)
+        self.unit = unit
+
+    def step(self, action: int) -> Any:
+        time.sleep(self.unit * action)
+        return super().step(action)
+
+
+class Odd(Counter):
+    """One answer of it is not as it should be."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(9)
+        self.what = what
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = super().reset(**kwargs)
+        return obs if self.what == "pair" else (obs, info)
+
+    def step(self, action: int) -> Any:
+        obs, reward, *flags, info = super().step(action)
+        if self.what == "shape":
+            obs = obs[:1]
+        if self.what == "reward":
+            reward = np.array([reward])
+        return obs, reward, *flags, None if self.what == "info" else info
+
+
+def interrupt(envs: AsyncVectorEnv, actions: Any, after: float) -> None:
+    """Ctrl-C while they step."""
+    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        envs.step(actions)
+    timer.join()
+
+
+def closed_within(envs: Any, seconds: float) -> None:
+    start = time.monotonic()
+    envs.close()
+    assert time.monotonic() - start < seconds
+    assert not any(process.is_alive() for process in envs.processes)
+
+
+def test_after_ctrl_c_a_reset_begins_anew() -> None:
+    envs = in_processes([lambda: Slow(0.3)] * 2)
+    envs.reset(seed=0)
+    interrupt(envs, np.array([0, 1]), 0.1)  # one has answered, the other has not
+    with pytest.raises(RuntimeError, match=r"interrupted.*call reset\(\)"):
+        envs.step(NOTHING)
+    obs, _ = envs.reset()
+    assert obs.tolist() == [[1, 0], [1, 0]]
+    obs, reward, *_ = envs.step(NOTHING)
+    assert obs.tolist() == [[1, 1], [1, 1]]
+    assert reward.tolist() == [1, 1]
+    closed_within(envs, 1.0)
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_after_ctrl_c_closing_ends(
+    monkeypatch: pytest.MonkeyPatch, adopted: bool
+) -> None:
+    """Of Gymnasium's own too, where a caller passes one."""
+    monkeypatch.setattr(processes, "GRACE", 0.1)
+    functions = [lambda: Slow(60.0)] * 2
+    envs: Any = in_processes(functions)
+    if adopted:
+        mine = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+        envs.close()
+        envs = make(mine, Config())
+        assert envs is mine
+    envs.reset(seed=0)
+    interrupt(envs, np.array([0, 1]), 0.1)
+    closed_within(envs, 1.0)
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_a_terminal_reaches_the_workers_too() -> None:
+    """A terminal sends it to the whole group of processes."""
+    import subprocess
+    import sys
+
+    program = """
+import os, signal, threading
+import numpy as np
+from test_processes import Slow
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from yieldrl.envs import make
+from yieldrl.foundations import Config
+given = AsyncVectorEnv([lambda: Slow(0.5)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+ours = make(lambda: Slow(0.5), Config(vectorization="async", num_envs=2))
+for envs, lives in ((make(given, Config()), False), (ours, True)):
+    envs.reset(seed=0)
+    threading.Timer(0.1, os.killpg, (0, signal.SIGINT)).start()
+    try:
+        envs.step(np.array([0, 1]))
+    except KeyboardInterrupt:
+        pass
+    try:
+        print(envs.reset()[0].tolist())
+    except RuntimeError as error:
+        print("make the environments anew" in str(error))
+    envs.close()
+"""
+    folder = os.path.dirname(__file__)
+    path = os.pathsep.join([folder, os.path.dirname(folder), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        start_new_session=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["True", "[[1.0, 0.0], [1.0, 0.0]]"]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (
+            "info",
+            r"step\(\) of environment 1, <.*> *, at step 1 must return.*info None",
+        ),
+        ("shape", r"environment 1.*observation of shape \(1,\).* has the shape \(2,\)"),
+        (
+            "pair",
+            r"reset\(\) of environment 1, .* must return an observation and a dict",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_odd_answers_are_refused_by_name(what: str, message: str) -> None:
+    envs = in_processes([Counter, lambda: Odd(what)])
+
+    def play() -> None:
+        envs.reset(seed=0)
+        envs.step(NOTHING)
+
+    with pytest.raises((TypeError, ValueError), match=message):
+        play()
+    with pytest.raises(RuntimeError, match=r"processes \[1\].*make the environments"):
+        envs.step(NOTHING)
+    with pytest.raises(RuntimeError, match=r"processes \[1\].*make the environments"):
+        envs.reset()
+    closed_within(envs, 1.0)
+
+
+def test_an_info_of_none_from_gymnasiums_own_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "GRACE", 0.1)
+    functions = [lambda: Odd("info"), Counter]
+    envs: Any = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+    processes.adopt(envs)
+    envs.reset(seed=0)
+    with pytest.raises(TypeError, match=r"environment 0 .* returned the info None"):
+        envs.step(NOTHING)
+    closed_within(envs, 1.0)
+
+
+def test_a_reward_of_shape_one_is_a_number() -> None:
+    envs = in_processes([lambda: Odd("reward"), Counter])
+    envs.reset(seed=0)
+    assert envs.step(NOTHING)[1].tolist() == [1, 1]
+    envs.close()
+
+
+def test_a_killed_worker_is_named() -> None:
+    envs = in_processes([Counter] * 2)
+    envs.reset(seed=0)
+    os.kill(envs.processes[1].pid, signal.SIGKILL)
+    envs.processes[1].join()
+    with pytest.raises(RuntimeError, match=r"worker processes \[1\].* were killed"):
+        envs.step(NOTHING)
+    closed_within(envs, 1.0)
+
+
+def test_it_is_gymnasiums_otherwise() -> None:
+    functions = [lambda: gym.make("CartPole-v1", max_episode_steps=5)] * 2
+    theirs = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+    ours = ProcessVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+    assert isinstance(ours.single_observation_space, Box)
+    np.testing.assert_array_equal(ours.reset(seed=1)[0], theirs.reset(seed=1)[0])
+    for _ in range(6):
+        for a, b in zip(ours.step(NOTHING)[:4], theirs.step(NOTHING)[:4], strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert ours.get_attr("spec")[0].id == "CartPole-v1"
+    mask = np.array([True, False])
+    kept = ours.observations[1].copy()
+    assert ours.reset(options={"reset_mask": mask})[0][1].tolist() == kept.tolist()
+    for envs in (ours, theirs):
+        envs.close()
