@@ -33,6 +33,13 @@ class Options:
     video: bool = False
     """Film the agent now and then, into the folder of the run."""
 
+    checkpoint_every: int = 50_000
+    """Environment steps between checkpoints; 0 saves by time and at the end alone."""
+
+    checkpoint_seconds: float = 120.0
+    """Seconds between checkpoints, whatever the steps; 0 saves by steps and at the end
+    alone. A run that is killed loses what came after its last checkpoint."""
+
 
 def parse(
     trainer_class: type[Any], words: Sequence[str], prog: str

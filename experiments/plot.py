@@ -171,7 +171,7 @@ def _setting(run: Path) -> dict[str, Any]:
         return {"": run_files.family_name(run)}
     for name in OF_ONE_RUN:
         config.pop(name, None)
-    name = module.removesuffix(".trainer").rpartition(".")[2]
+    name = str(module).removesuffix(".trainer").rpartition(".")[2]
     return {"": name, **config}
 
 

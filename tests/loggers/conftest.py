@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import torch
 
+from yieldrl.experiments import Run
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FakeConfig:
@@ -41,6 +43,7 @@ class FakeTrainer:
 
     name = "fake"
     evaluation_seed = 1_234
+    attach = Run.attach
 
     def __init__(self, folder: Path, **config: Any) -> None:
         self.config = FakeConfig(**config)
@@ -50,6 +53,8 @@ class FakeTrainer:
         self.closed = False
         self.within_step: Callable[[], None] = lambda: None
         self._run_dir = folder / f"run-{id(self)}"
+        self._attached: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}
 
     def __call__(self) -> Iterator[dict[str, Any]]:
         try:
