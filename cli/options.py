@@ -31,7 +31,7 @@ class Options:
     """Log to Weights & Biases too."""
 
     video: bool = False
-    """Film the agent now and then, into the folder of the run."""
+    """Record a video every 50 000 steps and at the end, into the folder of the run."""
 
     checkpoint_every: int = 50_000
     """Environment steps between checkpoints; 0 saves by time and at the end alone."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -50,9 +50,8 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
                 _finish(path, encoder, said)
                 temporary.replace(path)
         finally:
-            if encoder is not None and encoder.poll() is None:
-                encoder.kill()
-                encoder.wait()
+            if encoder is not None:
+                _end(encoder)
             temporary.unlink(missing_ok=True)
 
 
@@ -86,6 +85,15 @@ def _finish(path: Path, encoder: subprocess.Popen[bytes], said: IO[bytes]) -> No
         raise _failure(path, encoder, said) from None
     if encoder.wait() != 0:
         raise _failure(path, encoder, said)
+
+
+def _end(encoder: subprocess.Popen[bytes]) -> None:
+    """Leave no process and no pipe behind, whether it has ended or not."""
+    encoder.kill()
+    encoder.wait()
+    assert encoder.stdin is not None
+    with suppress(OSError):
+        encoder.stdin.close()
 
 
 def _failure(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class evaluation(Logger):  # noqa: N801 (used like a function)
-    """Evaluate now and then, and yield that log after the one that made it due.
+    """Evaluate every so many steps, and yield that log after the one that made it due.
 
     For trainers with `config.eval_every = 0`. It evaluates each time `every` was
     crossed, and when training has finished. In a class body write it below the loggers

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class video(Logger):  # noqa: N801 (used like a function)
-    """Record episodes now and then, and when training has finished.
+    """Record episodes every so many steps, and when training has finished.
 
     A new environment is made for each video, so that training is not disturbed, and
     actions are deterministic. Files are `videos/step_000050000.mp4` and so on; in a

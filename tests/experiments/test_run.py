@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from yieldrl.algorithms import a2c, double_dqn, dqn, ppo, q_learning, sarsa
 from yieldrl.experiments import (
     CheckpointError,
     Config,
@@ -140,6 +141,21 @@ def test_with_closes(tmp_path: Path) -> None:
     with counter(tmp_path) as run:
         pass
     assert run.closed == 1
+
+
+@pytest.mark.parametrize(
+    ("saver", "loader"), [(double_dqn, dqn), (sarsa, q_learning), (a2c, ppo)]
+)
+def test_another_algorithm_is_refused(saver: Any, loader: Any, tmp_path: Path) -> None:
+    env = {"env_id": "yieldrl/CliffWalking-v1"} if saver is sarsa else {}
+    config = saver.Config(num_envs=1, eval_every=0, device="cpu", **env)
+    with saver.Trainer(config) as trainer:
+        path = trainer.save(tmp_path / "run.pt")
+    module = saver.__name__
+    with pytest.raises(
+        CheckpointError, match=rf"saved by {module}\.trainer\.Trainer, not"
+    ):
+        loader.Trainer.load(path)
 
 
 def test_a_relative_folder_is_found_again_from_elsewhere(

@@ -157,8 +157,8 @@ def test_left_at_any_log_and_gone_on_with(unbroken: Path) -> None:
                 finished = False
                 break
     assert logs_of(trainer.run_dir) == logs_of(unbroken)
-    ours = points(trainer.run_dir / "tensorboard")
-    assert ours == points(unbroken / "tensorboard")
+    left = points(trainer.run_dir / "tensorboard")
+    assert left == points(unbroken / "tensorboard")
 
 
 def test_left_and_resumed_elsewhere(unbroken: Path) -> None:
@@ -235,8 +235,8 @@ def test_a_full_disk_is_named_and_nothing_is_lost(
     assert "no room to write this file" in str(caught.value)
     list(stack())  # there is room again
     assert logs_of(trainer.run_dir) == logs_of(unbroken)
-    ours = points(trainer.run_dir / "tensorboard")
-    assert ours == points(unbroken / "tensorboard")
+    left = points(trainer.run_dir / "tensorboard")
+    assert left == points(unbroken / "tensorboard")
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(

@@ -224,14 +224,16 @@ def test_a_full_disk_leaves_no_video(tmp_path: Path, frame_count: int) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     noise = np.random.default_rng(0).integers(0, 255, (32, 64, 3), np.uint8)
     path = tmp_path / "film.mp4"
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
-    try:
-        with (
-            pytest.raises(DiskFullError, match=r"film\.mp4: no room to write"),
-            mp4(path, 30) as write,
-        ):
+
+    def encode() -> None:
+        with mp4(path, 30) as write:
             for number in range(frame_count):
                 write(np.roll(noise, number, axis=1))
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
+    try:
+        with pytest.raises(DiskFullError, match=r"film\.mp4: no room to write"):
+            encode()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
