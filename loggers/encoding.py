@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from yieldrl.loggers.files import DiskFullError
 
@@ -65,15 +65,14 @@ def _start(
     codec = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25"]
     # Ctrl-C in a terminal reaches all processes of a group: not this one, which has to
     # finish the file.
-    group: dict[str, Any] = {"start_new_session": True}
-    if os.name == "nt":
-        group = {"creationflags": 0x0200}  # CREATE_NEW_PROCESS_GROUP
+    new_group = 0x0200 if os.name == "nt" else 0  # CREATE_NEW_PROCESS_GROUP
     return subprocess.Popen(
         [get_ffmpeg_exe(), "-y", "-v", "error", *frames, "-i", "-", *codec, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=said,
-        **group,
+        start_new_session=os.name != "nt",
+        creationflags=new_group,
     )
 
 
