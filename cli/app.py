@@ -88,7 +88,7 @@ def evaluate(
         seed: Seed of the environments, the same for all runs, so that they compare.
         checkpoint: `best` (the last, if none was the best), `last`, or a file.
         device: Instead of the device that it was trained on: `cpu`, `cuda`, ...
-        video: Film the first episode into this file, for example `episode.mp4`.
+        video: Record the first episode to this file, for example `episode.mp4`.
     """
     with usage_errors():
         from yieldrl.cli import evaluating, restoring
@@ -106,11 +106,12 @@ def evaluate(
 
 @_app.command
 def resume(run: Positional[str], total_steps: int | None = None) -> None:
-    """Go on with a run from its last usable checkpoint, in the same folder.
+    """Continue a run from its last usable checkpoint, in its folder.
 
     Args:
         run: Folder of a run, or a checkpoint file.
-        total_steps: Train up to this many environment steps instead.
+        total_steps: Train until this many environment steps were taken, counted from
+            the beginning of the run; by default as many as it was started with.
     """
     from yieldrl.cli import training
 

@@ -32,7 +32,14 @@ class Options:
     """Log to Weights & Biases as well."""
 
     video: bool = False
-    """Record videos of the agent while it trains, into the folder of the run."""
+    """Record a video every 50 000 steps and at the end, into the folder of the run."""
+
+    checkpoint_every: int = 50_000
+    """Environment steps between checkpoints; 0 saves by time and at the end alone."""
+
+    checkpoint_seconds: float = 120.0
+    """Seconds between checkpoints, whatever the steps; 0 saves by steps and at the end
+    alone. A run that is killed loses what came after its last checkpoint."""
 
 
 def parse(

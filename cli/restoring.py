@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.abstractions import Trainer
-from yieldrl.experiments import CheckpointError, load_checkpoint, run_files
-from yieldrl.loggers import list_checkpoints
+from yieldrl.experiments import CheckpointError, run_files
+from yieldrl.experiments.checkpoint import load_trainer_state
 
 
 def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Path]:
     """The trainer of the newest checkpoint that can be read, and that checkpoint.
 
     A checkpoint that cannot be read is named on stderr, and the one written before it
-    is tried. The trainer goes on in the folder where its checkpoint lies.
+    is tried, that of the best evaluation last. The trainer goes on in the folder where
+    its checkpoint lies.
 
     Args:
         run: Folder of a run, or a checkpoint file.
@@ -27,13 +28,15 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Path]:
     Raises:
         CheckpointError: If none can be read.
         FileNotFoundError: If there is none.
+        ValueError: If the run's `config.yaml` was edited.
     """
-    newest = run_files.find_checkpoint(run)
-    paths = [newest] if Path(run).is_file() else list_checkpoints(run)
+    paths = run_files.all_checkpoints(run)
     for path in paths:
         try:
             return _load(path, total_steps), path
         except CheckpointError as reason:
+            if len(paths) == 1:
+                raise
             print(f"yieldrl: not usable: {reason}", file=sys.stderr)
     raise CheckpointError(f"{run}: none of {len(paths)} checkpoints is usable")
 
@@ -46,9 +49,9 @@ def player(path: Path, episodes: int, device: str | None) -> Trainer:
     Raises:
         CheckpointError: If the file is damaged or does not fit its trainer.
     """
-    state = load_checkpoint(path)
+    state = load_trainer_state(path)
     cls = trainer_class(state, path)
-    config = cls.config_class.from_dict(state["config"])
+    config = _config(cls, state, path)
     changes = {} if device is None else {"device": device}
     trainer = cls(dataclasses.replace(config, eval_episodes=episodes, **changes))
     try:
@@ -62,19 +65,19 @@ def player(path: Path, episodes: int, device: str | None) -> Trainer:
 
 
 def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
-    """The class that saved a checkpoint, imported by the name of its module.
+    """The class that saved a checkpoint, imported by its name.
 
     The working directory comes first, so that copied folders are found.
 
     Raises:
         ImportError: If the module is not found from here, or has no trainer.
     """
-    name = str(state["algorithm"])
-    package = name.partition(".")[0]
+    name: str = state["algorithm"]
+    package, class_name = name.partition(".")[0], state["trainer"][len(name) + 1 :]
     if package != "yieldrl" and sys.path[0] != str(Path.cwd()):
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(name), "Trainer", None)
+        found = getattr(importlib.import_module(name), class_name, None)
     except ModuleNotFoundError as reason:
         if reason.name not in (name, package):
             raise  # its own imports fail: that is another story
@@ -84,23 +87,31 @@ def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
         ) from None
     if not (isinstance(found, type) and issubclass(found, Trainer)):
         raise ImportError(
-            f"{path}: saved by {name}, which has no class Trainer: go on in Python,"
-            " with Trainer.load(path) of the class that saved it"
+            f"{path}: saved by {name}, which has no trainer {class_name}: go on in"
+            f" Python, with {class_name}.load(path)"
         )
     return found
 
 
 def _load(path: Path, total_steps: int | None) -> Trainer:
-    state = load_checkpoint(path)
+    state = load_trainer_state(path)
     cls = trainer_class(state, path)
-    config = cls.config_class.from_dict(state["config"])
+    config = _config(cls, state, path)
     del state  # a replay buffer fits into memory once, perhaps not twice
-    run_dir = path.parent.parent if path.parent.name == run_files.CHECKPOINTS else None
-    if total_steps is None and run_dir is not None:
-        total_steps = run_files.read_config(run_dir).get("total_steps")
+    if path.parent.name == run_files.CHECKPOINTS:
+        run_dir = path.parent.parent
+        run_files.refuse_edited_config(run_dir, total_steps)
+        if total_steps is None:
+            total_steps = run_files.read_config(run_dir).get("total_steps")
     if total_steps is not None:
         config = dataclasses.replace(config, total_steps=total_steps)
-    trainer = cls.load(path, config=config)
-    if run_dir is not None:
-        trainer.run_dir = run_dir  # the folder may have been moved
-    return trainer
+    return cls.load(path, config=config)
+
+
+def _config(cls: type[Trainer], state: dict[str, Any], path: Path) -> Any:
+    try:
+        return cls.config_class.from_dict(state["config"])
+    except (TypeError, ValueError) as reason:
+        raise CheckpointError(
+            f"{path}: its config does not fit {cls.__module__}: {reason}"
+        ) from None

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from yieldrl.cli.errors import usage_errors
+from yieldrl.cli.errors import fail, usage_errors
 from yieldrl.loggers import list_checkpoints
 
 
@@ -37,7 +37,7 @@ def train_command(
 
         options, config = command_line.parse(trainer_class, words, prog)
         trainer = trainer_class(config)
-        extras = {"wandb": options.wandb, "video": options.video}
+        extras = {name: getattr(options, name) for name in _EXTRAS}
         logged = _with_loggers(trainer, **extras)
         _describe(trainer, **extras)
     _run(trainer, logged)
@@ -60,34 +60,52 @@ def resume(run: str, total_steps: int | None = None) -> None:
                 f" {trainer.config.total_steps:,} steps are taken; to train on, give"
                 " --total-steps a larger number"
             )
-        known = run_files.read_run(trainer.run_dir)
-        extras = {name: bool(known.get(name)) for name in ("wandb", "video")}
+        known = {**_EXTRAS, **run_files.read_run(trainer.run_dir)}
+        extras = {name: known[name] for name in _EXTRAS}
         logged = _with_loggers(trainer, **extras)
         _describe(trainer, **extras)
     print(f"goes on from {checkpoint}, step {trainer.agent.sample_step:,}", flush=True)
     _run(trainer, logged)
 
 
-def _with_loggers(trainer: Any, *, wandb: bool, video: bool) -> Any:
+_EXTRAS = {
+    "wandb": False,
+    "video": False,
+    "checkpoint_every": 50_000,
+    "checkpoint_seconds": 120.0,
+}
+"""Options that are no field of the config, which `resume` finds in `run.json`."""
+
+
+def _with_loggers(
+    trainer: Any,
+    *,
+    wandb: bool,
+    video: bool,
+    checkpoint_every: int,
+    checkpoint_seconds: float,
+) -> Any:
     from yieldrl import loggers
 
     if wandb:
         trainer = loggers.wandb()(trainer)
     if video:
         trainer = loggers.video()(trainer)
-    return loggers.default(trainer)
+    saving = loggers.checkpoint(checkpoint_every, seconds=checkpoint_seconds)
+    return saving(loggers.default(trainer))  # in the place of the default one
 
 
-def _describe(trainer: Any, **extras: bool) -> None:
+def _describe(trainer: Any, **extras: Any) -> None:
     from yieldrl.experiments import run_files
 
     run_files.describe(trainer, **extras)
-    print(f"run folder: {trainer.run_dir}", flush=True)
+    print(f"run folder: {_shown(trainer.run_dir)}", flush=True)
 
 
 def _run(trainer: Any, logged: Any) -> None:
     """Loop to the end, evaluate and say where everything lies."""
     from yieldrl.cli import evaluating
+    from yieldrl.loggers.files import DiskFullError
 
     with trainer:
         try:
@@ -98,17 +116,25 @@ def _run(trainer: Any, logged: Any) -> None:
         except KeyboardInterrupt:
             _say_how_to_go_on(trainer)
             raise SystemExit(130) from None
-    print(f"run folder: {trainer.run_dir}")
+        except DiskFullError as reason:
+            fail(str(reason))
+    print(f"run folder: {_shown(trainer.run_dir)}")
 
 
 def _say_how_to_go_on(trainer: Any) -> None:
-
     saved = list_checkpoints(trainer.run_dir)
     if not saved:
         print("\ninterrupted before there was anything to save")
         return
-    print(f"\ninterrupted at step {trainer.agent.sample_step:,}; saved {saved[0]}")
-    print(f"go on with: yieldrl resume {_quoted(trainer.run_dir)}")
+    step = f"{trainer.agent.sample_step:,}"
+    print(f"\ninterrupted at step {step}; saved {_shown(saved[0])}")
+    print(f"go on with: yieldrl resume {_quoted(_shown(trainer.run_dir))}")
+
+
+def _shown(path: Path) -> Path:
+    """A path as a person types it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _quoted(path: Path) -> str:

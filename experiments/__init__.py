@@ -1,6 +1,7 @@
 """What a run leaves behind and starts from: configs, checkpoints, plots."""
 
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
+from yieldrl.experiments.owner import RunInUseError
 from yieldrl.experiments.run import Run
 from yieldrl.experiments.training_run import TrainingRun
 from yieldrl.foundations import CheckpointError, Config
@@ -9,6 +10,7 @@ __all__ = [
     "CheckpointError",
     "Config",
     "Run",
+    "RunInUseError",
     "TrainingRun",
     "load_checkpoint",
     "save_checkpoint",

@@ -11,8 +11,9 @@ from typing import Any, BinaryIO
 import torch
 
 from yieldrl.foundations import CheckpointError
+from yieldrl.loggers.files import naming_full_disk
 
-FORMAT = 1
+FORMAT = 2
 _TRAILER = b"yieldrl crc32 %08x"
 _TRAILER_SIZE = len(_TRAILER % 0)
 
@@ -31,6 +32,9 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     Args:
         state: Nested dicts and lists of tensors, numbers, strings and None.
         path: The file to write; missing folders are made.
+
+    Raises:
+        DiskFullError: If there is no room for it; what was at `path` stays.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +42,7 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
         stale.unlink(missing_ok=True)  # left by a process that was killed
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("w+b") as file:
+        with naming_full_disk(path), temporary.open("w+b") as file:
             torch.save({"yieldrl_checkpoint": FORMAT, **state}, file)
             size = file.tell()
             file.seek(0)
@@ -75,7 +79,27 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: not written by yieldrl; {_REMEDY}")
     if state["yieldrl_checkpoint"] != FORMAT:
         found = state["yieldrl_checkpoint"]
-        raise CheckpointError(f"{path}: format {found}, this version reads {FORMAT}")
+        raise CheckpointError(
+            f"{path}: format {found}, this version of yieldrl reads {FORMAT}: use the"
+            " version that wrote it, or train again"
+        )
+    return state
+
+
+def load_trainer_state(path: str | Path) -> dict[str, Any]:
+    """Read the checkpoint of a trainer: it says its class, and has a config.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        CheckpointError: If it is damaged, or no checkpoint of a trainer.
+    """
+    state = load_checkpoint(path)
+    for name, kind in (("algorithm", str), ("trainer", str), ("config", dict)):
+        if not isinstance(state.get(name), kind):
+            raise CheckpointError(
+                f"{path}: not the checkpoint of a trainer, it has no {name!r}; give a"
+                " file that a trainer's `save` wrote"
+            )
     return state
 
 
@@ -87,7 +111,7 @@ def _check_trailer(path: Path) -> None:
         expected = _trailer(file, path.stat().st_size - _TRAILER_SIZE)
         found = file.read()
     if found[:-8] != expected[:-8]:
-        raise CheckpointError(f"{path}: cut off, or no checkpoint of ours; {_REMEDY}")
+        raise CheckpointError(f"{path}: cut off, or no checkpoint at all; {_REMEDY}")
     if found != expected:
         raise CheckpointError(f"{path}: damaged, its checksum is wrong; {_REMEDY}")
 

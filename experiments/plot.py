@@ -171,7 +171,7 @@ def _setting(run: Path) -> dict[str, Any]:
         return {"": run_files.family_name(run)}
     for name in OF_ONE_RUN:
         config.pop(name, None)
-    name = module.removesuffix(".trainer").rpartition(".")[2]
+    name = str(module).removesuffix(".trainer").rpartition(".")[2]
     return {"": name, **config}
 
 
@@ -182,11 +182,11 @@ def _labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
         name: {repr(setting.get(name)) for setting in settings.values()}
         for name in names
     }
-    telling = [name for name in names if name and len(seen[name]) > 1]
+    differing = [name for name in names if name and len(seen[name]) > 1]
     return {
         run: " ".join(
             [setting[""]]
-            + [f"{name}={setting[name]}" for name in telling if name in setting]
+            + [f"{name}={setting[name]}" for name in differing if name in setting]
         )
         for run, setting in settings.items()
     }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from yieldrl.experiments import owner
 from yieldrl.experiments.checkpoint import (
     CheckpointError,
-    load_checkpoint,
+    load_trainer_state,
     save_checkpoint,
 )
 from yieldrl.foundations.config import Config
@@ -29,6 +32,10 @@ class Run(ABC):
     def __init__(self, config: Config) -> None:
         self.config = config
         self._run_dir: Path | None = None
+        self._run_id: str | None = None
+        self._lock: owner.Lock | None = None
+        self._attached: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}  # states of what is not attached yet
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
@@ -38,9 +45,10 @@ class Run(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
 
-    @abstractmethod
     def close(self) -> None:
-        """Free what the run holds. Safe to call twice."""
+        """Let others write into the run's folder. Safe to call twice."""
+        if self._lock is not None:
+            self._lock.release()
 
     @property
     def name(self) -> str:
@@ -49,43 +57,87 @@ class Run(ABC):
 
     @property
     def run_dir(self) -> Path:
-        """The folder of this run, made when it is first asked for."""
+        """The folder of this run, made when it is first asked for; an absolute path."""
         if self._run_dir is None:
-            config: Config = self.config
-            env_name = config.env_id.replace("/", "-").replace(":", "-")
-            stamp = time.strftime("%Y%m%d-%H%M%S")
-            default = f"{self.name}-{env_name}-seed{config.seed}-{stamp}"
-            wanted = Path(config.run_root) / (config.run_name or default)
-            self._run_dir, number = wanted, 2
-            while self._run_dir.exists() and any(self._run_dir.iterdir()):
-                self._run_dir = wanted.with_name(f"{wanted.name}-{number}")
-                number += 1
+            self._run_id = secrets.token_hex(8)
+            self._run_dir, self._lock = self._make_folder(self._run_id)
         self._run_dir.mkdir(parents=True, exist_ok=True)
         return self._run_dir
 
     @run_dir.setter
     def run_dir(self, path: str | Path) -> None:
-        self._run_dir = Path(path)
+        if self._lock is not None:
+            self._lock.release()
+        self._run_dir, self._run_id = Path(path).absolute(), None
+
+    def claim(self) -> Path:
+        """Become the only one that writes into `run_dir`, until `close`.
+
+        Loggers do so. It is free when it was done before, and after a process was
+        killed its folder can be claimed by the next.
+
+        Raises:
+            RunInUseError: If another trainer writes there, in any process.
+        """
+        folder = self.run_dir
+        if self._lock is None or not self._lock.held:
+            self._run_id = owner.read(folder).get("run") or self._run_id
+            self._run_id = self._run_id or secrets.token_hex(8)
+            self._lock = owner.claim(folder, self._run_id)
+        return folder
+
+    def attach(self, name: str, part: Any, *, restore: bool = True) -> None:
+        """Save a part that is not the trainer's own, such as a logger, with it.
+
+        Args:
+            name: By which it is found again in a checkpoint.
+            part: Has `state_dict` (plain values and tensors) and `load_state_dict`.
+            restore: Whether to give it the state of the part of this name that was
+                attached before it, or lay in the checkpoint.
+        """
+        before, loaded = self._attached.get(name), self._loaded.pop(name, None)
+        if restore and before is not None and before is not part:
+            part.load_state_dict(before.state_dict())
+        elif restore and loaded is not None:
+            part.load_state_dict(loaded)
+        self._attached[name] = part
 
     def save(self, path: str | Path) -> Path:
-        """Write a checkpoint from which `load` goes on: atomically, all or nothing."""
+        """Write a checkpoint from which `load` goes on: atomically, all or nothing.
+
+        Raises:
+            DiskFullError: If there is no room for it; what was at `path` stays.
+        """
+        attached = {name: part.state_dict() for name, part in self._attached.items()}
+        run_dir = self._run_dir
+        if run_dir is not None and self._run_id is None:
+            self._run_id = owner.read(run_dir).get("run")
         state = {
             "algorithm": type(self).__module__,
+            "trainer": _class_name(type(self)),
             "config": self.config.to_dict(),
-            "run_dir": None if self._run_dir is None else str(self._run_dir),
+            "run_dir": None if run_dir is None else str(run_dir),
+            "run_id": self._run_id,
+            "attached": {**self._loaded, **attached},
             **self.state_dict(),
         }
         return save_checkpoint(state, path)
 
     @classmethod
-    def load(cls, path: str | Path, **parts: Any) -> Self:
+    def load(
+        cls, path: str | Path, *, saved_by: str | None = None, **parts: Any
+    ) -> Self:
         """The trainer that `save` wrote, ready to loop on.
 
         Environments whose state can be saved continue bitwise; others start new
-        episodes.
+        episodes. It goes on in the folder of its run: the one in whose `checkpoints`
+        the file lies, also if that was moved or copied, or the one of old. If neither
+        is there, or another run has taken its place, it gets a new folder.
 
         Args:
             path: The checkpoint.
+            saved_by: Module and name of the class that saved it, if it is meant to be
+                loaded by another one whose parts fit.
             parts: What the saving trainer was given besides its config (`envs`,
                 `model`, ...), or a `config` to use instead of the saved one.
 
@@ -93,35 +145,78 @@ class Run(ABC):
             FileNotFoundError: If there is no such file.
             CheckpointError: If it is damaged or does not fit this trainer.
         """
-        state = load_checkpoint(path)
+        state = load_trainer_state(path)
+        _check_class(cls, state["trainer"], saved_by, path)
         remedy = (
-            f"{path}: saved by {state.get('algorithm')}, it does not fit"
-            f" {cls.__module__}; load it with the class and the parts that saved it"
+            f"{path}: saved by {state['trainer']}, it does not fit"
+            f" {_class_name(cls)}; load it with the class and the parts that saved it"
         )
         config = parts.pop("config", None)
         if config is None:
             try:
                 config = cls.config_class.from_dict(state["config"])
-            except (KeyError, ValueError) as reason:
+            except (KeyError, TypeError, ValueError) as reason:
                 raise CheckpointError(f"{remedy} ({reason})") from reason
         trainer = cls(config, **parts)
         try:
             trainer.load_state_dict(state)
-        except (
-            AttributeError,
-            KeyError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-        ) as reason:
+        except _MISFITS as reason:
             trainer.close()
             raise CheckpointError(f"{remedy} ({reason})") from reason
-        if state.get("run_dir") is not None:
-            trainer.run_dir = state["run_dir"]
+        trainer._run_dir = _folder_of(Path(path), state)
+        trainer._run_id = None if trainer._run_dir is None else state["run_id"]
+        trainer._loaded = dict(state.get("attached") or {})
         return trainer
+
+    def _make_folder(self, run_id: str) -> tuple[Path, owner.Lock]:
+        """A folder that nobody else has: with a number where the name is taken."""
+        config: Config = self.config
+        env_name = config.env_id.replace("/", "-").replace(":", "-")
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        default = f"{self.name}-{env_name}-seed{config.seed}-{stamp}"
+        wanted = Path(config.run_root, config.run_name or default).absolute()
+        for number in itertools.count(1):
+            name = wanted.name if number == 1 else f"{wanted.name}-{number}"
+            folder = wanted.with_name(name)
+            lock = owner.claim_empty(folder, run_id)
+            if lock is not None:
+                return folder, lock
+        raise AssertionError("not reached")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_MISFITS = (AttributeError, KeyError, RuntimeError, TypeError, ValueError)
+
+
+def _class_name(cls: type[Any]) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _check_class(
+    cls: type[Any], saver: str, expected: str | None, path: str | Path
+) -> None:
+    if saver == (expected or _class_name(cls)):
+        return
+    raise CheckpointError(
+        f"{path}: saved by {saver}, not by {expected or _class_name(cls)}. Load it with"
+        " the class that saved it; or, if the parts of this one are meant to fit, say"
+        f" so: {cls.__qualname__}.load(path, saved_by={saver!r})"
+    )
+
+
+def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
+    """The folder of the run that saved a checkpoint, unless it is another's by now."""
+    run_id, known = state.get("run_id"), state.get("run_dir")
+    if run_id is None:
+        return None
+    path = path.absolute()
+    near = [path.parent.parent] if path.parent.name == "checkpoints" else []
+    for folder in (*near, *([Path(known)] if known else [])):
+        if owner.read(folder).get("run") == run_id:
+            return folder
+    return None

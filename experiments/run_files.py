@@ -2,6 +2,7 @@
 
 config.yaml       the config, loadable with `--config`     written by the command line
 run.json          which trainer, which versions            written by the command line
+owner.json        who trains here, or did so last          the trainer's `claim`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
 """
@@ -9,10 +10,11 @@ logs.csv          log_type, sample_step, ..., value        loggers.csv
 from __future__ import annotations
 
 import csv
+import io
 import json
 import platform
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,8 @@ import yaml
 import yieldrl
 from yieldrl.foundations.config import read_file
 from yieldrl.loggers import list_checkpoints
-from yieldrl.loggers.files import write_atomically
+from yieldrl.loggers.checkpoint_index import BEST
+from yieldrl.loggers.files import place, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
 
@@ -38,6 +41,7 @@ def describe(trainer: Any, **more: Any) -> None:
     """
     run = {
         "trainer": type(trainer).__module__,
+        "config": trainer.config.to_dict(),
         "versions": {
             "yieldrl": yieldrl.__version__,
             "torch": str(torch.__version__),
@@ -47,8 +51,9 @@ def describe(trainer: Any, **more: Any) -> None:
         **more,
     }
     text = yaml.safe_dump(trainer.config.to_dict(), sort_keys=False)
-    write_atomically(trainer.run_dir / CONFIG, text)
-    write_atomically(trainer.run_dir / RUN, json.dumps(run, indent=2) + "\n")
+    folder = place(trainer, None, "")
+    write_atomically(folder / CONFIG, text)
+    write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
 
 
 def read_run(run_dir: str | Path) -> dict[str, Any]:
@@ -61,6 +66,62 @@ def read_config(run_dir: str | Path) -> dict[str, Any]:
     """What `config.yaml` says; nothing if the command line did not make the run."""
     path = Path(run_dir) / CONFIG
     return read_file(path) if path.is_file() else {}
+
+
+def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) -> None:
+    """Refuse to go on with a run whose `config.yaml` is no longer the one it wrote.
+
+    A run goes on with the config of its checkpoint, so the edit would do nothing.
+
+    Args:
+        run_dir: Folder of the run.
+        total_steps: What replaces that field, whatever the file says.
+
+    Raises:
+        ValueError: If the file differs; the message says where, and what to do.
+    """
+    ran, found = read_run(run_dir).get("config"), read_config(run_dir)
+    if not ran or not found:
+        return
+    found = json.loads(json.dumps(found, default=str))  # as run.json would hold it
+    edits = {
+        name: (ran.get(name, _NOTHING), found.get(name, _NOTHING))
+        for name in [*ran, *(name for name in found if name not in ran)]
+        if ran.get(name, _NOTHING) != found.get(name, _NOTHING)
+    }
+    if total_steps is not None:
+        edits.pop("total_steps", None)
+    if not edits:
+        return
+    path = Path(run_dir) / CONFIG
+    said = [f"{k} is {new}, it ran with {old}" for k, (old, new) in edits.items()]
+    remedy = f"train a new run with it (--config {path})"
+    if "total_steps" in edits:
+        remedy = f"give --total-steps {edits['total_steps'][1]}, or {remedy}"
+    raise ValueError(
+        f"{path} was edited: {', '.join(said)}. A run goes on with the config that it"
+        f" began with: undo the edit, or {remedy}"
+    )
+
+
+_NOTHING = "not there"
+
+
+def all_checkpoints(run: str | Path) -> list[Path]:
+    """Every checkpoint that a run can go on from, in the order to try them.
+
+    Args:
+        run: Folder of a run, or a checkpoint file, which is taken as it is.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    run = Path(run)
+    if run.is_file():
+        return [run]
+    best = run / CHECKPOINTS / BEST
+    found = [*(list_checkpoints(run) if run.is_dir() else []), best]
+    return found if best.is_file() else found[:-1] or [find_checkpoint(run)]
 
 
 def find_checkpoint(run: str | Path, which: str = "last") -> Path:
@@ -79,12 +140,15 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
         return run
     if not run.is_dir():
         raise FileNotFoundError(f"{run}: no such folder of a run, nor a checkpoint")
-    best, saved = run / CHECKPOINTS / "best.pt", list_checkpoints(run)
+    best, saved = run / CHECKPOINTS / BEST, list_checkpoints(run)
     if which == "best" and best.is_file():
         return best
     if which in ("best", "last"):
         if not saved:
-            raise FileNotFoundError(f"{run}: no {CHECKPOINTS}/step_*.pt in this folder")
+            there = f"; it has {best}" if best.is_file() else ""
+            raise FileNotFoundError(
+                f"{run}: no {CHECKPOINTS}/step_*.pt in this folder{there}"
+            )
         return saved[0]
     for path in (Path(which), run / CHECKPOINTS / which):
         if path.is_file():
@@ -118,23 +182,38 @@ def read_curve(
 
     Raises:
         FileNotFoundError: If the run has no `logs.csv`.
-        ValueError: If the metric was not logged; the message lists those that were.
+        ValueError: If the metric was not logged (the message lists those that were),
+            or a row cannot be read.
     """
     path = Path(run_dir) / LOGS
     known: set[str] = set()
     curve: dict[int, float] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["value"] is None:
-                continue  # a line torn by kill -9
-            known.add(f"{row['log_type']}/{row['metric']}")
-            if (row["log_type"], row["metric"]) == (log_type, metric):
-                curve[int(row["sample_step"])] = float(row["value"])
+    for kind, name, step, value in _rows(path):
+        known.add(f"{kind}/{name}")
+        if (kind, name) == (log_type, metric):
+            curve[step] = value
     if not curve:
         has = ", ".join(sorted(known)) or "nothing"
         raise ValueError(f"{path}: no {log_type}/{metric}; it has {has}")
     steps = np.array(sorted(curve))
     return steps, np.array([curve[step] for step in steps.tolist()])
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, int, float]]:
+    """Type, metric, step and value of every whole row of a `logs.csv`."""
+    text = path.read_text("utf-8", errors="replace")
+    whole = text[: text.rfind("\n") + 1]  # without a line torn by a kill
+    table = csv.DictReader(io.StringIO(whole, newline=""))
+    try:
+        for row in table:
+            step, value = int(row["sample_step"]), float(row["value"])
+            yield row["log_type"], row["metric"], step, value
+    except (KeyError, TypeError, ValueError, csv.Error):
+        raise ValueError(
+            f"{path}, line {table.line_num}: not a row of log_type, sample_step,"
+            " learn_step, metric and value, as loggers.csv writes them. Mend or delete"
+            " that line"
+        ) from None
 
 
 def family_name(run_dir: str | Path) -> str:

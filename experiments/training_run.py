@@ -112,7 +112,8 @@ class TrainingRun(Run):
         set_rng_state(state["rng"])
 
     def close(self) -> None:
-        """Close the environments. Safe to call twice."""
+        """Close the environments and free the run's folder. Safe to call twice."""
+        super().close()
         self.envs.close()
         self.evaluator.close()
 

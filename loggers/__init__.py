@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from yieldrl.loggers.base import Decorated, Logger
-from yieldrl.loggers.checkpoints import checkpoint, latest_checkpoint, list_checkpoints
+from yieldrl.loggers.checkpoint_index import list_checkpoints
+from yieldrl.loggers.checkpoints import checkpoint, latest_checkpoint
 from yieldrl.loggers.csv_file import csv
 from yieldrl.loggers.early_stopping import early_stop
 from yieldrl.loggers.evaluations import evaluation

@@ -24,6 +24,7 @@ class Logger(ABC):
     Over an instance it returns a proxy that is the trainer in all but its generator;
     in a class body it decorates `__call__`. A logger holds its settings only: what a
     run needs lives in the local variables of `run`, so one logger serves many trainers.
+    What must outlive a loop goes to `trainer.attach`, and into checkpoints.
 
     Example:
         >>> class PrintReturns(Logger):
@@ -120,7 +121,7 @@ class Decorated:
         return start_loop(trainer, start)
 
     def _with(self, logger: Logger) -> Any:
-        """The same trainer with one more logger, or with one in the place of its like.
+        """This trainer with one more logger, or with one in the place of its like.
 
         Keeping the place makes it harmless to run any notebook cell a second time.
         """

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 from yieldrl.loggers import arguments, files
 from yieldrl.loggers.base import Logger
+from yieldrl.loggers.checkpoint_index import (
+    BEST,
+    FOLDER,
+    Index,
+    delete_leftovers,
+    list_checkpoints,
+    step_name,
+)
 from yieldrl.loggers.interrupts import Interrupts
 from yieldrl.loggers.means import read
 
@@ -18,26 +26,30 @@ if TYPE_CHECKING:
     from yieldrl.abstractions import LogData, Trainer
     from yieldrl.loggers.base import Stream
 
-FOLDER, INDEX = "checkpoints", "checkpoints.json"
+SHARE = 0.05
+"""Of the time at most, that checkpoints which come by time may take."""
 
 
 @dataclass(eq=False)
 class checkpoint(Logger):  # noqa: N801 (used like a function)
     """Save the trainer to `checkpoints/step_000050000.pt` and so on, and `best.pt`.
 
-    It saves each time `every` more steps were taken, and when the loop ends between
-    two steps: finished, `break`, Ctrl-C (which waits for the end of a step, unless it
-    is pressed twice) or an error in the loop's body. After an error inside the trainer
-    it does not: that state is doubtful, the checkpoint before it is not. Go on with
+    It saves when `every` more steps were taken or `seconds` have passed, and when the
+    loop ends between two steps: finished, `break`, Ctrl-C (which waits for the end of a
+    step, unless it is pressed twice) or an error in the loop's body. After an error
+    inside the trainer it does not: that state is doubtful, the checkpoint before it is
+    not. Go on with
 
         trainer = ppo.Trainer.load(latest_checkpoint("runs/my-run"))
 
-    `best.pt` is the trainer at the evaluation with the highest `episode_return`, also
-    over several loops and after resuming.
+    It saves when the next log is asked for, so that every other logger, inside or
+    around this one, has written the log that made it due. `best.pt` is the trainer at
+    the evaluation with the highest `episode_return`, also over several loops and after
+    resuming.
     """
 
     every: int = 50_000
-    """Environment steps between checkpoints; 0 saves at the end alone."""
+    """Environment steps between checkpoints; 0 never saves by steps."""
 
     keep: int = 3
     """How many to keep, besides `best.pt`; those written first are deleted first."""
@@ -48,9 +60,14 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
     folder: str | Path | None = None
     """Where, for one trainer alone; by default `checkpoints` in `trainer.run_dir`."""
 
+    seconds: float = 120.0
+    """Seconds between checkpoints, whatever the steps; 0 never saves by time. Large
+    buffers are saved less often, so that saving takes a twentieth of the time."""
+
     def __post_init__(self) -> None:
         arguments.whole("every", self.every, low=0)
         arguments.whole("keep", self.keep, low=1)
+        arguments.number("seconds", self.seconds, low=0)
         self.folder = arguments.path("folder", self.folder)
 
     @property
@@ -60,40 +77,16 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
     def run(self, trainer: Trainer, logs: Stream) -> Stream:
         """Save while logs pass, and at the end."""
-        folder = Path(self.folder or trainer.run_dir / FOLDER)
-        saver = _Saver(trainer, folder, self.keep)
+        saver = _Saver(self, trainer, files.place(trainer, self.folder, FOLDER))
         with Interrupts() as interrupts:
             try:
-                yield from self._watch(logs, saver, interrupts)
+                while (log := interrupts.step(logs)) is not None:
+                    saver.look(log)
+                    yield log
+                    saver.save_what_is_due()
             finally:
                 if not interrupts.within_step:
-                    saver.save()
-
-    def _watch(self, logs: Stream, saver: _Saver, interrupts: Interrupts) -> Stream:
-        due = _next_multiple(saver.trainer.agent.sample_step, self.every)
-        while (log := interrupts.step(logs)) is not None:
-            saver.stale = True
-            if log["sample_step"] >= due:
-                saver.save()
-                due = _next_multiple(log["sample_step"], self.every)
-            if log["log_type"] == "evaluate" and self.keep_best:
-                saver.save_if_best(log)
-            yield log
-
-
-def list_checkpoints(run_dir: str | Path) -> list[Path]:
-    """Checkpoints in a run's folder, or in a folder of them; the last written first.
-
-    That is not always the one with most steps: a run may have gone on from an older
-    one. Nor the newest file: copying a folder changes times. So there is an index.
-    """
-    folder = Path(run_dir)
-    if (folder / FOLDER).is_dir():
-        folder = folder / FOLDER
-    known = _read_index(folder)["saved"]
-    others = {path.name for path in folder.glob("step_*.pt")}.difference(known)
-    saved = [*sorted(others), *known]
-    return [folder / name for name in reversed(saved) if (folder / name).is_file()]
+                    saver.save_the_end()
 
 
 def latest_checkpoint(run_dir: str | Path) -> Path:
@@ -101,58 +94,91 @@ def latest_checkpoint(run_dir: str | Path) -> Path:
 
     Raises:
         FileNotFoundError: If there is none.
+        ValueError: If `checkpoints.json` cannot be read.
     """
     saved = list_checkpoints(run_dir)
-    if not saved:
-        raise FileNotFoundError(
-            f"{run_dir}: no checkpoint step_*.pt in it. Give the folder of a run that"
-            " was trained with loggers.checkpoint()"
+    if saved:
+        return saved[0]
+    best = Path(run_dir) / FOLDER / BEST
+    raise FileNotFoundError(
+        f"{run_dir}: no checkpoint step_*.pt in it. "
+        + (
+            f"There is the one of the best evaluation: load {best}"
+            if best.is_file()
+            else "Give the folder of a run that was trained with loggers.checkpoint()"
         )
-    return saved[0]
+    )
 
 
 class _Saver:
-    """Writes checkpoints into a folder and keeps account of them in its index."""
+    """Decides when to save, and writes checkpoints into a folder."""
 
-    def __init__(self, trainer: Trainer, folder: Path, keep: int) -> None:
-        self.trainer, self.folder, self.keep = trainer, folder, keep
-        self.stale = False  # whether anything happened since the last checkpoint
+    def __init__(self, settings: checkpoint, trainer: Trainer, folder: Path) -> None:
+        self.settings, self.trainer, self.folder = settings, trainer, folder
+        delete_leftovers(folder)
+        step = trainer.agent.sample_step
+        self.index = Index(folder)
+        # Whether anything happened since the last checkpoint; also in an earlier loop,
+        # whose last one found no room.
+        self.stale = step > 0 and self.index.newest != step_name(step)
+        self.failed = False  # whether a checkpoint could not be written
+        self.evaluation: LogData | None = None  # the last one, until it was looked at
+        self.due_step = self._next_step()
+        self.due_time = self._next_time(0.0)
 
-    def save(self) -> None:
+    def look(self, log: LogData) -> None:
+        """Notice a log, before it is yielded."""
+        self.stale = True
+        if log["log_type"] == "evaluate" and self.settings.keep_best:
+            self.evaluation = log
+
+    def save_what_is_due(self) -> None:
+        """Save the best one, and the checkpoint whose step or time has come."""
+        self._save_if_best()
+        step = self.trainer.agent.sample_step
+        if step >= self.due_step or perf_counter() >= self.due_time:
+            self._save()
+
+    def save_the_end(self) -> None:
+        """Save whatever is new."""
+        if not self.failed:
+            self._save_if_best()
+            self._save()
+
+    def _save(self) -> None:
         """Write a checkpoint if there is anything new, and delete the oldest."""
+        self.due_step = self._next_step()
         if not self.stale:
             return
-        name = f"step_{self.trainer.agent.sample_step:09d}.pt"
-        self.trainer.save(self.folder / name)
+        started, name = perf_counter(), step_name(self.trainer.agent.sample_step)
+        # It is named before it is there: a kill in between leaves no unknown file.
+        self._write(name, self.index.add)
         self.stale = False
-        index = _read_index(self.folder)
-        saved = [known for known in index["saved"] if known != name] + [name]
-        old, index["saved"] = saved[: -self.keep], saved[-self.keep :]
-        self._write_index(index)
-        for known in old:
-            (self.folder / known).unlink(missing_ok=True)
+        self.index.keep_last(self.settings.keep)
+        self.due_time = self._next_time(perf_counter() - started)
 
-    def save_if_best(self, log: LogData) -> None:
-        """Write `best.pt` if this evaluation beats all before it."""
-        index = _read_index(self.folder)
-        value = read(log["logs"]).get("episode_return", math.nan)
-        if index["best"] is not None and not value > index["best"]["episode_return"]:
+    def _save_if_best(self) -> None:
+        """Write `best.pt` if the last evaluation beats all before it."""
+        log, self.evaluation = self.evaluation, None
+        value = math.nan
+        if log is not None:
+            value = read(log["logs"]).get("episode_return", math.nan)
+        if log is None or math.isnan(value) or not value > self.index.best_return:
             return
-        if math.isnan(value):
-            return
-        self.trainer.save(self.folder / "best.pt")
-        best = {"episode_return": value, "sample_step": log["sample_step"]}
-        self._write_index({**index, "best": best})
+        self._write(BEST)
+        self.index.set_best(value, log["sample_step"])
 
-    def _write_index(self, index: dict[str, Any]) -> None:
-        files.write_atomically(self.folder / INDEX, json.dumps(index, indent=2) + "\n")
+    def _write(self, name: str, announce: Callable[[str], None] | None = None) -> None:
+        self.failed = True
+        if announce is not None:
+            announce(name)
+        self.trainer.save(self.folder / name)
+        self.failed = False
 
+    def _next_step(self) -> float:
+        step, every = self.trainer.agent.sample_step, self.settings.every
+        return (step // every + 1) * every if every else math.inf
 
-def _read_index(folder: Path) -> dict[str, Any]:
-    path = folder / INDEX
-    empty: dict[str, Any] = {"saved": [], "best": None}
-    return {**empty, **json.loads(path.read_text("utf-8"))} if path.exists() else empty
-
-
-def _next_multiple(step: int, every: int) -> float:
-    return (step // every + 1) * every if every else math.inf
+    def _next_time(self, took: float) -> float:
+        seconds = self.settings.seconds
+        return perf_counter() + max(seconds, took / SHARE) if seconds else math.inf

@@ -36,7 +36,7 @@ class csv(LogFile):  # noqa: N801 (used like a function)
     header = "log_type,sample_step,learn_step,metric,value"
 
     @staticmethod
-    def position(line: str) -> files.Position:
+    def steps_of(line: str) -> files.Steps:
         _, sample_step, learn_step, _, value = next(reader([line]))
         float(value)
         return int(sample_step), int(learn_step)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from yieldrl.loggers import arguments
+from yieldrl.loggers import arguments, states
 from yieldrl.loggers.base import Logger
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class evaluation(Logger):  # noqa: N801 (used like a function)
-    """Evaluate now and then, and yield that log after the one that made it due.
+    """Evaluate every so many steps, and yield that log after the one that made it due.
 
     For trainers with `config.eval_every = 0`. It evaluates each time `every` was
     crossed, and when training has finished. In a class body write it below the loggers
@@ -37,10 +36,6 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
 
     seed: int | None = None
     """Seed of the evaluation environments; by default the trainer's choice."""
-
-    _evaluated_at: weakref.WeakKeyDictionary[Any, int] = field(
-        default_factory=weakref.WeakKeyDictionary, init=False, repr=False
-    )
 
     def __post_init__(self) -> None:
         arguments.whole("every", self.every, low=1)
@@ -62,16 +57,30 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
                 " 0, or leave loggers.evaluation out"
             )
         # A loop that was left just when an evaluation was due has not lost it.
-        then = self._evaluated_at.setdefault(trainer, trainer.agent.sample_step)
-        due = (then // self.every + 1) * self.every
+        last = _LastOne(trainer.agent.sample_step)
+        states.keep(trainer, f"evaluation {self.seed}", last)
+        due = (last.step // self.every + 1) * self.every
         for log in logs:
             yield log
             if log["sample_step"] >= due:
-                yield self._evaluate(trainer)
+                yield self._evaluate(trainer, last)
                 due = (log["sample_step"] // self.every + 1) * self.every
-        if trainer.agent.sample_step > self._evaluated_at[trainer]:
-            yield self._evaluate(trainer)
+        if trainer.agent.sample_step > last.step:
+            yield self._evaluate(trainer, last)
 
-    def _evaluate(self, trainer: Trainer) -> Any:
-        self._evaluated_at[trainer] = trainer.agent.sample_step
+    def _evaluate(self, trainer: Trainer, last: _LastOne) -> Any:
+        last.step = trainer.agent.sample_step
         return trainer.evaluate(self.episodes, self.seed)
+
+
+@dataclass
+class _LastOne:
+    """The step of the last evaluation."""
+
+    step: int
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"step": self.step}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.step = state["step"]

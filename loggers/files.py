@@ -2,76 +2,177 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-Position = tuple[int, int]
+Steps = tuple[int, int]
 """`sample_step` and `learn_step`: how far training has come."""
 
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
-def append(path: Path, text: str, header: str = "") -> None:
-    """Add whole lines, after the header if the file is new.
+
+class DiskFullError(OSError):
+    """There was no room to write a file; what was written before is whole."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(errno.ENOSPC, reason, str(path))
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: no room to write this file ({self.reason}). What was written"
+            " before is whole. Make room, then go on: loop over the trainer again, or"
+            " `yieldrl resume` the run"
+        )
+
+
+@contextmanager
+def naming_full_disk(path: Path) -> Iterator[None]:
+    """Around writing: say in one sentence that a disk is full, and which file it hit.
+
+    Raises:
+        DiskFullError: If the disk, a quota or the greatest size of a file was the
+            reason of an error, or the reason of its reason.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = _full_disk_behind(error)
+        if reason is None or isinstance(error, DiskFullError):
+            raise
+        raise DiskFullError(path, reason) from error
+
+
+def place(trainer: Any, given: str | Path | None, name: str) -> Path:
+    """Where a logger writes: the path it was given, or `name` in the run's folder.
+
+    The folder is claimed first, so that no other trainer writes there too.
+    """
+    if given is not None:
+        return Path(given)
+    claim = getattr(trainer, "claim", None)
+    return Path(trainer.run_dir if claim is None else claim()) / name
+
+
+def append(path: Path, data: bytes, header: bytes = b"") -> None:
+    """Add bytes, after the header if the file is new: all of them or none.
 
     The file is open for this moment only: a loop that is left suspended holds no file,
     and a folder can be moved or deleted meanwhile.
+
+    Raises:
+        DiskFullError: If there is no room for them.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8", newline="") as file:
-        file.write(header + text if file.tell() == 0 else text)
+    with naming_full_disk(path), path.open("ab", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        left = memoryview(data if size else header + data)
+        try:
+            while left:
+                left = left[file.write(left) :]
+        except BaseException:
+            with suppress(OSError):
+                file.truncate(size)
+            raise
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file: readers, and a process killed now, see the old one or the new."""
+    """Replace a file: readers, and a process killed now, see the old one or the new.
+
+    Raises:
+        DiskFullError: If there is no room for it; the old one stays.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8", newline="", errors=_KEEP) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with naming_full_disk(path), temporary.open("wb") as file:
+            file.write(text.encode("utf-8", _KEEP))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def size(path: Path) -> int:
+    """Bytes in a file; 0 if there is none."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def rewind(
-    path: Path, now: Position, parse: Callable[[str], Position], header: str = ""
+    path: Path,
+    now: Steps,
+    parse: Callable[[str], Steps],
+    header: str = "",
+    end: int | None = None,
 ) -> None:
     """Drop the rows that lie beyond where training stands, and a torn last line.
 
     A trainer that goes on from an older checkpoint takes those steps again, and a
-    process that was killed may have left half a line. If anything is dropped, the file
-    as it was stays beside it, with `.bak` added to its name.
+    process that was killed may have left half a line. If rows of later steps are
+    dropped, the file as it was stays beside it, with `.bak` added to its name.
 
     Args:
         path: The log file; nothing happens if there is none.
         now: Where the trainer stands.
         parse: Where a line belongs; raises if it is not a row of this kind of log.
         header: The first line, if this kind of log has one.
+        end: Bytes that the file had at this point of the training, if that is known:
+            what follows is dropped whatever its steps. Ignored if no line ends there,
+            as in a file that has been changed since.
 
     Raises:
         ValueError: If the file is something else than a log of this kind.
     """
     if not path.exists():
         return
-    whole, _, torn = path.read_text("utf-8", errors=_KEEP).rpartition("\n")
+    content = path.read_bytes()
+    whole, _, torn = content.decode("utf-8", _KEEP).rpartition("\n")
     lines = whole.split("\n") if whole else []
     heads = 1 if header else 0
     if header and lines[:1] != [header] and (lines or not header.startswith(torn)):
         raise _foreign(path, 1, (lines or [torn])[0])
-    kept = lines[:heads]
+    limit = _lines_before(end, content)
+    kept, later = lines[:heads], False
     for number, line in enumerate(lines[heads:], heads + 1):
         try:
             sample_step, learn_step = parse(line)
         except (ValueError, LookupError, TypeError):
             raise _foreign(path, number, line) from None
-        if sample_step <= now[0] and learn_step <= now[1]:
+        if sample_step > now[0] or learn_step > now[1]:
+            later = True
+        elif number <= limit:
             kept.append(line)
+    if later:
+        with naming_full_disk(path):
+            shutil.copyfile(path, path.with_name(path.name + ".bak"))
     if torn or len(kept) < len(lines):
-        shutil.copyfile(path, path.with_name(path.name + ".bak"))
         write_atomically(path, "".join(line + "\n" for line in kept))
 
 
 _KEEP = "surrogateescape"  # bytes that are no UTF-8 are written back as they were
+
+
+def _lines_before(end: int | None, content: bytes) -> float:
+    """How many lines end within the first `end` bytes; all if no line ends there."""
+    if end is None or end > len(content) or (end and content[end - 1 : end] != b"\n"):
+        return float("inf")
+    return content.count(b"\n", 0, end)
+
+
+def _full_disk_behind(error: BaseException | None) -> str | None:
+    """What the system said about a full disk; None if that was not the reason."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return error.strerror or "no space left"
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _foreign(path: Path, number: int, line: str) -> ValueError:

@@ -47,8 +47,8 @@ class Interrupts:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A notebook puts its own handler back between cells: leave that alone.
-        ours = self._installed and signal.getsignal(signal.SIGINT) == self._answer
-        if ours and _in_main_thread():
+        in_charge = self._installed and signal.getsignal(signal.SIGINT) == self._answer
+        if in_charge and _in_main_thread():
             signal.signal(signal.SIGINT, _python_handler)
         if self.wanted and kind in (None, GeneratorExit):
             raise KeyboardInterrupt  # pressed within the last step: not forgotten

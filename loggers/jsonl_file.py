@@ -31,7 +31,7 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
     file_name = "logs.jsonl"
 
     @staticmethod
-    def position(line: str) -> files.Position:
+    def steps_of(line: str) -> files.Steps:
         row = json.loads(line)
         return int(row["sample_step"]), int(row["learn_step"])
 

@@ -38,16 +38,27 @@ class LogFile(Writer):
 
     @contextmanager
     def open(self, trainer: Trainer) -> Iterator[Callable[[list[Row]], None]]:
-        """Rewind the file to the trainer's steps, then append."""
-        path = Path(self.path or trainer.run_dir / self.file_name)
+        """A function that appends to the file."""
+        path = self._file(trainer)
+        first = f"{self.header}\n".encode() if self.header else b""
+        yield lambda rows: files.append(path, self.lines(rows).encode(), first)
+
+    def position(self, trainer: Trainer) -> int:
+        """The size of the file in bytes."""
+        return files.size(self._file(trainer))
+
+    def rewind(self, trainer: Trainer, position: int | None) -> None:
+        """Cut the file back to a size, and drop rows beyond the trainer's steps."""
         now = trainer.agent.sample_step, trainer.agent.learn_step
-        files.rewind(path, now, self.position, self.header)
-        first = f"{self.header}\n" if self.header else ""
-        yield lambda rows: files.append(path, self.lines(rows), first)
+        path = self._file(trainer)
+        files.rewind(path, now, self.steps_of, self.header, position)
+
+    def _file(self, trainer: Trainer) -> Path:
+        return files.place(trainer, self.path, self.file_name)
 
     @staticmethod
     @abstractmethod
-    def position(line: str) -> files.Position:
+    def steps_of(line: str) -> files.Steps:
         """The steps that a line was written at; any error says it is no such line."""
 
     @staticmethod

@@ -7,8 +7,7 @@ and writing them would fill disks, so they are averaged and read once per window
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
@@ -47,8 +46,10 @@ class Means:
 
     def add(self, log: LogData) -> list[Row]:
         """Take in a log that is not empty; the rows that are due before the next."""
-        if self.every == 0 or log["log_type"] == "evaluate":
+        if log["log_type"] == "evaluate":
             return [_row(_labels(log), read(log["logs"]))]
+        if self.every == 0:
+            return [*self.flush(), _row(_labels(log), read(log["logs"]))]
         rows: list[Row] = []
         step = log["sample_step"]
         if step > self._end:
@@ -66,14 +67,24 @@ class Means:
         self._types = {}
         return rows
 
-    @contextmanager
-    def flushing(self, write: Callable[[list[Row]], None]) -> Iterator[None]:
-        """A context at whose end, however it comes, what is pending is written."""
-        try:
-            yield
-        finally:
-            if rows := self.flush():
-                write(rows)
+    def pending(self) -> list[Row]:
+        """The rows of the unfinished window, which goes on nevertheless."""
+        # Summing up now would round differently in the end, hence a copy.
+        copy = Means(self.every)
+        copy.load_state_dict(self.state_dict())
+        return copy.flush()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The unfinished window, with which the rows come out as without a pause."""
+        types = {name: window.state_dict() for name, window in self._types.items()}
+        return {"end": self._end, "types": types}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with the window that `state_dict` returned."""
+        self._end = state["end"]
+        self._types = {name: _Window() for name in state["types"]}
+        for name, window in self._types.items():
+            window.load_state_dict(state["types"][name])
 
 
 def read(logs: Mapping[str, float | Tensor]) -> dict[str, float]:
@@ -82,17 +93,7 @@ def read(logs: Mapping[str, float | Tensor]) -> dict[str, float]:
     Raises:
         ValueError: If a value is not one number.
     """
-    values: dict[str, Any] = dict(logs)
-    waiting: dict[Any, list[str]] = {}
-    for name, value in values.items():
-        if getattr(value, "is_cpu", True):
-            values[name] = _number(name, value)
-        else:
-            waiting.setdefault(value.device, []).append(name)
-    for names in waiting.values():
-        stack = _stack([(name, values[name].detach()) for name in names])
-        values.update(zip(names, map(float, stack.tolist()), strict=True))
-    return values
+    return dict(zip(logs, _floats(logs.items()), strict=True))
 
 
 class _Window:
@@ -128,6 +129,29 @@ class _Window:
                 logs[name] = logs[name] / weight if weight else math.nan
         return _row(self._last, logs)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Plain values; what waits is read, but not summed up before its time."""
+        width = len(self._names)
+        names = self._names * len(self._waiting)
+        values = (value for values in self._waiting for value in values)
+        read_values = _floats(zip(names, values, strict=True))
+        return {
+            "last": list(self._last),
+            "names": list(self._names),
+            "waiting": [
+                read_values[i : i + width] for i in range(0, len(names), width)
+            ],
+            "sums": read(self._sums),
+            "weights": read(self._weights),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._last = tuple(state["last"])
+        self._names = tuple(state["names"])
+        self._waiting = [list(values) for values in state["waiting"]]
+        self._sums, self._weights = dict(state["sums"]), dict(state["weights"])
+
     def _sum_up(self) -> None:
         columns = dict(zip(self._names, zip(*self._waiting, strict=True), strict=False))
         count, self._waiting = len(self._waiting), []
@@ -136,7 +160,7 @@ class _Window:
             weight: Any = count
             if episodes is not None and name != "episodes":
                 pairs = zip(column, episodes, strict=True)
-                column = tuple(value * number for value, number in pairs)
+                column = tuple(_times(name, *pair) for pair in pairs)
                 weight = _sum(name, episodes)
             self._sums[name] = self._sums.get(name, 0.0) + _sum(name, column)
             self._weights[name] = self._weights.get(name, 0.0) + weight
@@ -157,6 +181,30 @@ def _sum(name: str, values: Sequence[Any]) -> Any:
 
     stack = _stack(elsewhere)
     return stack.sum(dtype=torch.promote_types(stack.dtype, torch.float32)) + number
+
+
+def _times(name: str, value: Any, episodes: Any) -> Any:
+    """Their product; in double precision if both are at hand."""
+    if getattr(value, "is_cpu", True) and getattr(episodes, "is_cpu", True):
+        return _number(name, value) * _number("episodes", episodes)
+    return value * episodes
+
+
+def _floats(values: Iterable[tuple[str, Any]]) -> list[float]:
+    """Named values as floats; those of one device are read together, in one wait."""
+    found: list[Any] = []
+    waiting: dict[Any, list[tuple[int, str, Tensor]]] = {}
+    for index, (name, value) in enumerate(values):
+        found.append(value)
+        if getattr(value, "is_cpu", True):
+            found[index] = _number(name, value)
+        else:
+            waiting.setdefault(value.device, []).append((index, name, value.detach()))
+    for there in waiting.values():
+        numbers = _stack([(name, value) for _, name, value in there]).tolist()
+        for (index, _, _), number in zip(there, numbers, strict=True):
+            found[index] = float(number)
+    return found
 
 
 def _number(name: str, value: Any) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments
+from yieldrl.loggers.encoding import mp4
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,9 +35,10 @@ def record_video(
         fps: Frames a second; by default what the environment says, or 30.
 
     Raises:
+        DiskFullError: If there is no room for the file.
         ImportError: If imageio-ffmpeg is not installed.
-        ValueError: If the environment draws no pictures, or the path has another
-            ending than `.mp4`.
+        ValueError: If the environment draws no pictures, or pictures of several sizes,
+            or the path has another ending than `.mp4`.
     """
     arguments.package("imageio_ffmpeg", extra="video")
     arguments.whole("episodes", episodes, low=1)
@@ -45,10 +46,11 @@ def record_video(
     if path.suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
     envs = _make_envs(trainer)
-    first = trainer.evaluation_seed if seed is None else seed
+    first = trainer.evaluator.seed if seed is None else seed
     try:
-        with _mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
-            for frame in _frames(trainer.agent, envs, first, episodes):
+        with mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
+            frames = _frames(trainer.agent, envs, first, episodes)
+            for frame in _of_one_size(frames, trainer.config.env_id):
                 write(frame)
     finally:
         envs.close()
@@ -59,7 +61,7 @@ def _make_envs(trainer: Any) -> Any:
     from yieldrl import envs as environments
 
     return environments.make_eval(
-        trainer.eval_source,
+        trainer.evaluator.source,
         dataclasses.replace(trainer.config, vectorization="sync"),
         device=str(trainer.agent.device),
         num_envs=1,
@@ -110,7 +112,7 @@ def _stay_at_the_end(envs: Any) -> bool:
 
 
 class _ResetBySeed:
-    """An environment that takes no notice of automatic resets, which have no seed."""
+    """An environment that ignores automatic resets, which have no seed."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -140,34 +142,30 @@ def _frame(pictures: Any) -> np.ndarray:
         raise ValueError(
             "the environment drew no picture: it must support render_mode='rgb_array'"
         )
-    picture = np.asarray(pictures, dtype=np.uint8)
+    picture = np.asarray(pictures)
     picture = picture[0] if picture.ndim == 4 else picture
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+        raise ValueError(
+            f"the environment drew a picture of shape {picture.shape} and dtype"
+            f" {picture.dtype}: a video needs (height, width, 3) and uint8"
+        )
     height, width = (side // 2 * 2 for side in picture.shape[:2])
     return np.ascontiguousarray(picture[:height, :width])
 
 
-@contextmanager
-def _mp4(path: Path, fps: Any) -> Iterator[Callable[[np.ndarray], None]]:
-    """A function that takes frames; the file appears when all were written."""
-    from imageio_ffmpeg import write_frames
+def _of_one_size(frames: Iterator[np.ndarray], env_id: str) -> Iterator[np.ndarray]:
+    """The frames, as long as they have the size of the first."""
+    first: tuple[int, ...] | None = None
+    for number, frame in enumerate(frames, 1):
+        first = frame.shape if first is None else first
+        if frame.shape != first:
+            raise ValueError(
+                f"{env_id}: frame {number} of the video is {_size(frame.shape)}, those"
+                f" before it are {_size(first)}, and a video has one size: render()"
+                " must return pictures of one size"
+            )
+        yield frame
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.tmp.mp4")
-    encoder: Any = None
 
-    def write(frame: np.ndarray) -> None:
-        nonlocal encoder
-        if encoder is None:
-            size = frame.shape[1], frame.shape[0]
-            encoder = write_frames(temporary, size, fps=fps, macro_block_size=2)
-            encoder.send(None)
-        encoder.send(frame)
-
-    try:
-        yield write
-        encoder.close()  # waits for the encoder to finish
-        temporary.replace(path)
-    finally:
-        if encoder is not None:
-            encoder.close()
-        temporary.unlink(missing_ok=True)
+def _size(shape: tuple[int, ...]) -> str:
+    return f"{shape[1]} x {shape[0]} pixels"

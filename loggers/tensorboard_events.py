@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
+import os
+import socket
+import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from yieldrl.loggers import arguments
+from yieldrl.loggers import arguments, files
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
     from yieldrl.abstractions import Trainer
     from yieldrl.loggers.means import Row
+
+_FILES = "events.out.tfevents.*"
+_numbers = itertools.count()
 
 
 @dataclass(eq=False)
@@ -23,8 +31,8 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
     Tags are `train/loss`, `collect/episode_return`, `evaluate/episode_return` and so
     on, over environment steps; the config is under Text. Each loop adds a file to the
-    folder. Points beyond the trainer's steps are hidden when a run goes on from an
-    older checkpoint.
+    folder. When a run goes on from a checkpoint, points that were written after it
+    leave the files, and a TensorBoard that is open hides them.
     """
 
     log_dir: str | Path | None = None
@@ -43,25 +51,86 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     @contextmanager
     def open(self, trainer: Trainer) -> Iterator[Callable[[list[Row]], None]]:
         """Begin an event file."""
-        from torch.utils.tensorboard import SummaryWriter
-
-        folder = Path(self.log_dir or trainer.run_dir / "tensorboard")
-        is_new = not any(folder.glob("events.out.tfevents.*"))
+        folder = self._folder(trainer)
         step = trainer.agent.sample_step
-        events = SummaryWriter(
-            str(folder), purge_step=None if is_new else step + 1, flush_secs=5
-        )
-        if is_new:
+        if any(folder.glob(_FILES)):
+            first = [_start(step + 1)]
+        else:
             config = json.dumps(trainer.config.to_dict(), indent=2, default=str)
-            events.add_text("config", f"```json\n{config}\n```", step)
+            first = [_text("config", f"```json\n{config}\n```", step)]
+        # No thread writes behind the loop's back, as that of `SummaryWriter` does: what
+        # was written is in the file, and a full disk is an error here.
+        path = folder / _FILES.replace("*", _unique_name())
+        files.append(path, _records([_version(), *first]))
+        yield lambda rows: files.append(path, _records(_scalars(rows)))
 
-        def write(rows: list[Row]) -> None:
-            for row in rows:
-                for name, value in row["logs"].items():
-                    tag = f"{row['log_type']}/{name}"
-                    events.add_scalar(tag, value, row["sample_step"])
+    def position(self, trainer: Trainer) -> dict[str, int]:
+        """The size of every event file in bytes."""
+        found = sorted(self._folder(trainer).glob(_FILES))
+        return {path.name: files.size(path) for path in found}
 
-        try:
-            yield write
-        finally:
-            events.close()
+    def rewind(self, trainer: Trainer, position: dict[str, int] | None) -> None:
+        """Cut the files back to their sizes, and delete those that were not there."""
+        if position is None:
+            return  # TensorBoard hides later steps for the start that `open` writes
+        for path in self._folder(trainer).glob(_FILES):
+            size = position.get(path.name)
+            if size is None:
+                path.unlink()
+            elif size < files.size(path):
+                os.truncate(path, size)
+
+    def _folder(self, trainer: Trainer) -> Path:
+        return files.place(trainer, self.log_dir, "tensorboard")
+
+
+def _scalars(rows: list[Row]) -> list[Any]:
+    from tensorboard.compat.proto import summary_pb2
+
+    summary: Any = summary_pb2.__dict__["Summary"]
+    events: list[Any] = []
+    for row in rows:
+        for name, value in row["logs"].items():
+            tag = f"{row['log_type']}/{name}"
+            point = summary.Value(tag=tag, simple_value=value)
+            events.append(_event(row["sample_step"], summary=summary(value=[point])))
+    return events
+
+
+def _text(tag: str, text: str, step: int) -> Any:
+    from torch.utils.tensorboard.summary import text as text_summary
+
+    return _event(step, summary=text_summary(tag, text))
+
+
+def _start(step: int) -> Any:
+    """Says that what was written for this step and later ones does not count."""
+    return _event(step, session_log={"status": "START"})
+
+
+def _version() -> Any:
+    return _event(0, file_version="brain.Event:2")
+
+
+def _event(step: int, **content: Any) -> Any:
+    from tensorboard.compat.proto import event_pb2
+
+    event: Any = event_pb2.__dict__["Event"]  # which type checkers do not see
+    return event(wall_time=time.time(), step=step, **content)
+
+
+def _records(events: list[Any]) -> bytes:
+    """Events in the format of a file: each with its length and checksums."""
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    buffer = io.BytesIO()
+    writer = RecordWriter(buffer)
+    for event in events:
+        writer.write(event.SerializeToString())
+    return buffer.getvalue()
+
+
+def _unique_name() -> str:
+    """TensorBoard reads files in the order of their names, which begin with a time."""
+    number = next(_numbers)
+    return f"{time.time():.0f}.{socket.gethostname()}.{os.getpid()}.{number:06}"

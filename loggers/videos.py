@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from yieldrl.loggers import arguments
+from yieldrl.loggers import arguments, files
 from yieldrl.loggers.base import Logger
 from yieldrl.loggers.notebook import in_notebook
 from yieldrl.loggers.recording import record_video
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class video(Logger):  # noqa: N801 (used like a function)
-    """Record episodes now and then, and when training has finished.
+    """Record episodes every so many steps, and when training has finished.
 
     A new environment is made for each video, so that training is not disturbed, and
     actions are deterministic. Files are `videos/step_000050000.mp4` and so on; in a
@@ -67,7 +67,7 @@ class video(Logger):  # noqa: N801 (used like a function)
             self._record(trainer)
 
     def _record(self, trainer: Trainer) -> None:
-        folder = Path(self.folder or trainer.run_dir / "videos")
+        folder = files.place(trainer, self.folder, "videos")
         path = folder / f"step_{trainer.agent.sample_step:09d}.mp4"
         record_video(trainer, path, self.episodes, fps=self.fps)
         if in_notebook():

@@ -90,7 +90,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
 
 
 def _run_id(trainer: Trainer) -> str:
-    path = trainer.run_dir / "wandb_id.txt"
+    path = files.place(trainer, None, "wandb_id.txt")
     if not path.exists():
         files.write_atomically(path, secrets.token_hex(4) + "\n")
     return path.read_text("utf-8").strip()

@@ -11,7 +11,10 @@ import pytest
 from yieldrl.cli import main
 from yieldrl.loggers import list_checkpoints
 
-WORDS = ("--env-id", "yieldrl/CartPole-v1", "--num-envs", "64", "--run-name", "killed")
+WORDS = (
+    *("--env-id", "yieldrl/CartPole-v1", "--num-envs", "64", "--run-name", "killed"),
+    *("--checkpoint-every", "20000"),
+)
 
 
 @pytest.mark.slow

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import evaluating, main
+from yieldrl.experiments import save_checkpoint
 from yieldrl.loggers import list_checkpoints
 
 Run = Callable[..., Path]
@@ -63,20 +65,18 @@ def test_what_cannot_be_evaluated_gets_one_line(train: Run, refused: Any) -> Non
     path.write_bytes(path.read_bytes()[:-5])
     assert "cut off" in refused("evaluate", str(run))
     Path("notes.txt").write_text("hello")
-    assert "no checkpoint of ours" in refused("evaluate", "notes.txt")
+    assert "no checkpoint at all" in refused("evaluate", "notes.txt")
 
 
 def test_resume_goes_on_in_the_same_folder(
     train: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = train()
-    lines = (run / "logs.csv").read_text().splitlines()
     main(["resume", str(run), "--total-steps", "512"])
     out = capsys.readouterr().out
     assert f"goes on from {run}/checkpoints/step_000000256.pt, step 256" in out
     assert out.endswith(f"run folder: {run}\n")
     assert steps_of(run) == [256, 512]
-    assert (run / "logs.csv").read_text().splitlines()[: len(lines)] == lines
     assert ppo.Config.from_file(run / "config.yaml").total_steps == 512
     assert [path.name for path in Path("runs").iterdir()] == ["tiny"]
 
@@ -93,8 +93,71 @@ def test_resume_ends_where_an_unbroken_run_does(train: Run) -> None:
         ppo.Trainer.load(run / "checkpoints" / "step_000000512.pt")
         for run in (whole, Path("moved"))
     )
-    ours, theirs = (t.model.state_dict() for t in (one, two))
-    assert all((ours[name] == theirs[name]).all() for name in ours)
+    unbroken, resumed = (t.model.state_dict() for t in (one, two))
+    assert all((unbroken[name] == resumed[name]).all() for name in unbroken)
+    logs = [(run / "logs.csv").read_text() for run in (whole, Path("moved"))]
+    assert logs[0] == logs[1]
+    assert not list(Path("moved").glob("*.bak"))
+
+
+def test_two_do_not_go_on_with_one_run(train: Run, refused: Any) -> None:
+    run = train()
+    with ppo.Trainer.load(list_checkpoints(run)[0]) as trainer:
+        trainer.claim()
+        before = sorted(run.rglob("*"))
+        message = refused("resume", str(run), "--total-steps", "512")
+        assert "another trainer of this process writes here" in message
+        assert sorted(run.rglob("*")) == before
+
+
+def test_the_best_is_gone_on_from_where_there_is_no_other(
+    train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train("--eval-every", "128", "--eval-episodes", "1")
+    for path in list_checkpoints(run):
+        path.unlink()
+    main(["resume", str(run), "--total-steps", "384"])
+    assert f"goes on from {run}/checkpoints/best.pt" in capsys.readouterr().out
+    assert 384 in steps_of(run)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ({"gamma": 0.5}, "gamma is 0.5, it ran with 0.99. A run goes on with the"),
+        ({"total_steps": 512}, "undo the edit, or give --total-steps 512, or train"),
+    ],
+)
+def test_an_edited_config_is_not_overwritten(
+    edit: dict[str, Any], message: str, train: Run, refused: Any
+) -> None:
+    path = train() / "config.yaml"
+    text = yaml.safe_dump({**yaml.safe_load(path.read_text()), **edit})
+    path.write_text(text)
+    error = refused("resume", "runs/tiny")
+    assert error.startswith("runs/tiny/config.yaml was edited: ")
+    assert message in error
+    assert path.read_text() == text
+    if "total_steps" in edit:
+        main(["resume", "runs/tiny", "--total-steps", "512"])
+        assert steps_of(Path("runs/tiny")) == [256, 512]
+
+
+def test_what_is_malformed_is_named(train: Run, refused: Any) -> None:
+    run = train()
+    logs, index = run / "logs.csv", run / "checkpoints" / "checkpoints.json"
+    logs.write_text("log_type,sample_step\ntrain,1\n")
+    assert "runs/tiny/logs.csv, line 2: not a row" in refused("plot", "runs/tiny")
+    good = index.read_text()
+    index.write_text("{")
+    assert f"{index}: not an index of" in refused("resume", str(run))
+    index.write_text(good)
+    (run / "run.json").write_text("[")
+    assert "run.json: not a readable" in refused("resume", str(run))
+    save_checkpoint({"weights": 1}, run / "half.pt")
+    for command in ("resume", "evaluate"):
+        message = refused(command, str(run / "half.pt"))
+        assert "half.pt: not the checkpoint of a trainer, it has no" in message
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(
@@ -132,7 +195,7 @@ def test_what_cannot_go_on_gets_one_line(train: Run, refused: Any) -> None:
     ("module", "message"),
     [
         ("gone_ppo.trainer", "run this in the folder that holds gone_ppo/"),
-        ("json.decoder", "which has no class Trainer"),
+        ("json.decoder", "which has no trainer Trainer"),
     ],
 )
 def test_a_trainer_that_is_not_found_gets_one_line(

@@ -12,6 +12,7 @@ import yaml
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options, train_command
+from yieldrl.loggers import list_checkpoints
 
 Run = Callable[..., Path]
 TINY = ("--total-steps", "256", "--eval-every", "0", "--num-steps", "32")
@@ -192,7 +193,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(
     out = capsys.readouterr().out
     assert "interrupted at step 128; saved runs/it/checkpoints/step_000000128.pt" in out
     assert "go on with: yieldrl resume runs/it\n" in out
-    with ppo.Trainer.load("runs/it/checkpoints/step_000000128.pt") as trainer:
+    with Interrupted.load("runs/it/checkpoints/step_000000128.pt") as trainer:
         # The step in which it was pressed was taken to its end, and is not lost.
         assert trainer.agent.learn_step == 6
 
@@ -223,3 +224,38 @@ def test_wandb_and_video_are_switched_on_by_flags(
     on.clear()
     main(["resume", str(run), "--total-steps", "300"])
     assert on == ["wandb", "video"]
+
+
+def test_checkpoints_come_as_the_options_say(train: Run) -> None:
+    run = train("--checkpoint-every", "96", "--checkpoint-seconds", "0")
+    names = [path.stem for path in list_checkpoints(run)]
+    assert names == [f"step_{step:09d}" for step in (256, 192, 96)]
+    about = json.loads((run / "run.json").read_text())
+    assert (about["checkpoint_every"], about["checkpoint_seconds"]) == (96, 0)
+    main(["resume", str(run), "--total-steps", "384"])
+    names = [path.stem for path in list_checkpoints(run)]
+    assert names == [f"step_{step:09d}" for step in (384, 288, 256)]
+
+
+def test_a_full_disk_is_one_line(
+    train: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    original = ppo.Trainer.save
+
+    def save(self: Any, path: Path) -> Path:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+        try:
+            return original(self, path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(ppo.Trainer, "save", save)
+    with pytest.raises(SystemExit) as exit_:
+        train()
+    assert exit_.value.code == 2
+    (line,) = [x for x in capsys.readouterr().err.splitlines() if "error" in x]
+    path = "runs/tiny/checkpoints/step_000000256.pt"
+    assert f"{path}: no room to write this file (File too large)" in line
+    monkeypatch.undo()

@@ -98,17 +98,21 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "pickled.pt").write_bytes(pickle.dumps(STATE["nested"]))
     (tmp_path / "empty.pt").write_bytes(b"")
     for path in tmp_path.glob("*.pt"):
-        with pytest.raises(CheckpointError, match="no checkpoint of ours"):
+        with pytest.raises(CheckpointError, match="no checkpoint at all"):
             load_checkpoint(path)
 
 
+@pytest.mark.parametrize("number", [1, 99])
 def test_other_formats_are_refused_by_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("yieldrl.experiments.checkpoint.FORMAT", 99)
-    path = save_checkpoint(STATE, tmp_path / "future.pt")
+    monkeypatch.setattr("yieldrl.experiments.checkpoint.FORMAT", number)
+    path = save_checkpoint(STATE, tmp_path / "other.pt")
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match="format 99, this version reads 1"):
+    with pytest.raises(
+        CheckpointError,
+        match=f"format {number}, this version of yieldrl reads 2: use the",
+    ):
         load_checkpoint(path)
 
 

@@ -1,16 +1,25 @@
 """A run's folder, and loading what was saved."""
 
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from yieldrl.algorithms import a2c, double_dqn, dqn, ppo, q_learning, sarsa
 from yieldrl.experiments import (
     CheckpointError,
     Config,
     Run,
+    RunInUseError,
     load_checkpoint,
+    owner,
     save_checkpoint,
 )
 
@@ -32,6 +41,7 @@ class Counter(Run):
         self.count = state["count"] + 0
 
     def close(self) -> None:
+        super().close()
         self.closed += 1
 
 
@@ -65,13 +75,13 @@ def test_what_was_saved_goes_on_in_its_folder(tmp_path: Path) -> None:
     again = Counter.load(path)
     assert (again.count, again.config, again.run_dir) == (3, run.config, run.run_dir)
     assert load_checkpoint(path)["algorithm"] == __name__
+    assert load_checkpoint(path)["trainer"] == f"{__name__}.Counter"
     assert Counter.load(path, config=Config(seed=6)).config.seed == 6
 
 
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({}, "'config'"),
         ({"config": {"gamma": 1}}, "no field 'gamma'"),
         ({"config": {"seed": -1}}, "seed = -1"),
         ({"config": {}}, "'count'"),
@@ -81,10 +91,38 @@ def test_what_was_saved_goes_on_in_its_folder(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused(
     state: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    path = save_checkpoint({"algorithm": "other", **state}, tmp_path / "other.pt")
-    with pytest.raises(CheckpointError, match="saved by other") as caught:
-        Counter.load(path)
+    header = {"algorithm": "other", "trainer": "other.Trainer"}
+    path = save_checkpoint({**header, **state}, tmp_path / "other.pt")
+    with pytest.raises(CheckpointError, match=r"other\.pt: saved by other") as caught:
+        Counter.load(path, saved_by="other.Trainer")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["algorithm", "trainer", "config"])
+@pytest.mark.parametrize("value", [None, 3])
+def test_what_no_trainer_saved_is_refused(
+    name: str, value: Any, tmp_path: Path
+) -> None:
+    state = {"algorithm": "a", "trainer": "a.Trainer", "config": {}, name: value}
+    path = save_checkpoint(state, tmp_path / "other.pt")
+    message = rf"other\.pt: not the checkpoint of a trainer, it has no '{name}'"
+    with pytest.raises(CheckpointError, match=message):
+        Counter.load(path)
+
+
+def test_another_class_is_refused_unless_it_is_meant(tmp_path: Path) -> None:
+    class Other(Counter):
+        pass
+
+    path = counter(tmp_path).save(tmp_path / "one.pt")
+    with pytest.raises(
+        CheckpointError, match=r"one\.pt: saved by .*Counter, not by .*"
+    ) as caught:
+        Other.load(path)
+    choice = f"load(path, saved_by='{__name__}.Counter')"
+    assert choice in str(caught.value)
+    other = Other.load(path, saved_by=f"{__name__}.Counter")
+    assert Other.load(other.save(tmp_path / "two.pt")).count == 0
 
 
 def test_a_run_that_could_not_be_loaded_is_closed(
@@ -92,9 +130,10 @@ def test_a_run_that_could_not_be_loaded_is_closed(
 ) -> None:
     closed = []
     monkeypatch.setattr(Counter, "close", lambda self: closed.append(self))
-    path = save_checkpoint({"config": {}}, tmp_path / "other.pt")
+    state = {"algorithm": "other", "trainer": "other.Trainer", "config": {}}
+    path = save_checkpoint(state, tmp_path / "other.pt")
     with pytest.raises(CheckpointError):
-        Counter.load(path)
+        Counter.load(path, saved_by="other.Trainer")
     assert len(closed) == 1
 
 
@@ -102,3 +141,171 @@ def test_with_closes(tmp_path: Path) -> None:
     with counter(tmp_path) as run:
         pass
     assert run.closed == 1
+
+
+@pytest.mark.parametrize(
+    ("saver", "loader"), [(double_dqn, dqn), (sarsa, q_learning), (a2c, ppo)]
+)
+def test_another_algorithm_is_refused(saver: Any, loader: Any, tmp_path: Path) -> None:
+    env = {"env_id": "yieldrl/CliffWalking-v1"} if saver is sarsa else {}
+    config = saver.Config(num_envs=1, eval_every=0, device="cpu", **env)
+    with saver.Trainer(config) as trainer:
+        path = trainer.save(tmp_path / "run.pt")
+    module = saver.__name__
+    with pytest.raises(
+        CheckpointError, match=rf"saved by {module}\.trainer\.Trainer, not"
+    ):
+        loader.Trainer.load(path)
+
+
+def test_a_relative_folder_is_found_again_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a folder of the same name that lies where the working directory is now."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    config = Config(run_root="runs", run_name="mine")
+    monkeypatch.chdir(tmp_path / "a")
+    here = Counter(config)
+    path = here.save(here.claim() / "half.pt")
+    monkeypatch.chdir(tmp_path / "b")
+    there = Counter(config)
+    assert there.claim() == tmp_path / "b" / "runs" / "mine"
+    assert Counter.load(path).run_dir == tmp_path / "a" / "runs" / "mine"
+    assert here.run_dir == tmp_path / "a" / "runs" / "mine"
+
+
+def test_the_folder_where_a_checkpoint_lies_is_that_of_its_run(tmp_path: Path) -> None:
+    run = counter(tmp_path, run_name="mine")
+    run.save(run.claim() / "checkpoints" / "one.pt")
+    run.close()
+    copied = shutil.copytree(run.run_dir, tmp_path / "copied")
+    assert Counter.load(copied / "checkpoints" / "one.pt").run_dir == copied
+    moved = run.run_dir.rename(tmp_path / "moved")
+    assert Counter.load(moved / "checkpoints" / "one.pt").run_dir == moved
+
+
+def test_the_folder_of_another_run_is_not_taken(tmp_path: Path) -> None:
+    """Neither where the run was, nor where its checkpoint was copied to."""
+    first = counter(tmp_path, run_name="mine")
+    path = first.save(first.claim() / "checkpoints" / "one.pt")
+    path = shutil.copy(path, tmp_path / "one.pt")
+    shutil.rmtree(first.run_dir)
+    second = counter(tmp_path, run_name="mine")
+    (second.claim() / "logs.csv").touch()
+    assert first.run_dir == second.run_dir
+    copied = second.run_dir / "checkpoints" / "foreign.pt"
+    copied.parent.mkdir()
+    shutil.copy(path, copied)
+    for foreign in (path, copied):
+        assert Counter.load(foreign).run_dir.name.startswith("mine-")
+
+
+def test_a_folder_has_one_writer(tmp_path: Path) -> None:
+    run = counter(tmp_path, run_name="mine")
+    path = run.save(run.claim() / "one.pt")
+    assert run.claim() == run.run_dir  # as often as it likes
+    other = Counter.load(path)  # to look at, while training goes on
+    with pytest.raises(RunInUseError, match="another trainer of this process") as error:
+        other.claim()
+    assert str(run.run_dir) in str(error.value)
+    run.close()
+    assert other.claim() == run.run_dir
+    with pytest.raises(RunInUseError):
+        run.claim()
+
+
+def test_a_trainer_that_is_gone_writes_no_more(tmp_path: Path) -> None:
+    run = counter(tmp_path, run_name="mine")
+    run.count = {"itself": run}  # type: ignore[assignment] # freed by the collector alone
+    folder = run.claim()
+    del run
+    other = counter(tmp_path)
+    other.run_dir = folder
+    assert other.claim() == folder
+
+
+def test_two_that_start_together_get_two_folders(tmp_path: Path) -> None:
+    runs = [counter(tmp_path, run_name="mine") for _ in range(3)]
+    names = [run.run_dir.name for run in runs]
+    assert names == ["mine", "mine-2", "mine-3"]
+
+
+OTHER_PROCESS = """
+import runpy, sys
+from pathlib import Path
+owner = runpy.run_path(sys.argv[1])  # by its path, for the package imports PyTorch
+lock = owner["claim"](Path(sys.argv[2]), "run")
+print("claimed", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_another_process_is_named_and_a_killed_one_is_no_owner(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "mine"
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-c", OTHER_PROCESS, owner.__file__, str(folder)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    run = counter(tmp_path)
+    run.run_dir = folder
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"claimed\n"
+        with pytest.raises(RunInUseError) as error:
+            run.claim()
+        process.kill()
+    said = f"process {process.pid} on {socket.gethostname()} writes here, since 20"
+    assert said in str(error.value)
+    assert json.loads((folder / "owner.json").read_text())["pid"] == process.pid
+    assert run.claim() == folder
+    assert json.loads((folder / "owner.json").read_text())["pid"] == os.getpid()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_does_not_own_the_folder(tmp_path: Path) -> None:
+    """The worker of an environment may outlive its killed parent for a while."""
+    run = counter(tmp_path)
+    folder = run.claim()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    run.close()
+    other = counter(tmp_path)
+    other.run_dir = folder
+    assert other.claim() == folder
+    os.close(reader)
+    os.close(writer)
+    os.waitpid(child, 0)
+
+
+class Tally:
+    """A part that is not the trainer's own."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"value": self.value}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.value = state["value"]
+
+
+def test_what_is_attached_is_saved_and_found_again(tmp_path: Path) -> None:
+    run, tally = counter(tmp_path), Tally()
+    run.attach("tally", tally)
+    tally.value = 3
+    run.attach("tally", again := Tally())  # as the next loop does
+    assert again.value == 3
+    again.value = 4
+    loaded = Counter.load(run.save(tmp_path / "one.pt"))
+    # A process that does not use the part keeps its state for the next.
+    loaded = Counter.load(loaded.save(tmp_path / "two.pt"))
+    loaded.attach("tally", tally)
+    assert tally.value == 4
+    loaded.attach("tally", anew := Tally(), restore=False)
+    assert anew.value == 0

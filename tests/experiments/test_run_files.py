@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> Path:
     for name in ("step_000000100.pt", "step_000000200.pt", "best.pt"):
         (folder / "checkpoints" / name).touch()
     # The run went on from an older checkpoint: step 100 was written after step 200.
-    index = {"saved": ["step_000000200.pt", "step_000000100.pt"], "best": 9.0}
+    index = {"saved": ["step_000000200.pt", "step_000000100.pt"], "best": None}
     (folder / "checkpoints" / "checkpoints.json").write_text(json.dumps(index))
     return folder
 

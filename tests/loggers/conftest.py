@@ -11,10 +11,13 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+
+from yieldrl.experiments import Run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,8 @@ class FakeTrainer:
     """See the module's docstring."""
 
     name = "fake"
-    evaluation_seed = 1_234
+    evaluator = SimpleNamespace(seed=1_234)
+    attach = Run.attach
 
     def __init__(self, folder: Path, **config: Any) -> None:
         self.config = FakeConfig(**config)
@@ -50,6 +54,8 @@ class FakeTrainer:
         self.closed = False
         self.within_step: Callable[[], None] = lambda: None
         self._run_dir = folder / f"run-{id(self)}"
+        self._attached: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}
 
     def __call__(self) -> Iterator[dict[str, Any]]:
         try:

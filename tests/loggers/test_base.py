@@ -319,7 +319,7 @@ class Trainer:
     agent = types.SimpleNamespace(sample_step=0, learn_step=0)
     run_dir = Path(sys.argv[1])
     def save(self, path):
-        path.parent.mkdir()
+        path.parent.mkdir(exist_ok=True)
         path.touch()
     def __call__(self):
         while True:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from yieldrl import loggers
-from yieldrl.loggers import latest_checkpoint
+from yieldrl.loggers import checkpoints, latest_checkpoint
 
 
 def names(folder: Path) -> list[str]:
@@ -297,9 +297,109 @@ def test_the_list_begins_with_the_last_written(trainer: Any) -> None:
     for log in loggers.checkpoint()(trainer)():
         if log["sample_step"] == 82:
             break
-    (folder / step(99)).touch()  # written when the process was killed
     found = [path.name for path in loggers.list_checkpoints(trainer.run_dir)]
-    assert found == [step(82), step(100), step(80), step(99)]
+    assert found == [step(82), step(100), step(80)]
+
+
+@pytest.mark.parametrize(
+    ("known", "order"),
+    [
+        ([40, 60], [80, 60, 40, 20]),  # 80 was written when the process was killed
+        ([80, 40, 60], [60, 40, 80, 20]),
+        ([], [80, 60, 40, 20]),
+    ],
+)
+def test_files_that_the_index_does_not_know_come_by_their_steps(
+    tmp_path: Path, known: list[int], order: list[int]
+) -> None:
+    for number in (20, 40, 60, 80):
+        (tmp_path / step(number)).touch()
+    index = {"saved": [step(number) for number in known]}
+    (tmp_path / "checkpoints.json").write_text(json.dumps(index))
+    found = [path.name for path in loggers.list_checkpoints(tmp_path)]
+    assert found == [step(number) for number in order]
+
+
+def test_nothing_of_a_kill_stays_for_ever(trainer: Any) -> None:
+    folder = trainer.run_dir / "checkpoints"
+    folder.mkdir()
+    left = [step(8), f".{step(9)}.0badcafe.tmp", ".best.pt.0badcafe.tmp"]
+    for name in left:
+        (folder / name).touch()
+    list(loggers.checkpoint(every=20, keep=2)(trainer)())
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "checkpoints.json",
+        step(80),
+        step(100),
+    ]
+
+
+@pytest.mark.parametrize("fails_at", ["before", "after"])
+def test_a_kill_at_any_moment_leaves_the_order(trainer: Any, fails_at: str) -> None:
+    """No checkpoint is on the disk that the index does not name."""
+    original = trainer.save
+
+    def save(path: Path) -> Path:
+        if trainer.agent.sample_step == 60 and fails_at == "before":
+            raise SystemExit
+        original(path)
+        if trainer.agent.sample_step == 60:
+            raise SystemExit
+        return path
+
+    trainer.save = save
+    with pytest.raises(SystemExit):
+        list(loggers.checkpoint(every=20)(trainer)())
+    found = [path.name for path in loggers.list_checkpoints(trainer.run_dir)]
+    newest = [step(60)] if fails_at == "after" else []
+    assert found == [*newest, step(40), step(20)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"saved": 3}', '{"saved": ["../../x.pt"]}', '{"saved": [], "best": 3}'],
+)
+def test_a_malformed_index_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "checkpoints.json").write_text(text)
+    with pytest.raises(ValueError, match=r"checkpoints\.json: not an index.*Delete it"):
+        loggers.list_checkpoints(tmp_path)
+
+
+def test_the_best_is_named_where_it_is_the_only_one(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "best.pt").touch()
+    with pytest.raises(FileNotFoundError, match=r"best evaluation: load .*best\.pt"):
+        latest_checkpoint(tmp_path)
+
+
+def test_time_makes_checkpoints_too(
+    trainer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every 10 seconds, of which a collect step takes one."""
+    monkeypatch.setattr(checkpoints, "perf_counter", lambda: trainer.agent.sample_step)
+    list(loggers.checkpoint(every=0, seconds=20, keep=9)(trainer)())
+    assert names(trainer.run_dir / "checkpoints") == [
+        step(number) for number in (20, 40, 60, 80, 100)
+    ]
+
+
+def test_slow_checkpoints_come_less_often(
+    trainer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that takes 2 of 20 seconds comes after 40, so that it is a twentieth."""
+    saving = [0.0]
+    original = trainer.save
+    monkeypatch.setattr(
+        checkpoints, "perf_counter", lambda: trainer.agent.sample_step + saving[0]
+    )
+
+    def save(path: Path) -> Path:
+        saving[0] += 2.0
+        return original(path)
+
+    trainer.save = save
+    list(loggers.checkpoint(every=0, seconds=20, keep=9)(trainer)())
+    assert names(trainer.run_dir / "checkpoints") == [step(20), step(60), step(100)]
 
 
 def test_no_checkpoint_is_an_error(tmp_path: Path) -> None:
@@ -312,6 +412,7 @@ def test_no_checkpoint_is_an_error(tmp_path: Path) -> None:
     [
         ({"every": -1}, "every = -1: give a whole number, at least 0"),
         ({"keep": 0}, "keep = 0: give a whole number, at least 1"),
+        ({"seconds": -1}, "seconds = -1: give a finite number, at least 0"),
     ],
 )
 def test_wrong_arguments(arguments: Any, message: str) -> None:

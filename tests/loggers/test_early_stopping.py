@@ -36,7 +36,7 @@ def test_a_threshold(score: Any) -> None:
     logs = list(stack())
     assert (logs[-1]["log_type"], logs[-1]["sample_step"]) == ("evaluate", 30)
     assert trainer.closed_loops == 1
-    assert stopped_at(stack) == 40  # a new loop goes on, and stops when told again
+    assert stopped_at(stack) == 40  # a new loop goes on, and stops at the goal again
 
 
 def test_a_threshold_never_reached(score: Any) -> None:

@@ -1,5 +1,6 @@
 """Text files: whole lines, atomic replacement, going back in time."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,17 +22,17 @@ def path(tmp_path: Path) -> Path:
 
 def test_append_writes_the_header_once(path: Path) -> None:
     path = path / "new folder" / "file"
-    files.append(path, "a,1\n", "head\n")
-    files.append(path, "b,2\n", "head\n")
+    files.append(path, b"a,1\n", b"head\n")
+    files.append(path, b"b,2\n", b"head\n")
     assert path.read_text() == "head\na,1\nb,2\n"
 
 
 def test_append_survives_that_the_folder_is_deleted(tmp_path: Path) -> None:
     path = tmp_path / "run" / "file"
-    files.append(path, "a,1\n", "head\n")
+    files.append(path, b"a,1\n", b"head\n")
     path.unlink()
     path.parent.rmdir()
-    files.append(path, "b,2\n", "head\n")
+    files.append(path, b"b,2\n", b"head\n")
     assert path.read_text() == "head\nb,2\n"
 
 
@@ -70,6 +71,25 @@ def test_rewind_drops_what_lies_beyond(
     assert path.with_name("logs.bak").read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [
+        (0, []),
+        (14, ["a,1"]),  # after the first row
+        (18, ["a,1", "b,5"]),
+        (15, ["a,1", "b,5", "c,5"]),  # within a line: a file that was changed since
+        (99, ["a,1", "b,5", "c,5"]),
+    ],
+)
+def test_rewind_drops_what_follows_an_end(
+    path: Path, end: int, kept: list[str]
+) -> None:
+    path.write_text("name,step\na,1\nb,5\nc,5\n")
+    files.rewind(path, (5, 1), parse, HEADER, end)
+    assert path.read_text().splitlines() == [HEADER, *kept]
+    assert list(path.parent.iterdir()) == [path]  # nothing of later steps was dropped
+
+
 @pytest.mark.parametrize("torn", ["b", "b,", "b,2", "é"])
 def test_rewind_drops_a_torn_line(path: Path, torn: str) -> None:
     whole = "name,step\na,1\n"
@@ -89,7 +109,7 @@ def test_rewind_drops_a_torn_header(path: Path, torn: str) -> None:
     path.write_text(torn)
     files.rewind(path, (5, 5), parse, HEADER)
     assert path.read_text() == ""
-    files.append(path, "a,1\n", HEADER + "\n")
+    files.append(path, b"a,1\n", HEADER.encode() + b"\n")
     assert path.read_text() == "name,step\na,1\n"
 
 
@@ -113,3 +133,33 @@ def test_rewind_without_a_header(path: Path) -> None:
     path.write_text("a,1\nb,9\nc,")
     files.rewind(path, (5, 5), parse)
     assert path.read_text() == "a,1\n"
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """No file of this process may grow beyond 100 bytes."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("little_room")
+def test_where_there_is_no_room_the_file_stays_as_it_was(path: Path) -> None:
+    files.append(path, b"a" * 60 + b"\n")
+    with pytest.raises(files.DiskFullError) as caught:
+        files.append(path, b"b" * 60 + b"\n")
+    assert path.read_bytes() == b"a" * 60 + b"\n"
+    message = str(caught.value)
+    assert message.startswith(f"{path}: no room to write this file (")
+    assert "Make room, then go on" in message
+    with pytest.raises(files.DiskFullError):
+        files.write_atomically(path, "c" * 200)
+    assert path.read_bytes() == b"a" * 60 + b"\n"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_other_errors_are_not_about_room(path: Path) -> None:
+    with pytest.raises(IsADirectoryError), files.naming_full_disk(path):
+        raise IsADirectoryError

@@ -20,6 +20,8 @@ from yieldrl import envs as environments
 from yieldrl import loggers
 from yieldrl.foundations import Config
 from yieldrl.loggers import record_video, videos
+from yieldrl.loggers.encoding import mp4
+from yieldrl.loggers.files import DiskFullError
 
 LENGTH = 6
 
@@ -58,7 +60,7 @@ def film(make_trainer: Callable[..., Any]) -> Any:
     trainer = make_trainer()
     trainer.config = Config(total_steps=100, eval_every=0)
     Brightening.seeds = []
-    trainer.eval_source = Brightening
+    trainer.evaluator.source = Brightening
     trainer.agent = types.SimpleNamespace(sample_step=0, learn_step=0, device="cpu")
     trainer.agent.predict = lambda obs: np.ones(len(obs), np.int64)
     trainer.log = lambda kind, logs: {
@@ -123,7 +125,7 @@ def test_tensor_environments(film: Any, tmp_path: Path) -> None:
         def draw(self, state: Any, index: int) -> Any:
             return np.full((32, 64, 3), 40 * float(state[0]), np.uint8)
 
-    film.eval_source = Dimming()
+    film.evaluator.source = Dimming()
     film.agent.predict = lambda obs: torch.ones(len(obs), dtype=torch.int64)
     meta, steps = frames(record_video(film, tmp_path / "film.mp4", episodes=2))
     assert steps == [*range(LENGTH + 1), *range(LENGTH + 1)]
@@ -173,9 +175,67 @@ def test_an_environment_without_pictures(film: Any, tmp_path: Path) -> None:
         def render(self) -> None:
             return None
 
-    film.eval_source = Blind
+    film.evaluator.source = Blind
     with pytest.raises(ValueError, match="drew no picture: it must support"):
         record_video(film, tmp_path / "film.mp4")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", [(48, 64, 3), (32, 32, 3)])
+def test_frames_that_change_their_size_leave_no_file(
+    film: Any, tmp_path: Path, wrong: tuple[int, ...]
+) -> None:
+    class Growing(Brightening):
+        def render(self) -> Any:
+            return (
+                np.zeros(wrong, np.uint8) if self.step_number == 3 else super().render()
+            )
+
+    film.evaluator.source = Growing
+    message = (
+        rf"CartPole-v1: frame 4 of the video is {wrong[1]} x {wrong[0]} pixels, those"
+        r" before it are 64 x 32 pixels"
+    )
+    with pytest.raises(ValueError, match=message):
+        record_video(film, tmp_path / "films" / "film.mp4")
+    assert list((tmp_path / "films").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [np.zeros((32, 64), np.uint8), np.zeros((32, 64, 3)), np.zeros((9, 9, 4))],
+)
+def test_pictures_that_are_none_are_refused(
+    film: Any, tmp_path: Path, picture: Any
+) -> None:
+    class Odd(Brightening):
+        def render(self) -> Any:
+            return picture
+
+    film.evaluator.source = Odd
+    with pytest.raises(ValueError, match=r"needs \(height, width, 3\) and uint8"):
+        record_video(film, tmp_path / "film.mp4")
+
+
+@pytest.mark.parametrize("frame_count", [20, 600])
+def test_a_full_disk_leaves_no_video(tmp_path: Path, frame_count: int) -> None:
+    """Found when the last bytes are written, or by a pipe that breaks before."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    noise = np.random.default_rng(0).integers(0, 255, (32, 64, 3), np.uint8)
+    path = tmp_path / "film.mp4"
+
+    def encode() -> None:
+        with mp4(path, 30) as write:
+            for number in range(frame_count):
+                write(np.roll(noise, number, axis=1))
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
+    try:
+        with pytest.raises(DiskFullError, match=r"film\.mp4: no room to write"):
+            encode()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,165 @@
+"""One writer for a run: a lock on its folder that the system frees with the process."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import sys
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+FILE = "owner.json"
+"""Says which run a folder holds, and who trains in it or did so last."""
+
+
+class RunInUseError(OSError):
+    """Somebody else trains in a run's folder."""
+
+
+class Lock:
+    """Exclusive hold of a folder, by one object, until `release` or its process ends.
+
+    The lock is the operating system's (`flock`, on Windows `msvcrt.locking`), on the
+    file `owner.json`: a process that was killed holds nothing, whatever it left there.
+    Two locks of one process exclude each other like those of two processes.
+
+    Args:
+        folder: The folder; it must exist when the lock is acquired.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._closing: weakref.finalize[Any, Any] | None = None
+        _locks.add(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lock, (self.folder,)  # a copy of a trainer is another writer
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the folder."""
+        return self._closing is not None and self._closing.alive
+
+    def acquire(self) -> bool:
+        """Take the folder; False if somebody else has it."""
+        if self.held:
+            return True
+        handle = os.open(self.folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _lock(handle):
+            os.close(handle)
+            return False
+        self._closing = weakref.finalize(self, os.close, handle)
+        return True
+
+    def release(self) -> None:
+        """Let others have the folder. Safe to call twice."""
+        if self._closing is not None:
+            self._closing()
+
+
+def claim(folder: Path, run_id: str) -> Lock:
+    """Become the only writer of a run's folder.
+
+    Raises:
+        RunInUseError: If somebody else is; the message says who.
+    """
+    lock = Lock(folder)
+    if not lock.acquire():
+        gc.collect()  # a trainer that is gone may wait for its collection
+        if not lock.acquire():
+            raise RunInUseError(_refusal(folder))
+    _sign(folder, run_id)
+    return lock
+
+
+def claim_empty(folder: Path, run_id: str) -> Lock | None:
+    """Make a folder, or take one that is empty, for one run alone.
+
+    None if it holds something, or if somebody else has just taken it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = Lock(folder)
+    if _is_empty(folder) and lock.acquire():
+        if _is_empty(folder):
+            _sign(folder, run_id)
+            return lock
+        lock.release()
+    return None
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What `owner.json` says: `run`, `pid`, `host` and `since`; nothing without it."""
+    try:
+        facts = json.loads((folder / FILE).read_text("utf-8"))
+    except (OSError, ValueError):  # torn by a kill, it says as little as none
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _sign(folder: Path, run_id: str) -> None:
+    facts = {
+        "run": run_id,
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+    }
+    # In place: a file that is renamed over this one would not be locked.
+    (folder / FILE).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+
+
+def _is_empty(folder: Path) -> bool:
+    return all(path.name == FILE for path in folder.iterdir())
+
+
+def _refusal(folder: Path) -> str:
+    facts = read(folder)
+    if (facts.get("pid"), facts.get("host")) == (os.getpid(), socket.gethostname()):
+        return (
+            f"{folder}: another trainer of this process writes here (since"
+            f" {facts.get('since')}). Call its close(), or use that one"
+        )
+    return (
+        f"{folder}: process {facts.get('pid', 'unknown')} on"
+        f" {facts.get('host', 'an unknown host')} writes here, since"
+        f" {facts.get('since', 'an unknown time')}. Wait until it ends or stop it; a"
+        " new run gets a folder of its own"
+    )
+
+
+_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(handle: int) -> bool:
+        # A byte far behind the text, because others cannot read what is locked.
+        os.lseek(handle, 2**30, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # a file system without locks: better to train than to refuse
+        return True
+
+    def _forget_in_child() -> None:
+        # The worker process of an environment must not hold on to the folder when
+        # its parent is killed. Closing a copy of the handle leaves the lock alone.
+        for lock in list(_locks):
+            lock.release()
+
+    os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,129 @@
+"""Which checkpoints a folder holds, in which order they were written.
+
+That order is not that of their steps: a run may have gone on from an older one. Nor
+that of the files' times: copying a folder changes those. So there is an index.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from yieldrl.loggers import files
+
+FOLDER, INDEX, BEST = "checkpoints", "checkpoints.json", "best.pt"
+_NAME = re.compile(r"step_(\d+)\.pt")
+
+
+def step_name(step: int) -> str:
+    """Name of the checkpoint of a step."""
+    return f"step_{step:09d}.pt"
+
+
+def list_checkpoints(run_dir: str | Path) -> list[Path]:
+    """Checkpoints in a run's folder, or in a folder of them; the last written first.
+
+    Raises:
+        ValueError: If `checkpoints.json` cannot be read.
+    """
+    folder = Path(run_dir)
+    if (folder / FOLDER).is_dir():
+        folder = folder / FOLDER
+    return [folder / name for name in reversed(_in_order(folder, _read(folder)))]
+
+
+def delete_leftovers(folder: Path) -> None:
+    """Delete what a process that was killed while it wrote has left half done."""
+    for pattern in (".step_*.pt.*.tmp", f".{BEST}.*.tmp", f".{INDEX}.tmp"):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+class Index:
+    """The file `checkpoints.json`, for the one that writes checkpoints.
+
+    Args:
+        folder: The folder of checkpoints; it need not exist yet.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        content = _read(folder)
+        self.best: dict[str, Any] | None = content["best"]
+        self.saved = _in_order(folder, content)
+
+    @property
+    def newest(self) -> str | None:
+        """The checkpoint written last."""
+        return self.saved[-1] if self.saved else None
+
+    @property
+    def best_return(self) -> float:
+        """The highest `episode_return` so far."""
+        return -math.inf if self.best is None else self.best["episode_return"]
+
+    def add(self, name: str) -> None:
+        """Name a checkpoint that is about to be written, as the newest."""
+        # One that is not there could not be written when it was announced.
+        self.saved = [x for x in self.saved if x != name and (self.folder / x).exists()]
+        self.saved.append(name)
+        self._write()
+
+    def keep_last(self, count: int) -> None:
+        """Delete all but the newest."""
+        old, self.saved = self.saved[:-count], self.saved[-count:]
+        for name in old:
+            (self.folder / name).unlink(missing_ok=True)
+        if old:
+            self._write()
+
+    def set_best(self, episode_return: float, sample_step: int) -> None:
+        """Note what `best.pt` reached."""
+        self.best = {"episode_return": episode_return, "sample_step": sample_step}
+        self._write()
+
+    def _write(self) -> None:
+        content = {"saved": self.saved, "best": self.best}
+        text = json.dumps(content, indent=2) + "\n"
+        files.write_atomically(self.folder / INDEX, text)
+
+
+def _in_order(folder: Path, content: dict[str, Any]) -> list[str]:
+    """Checkpoints that are there, the newest last.
+
+    One that the index does not know (deleted by hand, or not written by this version)
+    is newer than those that it knows if its step is later than that of the newest.
+    """
+    there = {path.name for path in folder.glob("step_*.pt") if _NAME.match(path.name)}
+    known = [name for name in content["saved"] if name in there]
+    others = sorted(there.difference(known), key=_step)
+    newest = _step(known[-1]) if known else -1
+    older = [name for name in others if _step(name) < newest]
+    return [*older, *known, *others[len(older) :]]
+
+
+def _step(name: str) -> int:
+    found = _NAME.match(name)
+    return int(found[1]) if found else -1
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    path = folder / INDEX
+    if not path.exists():
+        return {"saved": [], "best": None}
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        saved, best = content["saved"], content.get("best")
+        if not all(_NAME.fullmatch(name) for name in saved):
+            raise ValueError(f"'saved' must name files step_*.pt, not {saved}")
+        if best is not None:
+            best = {**best, "episode_return": float(best["episode_return"])}
+    except (AttributeError, LookupError, TypeError, ValueError) as reason:
+        raise ValueError(
+            f"{path}: not an index of checkpoints ({reason}). Delete it: the order is"
+            " then that of the files' steps, and the next evaluation counts as the best"
+        ) from None
+    return {"saved": saved, "best": best}

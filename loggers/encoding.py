@@ -1,0 +1,107 @@
+"""Frames into an MP4 file, by the ffmpeg that imageio-ffmpeg brings along."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from yieldrl.loggers.files import DiskFullError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_FULL = ("No space left on device", "File too large", "Disk quota exceeded")
+
+
+@contextmanager
+def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
+    """A function that takes frames `[H, W, 3]`, uint8; all of one size, sides even.
+
+    The file appears when the encoder has said that all of it was written.
+
+    Raises:
+        DiskFullError: If there is no room for the file.
+        RuntimeError: If the encoder fails for another reason.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.stem}.tmp.mp4")
+    encoder: subprocess.Popen[bytes] | None = None
+
+    def write(frame: np.ndarray) -> None:
+        nonlocal encoder
+        if encoder is None:
+            encoder = _start(temporary, frame.shape, fps, said)
+        assert encoder.stdin is not None
+        try:
+            encoder.stdin.write(frame.tobytes())
+        except OSError:
+            raise _failure(path, encoder, said) from None
+
+    with tempfile.TemporaryFile() as said:
+        try:
+            yield write
+            if encoder is not None:
+                _finish(path, encoder, said)
+                temporary.replace(path)
+        finally:
+            if encoder is not None:
+                _end(encoder)
+            temporary.unlink(missing_ok=True)
+
+
+def _start(
+    path: Path, shape: tuple[int, ...], fps: float, said: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    from imageio_ffmpeg import get_ffmpeg_exe
+
+    size = f"{shape[1]}x{shape[0]}"
+    frames = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", f"{fps}"]
+    codec = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25"]
+    # Ctrl-C in a terminal reaches all processes of a group: not this one, which has to
+    # finish the file.
+    new_group = 0x0200 if os.name == "nt" else 0  # CREATE_NEW_PROCESS_GROUP
+    return subprocess.Popen(
+        [get_ffmpeg_exe(), "-y", "-v", "error", *frames, "-i", "-", *codec, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=said,
+        start_new_session=os.name != "nt",
+        creationflags=new_group,
+    )
+
+
+def _finish(path: Path, encoder: subprocess.Popen[bytes], said: IO[bytes]) -> None:
+    assert encoder.stdin is not None
+    try:
+        encoder.stdin.close()
+    except OSError:
+        raise _failure(path, encoder, said) from None
+    if encoder.wait() != 0:
+        raise _failure(path, encoder, said)
+
+
+def _end(encoder: subprocess.Popen[bytes]) -> None:
+    """Leave no process and no pipe behind, whether it has ended or not."""
+    encoder.kill()
+    encoder.wait()
+    assert encoder.stdin is not None
+    with suppress(OSError):
+        encoder.stdin.close()
+
+
+def _failure(
+    path: Path, encoder: subprocess.Popen[bytes], said: IO[bytes]
+) -> Exception:
+    code = encoder.wait()
+    said.seek(0)
+    text = said.read().decode("utf-8", "replace").strip()
+    full = [reason for reason in _FULL if reason in text]
+    if full or code == -getattr(signal, "SIGXFSZ", 0):
+        return DiskFullError(path, full[0] if full else "File too large")
+    return RuntimeError(f"{path}: ffmpeg could not write this video: {text or code}")

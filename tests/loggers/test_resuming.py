@@ -1,0 +1,263 @@
+"""After any kill, the log files of a resumed run equal those of an unbroken one."""
+
+import csv as standard
+import dataclasses
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from yieldrl import loggers
+from yieldrl.experiments import Config, Run
+from yieldrl.loggers import latest_checkpoint
+from yieldrl.loggers.files import DiskFullError
+
+CONFIG = Config(total_steps=26, eval_every=6, run_name="run")
+
+
+class Counting(Run):
+    """Collects 2 steps, learns once; evaluates; numbers that do not add up exactly."""
+
+    config_class = Config
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.agent = SimpleNamespace(sample_step=0, learn_step=0, device="cpu")
+        self.evaluated_at = 0
+        self.before_step: Callable[[], None] = lambda: None
+
+    def __call__(self) -> Iterator[Any]:
+        agent, every = self.agent, self.config.eval_every
+        while True:
+            self.before_step()
+            step = agent.sample_step
+            if agent.learn_step < step // 2:
+                agent.learn_step += 1
+                loss = torch.tensor(math.sin(agent.learn_step))
+                yield self.log("train", {"loss": loss})
+            elif every and step // every > self.evaluated_at // every:
+                self.evaluated_at = step
+                yield self.evaluate()
+            elif step < self.config.total_steps:
+                agent.sample_step += 2
+                logs = {"episode_return": torch.tensor(step / 7), "episodes": 1 + step}
+                yield self.log("collect", logs if step % 3 else {})
+            else:
+                return
+
+    def evaluate(self, *_: Any) -> Any:
+        return self.log(
+            "evaluate", {"episode_return": math.cos(self.agent.sample_step)}
+        )
+
+    def log(self, kind: str, logs: dict[str, Any]) -> Any:
+        steps = {name: vars(self.agent)[name] for name in ("sample_step", "learn_step")}
+        return {"log_type": kind, "logs": logs, **steps}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"agent": vars(self.agent), "evaluated_at": self.evaluated_at}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.agent = SimpleNamespace(**state["agent"])
+        self.evaluated_at = state["evaluated_at"]
+
+
+def saving(trainer: Any) -> Any:
+    return loggers.checkpoint(every=5)(trainer)
+
+
+def writing(trainer: Any) -> Any:
+    for logger in (loggers.csv, loggers.jsonl, loggers.tensorboard):
+        trainer = logger(every=7)(trainer)
+    return trainer
+
+
+def saving_inside(trainer: Any) -> Any:
+    return writing(saving(trainer))
+
+
+def saving_outside(trainer: Any) -> Any:
+    return saving(writing(trainer))
+
+
+def points(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    events.Reload()
+    return {
+        tag: [(event.step, event.value) for event in events.Scalars(tag)]
+        for tag in events.Tags()["scalars"]
+    }
+
+
+def logs_of(run: Path) -> dict[str, str]:
+    return {name: (run / name).read_text() for name in ("logs.csv", "logs.jsonl")}
+
+
+@pytest.fixture
+def unbroken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run that nothing disturbed."""
+    monkeypatch.chdir(tmp_path)
+    trainer = Counting(dataclasses.replace(CONFIG, run_root="unbroken"))
+    list(writing(trainer)())
+    return trainer.run_dir
+
+
+def test_the_unbroken_run_counts_every_log(unbroken: Path) -> None:
+    with (unbroken / "logs.csv").open() as file:
+        rows = list(standard.DictReader(file))
+    episodes = [float(r["value"]) for r in rows if r["metric"] == "episodes"]
+    assert sum(episodes) == sum(1 + step for step in range(0, 26, 2) if step % 3)
+    evaluated = [r["sample_step"] for r in rows if r["log_type"] == "evaluate"]
+    assert evaluated == ["6", "12", "18", "24"]
+
+
+@pytest.mark.parametrize("stack", [saving_inside, saving_outside])
+def test_killed_at_any_moment(
+    stack: Callable[[Any], Any], unbroken: Path, tmp_path: Path
+) -> None:
+    trainer = Counting(CONFIG)
+    snapshots: list[Path] = []
+
+    def kill() -> None:  # what it would leave: the folder as it is
+        snapshots.append(tmp_path / "killed" / str(len(snapshots)))
+        if trainer.run_dir.exists():
+            shutil.copytree(trainer.run_dir, snapshots[-1])
+
+    trainer.before_step = kill  # just after a checkpoint
+    for _ in stack(trainer)():
+        kill()  # before one that is due
+    assert logs_of(trainer.run_dir) == logs_of(unbroken)
+    assert len(snapshots) > 60
+    for snapshot in snapshots[1::3]:
+        if not (snapshot / "checkpoints" / "checkpoints.json").exists():
+            continue
+        resumed = Counting.load(latest_checkpoint(snapshot))
+        assert resumed.run_dir == snapshot
+        list(stack(resumed)())
+        assert logs_of(snapshot) == logs_of(unbroken), snapshot.name
+    # Reading events is slow: one that was killed in the middle stands for all.
+    assert points(snapshots[34] / "tensorboard") == points(unbroken / "tensorboard")
+
+
+def test_left_at_any_log_and_gone_on_with(unbroken: Path) -> None:
+    trainer = Counting(CONFIG)
+    stack = saving_inside(trainer)
+    finished = False
+    while not finished:
+        finished = True
+        for index, _ in enumerate(stack()):
+            if index == 2:
+                finished = False
+                break
+    assert logs_of(trainer.run_dir) == logs_of(unbroken)
+    left = points(trainer.run_dir / "tensorboard")
+    assert left == points(unbroken / "tensorboard")
+
+
+def test_left_and_resumed_elsewhere(unbroken: Path) -> None:
+    """`break` writes what is pending, which the resumed run takes back."""
+    trainer = Counting(CONFIG)
+    for log in saving_inside(trainer)():
+        if log["sample_step"] == 12:
+            break
+    with (trainer.run_dir / "logs.csv").open() as file:
+        assert [r["sample_step"] for r in standard.DictReader(file)][-1] == "12"
+    trainer.close()
+    resumed = Counting.load(latest_checkpoint(trainer.run_dir))
+    list(saving_inside(resumed)())
+    assert logs_of(resumed.run_dir) == logs_of(unbroken)
+
+
+def test_an_older_checkpoint_than_the_last(unbroken: Path) -> None:
+    trainer = Counting(CONFIG)
+    list(saving_inside(trainer)())
+    trainer.close()
+    oldest = loggers.list_checkpoints(trainer.run_dir)[-1]
+    resumed = Counting.load(oldest)
+    assert 0 < resumed.agent.sample_step < 26
+    list(saving_inside(resumed)())
+    assert logs_of(resumed.run_dir) == logs_of(unbroken)
+    folder = resumed.run_dir / "tensorboard"
+    assert points(folder) == points(unbroken / "tensorboard")
+
+
+def test_an_evaluation_that_was_due_comes_once(tmp_path: Path) -> None:
+    """The logger `evaluation` remembers where it stood, too."""
+    config = Config(total_steps=30, eval_every=0, run_root=str(tmp_path))
+    trainer = Counting(config)
+
+    def stack(trainer: Any) -> Any:
+        return loggers.evaluation(every=10)(loggers.csv(every=0)(saving(trainer)))
+
+    taken: list[int] = []
+    for log in stack(trainer)():
+        if log["log_type"] == "evaluate":
+            taken.append(log["sample_step"])
+        if log["sample_step"] == 10 and log["log_type"] == "collect":
+            break  # it is due now
+    trainer.close()
+    resumed = Counting.load(latest_checkpoint(trainer.run_dir))
+    taken += [
+        log["sample_step"] for log in stack(resumed)() if log["log_type"] == "evaluate"
+    ]
+    assert taken == [10, 20, 30]
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Callable[[int], None]]:
+    """Sets how many bytes a file may have; the disk's own measure at the end."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("room", [100, 500, 1000])
+def test_a_full_disk_is_named_and_nothing_is_lost(
+    room: int, unbroken: Path, small_disk: Callable[[int], None]
+) -> None:
+    trainer = Counting(CONFIG)
+    stack = writing(trainer)  # no checkpoints, which are larger than the logs
+    _ = trainer.claim()
+    small_disk(room)
+    with pytest.raises(DiskFullError) as caught:
+        list(stack())
+    small_disk(2**40)
+    names = ("logs.csv", "logs.jsonl", "tensorboard")
+    assert any(f"{trainer.run_dir}/{name}" in str(caught.value) for name in names)
+    assert "no room to write this file" in str(caught.value)
+    list(stack())  # there is room again
+    assert logs_of(trainer.run_dir) == logs_of(unbroken)
+    left = points(trainer.run_dir / "tensorboard")
+    assert left == points(unbroken / "tensorboard")
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(
+    tmp_path: Path, small_disk: Callable[[int], None]
+) -> None:
+    trainer = Counting(Config(total_steps=30, eval_every=0, run_root=str(tmp_path)))
+    stack = saving(trainer)
+
+    def train() -> None:
+        for log in stack():
+            if log["sample_step"] == 10:
+                small_disk(1000)
+
+    with pytest.raises(DiskFullError, match=r"step_000000010\.pt: no room"):
+        train()
+    small_disk(2**40)
+    newest = latest_checkpoint(trainer.run_dir)
+    assert newest.name == "step_000000006.pt"
+    assert Counting.load(newest).agent.sample_step == 6
+    list(stack())
+    assert latest_checkpoint(trainer.run_dir).name == "step_000000030.pt"
+    assert not list(newest.parent.glob(".*"))
+    index = json.loads((newest.parent / "checkpoints.json").read_text())
+    assert index["saved"] == [f"step_{step:09d}.pt" for step in (20, 26, 30)]
