@@ -63,7 +63,7 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
         return
     compare(first, play(envs, steps, seed), SEED)
     _check_other_seeds(envs, seed)
-    _check_isolation(envs, steps, seed)
+    _check_isolation(envs, first, seed)
 
 
 def _takes_seeds(envs: Any, seed: int) -> bool:
@@ -71,7 +71,9 @@ def _takes_seeds(envs: Any, seed: int) -> bool:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         envs.reset(seed=seed)
-    return not any("seed" in str(w.message) and "ignored" in str(w.message) for w in said)
+    return not any(
+        "seed" in str(w.message) and "ignored" in str(w.message) for w in said
+    )
 
 
 def _ended(moment: Moment) -> np.ndarray:
@@ -182,12 +184,17 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
             )
 
 
-def _check_isolation(envs: Any, steps: int, seed: int) -> None:
-    """Other actions in environment 0 change nothing in the others."""
-    these = play(envs, steps, seed)
-    those = play(envs, steps, seed, instead=seed + 1)
+def _check_isolation(envs: Any, run: list[Moment], seed: int) -> None:
+    """Other actions in environment 0 change nothing in the others.
+
+    Until the first episode ends: from then on a generator that all share may give
+    others other numbers.
+    """
+    ends = (t for t, moment in enumerate(run) if _ended(moment).any())
+    steps = next(ends, len(run) - 1)
+    other = play(envs, steps, seed, instead=seed + 1)
     at_once = envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    for t, (this, that) in enumerate(zip(these, those, strict=False)):
+    for t, (this, that) in enumerate(zip(run, other, strict=False)):
         ended = _ended(this) | _ended(that)
         # Those that begin anew may take numbers from a generator that all share.
         begun = np.broadcast_to(ended & at_once, (envs.num_envs,))[1:]
@@ -203,4 +210,4 @@ def _check_isolation(envs: Any, steps: int, seed: int) -> None:
                     " environment write to what another one reads"
                 )
         if ended.any():
-            return  # from here on that generator may give others other numbers
+            return

@@ -326,42 +326,6 @@ def test_answers_are_never_overwritten() -> None:
     assert not torch.equal(envs.state, torch.zeros_like(state))
 
 
-@pytest.mark.slow
-def test_flags_come_out_of_a_compiled_step_as_flags() -> None:
-    class Flags(Counter):
-        """A flag in the state, and observed."""
-
-        single_observation_space = spaces.Dict(
-            count=spaces.Discrete(10), even=spaces.MultiBinary(1)
-        )
-
-        def initial_state(self, noise: Tensor) -> dict:
-            count = (noise[0] * 3).long()
-            return {"count": count, "even": count % 2 == 0}
-
-        def dynamics(self, state: dict, action: Tensor) -> tuple[dict, Tensor, Tensor]:
-            count = state["count"] + action * state["even"]
-            moved = {"count": count, "even": count % 2 == 0}
-            return moved, count.float(), count >= 9
-
-        def observe(self, state: dict) -> dict:
-            even = state["even"].to(torch.int8)[:, None]
-            return {"count": state["count"].clone(), "even": even}
-
-    eager, compiled = blind(Flags(4, compile=False)), Flags(4, compile=True)
-    eager.reset(seed=0)
-    compiled.reset(seed=0)
-    for _ in range(4):
-        action = torch.tensor([0, 1, 2, 9])
-        these, those = eager.step(action), compiled.step(action)
-        for key in ("count", "even"):
-            assert_same([these[0][key]], [those[0][key]])
-            assert_same([these[4]["final_obs"][key]], [those[4]["final_obs"][key]])
-        assert_same(list(these[1:4]), list(those[1:4]))
-        assert compiled.state["even"].dtype == torch.bool
-        assert_same(list(eager.state.values()), list(compiled.state.values()))
-
-
 def test_gradients_flow_until_detached() -> None:
     envs = Walk(2)
     envs.reset(seed=0)

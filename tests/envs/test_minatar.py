@@ -334,8 +334,8 @@ def test_choices_of_one_number_are_fair_and_independent() -> None:
 
 @each
 def test_it_keeps_the_promises_of_an_environment(name: str) -> None:
-    yieldrl.envs.check(make(name, 5))
-    yieldrl.envs.check(make(name, 3, minimal_actions=False, dtype=torch.float64))
+    """With its own actions; tests/envs/test_check.py has the minimal ones."""
+    yieldrl.envs.check(make(name, 3, minimal_actions=False), steps=50)
 
 
 @each
@@ -413,16 +413,3 @@ def test_dqn_plays_it() -> None:
     with dqn.Trainer(config, envs=envs) as trainer:
         logs = list(trainer())
     assert logs[-1]["sample_step"] == 200
-
-
-@pytest.mark.slow
-@each
-def test_compiled_equals_eager(name: str) -> None:
-    eager, compiled = (make(name, 33, compile=c) for c in (False, True))
-    blind(eager).reset(seed=0)
-    compiled.reset(seed=0)
-    for _ in range(60):
-        action = eager.action_space.sample()
-        (*these, info), (*those, other) = eager.step(action), compiled.step(action)
-        assert all(torch.equal(x, y) for x, y in zip(these, those, strict=True))
-        assert torch.equal(info["final_obs"], other["final_obs"])

@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from worlds import blind
 
 from yieldrl.envs.tables import (
     CliffWalkingVectorEnv,
@@ -162,15 +161,3 @@ def test_render_is_gymnasiums(world: str) -> None:
         reference.s = state
         np.testing.assert_array_equal(reference.render(), frames[i])
         np.testing.assert_array_equal(envs.render([i])[0], frames[i])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("world", ["FrozenLake-v1", "Taxi-v4"])
-def test_compiled_equals_eager(world: str) -> None:
-    eager, compiled = (make(world, 33, compile=c) for c in (False, True))
-    blind(eager).reset(seed=0)
-    compiled.reset(seed=0)
-    for _ in range(30):
-        action = eager.action_space.sample()
-        these, those = eager.step(action), compiled.step(action)
-        assert all(torch.equal(x, y) for x, y in zip(these[:4], those[:4], strict=True))
