@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.envs import batched_support as support
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched_checks import action_tensor
 from yieldrl.envs.check_answers import SEED, compare, named, play
 
 
@@ -167,7 +168,7 @@ SAVED = (
 def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
     chooser = copy.deepcopy(envs.action_space)
     chooser.seed(seed)
-    return [support.action_tensor(envs, chooser.sample()) for _ in range(count)]
+    return [action_tensor(envs, chooser.sample()) for _ in range(count)]
 
 
 def _leaves(tree: Any) -> list[Tensor]:

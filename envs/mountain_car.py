@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class MountainCarVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(LOW, HIGH)
     single_action_space = spaces.Discrete(3)
     noise_size = 1
+    reset_parameters = MappingProxyType({"low": "low", "high": "high"})
     goal_position = 0.5
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,9 @@ class PendulumVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-HIGH, HIGH)
     single_action_space = spaces.Box(-MAX_TORQUE, MAX_TORQUE, (1,))
     noise_size = 2
+    reset_parameters = MappingProxyType(
+        {"x_init": "high_angle", "y_init": "high_speed"}
+    )
 
     def __init__(
         self,

@@ -48,6 +48,7 @@ class BatchBackend(Backend):
     def __init__(
         self, model: Any, num_envs: int, fields: Sequence[str], threads: int | None
     ) -> None:
+        self.made_of = model, num_envs, fields, threads
         self._lib = library()
         self._contacts = "cfrc_ext" in fields
         if self._contacts:
@@ -89,6 +90,7 @@ class BatchBackend(Backend):
                 raise ValueError(f"model_fields: MuJoCo lets no world have its {name}")
             self._view(address, values.shape).copy_(values)
         self._run(len(self._ids), "mjb_setConst")
+        self.varied = {**self.varied, **fields}
 
     def close(self) -> None:
         """Free the batch now."""
