@@ -13,7 +13,6 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.single import SingleEnv
 
 X_LIMIT = 2.4  # metres from the middle of the track
 THETA_LIMIT = 12 * 2 * math.pi / 360  # 12 degrees from the upright, in radians
@@ -159,13 +158,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
         pen.ellipse(_pixels([axle - 5 + 5j, axle + 5 - 5j]), (129, 132, 203))
         pen.line(_pixels([100j, 600 + 100j]), "black", width=FINE)
         return np.array(image.reduce(FINE))
-
-
-class CartPoleEnv(SingleEnv):
-    """One cart as a plain Gymnasium environment."""
-
-    batch_class = CartPoleVectorEnv
-    metadata = CartPoleVectorEnv.metadata
 
 
 FINE = 2  # pictures are drawn so many times larger: Pillow does not smooth edges

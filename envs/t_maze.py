@@ -10,7 +10,6 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.single import SingleEnv
 
 NORTH, EAST, SOUTH, WEST = range(4)
 
@@ -117,10 +116,3 @@ class TMazeVectorEnv(TorchVectorEnv):
             cells[0 if goal else 2, 0] = SIGN
         cells[1, position] = AGENT
         return cells.repeat(CELL, 0).repeat(CELL, 1)
-
-
-class TMazeEnv(SingleEnv):
-    """One T-maze as a plain Gymnasium environment."""
-
-    batch_class = TMazeVectorEnv
-    metadata = TMazeVectorEnv.metadata
