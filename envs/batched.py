@@ -74,7 +74,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     reset_parameters: Mapping[str, str] = MappingProxyType({})
     """Options of `reset`, and the parameters for which they stand in that once."""
     many_tensors: bool = False
-    """Whether a step makes dozens of tensors: compiled, C++ shall make them then."""
+    """Whether a step makes dozens of tensors: if compiled, C++ makes them then."""
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -258,7 +258,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         ended = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             last, state = state, self.restart(ended, state, first_noise)
-            if state is last:  # nobody begins anew
+            if state is last:  # no episode ended
                 obs = self.observe(state)
                 final_obs = support.tree_map(Tensor.clone, obs)
             else:

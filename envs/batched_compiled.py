@@ -108,7 +108,7 @@ def _kind(x: Tensor) -> tuple[torch.dtype, torch.Size]:
 
 
 def _viewed_as(x: Tensor, kind: tuple[torch.dtype, torch.Size]) -> Tensor:
-    """The same bytes with this dtype and shape."""
+    """The bytes of a tensor as another of this dtype and shape."""
     dtype, shape = kind
     return x if x.dtype == dtype else x.view(dtype).view(shape)
 

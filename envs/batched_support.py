@@ -51,17 +51,17 @@ def save(envs: Any) -> dict[str, Any]:
 
 def load(envs: Any, saved: Mapping[str, Any]) -> None:
     """Take over a state dict, after a look whether it fits."""
-    mine, size = save(envs), (envs.noise_size, envs.num_envs)
+    own, size = save(envs), (envs.noise_size, envs.num_envs)
     noise = torch.zeros(size, dtype=envs.dtype, device=envs.device)
     with torch.no_grad():
-        mine["state"] = envs.fold(envs.initial_state(noise))
+        own["state"] = envs.fold(envs.initial_state(noise))
     if saved.get("state") is None:
-        mine["state"] = None  # saved before the first reset
+        own["state"] = None  # saved before the first reset
     # Whether steps take noise depends on the device, and on whether they are compiled.
-    mine["noise"] = noise if saved.get("noise") is not None else None
-    if layout(saved) != layout(mine):
+    own["noise"] = noise if saved.get("noise") is not None else None
+    if layout(saved) != layout(own):
         raise ValueError(
-            f"saved was {layout(saved)}, these environments have {layout(mine)}: make"
+            f"saved was {layout(saved)}, these environments have {layout(own)}: make"
             " them with the saved num_envs, dtype and kind of device"
         )
     envs.generator.set_state(saved["generator"].cpu())

@@ -1,4 +1,4 @@
-"""Does a vector environment keep its promises? Ask before you train in it."""
+"""Whether a vector environment does what its interface says, before training in it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from yieldrl.envs.make import check as check_spaces
 
 
 def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) -> None:
-    """Play with random actions, and raise at the first promise that is not kept.
+    """Play with random actions, and raise at the first answer that is wrong.
 
     What is looked at: shapes, dtypes and bounds of all answers; that `final_obs` is
     what an episode came to and its mask says which ended; that a new episode keeps
     nothing of the old; that the same seed gives the same, and another seed something
     else; that what one environment does leaves the others alone. For a `TorchVectorEnv`
-    every step is also derived anew from the methods that you wrote, in all three
+    every step is also computed again from the methods that you wrote, in all three
     autoreset modes and with a short time limit, and its `state_dict`, its copies and
     its freedom from waiting for the device are tried.
 
@@ -196,7 +196,7 @@ def _check_isolation(envs: Any, run: list[Moment], seed: int) -> None:
     at_once = envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     for t, (this, that) in enumerate(zip(run, other, strict=False)):
         ended = _ended(this) | _ended(that)
-        # Those that begin anew may take numbers from a generator that all share.
+        # Those whose episode begins may take numbers from a generator that all share.
         begun = np.broadcast_to(ended & at_once, (envs.num_envs,))[1:]
         for name in (name for name in this if name in that):
             differs = (this[name] != that[name])[1:].reshape(len(begun), -1).any(1)

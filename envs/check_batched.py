@@ -18,16 +18,16 @@ from yieldrl.envs.check_answers import SEED, compare, named, play
 
 
 def check_batched(envs: TorchVectorEnv, seed: int) -> None:
-    """Derive every step anew from the methods that the subclass wrote."""
+    """Compute every step again from the methods that the subclass wrote."""
     _check_functions(envs, seed)
     same_step_first = sorted(AutoresetMode, key=lambda m: m.value, reverse=True)
     for mode in same_step_first:
         variant = _variant(envs, mode)
         _check_steps(variant, seed)
         if variant._looks:
-            blind = _variant(envs, mode)
-            blind._looks = False  # as on a GPU
-            _check_steps(blind, seed)
+            waitless = _variant(envs, mode)
+            waitless._looks = False  # as on a GPU
+            _check_steps(waitless, seed)
     _check_copies(envs, seed)
 
 

@@ -38,7 +38,7 @@ class PendulumVectorEnv(TorchVectorEnv):
         length: Of the rod (m).
         dt: Time from step to step (s).
         high_angle: First angles are uniform between minus this and this (rad).
-        high_speed: The same for first velocities (rad/s).
+        high_speed: First velocities are uniform between minus this and this (rad/s).
         kwargs: Arguments of `TorchVectorEnv`.
     """
 

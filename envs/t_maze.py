@@ -36,7 +36,7 @@ class TMazeVectorEnv(TorchVectorEnv):
     p / 2 + (1 - p) / 2 of all episodes.
 
     Source: Bakker (2001), "Reinforcement Learning with Long Short-Term Memory", NeurIPS
-    14. Differs from the paper: the goal is worth 1, not 4, and the wrong turn 0, not
+    14. Differs from the paper: the goal pays 1, not 4, and the wrong turn 0, not
     -0.1, so that returns count right turns; the signpost is seen at the first step
     alone, not whenever the agent stands at it.
 
@@ -97,7 +97,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         """The three bits of a cell, `[N, 3]`."""
         position, goal, started = state.unbind()
         at_start, at_junction = started == 0, position == self.length
-        # Its neighbours tell a junction from a corridor, and the signpost's two sides.
+        # Its neighbours distinguish a junction from a corridor, and the signpost's two sides.
         middle = at_start | at_junction
         left = torch.where(at_start, goal == 0, ~at_junction)
         right = torch.where(at_start, goal == 1, ~at_junction)

@@ -1,4 +1,4 @@
-"""What is paid and what begins anew in MuJoCo's worlds."""
+"""Rewards, ends and first states of MuJoCo's worlds."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class BatchBackend(Backend):
         self.outputs = self._output_views(model, num_envs, fields)
 
     def vary(self, fields: Mapping[str, Tensor]) -> None:
-        """Give fields of the model values of their own, and derive constants anew."""
+        """Give fields of the model values of their own, and derive constants again."""
         self.check_open()
         for name, values in fields.items():
             address = self._lib.mjb_expand(self._batch, name.encode(), None, None)

@@ -1,4 +1,4 @@
-"""Humanoid: the robot that looks like us."""
+"""Humanoid: a robot with two legs and two arms, in space."""
 
 from __future__ import annotations
 

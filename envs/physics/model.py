@@ -1,4 +1,4 @@
-"""MuJoCo's models: read from their files, and told apart from world to world."""
+"""MuJoCo's models: read from their files, and varied from world to world."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.

@@ -1,4 +1,4 @@
-"""N worlds of one MuJoCo model: made, told apart, seen, drawn and closed."""
+"""N worlds of one MuJoCo model: made, varied, observed, drawn and closed."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
@@ -34,7 +34,7 @@ class SimulationVectorEnv(TorchVectorEnv):
             states of mujoco are in any case).
         compile: Must be False: MuJoCo is compiled code already.
         width: Of pictures, in pixels.
-        height: The same.
+        height: Of pictures, in pixels.
         gravity: In m/s^2, downwards. This and all that follow: see `vary`.
         mass_scale: Masses and inertias, as multiples of the model's.
         friction_scale: Friction of whatever touches.

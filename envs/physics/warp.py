@@ -71,7 +71,7 @@ class WarpBackend(Backend):
         self._graphs: dict[Any, Any] = {}
 
     def vary(self, fields: Mapping[str, Tensor]) -> None:
-        """Give fields of the model values of their own, and derive constants anew."""
+        """Give fields of the model values of their own, and derive constants again."""
         self.check_open()
         with warp.ScopedDevice(self._device):
             for name in _DERIVED:

@@ -36,14 +36,8 @@ def test_every_world_passes_gymnasiums_checker(env_id: str) -> None:
         obs, _ = env.reset(seed=0)
         for _ in range(5):
             assert env.observation_space.contains(obs)
-            obs, reward, terminated, truncated, info = env.step(
-                env.action_space.sample()
-            )
-            assert (type(reward), type(terminated), type(truncated)) == (
-                float,
-                bool,
-                bool,
-            )
+            obs, *answer, info = env.step(env.action_space.sample())
+            assert [type(x) for x in answer] == [float, bool, bool]
             assert not any(np.shape(x)[:1] == (1,) for x in info.values())
             if answer[1]:
                 obs, _ = env.reset()
