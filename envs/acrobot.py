@@ -47,7 +47,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
         link_moi: Moment of inertia of either link (kg m^2).
         dt: Time from step to step (s).
         low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the same.
+        high: Upper bound of the four first numbers.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Raises:

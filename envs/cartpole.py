@@ -46,7 +46,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
         force_mag: Force of a push (N).
         tau: Time from step to step (s).
         low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the same.
+        high: Upper bound of the four first numbers.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Raises:

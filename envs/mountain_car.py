@@ -37,7 +37,7 @@ class MountainCarVectorEnv(TorchVectorEnv):
         force: What a push adds to the velocity.
         gravity: What the steepest slope adds to it.
         low: Lower bound of the first position, which is uniform.
-        high: Upper bound of the same.
+        high: Upper bound of the first position.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 

@@ -97,7 +97,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         """The three bits of a cell, `[N, 3]`."""
         position, goal, started = state.unbind()
         at_start, at_junction = started == 0, position == self.length
-        # Its neighbours distinguish a junction from a corridor, and the signpost's two sides.
+        # The neighbours distinguish junction, corridor, and the signpost's two sides.
         middle = at_start | at_junction
         left = torch.where(at_start, goal == 0, ~at_junction)
         right = torch.where(at_start, goal == 1, ~at_junction)
