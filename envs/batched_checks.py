@@ -24,8 +24,9 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
         action = _converted(envs, action)
     if envs._choices is not None:
         first, count = envs._choices
+        given = action.numpy() if first is None else action.numpy() - first
         # As unsigned numbers, those below the first choice are beyond the last one.
-        wrong = (action.numpy() - first).view(np.uint64) >= count
+        wrong = given.view(np.uint64) >= count
         if wrong.any():
             i = int(wrong.reshape(envs.num_envs, -1).any(1).argmax())
             raise ValueError(
@@ -36,12 +37,14 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
 
 
 def choices(space: Any) -> tuple[Any, Any] | None:
-    """The first choice and how many there are, for actions that are choices."""
-    if isinstance(space, Discrete):
-        return np.int64(space.start), np.uint64(space.n)
-    if isinstance(space, MultiDiscrete):
-        return space.start.astype(np.int64), space.nvec.astype(np.uint64)
-    return (np.int64(0), np.uint64(2)) if isinstance(space, MultiBinary) else None
+    """The first choice (None for 0) and how many there are, of actions that are such."""
+    if isinstance(space, MultiBinary):
+        return None, np.uint64(2)
+    if not isinstance(space, Discrete | MultiDiscrete):
+        return None
+    first = np.asarray(space.start, np.int64)
+    count = space.n if isinstance(space, Discrete) else space.nvec
+    return first if first.any() else None, np.asarray(count).astype(np.uint64)
 
 
 def _from_array(envs: Any, action: Any) -> Tensor:
