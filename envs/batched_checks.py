@@ -37,7 +37,7 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
 
 
 def choices(space: Any) -> tuple[Any, Any] | None:
-    """The first choice (None for 0) and how many there are, of actions that are such."""
+    """The first choice (None for 0) and how many there are; None for other actions."""
     if isinstance(space, MultiBinary):
         return None, np.uint64(2)
     if not isinstance(space, Discrete | MultiDiscrete):
@@ -87,14 +87,13 @@ def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Ten
         known = ["reset_mask", *names]
         raise ValueError(f"options {unknown} are unknown: use {' or '.join(known)}")
     found = {names[key]: envs.parameter(key, value) for key, value in options.items()}
-    bounds = {
-        name: found.get(name, getattr(envs, name, None)) for name in ("low", "high")
-    }
-    if found.keys() & bounds.keys() and (bounds["low"] > bounds["high"]).any():
-        raise ValueError(
-            f"low = {bounds['low'].tolist()} is above high = {bounds['high'].tolist()}:"
-            " give both, in this order"
-        )
+    if found.keys() & {"low", "high"}:
+        bounds: dict[str, Any] = {"low": envs.low, "high": envs.high, **found}
+        low, high = bounds["low"], bounds["high"]
+        if (low > high).any():
+            raise ValueError(
+                f"low = {low.tolist()} is above high = {high.tolist()}: give both"
+            )
     return mask, found
 
 
