@@ -28,19 +28,14 @@ __all__ = [
 def _register(name: str, place: str, steps: int | None, **spec: Any) -> None:
     gymnasium.register(
         id=f"yieldrl/{name}-v1",
+        entry_point=f"yieldrl.envs.single:{place.replace(':', '.')}",
         vector_entry_point=f"yieldrl.envs.{place}VectorEnv",
         max_episode_steps=steps,
         **spec,
     )
 
 
-_register(
-    "CartPole",
-    "cartpole:CartPole",
-    500,
-    entry_point="yieldrl.envs.cartpole:CartPoleEnv",
-    reward_threshold=475.0,
-)
+_register("CartPole", "cartpole:CartPole", 500, reward_threshold=475.0)
 _register("Pendulum", "pendulum:Pendulum", 200)
 _register("Acrobot", "acrobot:Acrobot", 500, reward_threshold=-100.0)
 _register("MountainCar", "mountain_car:MountainCar", 200, reward_threshold=-110.0)
@@ -63,13 +58,7 @@ _register(
     "CliffWalkingSlippery", "tables:CliffWalking", None, kwargs={"is_slippery": True}
 )
 _register("Taxi", "tables:Taxi", 200, reward_threshold=8.0)
-_register(
-    "TMaze",
-    "t_maze:TMaze",
-    100,
-    entry_point="yieldrl.envs.t_maze:TMazeEnv",
-    reward_threshold=0.95,
-)
+_register("TMaze", "t_maze:TMaze", 100, reward_threshold=0.95)
 _register("GoTo", "grid_world:GoTo", 50, reward_threshold=0.95)
 for _game in (
     "asterix:Asterix",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
         link_moi: Moment of inertia of either link (kg m^2).
         dt: Time from step to step (s).
         low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the same.
+        high: Upper bound of the four first numbers.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Raises:
@@ -57,6 +58,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-HIGH, HIGH)
     single_action_space = spaces.Discrete(3)
     noise_size = 4
+    reset_parameters = MappingProxyType({"low": "low", "high": "high"})
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from yieldrl.envs import batched_attributes as attributes
+from yieldrl.envs import batched_checks as checks
+from yieldrl.envs import batched_noise
 from yieldrl.envs import batched_support as support
 from yieldrl.envs.batched_compiled import CompiledPureStep
 
@@ -67,8 +71,10 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     noise_size: int
     observed_rows: slice | None = None
     """The rows of the state that `observe` transposes; None for all of them."""
+    reset_parameters: Mapping[str, str] = MappingProxyType({})
+    """Options of `reset`, and the parameters for which they stand in that once."""
     many_tensors: bool = False
-    """Whether a step makes dozens of tensors: compiled, C++ shall make them then."""
+    """Whether a step makes dozens of tensors: if compiled, C++ makes them then."""
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -95,7 +101,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
-        support.check_arguments(self)
+        checks.check_arguments(self)
         # Copies, because a space has a random generator that instances must not share.
         self.single_action_space = copy.deepcopy(self.single_action_space)
         self.single_observation_space = copy.deepcopy(self.single_observation_space)
@@ -105,6 +111,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.action_dtype = dtype if floats else torch.int64
         # Of actions that are taken as they are.
         self._action_kind = self.action_space.shape, self.action_dtype, self.device
+        looked_at = not compile and self.device.type == "cpu" and not floats
+        self._choices = checks.choices(self.single_action_space) if looked_at else None
         observation = np.empty(0, self.single_observation_space.dtype)
         self._obs_dtype = torch.from_numpy(observation).dtype
         self.state: Any = None
@@ -222,7 +230,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def parameter(self, name: str, value: Any) -> Tensor:
         """A constant as a tensor: `[]`, or `[N]` with one value per environment."""
-        return support.parameter(self, name, value)
+        return attributes.parameter(self, name, value)
 
     def pure_step(
         self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
@@ -250,7 +258,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         ended = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             last, state = state, self.restart(ended, state, first_noise)
-            if state is last:  # nobody begins anew
+            if state is last:  # no episode ended
                 obs = self.observe(state)
                 final_obs = support.tree_map(Tensor.clone, obs)
             else:
@@ -271,22 +279,24 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             seed: An int seeds the generator, and so all that follows. N ints give each
                 environment the first state of its own seed, at any place in the batch
                 and on any device; later episodes share the generator, which all N seed.
+                A None among them stands for a seed that nobody knows.
             options: `{"reset_mask": bool [N]}` resets those environments alone. Unlike
-                gymnasium's, the mask may be all False: looking would make us wait.
+                gymnasium's, the mask may be all False: looking would make us wait. Also
+                those of `reset_parameters`, for this reset alone: a number, or `[N]`.
 
         Raises:
             ValueError: If an argument is not as above, or if the subclass's functions
                 disagree with each other or with its spaces.
         """
-        mask = support.reset_mask(self, options)
+        mask, parameters = checks.reset_options(self, options)
         noise = self._noise  # which no step has used yet
         if seed is not None:
-            noise = support.seeded_noise(self, seed)
+            noise = batched_noise.seeded_noise(self, seed)
         elif noise is None:
             noise = self.draw_noise()
-        fresh = self.initial_state(noise)
+        fresh = self._first_states(noise, parameters)
         if self.state is None:
-            support.check_functions(self, fresh)
+            checks.check_functions(self, fresh)
         self._noise = self.draw_noise() if self._takes_noise else None
         fresh = self.fold(fresh)
         if mask is None:
@@ -302,7 +312,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """Step every environment once.
 
         Args:
-            actions: `[N, ...]`, a tensor on the environments' device or an array.
+            actions: `[N, ...]`, a tensor on the environments' device, an array or a
+                list.
 
         Returns:
             `obs [N, ...]`, `reward` float32 `[N]`, `terminated` and `truncated` bool
@@ -313,17 +324,29 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         Raises:
             ResetNeeded: Before the first reset, and (seen on the CPU only) if in
                 DISABLED mode an episode has ended that was not reset.
-            TypeError, ValueError: If the actions are not as above.
+            ClosedEnvironmentError: After `close`.
+            TypeError, ValueError: If the actions are not as above, or (seen on the CPU
+                only, and not compiled, where it would cost a tenth of the step) are
+                none of the space's choices.
         """
-        support.check_running(self)
-        action = support.action_tensor(self, actions)
+        checks.check_running(self)
+        action = checks.action_tensor(self, actions)
         before = self._ended
         self.state, self.elapsed, self._ended, *answer, final_obs = self._step(
             self.state, self.elapsed, before, action, self._noise
         )
-        self._noise = support.renewed(self, before)
+        self._noise = batched_noise.renewed(self, before)
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
+
+    def _first_states(self, noise: Tensor, parameters: Mapping[str, Tensor]) -> Any:
+        """`initial_state`, with other parameters for this once."""
+        usual = {name: getattr(self, name) for name in parameters}
+        vars(self).update(parameters)
+        try:
+            return self.initial_state(noise)
+        finally:
+            vars(self).update(usual)
 
     @property
     def _takes_noise(self) -> bool:
@@ -335,6 +358,29 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         size = self.noise_size, self.num_envs if count is None else count
         like = {"dtype": self.dtype, "device": self.device}
         return torch.rand(size, generator=self.generator, **like)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute of each environment: of tensors `[..., N]`, its own column."""
+        return attributes.per_environment(self, getattr(self, name))
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What a method gives, or an attribute is, for each environment."""
+        value = getattr(self, name)
+        value = value(*args, **kwargs) if callable(value) else value
+        return attributes.per_environment(self, value)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Replace a parameter by one number or N, or what is one for all.
+
+        Raises:
+            AttributeError: If there is no such attribute.
+            ValueError: If they would differ in something that all share.
+        """
+        attributes.set_attribute(self, name, values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, which make a painter of their own."""
+        return {**vars(self), "_painter": None}
 
     def detach(self) -> None:
         """Cut the state off from the graph of the steps that led to it."""

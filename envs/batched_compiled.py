@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import types
 from typing import Any
@@ -33,23 +34,16 @@ class CompiledPureStep:
     """
 
     def __init__(self, envs: Any) -> None:
-        def step_in_bytes(*tensors: Any) -> list[Any]:
-            return [tree_map(_in_bytes, part) for part in envs.pure_step(*tensors)]
-
-        name = f"step_in_bytes_{next(_NAMES)}"
-        code = step_in_bytes.__code__.replace(co_name=name)
-        own = types.FunctionType(code, globals(), name, None, step_in_bytes.__closure__)
-        options: dict[str, Any] = {
-            "guard_filter_fn": _tensors_and_modes,
-            "size_asserts": False,  # those guards look at the sizes already
-            "cpp_wrapper": envs.many_tensors and envs.device.type == "cpu",
-        }
-        self._in_bytes: Any = torch.compile(own, fullgraph=True, options=options)
         self._envs = envs
+        self._in_bytes: Any = None  # compiled in the usual way, at the first step
         self._first: Any = None  # what was compiled for the first inputs
         self._fits: Any = None  # whether others are of their kind
         # To make of its answers; None before the first step.
         self._views: list[tuple[int, Any]] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledPureStep:
+        """For a copy of the environments, which compiles for itself."""
+        return CompiledPureStep(copy.deepcopy(self._envs, memo))
 
     def __call__(self, *tensors: Any) -> list[Any]:
         if self._views is None:
@@ -66,6 +60,7 @@ class CompiledPureStep:
         """Compile for inputs like these; the views to make of the answers."""
         from torch._dynamo import config  # slow to import, and only needed to compile
 
+        self._in_bytes = self._compiled()
         try:
             with config.patch(record_runtime_overhead=False):
                 ahead = self._in_bytes.aot_compile((tensors, {}))
@@ -84,6 +79,23 @@ class CompiledPureStep:
             if layout(answer[i]) != layout(like)
         ]
 
+    def _compiled(self) -> Any:
+        """The step as a function of its own, with its flags as bytes."""
+        envs = self._envs
+
+        def step_in_bytes(*tensors: Any) -> list[Any]:
+            return [tree_map(_in_bytes, part) for part in envs.pure_step(*tensors)]
+
+        name = f"step_in_bytes_{next(_NAMES)}"
+        code = step_in_bytes.__code__.replace(co_name=name)
+        own = types.FunctionType(code, globals(), name, None, step_in_bytes.__closure__)
+        options: dict[str, Any] = {
+            "guard_filter_fn": _tensors_and_modes,
+            "size_asserts": False,  # those guards look at the sizes already
+            "cpp_wrapper": envs.many_tensors and envs.device.type == "cpu",
+        }
+        return torch.compile(own, fullgraph=True, options=options)
+
 
 def _in_bytes(x: Tensor) -> Tensor:
     """Flags as bytes: compiled for a CPU, storing a bool takes 5 to 8 ns, storing a
@@ -96,7 +108,7 @@ def _kind(x: Tensor) -> tuple[torch.dtype, torch.Size]:
 
 
 def _viewed_as(x: Tensor, kind: tuple[torch.dtype, torch.Size]) -> Tensor:
-    """The same bytes with this dtype and shape."""
+    """The bytes of a tensor as another of this dtype and shape."""
     dtype, shape = kind
     return x if x.dtype == dtype else x.view(dtype).view(shape)
 

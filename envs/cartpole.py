@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.single import SingleEnv
 
 X_LIMIT = 2.4  # metres from the middle of the track
 THETA_LIMIT = 12 * 2 * math.pi / 360  # 12 degrees from the upright, in radians
@@ -46,7 +46,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
         force_mag: Force of a push (N).
         tau: Time from step to step (s).
         low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the same.
+        high: Upper bound of the four first numbers.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Raises:
@@ -57,6 +57,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-HIGH, HIGH)
     single_action_space = spaces.Discrete(2)
     noise_size = 4
+    reset_parameters = MappingProxyType({"low": "low", "high": "high"})
 
     def __init__(
         self,
@@ -157,13 +158,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
         pen.ellipse(_pixels([axle - 5 + 5j, axle + 5 - 5j]), (129, 132, 203))
         pen.line(_pixels([100j, 600 + 100j]), "black", width=FINE)
         return np.array(image.reduce(FINE))
-
-
-class CartPoleEnv(SingleEnv):
-    """One cart as a plain Gymnasium environment."""
-
-    batch_class = CartPoleVectorEnv
-    metadata = CartPoleVectorEnv.metadata
 
 
 FINE = 2  # pictures are drawn so many times larger: Pillow does not smooth edges

@@ -1,8 +1,11 @@
-"""Does a vector environment keep its promises? Ask before you train in it."""
+"""Whether a vector environment does what its interface says, before training in it."""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+import warnings
+from collections import Counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -14,18 +17,20 @@ from yieldrl.envs.make import check as check_spaces
 
 
 def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) -> None:
-    """Play with random actions, and raise at the first promise that is not kept.
+    """Play with random actions, and raise at the first answer that is wrong.
 
     What is looked at: shapes, dtypes and bounds of all answers; that `final_obs` is
     what an episode came to and its mask says which ended; that a new episode keeps
     nothing of the old; that the same seed gives the same, and another seed something
     else; that what one environment does leaves the others alone. For a `TorchVectorEnv`
-    every step is also derived anew from the methods that you wrote, in all three
+    every step is also computed again from the methods that you wrote, in all three
     autoreset modes and with a short time limit, and its `state_dict`, its copies and
     its freedom from waiting for the device are tried.
 
     The environments are reset and played in; a `TorchVectorEnv` is cloned for most of
-    it. What no episode does within `steps` is not seen.
+    it. What no episode does within `steps` is not seen. Where `reset(seed=...)` warns
+    that it ignores the seed, as EnvPool's does, nothing that takes a repetition is
+    looked at, and a warning says so.
 
     Args:
         envs: The environments, two of them at least.
@@ -42,14 +47,33 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
     check_spaces(envs)
     if envs.num_envs < 2:
         raise ValueError(f"num_envs = {envs.num_envs}: check two environments or more")
-    first = play(envs, steps, seed)
+    seeded = _takes_seeds(envs, seed)
+    first = play(envs, steps, seed, seeded=seeded)
     _check_starts(envs, first)
     _check_final(first)
     if isinstance(envs, TorchVectorEnv):
         check_batched(envs, seed)
+    if not seeded:
+        warnings.warn(
+            f"{type(envs).__name__}.reset says that it ignores seeds: nothing that"
+            " takes a repetition was tried (what a seed determines, and whether one"
+            " environment changes another)",
+            stacklevel=2,
+        )
+        return
     compare(first, play(envs, steps, seed), SEED)
     _check_other_seeds(envs, seed)
-    _check_isolation(envs, steps, seed)
+    _check_isolation(envs, first, seed)
+
+
+def _takes_seeds(envs: Any, seed: int) -> bool:
+    """Whether `reset` takes a seed without a warning that it ignores it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        envs.reset(seed=seed)
+    return not any(
+        "seed" in str(w.message) and "ignored" in str(w.message) for w in said
+    )
 
 
 def _ended(moment: Moment) -> np.ndarray:
@@ -59,22 +83,63 @@ def _ended(moment: Moment) -> np.ndarray:
 
 
 def _check_final(run: list[Moment]) -> None:
-    """`final_obs` is not what came after the reset, whenever an episode ends."""
-    ends = [m for m in run if _ended(m).any()]
-    names = [name for name in run[0] if ends and f"final_{name}" in ends[0]]
-    if not names:  # in the other autoreset modes
+    """`final_obs` is what an episode came to, also where it was only cut."""
+    names = [name for name in run[0] if any(f"final_{name}" in m for m in run)]
+    if not names:  # nothing ended, or in the other autoreset modes
         return
-    alike = all(
-        same(m[f"final_{name}"][_ended(m)], m[name][_ended(m)])
-        for m in ends
-        for name in names
+    ends: list[_End] = []
+    seen: Counter[bytes] = Counter()  # how often each observation was seen
+    going_on = unmoved = 0  # steps that ended no episode; those that changed nothing
+    for before, moment in itertools.pairwise(run):
+        was, obs, ended = _rows(before, names), _rows(moment, names), _ended(moment)
+        seen.update(obs)
+        going_on += int((~ended).sum())
+        unmoved += sum(obs[i] == was[i] for i in (~ended).nonzero()[0])
+        final = _rows(moment, [f"final_{n}" for n in names]) if ended.any() else obs
+        cut = moment["truncated"] & ~moment["terminated"]
+        ends += [_End(final[i], obs[i], was[i], cut[i]) for i in ended.nonzero()[0]]
+    cuts = [end for end in ends if end.cut]
+    stays = unmoved / going_on if going_on else 1.0
+    for which, chosen in (("", ends), (" by truncation", cuts)):
+        begins = sum(seen[end.next] for end in chosen) / max(1, len(chosen))
+        if _by_no_chance([e.final == e.next for e in chosen], begins / seen.total()):
+            raise _wrong_final(f"{len(chosen)} ends of episodes{which}", _NEXT)
+    if _by_no_chance([end.final == end.before for end in cuts], stays):
+        raise _wrong_final(f"{len(cuts)} ends of episodes by truncation", _BEFORE)
+
+
+class _End(NamedTuple):
+    """Observations at an episode's end, as bytes."""
+
+    final: bytes
+    next: bytes  # after the reset
+    before: bytes  # the one that was acted on last
+    cut: bool  # by truncation alone
+
+
+_NEXT = "first observation of the next episode"
+_BEFORE = "observation before the last step"
+
+
+def _rows(moment: Moment, names: list[str]) -> list[bytes]:
+    """The observations of each environment as bytes, to compare and to count."""
+    columns = [[row.tobytes() for row in moment[name]] for name in names]
+    return [b"".join(parts) for parts in zip(*columns, strict=True)]
+
+
+def _by_no_chance(alike: list[bool], share: float) -> bool:
+    """Whether all are alike that would be so by chance in this share of all steps.
+
+    In a world of few states an episode may well be cut where the next one begins.
+    """
+    return bool(alike) and all(alike) and share ** len(alike) < 2e-3
+
+
+def _wrong_final(where: str, what: str) -> ValueError:
+    return ValueError(
+        f"at all {where} final_obs is the {what}: put there what the episode came to,"
+        " before the reset"
     )
-    if alike and not _all_alike([{k: m[k] for k in names} for m in run]):
-        raise ValueError(
-            f"at all {sum(_ended(m).sum() for m in ends)} ends of episodes final_obs is"
-            " the first observation of the next episode: put there what the episode"
-            " came to, before the reset"
-        )
 
 
 def _check_other_seeds(envs: Any, seed: int) -> None:
@@ -119,19 +184,30 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
             )
 
 
-def _check_isolation(envs: Any, steps: int, seed: int) -> None:
-    """Other actions in environment 0 change nothing in the others."""
-    these = play(envs, steps, seed)
-    those = play(envs, steps, seed, instead=seed + 1)
-    for t, (this, that) in enumerate(zip(these, those, strict=False)):
+def _check_isolation(envs: Any, run: list[Moment], seed: int) -> None:
+    """Other actions in environment 0 change nothing in the others.
+
+    Until the first episode ends: from then on a generator that all share may give
+    others other numbers.
+    """
+    ends = (t for t, moment in enumerate(run) if _ended(moment).any())
+    steps = next(ends, len(run) - 1)
+    other = play(envs, steps, seed, instead=seed + 1)
+    at_once = envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    for t, (this, that) in enumerate(zip(run, other, strict=False)):
+        ended = _ended(this) | _ended(that)
+        # Those whose episode begins may take numbers from a generator that all share.
+        begun = np.broadcast_to(ended & at_once, (envs.num_envs,))[1:]
         for name in (name for name in this if name in that):
-            mine, yours = this[name][1:], that[name][1:]
-            if not same(mine, yours):
-                i = int((mine != yours).reshape(len(mine), -1).any(1).argmax())
+            differs = (this[name] != that[name])[1:].reshape(len(begun), -1).any(1)
+            if name == "obs" or name.startswith("obs."):
+                differs &= ~begun
+            if differs.any():
+                i = int(differs.argmax()) + 1
                 raise ValueError(
                     f"another action in environment 0 changed {name} of environment"
-                    f" {i + 1} in step {t} from {mine[i]} to {yours[i]}: let no"
+                    f" {i} in step {t} from {this[name][i]} to {that[name][i]}: let no"
                     " environment write to what another one reads"
                 )
-        if _ended(this).any() or _ended(that).any():
-            return  # from here on they may share a generator's numbers differently
+        if ended.any():
+            return

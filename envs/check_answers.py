@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.foundations import spaces
@@ -24,14 +24,30 @@ SEED = (
 
 
 def play(
-    envs: VectorEnv[Any, Any, Any], steps: int, seed: int, instead: int | None = None
+    envs: VectorEnv[Any, Any, Any],
+    steps: int,
+    seed: int,
+    instead: int | None = None,
+    *,
+    seeded: bool = True,
 ) -> list[Moment]:
-    """All answers of a run; `instead` seeds other actions for environment 0."""
+    """All answers of a run.
+
+    Args:
+        envs: The environments.
+        steps: How many steps to play.
+        seed: Of the actions, and of the environments if they take one.
+        instead: Seed of other actions for environment 0.
+        seeded: Whether the environments take a seed.
+    """
     mode = envs.metadata["autoreset_mode"]
-    chooser, other = (copy.deepcopy(envs.action_space) for _ in range(2))
+    # Not `envs.action_space`, which in EnvPool is the space of one.
+    chooser, other = (
+        batch_space(envs.single_action_space, envs.num_envs) for _ in range(2)
+    )
     chooser.seed(seed)
     other.seed(instead)
-    answer = envs.reset(seed=seed)
+    answer = envs.reset(seed=seed) if seeded else envs.reset()
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset must return obs and info, got {type(answer)}")
     moments, kept = [named(envs, "obs", answer[0])], []

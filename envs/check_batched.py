@@ -13,20 +13,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.envs import batched_support as support
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched_checks import action_tensor
 from yieldrl.envs.check_answers import SEED, compare, named, play
 
 
 def check_batched(envs: TorchVectorEnv, seed: int) -> None:
-    """Derive every step anew from the methods that the subclass wrote."""
+    """Compute every step again from the methods that the subclass wrote."""
     _check_functions(envs, seed)
     same_step_first = sorted(AutoresetMode, key=lambda m: m.value, reverse=True)
     for mode in same_step_first:
         variant = _variant(envs, mode)
         _check_steps(variant, seed)
         if variant._looks:
-            blind = _variant(envs, mode)
-            blind._looks = False  # as on a GPU
-            _check_steps(blind, seed)
+            waitless = _variant(envs, mode)
+            waitless._looks = False  # as on a GPU
+            _check_steps(waitless, seed)
     _check_copies(envs, seed)
 
 
@@ -167,7 +168,7 @@ SAVED = (
 def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
     chooser = copy.deepcopy(envs.action_space)
     chooser.seed(seed)
-    return [support.action_tensor(envs, chooser.sample()) for _ in range(count)]
+    return [action_tensor(envs, chooser.sample()) for _ in range(count)]
 
 
 def _leaves(tree: Any) -> list[Tensor]:

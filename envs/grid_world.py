@@ -33,7 +33,7 @@ FLOOR, LINE, AGENT = (250, 250, 250), (225, 225, 225), (60, 60, 60)
 class GoToVectorEnv(TorchVectorEnv):
     """Go to the thing that the instruction names, N grids at once on a device.
 
-    Agent and objects stand on different cells, drawn anew in each episode, and no two
+    Agent and objects stand on different cells, drawn in each episode, and no two
     objects have both colour and shape in common. Which of them is meant is drawn by
     itself, and said in nothing but the sentence. Actions are 0 north, 1 east, 2 south,
     3 west; walls hold. To step on an object ends the episode: with a reward of 1 if it

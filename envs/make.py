@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.processes import adopt, in_processes
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import spaces
@@ -70,6 +72,7 @@ def make(
     elif isinstance(source, str):
         envs = _from_id(source, mode, device, count, kwargs, wrappers)
     elif isinstance(source, type) and issubclass(source, VectorEnv):
+        wrappers, kwargs = _observing_masks(source, wrappers, kwargs)
         _refuse(wrappers, source.__name__)
         make_all = cast("Callable[..., AnyVectorEnv]", source)
         envs = make_all(num_envs=count, **_with_device(source, device, kwargs))
@@ -101,9 +104,10 @@ def _from_id(
         return atari.make_atari(spec.id, count, **kwargs)
     batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
     if spec.entry_point is None or batched:
-        _refuse(wrappers, env_id)
         maker = spec.vector_entry_point
         maker = load_env_creator(maker) if isinstance(maker, str) else maker
+        wrappers, kwargs = _observing_masks(maker, wrappers, kwargs)
+        _refuse(wrappers, env_id)
         kwargs = _with_device(maker, device, kwargs)
         return gym.make_vec(spec.id, num_envs=count, **kwargs)
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
@@ -118,6 +122,26 @@ def _check_count(count: int, most: int) -> None:
             f" at most {most}; a world that is one batch of tensors takes more, for"
             " example yieldrl/CartPole-v1"
         )
+
+
+def _observing_masks(
+    maker: Any, wrappers: Sequence[Wrap], kwargs: dict[str, Any]
+) -> tuple[Sequence[Wrap], dict[str, Any]]:
+    """Batches that can observe their masks do so, in place of `ActionMask` around each.
+
+    They can if their constructor takes `action_mask`, as that of `yieldrl/Taxi-v1`.
+    """
+    constructor = maker.__init__ if isinstance(maker, type) else maker
+    if ActionMask not in wrappers:
+        return wrappers, kwargs
+    if "action_mask" not in inspect.signature(constructor).parameters:
+        raise ValueError(
+            f"ActionMask goes around single environments, and {maker.__name__} is a"
+            " batch whose constructor has no argument action_mask: if its observations"
+            " have an 'action_mask' anyhow, set wrappers=(); if not, take PPO"
+        )
+    others = [wrap for wrap in wrappers if wrap is not ActionMask]
+    return others, {"action_mask": True, **kwargs}
 
 
 def _refuse(wrappers: Sequence[Wrap], name: str) -> None:

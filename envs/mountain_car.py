@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class MountainCarVectorEnv(TorchVectorEnv):
         force: What a push adds to the velocity.
         gravity: What the steepest slope adds to it.
         low: Lower bound of the first position, which is uniform.
-        high: Upper bound of the same.
+        high: Upper bound of the first position.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
@@ -44,6 +45,7 @@ class MountainCarVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(LOW, HIGH)
     single_action_space = spaces.Discrete(3)
     noise_size = 1
+    reset_parameters = MappingProxyType({"low": "low", "high": "high"})
     goal_position = 0.5
 
     def __init__(

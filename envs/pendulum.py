@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class PendulumVectorEnv(TorchVectorEnv):
         length: Of the rod (m).
         dt: Time from step to step (s).
         high_angle: First angles are uniform between minus this and this (rad).
-        high_speed: The same for first velocities (rad/s).
+        high_speed: First velocities are uniform between minus this and this (rad/s).
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
@@ -45,6 +46,9 @@ class PendulumVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-HIGH, HIGH)
     single_action_space = spaces.Box(-MAX_TORQUE, MAX_TORQUE, (1,))
     noise_size = 2
+    reset_parameters = MappingProxyType(
+        {"x_init": "high_angle", "y_init": "high_speed"}
+    )
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ def value_iteration(
 
 
 def policy_evaluation(table: Table, policy: np.ndarray, gamma: float) -> np.ndarray:
-    """What a policy is worth in every state, `V [S]`, exactly.
+    """The value of a policy in every state, `V [S]`, exactly.
 
     Bellman's equation is linear in the values of a given policy (Sutton & Barto 2018,
     equation 4.4), so it is solved, not iterated: `V = (I - gamma P)^-1 r`.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched_support import tree_map
 
 
 class SingleEnv(gym.Env[Any, Any]):
@@ -22,6 +26,7 @@ class SingleEnv(gym.Env[Any, Any]):
 
     Attributes:
         batch_class: The batched environment.
+        envs: The batch of one.
     """
 
     batch_class: ClassVar[type[TorchVectorEnv]]
@@ -31,6 +36,11 @@ class SingleEnv(gym.Env[Any, Any]):
         self.envs = self.batch_class(
             num_envs=1, autoreset_mode=AutoresetMode.DISABLED, **kwargs
         )
+        self.metadata = {
+            key: value
+            for key, value in self.envs.metadata.items()
+            if key != "autoreset_mode"
+        }
         self.observation_space = self.envs.single_observation_space
         self.action_space = self.envs.single_action_space
         self.render_mode = self.envs.render_mode
@@ -40,12 +50,50 @@ class SingleEnv(gym.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         obs, info = self.envs.reset(seed=seed, options=options)
-        return obs[0].cpu().numpy(), info
+        return _alone(obs), _alone(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.envs.step(np.array([action]))
         flags = bool(terminated[0]), bool(truncated[0])
-        return obs[0].cpu().numpy(), float(reward[0]), *flags, info
+        return _alone(obs), float(reward[0]), *flags, _alone(info)
 
     def render(self) -> Any:
         return None if self.render_mode is None else self.envs.render()[0]
+
+    def close(self) -> None:
+        self.envs.close()
+
+
+def _alone(batch: Any) -> Any:
+    """What a batch of one has, as arrays and numbers of NumPy, in dicts too."""
+    return tree_map(_first, batch)
+
+
+def _first(x: Any) -> Any:
+    return x[0].detach().cpu().numpy()[()] if isinstance(x, Tensor) else x
+
+
+@functools.cache
+def single(place: str) -> type[SingleEnv]:
+    """The class of single environments of a batched one, at `module.Class` in `envs`.
+
+    >>> single("cartpole.CartPole")().reset(seed=0)[0].shape
+    (4,)
+    """
+    module, _, name = place.rpartition(".")
+    batch = getattr(
+        importlib.import_module(f"yieldrl.envs.{module}"), f"{name}VectorEnv"
+    )
+    attributes = {
+        "batch_class": batch,
+        "metadata": batch.metadata,
+        "__doc__": batch.__doc__,
+    }
+    return type(f"{name}Env", (SingleEnv,), attributes)
+
+
+def __getattr__(place: str) -> Any:
+    """Classes under the names that Gymnasium's registry has for them."""
+    if "." not in place:
+        raise AttributeError(f"module {__name__!r} has no attribute {place!r}")
+    return single(place)

@@ -10,7 +10,6 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.single import SingleEnv
 
 NORTH, EAST, SOUTH, WEST = range(4)
 
@@ -37,7 +36,7 @@ class TMazeVectorEnv(TorchVectorEnv):
     p / 2 + (1 - p) / 2 of all episodes.
 
     Source: Bakker (2001), "Reinforcement Learning with Long Short-Term Memory", NeurIPS
-    14. Differs from the paper: the goal is worth 1, not 4, and the wrong turn 0, not
+    14. Differs from the paper: the goal pays 1, not 4, and the wrong turn 0, not
     -0.1, so that returns count right turns; the signpost is seen at the first step
     alone, not whenever the agent stands at it.
 
@@ -98,7 +97,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         """The three bits of a cell, `[N, 3]`."""
         position, goal, started = state.unbind()
         at_start, at_junction = started == 0, position == self.length
-        # Its neighbours tell a junction from a corridor, and the signpost's two sides.
+        # The neighbours distinguish junction, corridor, and the signpost's two sides.
         middle = at_start | at_junction
         left = torch.where(at_start, goal == 0, ~at_junction)
         right = torch.where(at_start, goal == 1, ~at_junction)
@@ -117,10 +116,3 @@ class TMazeVectorEnv(TorchVectorEnv):
             cells[0 if goal else 2, 0] = SIGN
         cells[1, position] = AGENT
         return cells.repeat(CELL, 0).repeat(CELL, 1)
-
-
-class TMazeEnv(SingleEnv):
-    """One T-maze as a plain Gymnasium environment."""
-
-    batch_class = TMazeVectorEnv
-    metadata = TMazeVectorEnv.metadata

@@ -153,7 +153,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
         return in_bools(fours, len(self.channels))
 
     def begun(self, ended: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, ...]:
-        """Of those that ended, which begin anew with which of the first boards."""
+        """Of the episodes that ended, which begin with which of the first boards."""
         return (ended,)
 
     def full(self, noise: Tensor, value: int, *shape: int) -> Tensor:

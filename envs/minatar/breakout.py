@@ -19,7 +19,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
 
     The ball flies along diagonals and is reflected by the sides, the ceiling, bricks
     and the paddle; at the edge of the paddle it goes back to where it came from. A
-    broken wall is built anew when the ball comes down. The episode ends when the ball
+    broken wall is built again when the ball comes down. The episode ends when the ball
     gets past the paddle. Its trail shows where the ball was a step before.
 
     Arguments, sources and differences are those of `MinAtarVectorEnv`.

@@ -24,7 +24,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     The chicken moves at every third step at most; a car sends it home. Cars leave at
     one side and come back at the other. Behind each is a trail, in the channel of the
     steps that the car waits between its moves, 1 to 5. Speeds and directions are drawn
-    anew after each crossing. An episode takes 2501 steps, and ends (`terminated`).
+    again after each crossing. An episode takes 2501 steps, and ends (`terminated`).
 
     Arguments, sources and differences are those of `MinAtarVectorEnv`.
     """

@@ -160,7 +160,7 @@ def in_bools(fours: Tensor, channels: int) -> Tensor:
 
 
 def settled(x: Tensor) -> Tensor:
-    """The same; but what is compiled computes it once, not again wherever it is used.
+    """A tensor that compiled code computes once, not again wherever it is used.
 
     PyTorch's compiler cannot look behind strides, so it has the values before them.
     """

@@ -42,7 +42,7 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
     Fish and submarines cross the sea, and submarines fire torpedoes. Divers can be
     taken aboard, up to six. Coming up takes at least one of them, fills the oxygen and
     makes the enemies come more often, and every other time also move faster; with all
-    six aboard it is worth a reward of up to 10, one for each cell of the oxygen gauge.
+    six aboard it pays a reward of up to 10, one for each cell of the oxygen gauge.
     The episode ends when something hits the submarine, the oxygen runs out, or when one
     comes up without a diver.
 

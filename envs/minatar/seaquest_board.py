@@ -56,11 +56,11 @@ def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, .
     four: submarines, the gauges of oxygen and of divers, and divers.
     """
     x, y, left = state["x"], state["y"], to_left(state["ways"])
-    ours = place(x) | spot(x - state["heading"]) << 1
+    own = place(x) | spot(x - state["heading"]) << 1
     fish, subs = columns(state["fish"]), columns(state["subs"])
     first = ahead(fish | subs, ~left) << 3 | flying(state["torpedoes"]) << 4
     first = first | fish << 5 | flying(state["shots"]) << 2
-    first, last = first | in_row(y, ours), subs
+    first, last = first | in_row(y, own), subs
 
     divers = state["divers"]
     diver_x = diver_columns(divers, state["diver_timer"])
@@ -71,7 +71,7 @@ def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, .
         first = first | in_lane(lane[k], trail[k])
         last = last | in_lane(lane[k], diver[k])
 
-    surface = flying(state["high_shots"]) << 2 | torch.where(y == 0, ours, 0)
+    surface = flying(state["high_shots"]) << 2 | torch.where(y == 0, own, 0)
     air = tenths(state["oxygen"].clamp(min=0))
     free = FLOOR - state["aboard"]
     seats = below(torch.full_like(free, FLOOR)) & ~below(free)

@@ -65,7 +65,7 @@ def count(bits: Tensor) -> Tensor:
 
 
 def ahead(places: Tensor, left: Tensor) -> Tensor:
-    """The same places one column further on, to the left where the mask is set."""
+    """Places moved one column further on, to the left where the mask is set."""
     return (places << COLUMN) & (BOARD & ~left) | (places >> COLUMN) & left
 
 

@@ -30,7 +30,7 @@ class AntVectorEnv(LeggedVectorEnv):
         healthy_z_range: Where the torso's height is in a healthy state (m).
         contact_force_range: Contact forces are clipped to it.
         reset_noise_scale: First positions are uniform this far around the model's own,
-            first velocities normal with this deviation.
+            first velocities normal with this standard deviation.
         exclude_current_positions_from_observation: Whether x and y are left out.
         include_cfrc_ext_in_observation: Whether contact forces are observed.
         kwargs: Arguments of `PhysicsVectorEnv`.

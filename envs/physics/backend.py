@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import torch
 from gymnasium.error import ClosedEnvironmentError
@@ -25,6 +27,8 @@ class Backend:
     """
 
     dtype: torch.dtype
+    made_of: tuple[Any, ...]  # the arguments of the constructor
+    varied: Mapping[str, Tensor] = MappingProxyType({})  # what `vary` has set
     inputs: dict[str, Tensor]  # of the names in STATE, and `ctrl`
     outputs: dict[str, Tensor]  # the fields
 
@@ -42,6 +46,15 @@ class Backend:
         All `N` worlds get them, tensors `[N, ...]`, and what follows from them.
         """
         raise NotImplementedError(f"{type(self)} lacks vary(fields)")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Backend:
+        """Worlds of the same physics, with memory and threads of their own."""
+        again = type(self)(*self.made_of)
+        if self.varied:
+            again.vary(self.varied)
+        if not self.inputs:
+            again.close()
+        return again
 
     def close(self) -> None:
         """Let go of all memory; no world can be stepped any more."""

@@ -1,7 +1,8 @@
-"""What is paid and what begins anew in MuJoCo's worlds."""
+"""Rewards, ends and first states of MuJoCo's worlds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     the physics. One step follows from the state and the actions alone, so states can be
     saved, replaced and continued bitwise.
 
-    The `info` of a step has gymnasium's entries as tensors `[N]`: the terms of the
-    reward, `reward_...`, and what `measure` tells. They are about the step itself:
-    where an episode ended, about the state that `final_obs` shows.
+    The `info` of a step has gymnasium's entries as tensors `[N, ...]`: the terms of the
+    reward, `reward_...`, and those of `measure`. They are about the step itself: where
+    an episode ended, about the state that `final_obs` shows.
 
     Args:
         num_envs: N, the number of worlds.
@@ -47,9 +48,13 @@ class PhysicsVectorEnv(SimulationVectorEnv):
         self._info: State = {}  # of the last call of `dynamics`
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
 
-    def measure(self, before: State, after: State) -> State:
-        """What `info` tells besides the terms of the reward, by name, each `[N]`."""
+    def locate(self, state: State) -> State:
+        """Where the robots are, by name, each `[N, ...]`, for `info`."""
         return {}
+
+    def measure(self, before: State, after: State) -> State:
+        """What `info` has of a step besides the terms of the reward, by name."""
+        return self.locate(after)
 
     def gains(self, measures: State, after: State) -> State:
         """What is paid for a step, by name, each `[N]`."""
@@ -77,7 +82,7 @@ class PhysicsVectorEnv(SimulationVectorEnv):
             "qvel": scale * velocity,
             "qacc_warmstart": torch.zeros_like(velocity),
         }
-        return {**state, **self.backend.fields(state)}
+        return {**state, **self._kept(self.backend.fields(state))}
 
     def dynamics(self, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
         """Hold the controls for `frame_skip` steps of the physics."""
@@ -89,7 +94,21 @@ class PhysicsVectorEnv(SimulationVectorEnv):
             terms |= {f"reward_{name}": -cost for name, cost in costs.items()}
             self._info = {**measures, **terms}
             reward = sum(gains.values()) - sum(costs.values())
-            return after, torch.as_tensor(reward), self.terminated(after)
+            ended = self.terminated(after)
+            return self._kept(after), torch.as_tensor(reward), ended
+
+    def _kept(self, fields: State) -> State:
+        """Those that belong to the state."""
+        return {name: x for name, x in fields.items() if name not in self.info_fields}
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes, as in the base class; `info` says where robots are."""
+        obs, info = super().reset(seed=seed, options=options)
+        with torch.no_grad():
+            fields = self.backend.fields(self.state) if self.info_fields else {}
+            return obs, {**self.locate({**fields, **self.state}), **info}
 
     def step(
         self, actions: Tensor | np.ndarray
@@ -103,7 +122,7 @@ class PhysicsVectorEnv(SimulationVectorEnv):
         *answer, info = super().step(actions)
         more = self._info
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            more = {name: x.masked_fill(was_over, 0) for name, x in more.items()}
+            more = {name: _emptied(x, was_over) for name, x in more.items()}
         obs, reward, terminated, truncated = answer
         return obs, reward, terminated, truncated, {**more, **info}
 
@@ -117,3 +136,8 @@ class PhysicsVectorEnv(SimulationVectorEnv):
             noise = drawn.new_zeros(len(drawn), self.num_envs)
             noise[:, columns] = drawn
         return super().restart(ended, state, noise)
+
+
+def _emptied(x: Tensor, rows: Tensor) -> Tensor:
+    """Zeros in these rows `[N]` of a tensor `[N, ...]`."""
+    return x.masked_fill(rows.view(-1, *[1] * (x.ndim - 1)), 0)

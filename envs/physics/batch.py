@@ -48,6 +48,7 @@ class BatchBackend(Backend):
     def __init__(
         self, model: Any, num_envs: int, fields: Sequence[str], threads: int | None
     ) -> None:
+        self.made_of = model, num_envs, fields, threads
         self._lib = library()
         self._contacts = "cfrc_ext" in fields
         if self._contacts:
@@ -81,7 +82,7 @@ class BatchBackend(Backend):
         self.outputs = self._output_views(model, num_envs, fields)
 
     def vary(self, fields: Mapping[str, Tensor]) -> None:
-        """Give fields of the model values of their own, and derive constants anew."""
+        """Give fields of the model values of their own, and derive constants again."""
         self.check_open()
         for name, values in fields.items():
             address = self._lib.mjb_expand(self._batch, name.encode(), None, None)
@@ -89,6 +90,7 @@ class BatchBackend(Backend):
                 raise ValueError(f"model_fields: MuJoCo lets no world have its {name}")
             self._view(address, values.shape).copy_(values)
         self._run(len(self._ids), "mjb_setConst")
+        self.varied = {**self.varied, **fields}
 
     def close(self) -> None:
         """Free the batch now."""

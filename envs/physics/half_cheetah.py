@@ -23,7 +23,7 @@ class HalfCheetahVectorEnv(RunningVectorEnv):
         forward_reward_weight: Reward for a metre per second.
         ctrl_cost_weight: Price of the actions' squares.
         reset_noise_scale: First positions are uniform this far around the model's own,
-            first velocities normal with this deviation.
+            first velocities normal with this standard deviation.
         exclude_current_positions_from_observation: Whether x is left out.
         kwargs: Arguments of `PhysicsVectorEnv`.
     """

@@ -74,6 +74,11 @@ class HopperVectorEnv(LeggedVectorEnv):
         """Positions, and velocities that do not go beyond 10."""
         return [state["qpos"][self.skipped :], state["qvel"].clamp(-10, 10)]
 
+    def locate(self, state: State) -> State:
+        """How far it has come, and how far the torso is from its first height."""
+        height = state["qpos"][1] - self.init_qpos[1]
+        return {**super().locate(state), "z_distance_from_origin": height}
+
     def is_healthy(self, state: State) -> Tensor:
         """Whether the torso is up, and nothing out of bounds."""
         rest = torch.cat((state["qpos"][2:], state["qvel"]))

@@ -1,4 +1,4 @@
-"""Humanoid: the robot that looks like us."""
+"""Humanoid: a robot with two legs and two arms, in space."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class HumanoidVectorEnv(LeggedVectorEnv):
     """
 
     axes = "xy"
+    info_fields = ("ten_length", "ten_velocity")
 
     def __init__(
         self,
@@ -98,6 +99,13 @@ class HumanoidVectorEnv(LeggedVectorEnv):
     def place(self, state: State, axis: int) -> Tensor:
         """Where the centre of mass is."""
         return (self.mass @ state["xipos"][:, axis]) / self.mass.sum()
+
+    def locate(self, state: State) -> State:
+        """Positions, and the lengths and velocities of the two tendons, `[N, 2]`."""
+        tendons = {
+            f"tendon_{name}": state[f"ten_{name}"].T for name in ("length", "velocity")
+        }
+        return {**super().locate(state), **tendons}
 
     def costs(self, action: Tensor, after: State) -> State:
         """Of torques and contacts."""

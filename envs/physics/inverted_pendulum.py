@@ -17,7 +17,7 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
     """N poles on carts, as gymnasium's InvertedPendulum-v5.
 
     Observations `[N, 4]`: position of the cart, angle of the pole, their velocities.
-    Actions `[N, 1]` in [-3, 3]: the force on the cart. A step is worth 1, unless the
+    Actions `[N, 1]` in [-3, 3]: the force on the cart. The reward is 1, unless the
     pole leans by more than 0.2 rad after it, which terminates.
 
     Args:

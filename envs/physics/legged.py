@@ -43,12 +43,18 @@ class RunningVectorEnv(PhysicsVectorEnv):
         """How far the robots have come along an axis, `[N]`, to take velocities of."""
         return state["qpos"][axis]
 
+    def locate(self, state: State) -> State:
+        """Positions along the axes, and in space the distance from the origin."""
+        places = {f"{x}_position": state["qpos"][i] for i, x in enumerate(self.axes)}
+        if len(self.axes) > 1:
+            places["distance_from_origin"] = state["qpos"][: len(self.axes)].norm(dim=0)
+        return places
+
     def measure(self, before: State, after: State) -> State:
-        """Positions after the step, and the mean velocities during it."""
-        measures: State = {}
+        """Where the robots are after the step, and the mean velocities during it."""
+        measures = self.locate(after)
         for i, axis in enumerate(self.axes):
             velocity = (self.place(after, i) - self.place(before, i)) / self.dt
-            measures[f"{axis}_position"] = after["qpos"][i]
             measures[f"{axis}_velocity"] = velocity
         return measures
 

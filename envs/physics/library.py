@@ -45,7 +45,7 @@ def library() -> Any:
         "mjb_forward": (number, *chosen, number),
         "mjb_setConst": (number, *chosen),
         "mjb_step": (number, *chosen, number, number),
-        # Its function is told of the model, the data, the world's number and `arg`.
+        # Its function gets the model, the data, the world's number and `arg`.
         # mj_rnePostConstraint takes the first two, and where MuJoCo runs a C function
         # does not notice arguments that it is given beyond its own.
         "mjb_apply": (number, *chosen, address, address, number),

@@ -1,4 +1,4 @@
-"""MuJoCo's models: read from their files, and told apart from world to world."""
+"""MuJoCo's models: read from their files, and varied from world to world."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,9 +49,7 @@ def load(xml_file: str, *, small: bool) -> Any:
     spec = mujoco.MjSpec.from_file(expand_model_path(xml_file))
     if small and spec.memory < 0:
         spec.memory = WORLD_MEMORY
-    with warnings.catch_warnings():  # of deprecated words in gymnasium's files
-        warnings.filterwarnings("ignore", "compiler attribute")
-        model = spec.compile()
+    model = _compiled(spec)
     kept = 1 + model.nq + model.nv  # the one is the time, which acts on nothing here
     size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS.value)
     if size != kept or model.nmocap:
@@ -61,6 +58,22 @@ def load(xml_file: str, *, small: bool) -> Any:
             f" ({size} numbers, not {kept}); activations, plugins and mocap bodies are"
             " not supported"
         )
+    return model
+
+
+def _compiled(spec: Any) -> Any:
+    """The `MjModel`, with the total mass that the file asks for.
+
+    MuJoCo can scale to it within `compile`, and warns each time that it will not do so
+    any more one day, which users of gymnasium's files can do nothing about.
+    """
+    import mujoco
+
+    mass, spec.compiler.settotalmass = spec.compiler.settotalmass, -1
+    model = spec.compile()
+    if mass > 0:
+        mujoco.mj_setTotalmass(model, mass)
+        mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
 
 

@@ -31,7 +31,7 @@ class Painter:
         model: The `MjModel`.
         camera: Attributes of the `MjvCamera`.
         width: Of pictures, in pixels.
-        height: The same.
+        height: Of pictures, in pixels.
 
     Raises:
         DependencyNotInstalled: If there is no OpenGL; says what to install.

@@ -1,4 +1,4 @@
-"""N worlds of one MuJoCo model: made, told apart, seen, drawn and closed."""
+"""N worlds of one MuJoCo model: made, varied, observed, drawn and closed."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
@@ -34,7 +34,7 @@ class SimulationVectorEnv(TorchVectorEnv):
             states of mujoco are in any case).
         compile: Must be False: MuJoCo is compiled code already.
         width: Of pictures, in pixels.
-        height: The same.
+        height: Of pictures, in pixels.
         gravity: In m/s^2, downwards. This and all that follow: see `vary`.
         mass_scale: Masses and inertias, as multiples of the model's.
         friction_scale: Friction of whatever touches.
@@ -58,6 +58,8 @@ class SimulationVectorEnv(TorchVectorEnv):
         "elevation": -20.0,
     }
     """Attributes of the `MjvCamera` that pictures are taken with."""
+    info_fields: ClassVar[Sequence[str]] = ()
+    """Names of those arrays of `MjData` that only `info` is made of."""
 
     def __init__(
         self,
@@ -83,7 +85,8 @@ class SimulationVectorEnv(TorchVectorEnv):
     ) -> None:
         if compile:
             raise ValueError("compile = True: physics is compiled code already")
-        for name, number in (("frame_skip", frame_skip), ("threads", threads)):
+        counts = {"num_envs": num_envs, "frame_skip": frame_skip, "threads": threads}
+        for name, number in counts.items():
             if number is not None and number < 1:
                 raise ValueError(f"{name} = {number}: must be at least 1")
         contacts = "cfrc_ext" in fields  # each world keeps an `MjData` for them
@@ -93,7 +96,8 @@ class SimulationVectorEnv(TorchVectorEnv):
         self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
         self.picture_size = width, height
         self.noise_size = model.nq + model.nv
-        self.backend = _backend(backend, model, num_envs, fields, threads, device)
+        wanted = (*fields, *self.info_fields)
+        self.backend = _backend(backend, model, num_envs, wanted, threads, device)
         self._set_spaces(fields, dtype)
         super().__init__(num_envs, device=device, dtype=self.backend.dtype, **kwargs)
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
@@ -154,6 +158,19 @@ class SimulationVectorEnv(TorchVectorEnv):
         if fields:
             self.backend.vary(fields)
         self._varied |= fields
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute of each world, or a field of its model, such as `body_mass`."""
+        if not hasattr(self, name) and name in self._varied:
+            return tuple(self._varied[name].unbind())
+        return super().get_attr(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """As in the base class; for the parameters of `vary`, which calls that."""
+        if name == "gravity" or name in models.SCALED:
+            self.vary(**{name: values})
+        else:
+            super().set_attr(name, values)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
         """What the camera sees of a world, uint8 `[height, width, 3]`."""

@@ -51,6 +51,7 @@ class WarpBackend(Backend):
         fields: Sequence[str],
         device: str | torch.device,
     ) -> None:
+        self.made_of = model, num_envs, fields, device
         warp.config.log_level = warp.LOG_WARNING  # not a line for every kernel
         warp.init()
         self._contacts = "cfrc_ext" in fields
@@ -70,7 +71,7 @@ class WarpBackend(Backend):
         self._graphs: dict[Any, Any] = {}
 
     def vary(self, fields: Mapping[str, Tensor]) -> None:
-        """Give fields of the model values of their own, and derive constants anew."""
+        """Give fields of the model values of their own, and derive constants again."""
         self.check_open()
         with warp.ScopedDevice(self._device):
             for name in _DERIVED:
@@ -78,6 +79,7 @@ class WarpBackend(Backend):
             for name, values in fields.items():
                 self._expanded(name).view_as(values).copy_(values)
             mujoco_warp.set_const(self._model, self._data)
+        self.varied = {**self.varied, **fields}
 
     def close(self) -> None:
         """Let go of Warp's memory, and of the graphs that point into it."""

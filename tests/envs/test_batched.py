@@ -1,5 +1,6 @@
 """The base of device-batched environments, with environments of a few lines."""
 
+import copy
 import doctest
 import io
 import itertools
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -41,7 +42,7 @@ class Counter(TorchVectorEnv):
     single_observation_space = spaces.Dict(
         image=spaces.Box(0, 255, (2, 2, 1), np.uint8), count=spaces.Discrete(10)
     )
-    single_action_space = spaces.Discrete(3)
+    single_action_space = spaces.Discrete(10)
     noise_size = 1
 
     def initial_state(self, noise: Tensor) -> dict:
@@ -115,9 +116,9 @@ def test_state_may_be_a_nested_dict_of_any_dtypes() -> None:
     assert terminated.tolist() == [False, False, False, True]
     assert (info["final_obs"]["count"] - first["count"]).tolist() == [0, 1, 2, 9]
     assert obs["image"][:, 0, 0, 0].tolist() == [0, 1, 2, 0]
-    copy = Counter(4)
-    copy.load_state_dict(envs.state_dict())
-    after = [e.step(torch.full((4,), 2))[0]["count"] for e in (envs, copy)]
+    again = Counter(4)
+    again.load_state_dict(envs.state_dict())
+    after = [e.step(torch.full((4,), 2))[0]["count"] for e in (envs, again)]
     assert_same(after[:1], after[1:])
     with pytest.raises(ValueError, match="saved was"):
         Counter(5).load_state_dict(envs.state_dict())
@@ -326,42 +327,6 @@ def test_answers_are_never_overwritten() -> None:
     assert not torch.equal(envs.state, torch.zeros_like(state))
 
 
-@pytest.mark.slow
-def test_flags_come_out_of_a_compiled_step_as_flags() -> None:
-    class Flags(Counter):
-        """A flag in the state, and observed."""
-
-        single_observation_space = spaces.Dict(
-            count=spaces.Discrete(10), even=spaces.MultiBinary(1)
-        )
-
-        def initial_state(self, noise: Tensor) -> dict:
-            count = (noise[0] * 3).long()
-            return {"count": count, "even": count % 2 == 0}
-
-        def dynamics(self, state: dict, action: Tensor) -> tuple[dict, Tensor, Tensor]:
-            count = state["count"] + action * state["even"]
-            moved = {"count": count, "even": count % 2 == 0}
-            return moved, count.float(), count >= 9
-
-        def observe(self, state: dict) -> dict:
-            even = state["even"].to(torch.int8)[:, None]
-            return {"count": state["count"].clone(), "even": even}
-
-    eager, compiled = blind(Flags(4, compile=False)), Flags(4, compile=True)
-    eager.reset(seed=0)
-    compiled.reset(seed=0)
-    for _ in range(4):
-        action = torch.tensor([0, 1, 2, 9])
-        these, those = eager.step(action), compiled.step(action)
-        for key in ("count", "even"):
-            assert_same([these[0][key]], [those[0][key]])
-            assert_same([these[4]["final_obs"][key]], [those[4]["final_obs"][key]])
-        assert_same(list(these[1:4]), list(those[1:4]))
-        assert compiled.state["even"].dtype == torch.bool
-        assert_same(list(eager.state.values()), list(compiled.state.values()))
-
-
 def test_gradients_flow_until_detached() -> None:
     envs = Walk(2)
     envs.reset(seed=0)
@@ -414,8 +379,10 @@ def test_wrong_calls() -> None:
     for action in (torch.zeros(3), torch.zeros(2).int(), np.zeros((2, 1))):
         with pytest.raises(ValueError, match="floats of shape"):
             envs.step(action)
-    with pytest.raises(TypeError, match="list"):
-        envs.step([0.0, 0.0])
+    with pytest.raises(TypeError, match="dict"):
+        envs.step({})
+    with pytest.raises(ValueError, match=r"actions must be of shape \(2,\)"):
+        envs.step([0.0, [1.0]])
     with pytest.raises(ValueError, match="rgb_array"):
         envs.render()
     envs.step(torch.tensor([9.0, 0.0]))
@@ -423,6 +390,132 @@ def test_wrong_calls() -> None:
         envs.step(torch.zeros(2))
     envs.close()
     envs.close()
+    with pytest.raises(ClosedEnvironmentError, match=r"after close\(\)"):
+        envs.step(torch.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("space", "right", "wrong", "named"),
+    [
+        (spaces.Discrete(3), [0, 2], [0, 3], r"action 3 of environment 1 .*Discrete"),
+        (spaces.Discrete(3), [2, 2], [-1, 0], "action -1 of environment 0"),
+        (spaces.Discrete(3, start=-1), [-1, 1], [1, 2], "action 2 of environment 1"),
+        (
+            spaces.MultiDiscrete([2, 3]),
+            [[1, 2], [0, 0]],
+            [[0, 2], [2, 0]],
+            r"action \[2, 0\] of environment 1 .*MultiDiscrete",
+        ),
+        (spaces.MultiBinary(2), [[1, 0], [0, 1]], [[0, 0], [0, 2]], "environment 1"),
+    ],
+)
+def test_actions_out_of_range_are_refused(space, right, wrong, named: str) -> None:
+    """Not where looking would make the host wait, as on a GPU."""
+
+    class Chooser(Walk):
+        single_action_space = space
+
+        def dynamics(self, state: Tensor, action: Tensor):
+            moved = state + action.reshape(2, -1).sum(1)
+            return moved, moved[0], moved[0] > 99
+
+    envs = Chooser(2)
+    envs.reset(seed=0)
+    for kind in (list, np.array, torch.tensor):
+        envs.step(kind(right))
+        with pytest.raises(ValueError, match=named):
+            envs.step(kind(wrong))
+    assert Chooser(2, compile=True)._choices is None
+
+
+def test_lists_are_actions() -> None:
+    these, those = Walk(2), Walk(2)
+    these.reset(seed=0)
+    those.reset(seed=0)
+    for action in ([0.5, -0.5], (1, 0.25)):
+        tensor = torch.tensor(action)
+        assert torch.equal(these.step(action)[0], those.step(tensor)[0])
+
+
+def test_a_seed_among_several_may_be_left_to_chance() -> None:
+    these, _ = Walk(3).reset(seed=[7, None, 9])
+    those, _ = Walk(3).reset(seed=[7, None, 9])
+    assert torch.equal(these[[0, 2]], those[[0, 2]])
+    assert not torch.equal(these[1], those[1])
+    with pytest.raises(ValueError, match=r"or 3 of them \(or None\)"):
+        Walk(3).reset(seed=[None, 1])
+
+
+class Thrown(Walk):
+    """A walk that begins between two numbers."""
+
+    reset_parameters = {"low": "low", "high": "high"}  # noqa: RUF012
+    name = "thrown"
+
+    def __init__(self, num_envs: int = 1, low: float = 0.0, **kwargs) -> None:
+        super().__init__(num_envs, **kwargs)
+        self.low, self.high = self.parameter("low", low), self.parameter("high", 1.0)
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return torch.lerp(self.low, self.high, noise)
+
+
+def test_options_of_reset_stand_for_parameters_this_once() -> None:
+    envs = Thrown(500)
+    obs, _ = envs.reset(seed=0, options={"low": 3, "high": 4})
+    assert (obs >= 3).all()
+    assert (obs <= 4).all()
+    again, *_ = envs.step(torch.full((500,), 9.0))  # all begin anew
+    assert (again <= 1).all()
+    apart, _ = envs.reset(options={"high": torch.arange(500.0)})
+    assert (apart[1] <= 1).all()
+    assert apart[:, 0].max() > 100
+    mask = torch.arange(500) < 3
+    some, _ = envs.reset(options={"low": 8, "high": 8, "reset_mask": mask})
+    assert (some == 8).all(1).tolist() == mask.tolist()
+    for wrong, message in (
+        ({"low": 2}, "low = 2.0 is above"),
+        ({"up": 1}, "reset_mask"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            envs.reset(options=wrong)
+    assert (envs.low, envs.high) == (0, 1)
+
+
+def test_attributes_one_environment_at_a_time() -> None:
+    envs = Thrown(2, low=-1.0)
+    envs.reset(seed=0)
+    assert envs.get_attr("low") == (-1, -1)
+    assert envs.get_attr("name") == ("thrown", "thrown")
+    envs.set_attr("low", [0.5, 0.25])
+    assert envs.get_attr("low") == (0.5, 0.25)
+    envs.set_attr("low", 0)
+    assert envs.call("low") == (0, 0)
+    state = envs.call("unfold", envs.state)
+    assert torch.equal(torch.stack(state, -1), envs.state)
+    envs.set_attr("name", ["new", "new"])
+    assert envs.name == "new"
+    with pytest.raises(ValueError, match="share one name"):
+        envs.set_attr("name", ["a", "b"])
+    with pytest.raises(ValueError, match="low has the shape"):
+        envs.set_attr("low", [1, 2, 3])
+    for call in (lambda: envs.get_attr("wind"), lambda: envs.set_attr("wind", 1)):
+        with pytest.raises(AttributeError, match="wind"):
+            call()
+
+
+def test_deep_copies_go_on_alike_and_apart() -> None:
+    envs = Thrown(3, max_episode_steps=4)
+    envs.reset(seed=0)
+    other = copy.deepcopy(envs)
+    assert_same(roll(envs, 9), roll(other, 9))
+    before = other.state.clone()
+    envs.step(torch.ones(3))
+    assert torch.equal(other.state, before)
+    compiled = Thrown(3, compile=True)
+    again = copy.deepcopy(compiled)
+    assert again._step is not compiled._step
+    assert again._step._envs is again
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from gymnasium import spaces
 from torch import Tensor
 from worlds import blind
 
+from yieldrl.envs import check
 from yieldrl.envs.batched import TorchVectorEnv
 
 N = 4
@@ -48,6 +51,23 @@ def pair(**kwargs: Any) -> tuple[Slide, Slide]:
     return both
 
 
+@pytest.fixture(scope="module")
+def compiled_once() -> tuple[Slide, Slide]:
+    return pair()
+
+
+@pytest.fixture
+def both(compiled_once: tuple[Slide, Slide]) -> Iterator[tuple[Slide, Slide]]:
+    """One pair for all tests, with its first force, and a step after a reset."""
+    for envs in compiled_once:
+        envs.force = torch.tensor(1.0)
+        envs.reset(seed=0)
+    same_step(*compiled_once)
+    yield compiled_once
+    for envs in compiled_once:
+        envs.detach()
+
+
 def same_step(eager: Slide, compiled: Slide) -> None:
     """Step both, and compare all that comes out."""
     action = torch.linspace(-1, 1, N, dtype=eager.dtype)
@@ -71,8 +91,8 @@ def compiles_of(envs: TorchVectorEnv, monkeypatch: pytest.MonkeyPatch) -> list[A
     return taken
 
 
-def test_steps_like_the_first_go_straight_to_the_code(monkeypatch) -> None:
-    eager, compiled = pair()
+def test_steps_like_the_first_go_straight_to_the_code(both, monkeypatch) -> None:
+    eager, compiled = both
     assert compiled._step._first is not compiled._step._in_bytes
     taken = compiles_of(compiled, monkeypatch)
     for _ in range(3):
@@ -80,24 +100,24 @@ def test_steps_like_the_first_go_straight_to_the_code(monkeypatch) -> None:
     assert not taken
 
 
-def test_another_value_of_a_parameter_is_seen(monkeypatch) -> None:
-    eager, compiled = pair()
+def test_another_value_of_a_parameter_is_seen(both, monkeypatch) -> None:
+    eager, compiled = both
     taken = compiles_of(compiled, monkeypatch)
     eager.force = compiled.force = torch.tensor(0.25)
     same_step(eager, compiled)
     assert not taken
 
 
-def test_a_parameter_of_another_shape_is_compiled_for(monkeypatch) -> None:
-    eager, compiled = pair()
+def test_a_parameter_of_another_shape_is_compiled_for(both, monkeypatch) -> None:
+    eager, compiled = both
     taken = compiles_of(compiled, monkeypatch)
     eager.force = compiled.force = torch.arange(N) / N
     same_step(eager, compiled)
     assert len(taken) == 1
 
 
-def test_a_state_of_another_layout_is_compiled_for(monkeypatch) -> None:
-    eager, compiled = pair()
+def test_a_state_of_another_layout_is_compiled_for(both, monkeypatch) -> None:
+    eager, compiled = both
     taken = compiles_of(compiled, monkeypatch)
     for envs in (eager, compiled):
         envs.state = torch.full((N, 2), 0.5).t()
@@ -105,8 +125,8 @@ def test_a_state_of_another_layout_is_compiled_for(monkeypatch) -> None:
     assert len(taken) == 1
 
 
-def test_gradients_flow_through_steps_after_one_without() -> None:
-    eager, compiled = pair()
+def test_gradients_flow_through_steps_after_one_without(both) -> None:
+    eager, compiled = both
     grads = []
     for envs in (eager, compiled):
         start = torch.full((2, N), 0.1, requires_grad=True)
@@ -161,3 +181,49 @@ def test_an_error_in_the_dynamics_is_told() -> None:
     envs.reset(seed=0)
     with pytest.raises(Exception, match=r"mat1|matmul|shapes"):
         envs.step(torch.zeros(N))
+
+
+def test_flags_come_out_as_flags() -> None:
+    class Flags(Slide):
+        """A flag in the state, and observed."""
+
+        single_observation_space = spaces.Dict(
+            count=spaces.Discrete(10), even=spaces.MultiBinary(1)
+        )
+        single_action_space = spaces.Discrete(10)
+
+        def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+            count = (noise[0] * 3).long()
+            return {"count": count, "even": count % 2 == 0}
+
+        def dynamics(self, state: Any, action: Tensor) -> tuple[Any, Tensor, Tensor]:
+            count = state["count"] + action * state["even"]
+            moved = {"count": count, "even": count % 2 == 0}
+            return moved, count.float(), count >= 9
+
+        def observe(self, state: Any) -> dict[str, Tensor]:
+            even = state["even"].to(torch.int8)[:, None]
+            return {"count": state["count"].clone(), "even": even}
+
+    eager, compiled = blind(Flags()), Flags(compile=True)
+    eager.reset(seed=0)
+    compiled.reset(seed=0)
+    for _ in range(4):
+        action = torch.tensor([0, 1, 2, 9])
+        these, those = eager.step(action), compiled.step(action)
+        for key in ("count", "even"):
+            assert torch.equal(these[0][key], those[0][key])
+            assert torch.equal(these[4]["final_obs"][key], those[4]["final_obs"][key])
+        assert all(
+            torch.equal(x, y) for x, y in zip(these[1:4], those[1:4], strict=True)
+        )
+        assert compiled.state["even"].dtype == torch.bool
+        assert all(torch.equal(x, compiled.state[k]) for k, x in eager.state.items())
+
+
+def test_they_pass_the_conformance_test(monkeypatch) -> None:
+    """It makes nine of them: here traced, but not turned into code, which is long."""
+    traced = functools.partial(torch.compile, backend="eager")
+    compile_as = lambda function, **_: traced(function, fullgraph=True)  # noqa: E731
+    monkeypatch.setattr(torch, "compile", compile_as)
+    check(Slide(4, compile=True, max_episode_steps=20), steps=30)

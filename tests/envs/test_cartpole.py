@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from worlds import TorchSines, blind
+from worlds import TorchSines
 
 import yieldrl.envs  # noqa: F401 (registers the environment)
 from yieldrl.envs.cartpole import CartPoleVectorEnv
@@ -259,32 +259,6 @@ def test_render_resembles_gymnasiums() -> None:
     difference = theirs.render().astype(float) - ours.render()[0]
     theirs.close()
     assert np.abs(difference).mean() < 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`")  # PyTorch's own
-@pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
-def test_compiled_equals_eager(mode: AutoresetMode) -> None:
-    eager, compiled = (
-        CartPoleVectorEnv(
-            64,
-            max_episode_steps=30,
-            autoreset_mode=mode,
-            dtype=torch.float64,
-            compile=c,
-        )
-        for c in (False, True)
-    )
-    blind(eager).reset(seed=0)
-    compiled.reset(seed=0)
-    for _ in range(100):
-        compiled.state = eager.state
-        action = torch.randint(0, 2, (64,))
-        these, those = eager.step(action), compiled.step(action)
-        for x, y in zip(these[:4], those[:4], strict=True):
-            torch.testing.assert_close(x, y)
-        assert torch.equal(eager.elapsed, compiled.elapsed)
-        torch.testing.assert_close(eager.state, compiled.state, rtol=0, atol=1e-12)
 
 
 def test_without_velocities_two_numbers_are_left() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -62,9 +64,14 @@ def serial(env: Callable[[], Any] = Counter, count: int = 4) -> SerialVectorEnv:
 
 @pytest.mark.parametrize("env_id", BUILT_IN)
 def test_built_in_worlds_pass(env_id: str) -> None:
+    """In one mode at length: a check of one tries the steps of the others too."""
+    place = str(gymnasium.spec(env_id).vector_entry_point)
+    kwargs: dict[str, Any] = {"threads": 1} if "physics" in place else {}
     for mode in AutoresetMode:
-        check(gymnasium.make_vec(env_id, num_envs=8, autoreset_mode=mode), steps=100)
-    check(gymnasium.make_vec(env_id, num_envs=3, dtype=torch.float64), steps=50)
+        envs = gymnasium.make_vec(env_id, num_envs=8, autoreset_mode=mode, **kwargs)
+        check(envs, steps=100 if mode is AutoresetMode.SAME_STEP else 25)
+    exact = gymnasium.make_vec(env_id, num_envs=3, dtype=torch.float64, **kwargs)
+    check(exact, steps=25)
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -79,11 +86,6 @@ def test_gymnasiums_vector_environments_pass(mode: AutoresetMode) -> None:
 def test_what_is_right_passes() -> None:
     check(Walk(4))
     check(serial())
-
-
-@pytest.mark.slow
-def test_compiled_environments_pass() -> None:
-    check(gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=4, compile=True), steps=50)
 
 
 # Planted faults in a batched tensor environment, one each.
@@ -306,6 +308,139 @@ def test_final_obs_where_no_episode_ended() -> None:
     check(SerialVectorEnv([Uneven] * 4))
     with pytest.raises(ValueError, match="where no episode ended"):
         check(Zeros([Uneven] * 4))
+
+
+def cut_after(length: int) -> type[Counter]:
+    class Cut(Counter):
+        """Terminates after nine steps where `place` begins low, else is cut before."""
+
+        def step(self, action: int) -> Any:
+            obs, reward, terminated, _, info = super().step(action)
+            return obs, reward, terminated, self.time == self.limit, info
+
+        def reset(self, **kwargs: Any) -> Any:
+            answer = super().reset(**kwargs)
+            self.limit = length if self.place < -0.5 else 99
+            return answer
+
+    return Cut
+
+
+class SpoiledCuts(SerialVectorEnv):
+    """`final_obs` is wrong where an episode was cut, and right where it terminated."""
+
+    fault: str
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = super().reset(**kwargs)
+        self.before = obs
+        return obs, info
+
+    def step(self, actions: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(actions)
+        if "final_obs" in info:
+            wrong = obs if self.fault == "next" else self.before
+            right = info["final_obs"]
+            info["final_obs"] = np.where(truncated[:, None], wrong, right)
+        self.before = obs
+        return obs, reward, terminated, truncated, info
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("next", "by truncation final_obs is the first observation of the next"),
+        ("before", "by truncation final_obs is the observation before the last step"),
+    ],
+)
+def test_final_obs_that_is_wrong_at_truncations_alone(fault: str, message: str) -> None:
+    spoiled = type("Spoiled", (SpoiledCuts,), {"fault": fault})
+    check(serial(cut_after(5)))
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        check(spoiled([cut_after(5)] * 4))
+
+
+def test_a_cut_where_the_next_episode_begins_may_be_chance() -> None:
+    """Of two states, so every second of all observations is the first of an episode."""
+
+    class Coin(gymnasium.Env[Any, Any]):
+        observation_space, action_space = spaces.Discrete(2), spaces.Discrete(2)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            super().reset(seed=seed)
+            self.time = 0
+            return 0, {}
+
+        def step(self, action: int) -> Any:
+            self.time += 1
+            side = int(self.np_random.integers(2))
+            return side * (self.time < 90), 0.0, False, self.time == 90, {}
+
+    check(SerialVectorEnv([Coin] * 2))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_episodes_that_end_together_may_share_random_numbers(seed: int) -> None:
+    check(gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=8), steps=60, seed=seed)
+
+
+class Pool(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """As EnvPool's: spaces of one, a seed at construction alone, its own kind of spec.
+
+    Observations are in memory of their own, infos are nested, and the step after an
+    end only resets.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    num_envs = 4
+    observation_space = single_observation_space = spaces.Box(-1, 30, (2,), np.float32)
+    action_space = single_action_space = spaces.Discrete(2)
+    spec: Any = threading.Lock()  # can be copied as little as EnvPool's
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(3)
+        self.over = np.zeros(4, bool)
+
+    def reset(
+        self, env_id: Any = None, *, seed: Any = None, options: Any = None
+    ) -> Any:
+        if seed is not None:
+            warnings.warn(
+                "seeds are fixed when the environment is created. reset(seed=...) is"
+                " ignored",
+                stacklevel=2,
+            )
+        self.time, self.over = np.zeros(4, int), np.zeros(4, bool)
+        return self._obs(), self._info()
+
+    def step(self, actions: Any, env_id: Any = None) -> Any:
+        assert actions.shape == (4,)
+        self.time = np.where(self.over, 0, self.time + 1)
+        terminated = self.time == 4 + np.arange(4)
+        self.over = terminated
+        reward = (self.time > 0).astype(np.float32)
+        return self._obs(), reward, terminated, terminated & False, self._info()
+
+    def _obs(self) -> np.ndarray:
+        place = self.rng.uniform(-1, 0, 4)
+        return np.stack((place, self.time), -1).astype(np.float32)
+
+    def _info(self) -> dict[str, Any]:
+        ids = np.arange(4, dtype=np.int32)
+        return {"env_id": ids, "players": {"env_id": ids}, "elapsed_step": self.time}
+
+
+def test_a_pool_whose_seed_is_fixed_is_looked_at_without_it() -> None:
+    with pytest.warns(UserWarning, match="nothing that takes a repetition was tried"):
+        check(Pool())
+
+    class Rude(Pool):
+        def step(self, actions: Any, env_id: Any = None) -> Any:
+            obs, reward, *rest = super().step(actions)
+            return (obs, reward * np.float32("nan"), *rest)
+
+    with pytest.raises(ValueError, match="must be finite"):
+        check(Rude())
 
 
 def test_needs_two() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from worlds import TorchSines, blind
+from worlds import TorchSines
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
 from yieldrl.envs.acrobot import AcrobotVectorEnv
@@ -263,41 +263,3 @@ def test_render_is_gymnasiums(world: type) -> None:
         np.testing.assert_array_equal(reference.render(), frames[i])
     assert frames[0].dtype == np.uint8
     assert not np.array_equal(*frames)
-
-
-@pytest.mark.slow
-@each
-def test_compiled_equals_eager(world: type) -> None:
-    eager, compiled = (world(33, max_episode_steps=4, compile=c) for c in (False, True))
-    blind(eager).reset(seed=0)
-    compiled.reset(seed=0)
-    for _ in range(10):
-        compiled.state = eager.state
-        action = eager.action_space.sample()
-        these, those = eager.step(action), compiled.step(action)
-        for x, y in zip(these[:4], those[:4], strict=True):
-            torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_compiled_steps_see_new_constants_and_keep_gradients() -> None:
-    envs, other = (PendulumVectorEnv(8, compile=True) for _ in range(2))
-    for pendulums in (envs, other):
-        pendulums.reset(seed=0)
-        with torch.no_grad():
-            pendulums.step(torch.zeros(8, 1))
-    envs.gravity = torch.tensor(0.0)
-    before = envs.state
-    envs.step(torch.zeros(8, 1))
-    assert torch.equal(envs.state[1], before[1])  # nothing pulls
-    other.step(torch.zeros(8, 1))
-    assert not torch.equal(other.state[1], before[1])
-    torque = torch.zeros(8, 1, requires_grad=True)
-    obs, *_ = envs.step(torque)
-    (gradient,) = torch.autograd.grad(obs[:, 2].sum(), torque)
-    torch.testing.assert_close(gradient, torch.full((8, 1), 0.15))  # 3 / (m l^2) dt
-    envs.detach()
-    with torch.no_grad():
-        assert not envs.step(torque)[0].requires_grad
-    with torch.inference_mode():
-        envs.step(torch.zeros(8, 1))

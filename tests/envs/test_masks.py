@@ -164,7 +164,7 @@ class TestWrappers:
 
 def test_no_wrapper_of_single_environments_goes_around_a_batch():
     config = Config(wrappers=("yieldrl.envs:ActionMask",))
-    with pytest.raises(ValueError, match=r"ActionMask.*Taxi-v1.*set wrappers=\(\)"):
-        make("yieldrl/Taxi-v1", config)
+    with pytest.raises(ValueError, match=r"ActionMask.*CartPole.*set wrappers=\(\)"):
+        make("yieldrl/CartPole-v1", config)
     with pytest.raises(ValueError, match="CartPoleVectorEnv"):
         make(CartPoleVectorEnv, config)

@@ -100,7 +100,6 @@ GAMES = {
         6,
     ),
 }
-STEPS = 2600  # more than an episode of Freeway, the only one with a limit
 each = pytest.mark.parametrize("name", GAMES)
 
 
@@ -230,13 +229,15 @@ def test_breakout_to_the_second_wall() -> None:
 @pytest.mark.parametrize("name", [name for name in GAMES if name != "Breakout"])
 def test_what_no_random_player_gets_to_see(name: str) -> None:
     """Nothing ends an episode here: games become hard, and go on after defeats."""
-    envs = make(name, 8, minimal_actions=False)
+    steps = {"Freeway": 2600, "SpaceInvaders": 2000}.get(name, 1200)
+    n = 3 if name == "Freeway" else 8  # whose episodes take 2501 steps
+    envs = make(name, n, minimal_actions=False)
     originals = Originals(name, envs)
     envs.reset(seed=1)
-    for i in range(8):
+    for i in range(n):
         originals.reset(i)
     state, choose, total = envs.unfold(envs.state), at_random(envs), 0.0
-    for _ in range(STEPS):
+    for _ in range(steps):
         action, originals.noise = choose(None), envs.draw_noise()
         state, reward, terminated = envs.random_dynamics(state, action, originals.noise)
         answers = [originals.act(i, a) for i, a in enumerate(action.tolist())]
@@ -248,7 +249,7 @@ def test_what_no_random_player_gets_to_see(name: str) -> None:
         total += reward.sum()
     assert total > 8
     ramps = [original.env.difficulty_ramp() for original in originals.games]
-    assert ramps == [None] * 8 or max(ramps) > 2
+    assert ramps == [None] * n or max(ramps) > 2
 
 
 @pytest.mark.parametrize("name", [name for name in GAMES if name != "Seaquest"])
@@ -334,8 +335,8 @@ def test_choices_of_one_number_are_fair_and_independent() -> None:
 
 @each
 def test_it_keeps_the_promises_of_an_environment(name: str) -> None:
-    yieldrl.envs.check(make(name, 5))
-    yieldrl.envs.check(make(name, 3, minimal_actions=False, dtype=torch.float64))
+    """With its own actions; tests/envs/test_check.py has the minimal ones."""
+    yieldrl.envs.check(make(name, 3, minimal_actions=False), steps=50)
 
 
 @each
@@ -413,16 +414,3 @@ def test_dqn_plays_it() -> None:
     with dqn.Trainer(config, envs=envs) as trainer:
         logs = list(trainer())
     assert logs[-1]["sample_step"] == 200
-
-
-@pytest.mark.slow
-@each
-def test_compiled_equals_eager(name: str) -> None:
-    eager, compiled = (make(name, 33, compile=c) for c in (False, True))
-    blind(eager).reset(seed=0)
-    compiled.reset(seed=0)
-    for _ in range(60):
-        action = eager.action_space.sample()
-        (*these, info), (*those, other) = eager.step(action), compiled.step(action)
-        assert all(torch.equal(x, y) for x, y in zip(these, those, strict=True))
-        assert torch.equal(info["final_obs"], other["final_obs"])

@@ -1,0 +1,103 @@
+"""Every world is also one plain environment of Gymnasium."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import SyncVectorEnv
+
+from yieldrl.envs import TorchVectorEnv
+from yieldrl.envs.single import SingleEnv, single
+
+WORLDS = [i for i in gymnasium.registry if i.startswith("yieldrl/")]
+
+
+@pytest.mark.parametrize("env_id", WORLDS)
+def test_every_world_passes_gymnasiums_checker(env_id: str) -> None:
+    env = gymnasium.make(env_id)
+    assert isinstance(env.unwrapped, SingleEnv)
+    assert env.spec is not None
+    limit = env.spec.max_episode_steps
+    assert limit == gymnasium.make_vec(env_id, num_envs=1).max_episode_steps  # type: ignore
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of infinite bounds
+        check_env(env.unwrapped, skip_render_check=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", ".*not within the observation space", UserWarning
+        )
+        env.action_space.seed(0)
+        obs, _ = env.reset(seed=0)
+        for _ in range(5):
+            assert env.observation_space.contains(obs)
+            obs, *answer, info = env.step(env.action_space.sample())
+            assert [type(x) for x in answer] == [float, bool, bool]
+            assert not any(np.shape(x)[:1] == (1,) for x in info.values())
+            if answer[1]:
+                obs, _ = env.reset()
+    env.close()
+
+
+def test_it_is_the_batch_of_one() -> None:
+    env = gymnasium.make("yieldrl/Taxi-v1", is_rainy=True)
+    batch = gymnasium.make_vec("yieldrl/Taxi-v1", num_envs=1, is_rainy=True)
+    one, (many, _) = env.reset(seed=3)[0], batch.reset(seed=3)
+    for action in (0, 1, 2, 3, 4, 5):
+        assert one == many[0]
+        one, reward, *_, info = env.step(action)
+        many, rewards, *_, infos = batch.step([action])
+        assert reward == rewards[0]
+        assert np.array_equal(info["action_mask"], infos["action_mask"][0])
+    assert batch.get_attr("spec")[0].id == env.spec.id  # type: ignore
+
+
+def test_the_time_limit_is_gymnasiums() -> None:
+    env = gymnasium.make("yieldrl/Pendulum-v1", max_episode_steps=3)
+    env.reset(seed=0)
+    assert [env.step([0.0])[3] for _ in range(3)] == [False, False, True]
+
+
+def test_gymnasiums_vectors_and_wrappers_go_around_it() -> None:
+    options: dict[str, Any] = {
+        "autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED
+    }
+    envs = gymnasium.make_vec(
+        "yieldrl/CartPole-v1",
+        num_envs=2,
+        vectorization_mode="sync",
+        vector_kwargs=options,
+        wrappers=[gymnasium.wrappers.FlattenObservation],
+        length=0.6,
+    )
+    assert isinstance(envs, SyncVectorEnv)
+    assert envs.metadata["autoreset_mode"] is options["autoreset_mode"]
+    assert isinstance(envs.envs[0], gymnasium.wrappers.FlattenObservation)
+    obs, _ = envs.reset(seed=0)
+    assert (obs.shape, obs.dtype) == ((2, 4), np.float32)
+    assert envs.step(envs.action_space.sample())[0].shape == (2, 4)
+
+
+def test_pictures_and_copies() -> None:
+    env = gymnasium.make("yieldrl/TMaze-v1", render_mode="rgb_array")
+    env.reset(seed=0)
+    picture: Any = env.render()
+    assert picture.dtype == np.uint8
+    other = copy.deepcopy(env.unwrapped)
+    env.step(1)
+    again: Any = other.render()
+    assert np.array_equal(again, picture)
+    assert not np.array_equal(env.render(), picture)  # type: ignore
+
+
+def test_a_name_that_is_no_world() -> None:
+    import yieldrl.envs.single as module
+
+    assert issubclass(single("minatar.Breakout").batch_class, TorchVectorEnv)
+    with pytest.raises(AttributeError, match="'nothing'"):
+        _ = module.nothing
