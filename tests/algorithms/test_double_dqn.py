@@ -2,8 +2,8 @@
 
 import numpy as np
 import torch
-from corridor import learned_error
 from gymnasium.spaces import Box, Discrete
+from quick_tasks import learned_error
 from tensordict import TensorDict
 from torch import nn
 

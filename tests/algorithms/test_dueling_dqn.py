@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from corridor import learned_error
 from gymnasium.spaces import Box, Discrete
+from quick_tasks import learned_error
 
 from yieldrl.algorithms import dueling_dqn
 from yieldrl.algorithms.dueling_dqn.model import DuelingHead

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from corridor import learned_error
+from quick_tasks import learned_error
 from worlds import Counter
 
 from yieldrl.algorithms import dqn, n_step_dqn

@@ -1,4 +1,4 @@
-"""A task that is learned in a second, whose values are known."""
+"""Tasks that are learned in a second, whose best values are known."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CELLS, GAMMA = 4, 0.8
 class Corridor(gym.Env[np.ndarray, int]):
     """Walk right: reward 1 for the step that leaves the last cell, which terminates.
 
-    Episodes begin in any cell, and are cut after 12 steps. An action that does not
-    bootstrap finds the last step only, and bootstrapping through ends finds too much:
-    the best value of cell `i` is `GAMMA ** (CELLS - 1 - i)`.
+    Episodes begin in any cell, and are cut after 12 steps. Without
+    bootstrapping only the last step is found, and bootstrapping through ends finds too
+    much: the best value of cell `i` is `GAMMA ** (CELLS - 1 - i)`.
     """
 
     observation_space = Box(0, 1, (CELLS,), np.float32)
@@ -73,3 +73,30 @@ def learned_error(algorithm: Any, **options: Any) -> float:
     with torch.no_grad():
         found = trainer.model.value(torch.eye(CELLS))
     return float((found - best_values()).abs().max())
+
+
+class Aim(gym.Env[np.ndarray, np.ndarray]):
+    """Say 0.5: the next state shows what was said, and the step from there rewards it.
+
+    The reward is minus the squared miss, whatever the second action is, so the first
+    one is learned by bootstrapping alone.
+    """
+
+    observation_space = Box(-1, 1, (2,), np.float32)
+    action_space = Box(-1, 1, (1,), np.float32)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.obs = np.array([-1, 0], np.float32)
+        return self.obs, {}
+
+    def step(
+        self, action: np.ndarray
+    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        was_said, said = self.obs
+        if was_said == 1:
+            return self.obs, -float((said - 0.5) ** 2), True, False, {}
+        self.obs = np.array([1, action[0]], np.float32)
+        return self.obs, 0.0, False, False, {}
