@@ -28,11 +28,14 @@ setup: $(VENV)/.dev
 train: $(VENV)/.core
 	$(BIN)/yieldrl train ppo
 
+# A process for each core; one that is done takes over tests of another.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-fast: $(VENV)/.dev
-	$(BIN)/python -m pytest -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,11 +1,36 @@
-"""Fixtures that every room's tests may use."""
+"""Fixtures that every room's tests may use, and what holds for a run of them all."""
 
+import os
 import signal
+from pathlib import Path
 
+import psutil
 import pytest
 import torch
+from budget import Budget
 
 from yieldrl.foundations import Config
+
+pytest_plugins = ["pytester"]
+
+CACHE = Path(__file__).parents[1] / ".cache"
+WORKER_MEMORY = 3 * 2**30  # bytes: a worker that has compiled many worlds holds two
+
+
+def pytest_configure(config):
+    """Workers share what they compile, take one core each and add up their time."""
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHE / "inductor"))
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the programs that tests start
+    config.pluginmanager.register(Budget.of_run(config))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """What `-n auto` means: one for each core of ours, as far as memory reaches."""
+    is_linux = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if is_linux else os.cpu_count()
+    return max(1, min(cores, psutil.virtual_memory().available // WORKER_MEMORY))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,6 +6,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from quick_tasks import learned_error
 from tensordict import TensorDict
 from torch import nn
 
@@ -227,12 +228,5 @@ def test_a_bad_config_is_refused(kwargs, message):
         c51.Config(**kwargs)
 
 
-@pytest.mark.slow
-def test_it_learns_to_balance():
-    config = c51.Config(
-        total_steps=8_000, exploration_fraction=0.3, seed=1, eval_every=0
-    )
-    trainer = c51.Trainer(config)
-    for _ in trainer():
-        pass
-    assert trainer.evaluate(20)["logs"]["episode_return"] > 100
+def test_it_learns_the_values_of_a_corridor():
+    assert learned_error(c51, v_min=0.0, v_max=2.0, num_atoms=21) < 0.02

@@ -1,7 +1,8 @@
 """A copied algorithm folder is a program of its own."""
 
 import importlib
-import subprocess
+import os
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,16 +17,13 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield
-    for name in [name for name in sys.modules if name.startswith("copy_of_")]:
+    forget_copies()
+
+
+def forget_copies() -> None:
+    """What another process would not know yet."""
+    for name in [n for n in sys.modules if n.startswith(("copy_of_", "my_"))]:
         del sys.modules[name]
-
-
-def python(*words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("name", list(family.folders()))
@@ -42,22 +40,32 @@ def test_a_copy_is_imported_apart_from_its_original(name: str) -> None:
             assert ours is theirs  # a variant's copy has the parent in common
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ppo", "dqn"])
-def test_a_copy_trains_and_goes_on(name: str) -> None:
+def test_a_copy_trains_and_goes_on(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     main(["new", f"my_{name}", "--from", name])
-    options = ("--total-steps", "1024", "--eval-every", "0", "--run-name", "mine")
-    out = python("-m", f"my_{name}", *options)
+    options = ("--total-steps", "512", "--eval-every", "0", "--run-name", "mine")
+    monkeypatch.setattr(sys, "argv", [f"my_{name}", *options])
+    runpy.run_module(f"my_{name}", run_name="__main__")  # as `python -m my_ppo` does
+    out = capsys.readouterr().out
     assert f"my_{name} on CartPole-v1, 20 episodes: return " in out
 
-    # An edit of the copy is what runs, and -P leaves the folder out of the path as the
-    # program `yieldrl` does: its checkpoint says where its trainer is found.
+    # An edit of the copy is what runs, and though the folder is not in the path, as in
+    # the program `yieldrl`: its checkpoint says where its trainer is found.
+    forget_copies()
+    monkeypatch.setattr(
+        sys, "path", [p for p in sys.path if p not in ("", os.getcwd())]
+    )
     path = Path(f"my_{name}/trainer.py")
     path.write_text(path.read_text() + f'\nprint("edited my_{name}")\n')
     run = str(Path("runs/mine"))
-    out = python("-P", "-m", "yieldrl", "resume", run, "--total-steps", "1536")
+    main(["resume", run, "--total-steps", "1024"])
+    out = capsys.readouterr().out
     assert f"edited my_{name}" in out
-    assert "step_000001024.pt, step 1,024" in out
-    assert Path("runs/mine/checkpoints/step_000001536.pt").is_file()
-    out = python("-P", "-m", "yieldrl", "evaluate", run, "--episodes", "2")
+    assert "step_000000512.pt, step 512" in out
+    assert Path("runs/mine/checkpoints/step_000001024.pt").is_file()
+    forget_copies()
+    main(["evaluate", run, "--episodes", "2"])
+    out = capsys.readouterr().out
     assert f"my_{name} on CartPole-v1, 2 episodes: return " in out

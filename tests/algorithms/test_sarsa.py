@@ -224,7 +224,9 @@ def test_it_keeps_away_from_the_cliff_while_it_explores():
     greedy, exploring = {}, {}
     for algorithm in (q_learning, sarsa):
         config = tuned.load("q_learning/cliffwalking", algorithm.Trainer)
-        trainer = algorithm.Trainer(dataclasses.replace(config, eval_every=0))
+        trainer = algorithm.Trainer(
+            dataclasses.replace(config, total_steps=6_000, eval_every=0)
+        )
         for _ in trainer():
             pass
         name = trainer.name

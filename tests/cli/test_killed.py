@@ -15,12 +15,13 @@ WORDS = (
     *("--env-id", "yieldrl/CartPole-v1", "--num-envs", "64", "--run-name", "killed"),
     *("--checkpoint-every", "20000"),
 )
+QUICK = ("--num-epochs", "1", "--num-minibatches", "1")
 
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on() -> None:
     steps = ("--total-steps", "100000000", "--eval-every", "0")
-    command = [sys.executable, "-m", "yieldrl", "train", "ppo", *WORDS, *steps]
+    command = [sys.executable, "-m", "yieldrl", "train", "ppo", *WORDS, *QUICK, *steps]
     run = Path("runs/killed")
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:

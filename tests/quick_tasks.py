@@ -1,0 +1,102 @@
+"""Tasks that are learned in a second, whose best values are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+
+CELLS, GAMMA = 4, 0.8
+
+
+class Corridor(gym.Env[np.ndarray, int]):
+    """Walk right: reward 1 for the step that leaves the last cell, which terminates.
+
+    Episodes begin in any cell, and are cut after 12 steps. Without
+    bootstrapping only the last step is found, and bootstrapping through ends finds too
+    much: the best value of cell `i` is `GAMMA ** (CELLS - 1 - i)`.
+    """
+
+    observation_space = Box(0, 1, (CELLS,), np.float32)
+    action_space = Discrete(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.cell, self.steps = int(self.np_random.integers(CELLS)), 0
+        return self._obs(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.cell = max(self.cell + (1 if action == 1 else -1), 0)
+        self.steps += 1
+        ended = self.cell == CELLS
+        self.cell = min(self.cell, CELLS - 1)
+        return self._obs(), float(ended), ended, self.steps == 12, {}
+
+    def _obs(self) -> np.ndarray:
+        return np.eye(CELLS, dtype=np.float32)[self.cell]
+
+
+LEARNING = {
+    "gamma": GAMMA,
+    "total_steps": 600,
+    "learning_starts": 100,
+    "train_every": 1,
+    "batch_size": 32,
+    "hidden_sizes": (16,),
+    "learning_rate": 1e-2,
+    "tau": 0.05,
+    "exploration_fraction": 1.0,
+    "epsilon_end": 0.5,
+    "eval_every": 0,
+}
+"""Options with which every algorithm of DQN's family learns it."""
+
+
+def best_values() -> torch.Tensor:
+    """`Q*(s, a)`, `[CELLS, 2]`."""
+    right = GAMMA ** torch.arange(CELLS - 1.0, -1, -1)
+    left = GAMMA * right[[0, *range(CELLS - 1)]]
+    return torch.stack([left, right], dim=1)
+
+
+def learned_error(algorithm: Any, **options: Any) -> float:
+    """Train, and compare all values with the best: the largest difference."""
+    config = algorithm.Config(**LEARNING | options)
+    trainer = algorithm.Trainer(config, envs=Corridor)
+    for _ in trainer():
+        pass
+    with torch.no_grad():
+        found = trainer.model.value(torch.eye(CELLS))
+    return float((found - best_values()).abs().max())
+
+
+class Aim(gym.Env[np.ndarray, np.ndarray]):
+    """Say 0.5: the next state shows what was said, and the step from there rewards it.
+
+    The reward is minus the squared miss, whatever the second action is, so the first
+    one is learned by bootstrapping alone.
+    """
+
+    observation_space = Box(-1, 1, (2,), np.float32)
+    action_space = Box(-1, 1, (1,), np.float32)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.obs = np.array([-1, 0], np.float32)
+        return self.obs, {}
+
+    def step(
+        self, action: np.ndarray
+    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        was_said, said = self.obs
+        if was_said == 1:
+            return self.obs, -float((said - 0.5) ** 2), True, False, {}
+        self.obs = np.array([1, action[0]], np.float32)
+        return self.obs, 0.0, False, False, {}
