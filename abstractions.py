@@ -26,6 +26,7 @@ from yieldrl.experiments import TrainingRun
 from yieldrl.foundations import (
     Border,
     Config,
+    Counters,
     derive_seed,
     resolve_device,
     restore_generator,
@@ -36,23 +37,15 @@ Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
 
 LogType = Literal["collect", "train", "evaluate"]
-"""Which kind of step it was."""
 
 
 class LogData(TypedDict):
     """What every step of a trainer yields."""
 
-    log_type: LogType
-    """Which kind of step this was."""
-
-    sample_step: int
-    """Environment steps so far, over all environments."""
-
-    learn_step: int
-    """Gradient steps so far."""
-
-    logs: Logs
-    """Metric name -> number; `episode_return` and `episode_length` among them."""
+    log_type: LogType  # which kind of step it was
+    sample_step: int  # environment steps so far, over all environments
+    learn_step: int  # gradient steps so far
+    logs: Logs  # `episode_return` and `episode_length` among them
 
 
 class Model(nn.Module):
@@ -96,9 +89,17 @@ class Model(nn.Module):
 class Policy(Model, ABC):
     """An actor-critic model: MLP, CNN, recurrent or vision-language-action alike.
 
-    A policy without a critic returns None where a value stands, and leaves `get_value`
-    out: learning then goes by returns alone.
+    One without a critic says `has_critic = False`, leaves `get_value` out and returns
+    None for values: learning then goes by returns alone.
     """
+
+    has_critic: ClassVar[bool] = True
+    """Whether there are values of states."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not cls.has_critic:
+            cls.get_value = Model.value  # which says that there is no critic
 
     @abstractmethod
     def forward(
@@ -112,24 +113,19 @@ class Policy(Model, ABC):
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Evaluate given actions: `log_prob [B]`, `entropy [B]` and `value [B]`."""
 
+    @abstractmethod
     def get_value(self, obs: Any) -> Tensor:
         """The state's `value [B]` alone."""
-        raise NotImplementedError(f"{type(self).__name__} has no critic")
-
-    @property
-    def has_critic(self) -> bool:
-        """Whether there is a value of states: whether `get_value` is written."""
-        return type(self).get_value is not Policy.get_value
 
     def sample(
         self, obs: Any, generator: torch.Generator, *, record: bool = False
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, and what the buffer is to keep of it.
 
-        This default keeps what acting computed, which is right for slow policies, and
-        draws from PyTorch's global generator. One that is cheap to evaluate again may
-        leave that to one batch over the rollout, except where it must `record`, because
-        the weights may be others by then.
+        This default, for slow policies, keeps what acting computed, and draws from
+        PyTorch's global generator. One that is cheap to evaluate again may leave that
+        to one batch over the rollout, unless the weights may be others by then:
+        `record` asks for `log_prob` now.
         """
         action, log_prob, value = self(obs)
         extras = {"log_prob": log_prob, "value": value}
@@ -190,8 +186,8 @@ class Algorithm(Learner, ABC):
         return CompiledStep(loss, optimizer, max_grad_norm, self.model)
 
 
-class Agent:
-    """The border between environments and mathematics.
+class Agent(Counters):
+    """The border between environments and mathematics; it counts `sample_step`s too.
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
     or without the batch axis, and answer in kind.
@@ -202,10 +198,6 @@ class Agent:
 
     Attributes:
         generator: Source of exploration's random numbers, on the device.
-        sample_step: Environment steps so far, over all environments.
-        learn_step: Gradient steps so far.
-        sync_step: Gradient steps when the target was last synced.
-        policy_version: Rises whenever the weights that act may have changed.
     """
 
     has_memory: ClassVar[bool] = False
@@ -213,12 +205,11 @@ class Agent:
     must say where episodes begin, with `begin_episode`."""
 
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
-        self.algorithm = algorithm
-        self.config = config
+        super().__init__()
+        self.algorithm, self.config = algorithm, config
         self.device = algorithm.device
         seed = derive_seed(config.seed, "exploration")
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.sample_step = self.learn_step = self.sync_step = self.policy_version = 0
         model = self.model
         observed, acted = model.observation_space, model.action_space
         self.border = Border(observed, acted, self.device, unit_box=model.unit_box)
@@ -230,10 +221,8 @@ class Agent:
         return self.algorithm.model
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """Explore: an action that the environment accepts, and extras for the buffer.
-
-        The extras hold what learning needs besides, such as `log_prob`, or `action` as
-        the policy chose it where the environment gets a clipped one.
+        """Explore: an action that the environment accepts, and extras for the buffer:
+        `log_prob`, say, or `action` as it was before it was clipped.
         """
         tensors, batched = self.border.inward(obs)
         with torch.inference_mode():
@@ -251,15 +240,12 @@ class Agent:
         return self.border.outward(action, obs, batched)
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
-        """Say that the next observation begins an episode: forget the one before.
-
-        An agent without a memory has nothing to do here, so that one loop serves all.
+        """Forget the episode before: the next observation begins another.
 
         Args:
             where: Whose episodes are new, `terminated | truncated` say: a bool, or `N`
                 of them. By default all, and there may be another number from now on.
-            exploring: Whether this is for `sample`, as in the collector; what `predict`
-                remembers is apart from it.
+            exploring: Whether this is for `sample`; `predict` has a memory of its own.
         """
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
@@ -269,10 +255,6 @@ class Agent:
     def exploit(self, obs: Any) -> Tensor:
         """From tensors: the deterministic action `[B, ...]`; for `predict`."""
         return self.algorithm.predict(obs)
-
-    def count_steps(self, steps: int) -> None:
-        """Count environment steps that were taken with actions of `sample`."""
-        self.sample_step += steps
 
     def sync_target(self, every: int) -> None:
         """Sync the target, if `every` gradient steps were taken since it was last."""
@@ -304,18 +286,14 @@ class Agent:
         return {
             "algorithm": self.algorithm.state_dict(),
             "generator": self.generator.get_state(),
-            **{name: getattr(self, name) for name in _COUNTERS},
+            **self.counters(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.algorithm.load_state_dict(state["algorithm"])
         restore_generator(self.generator, state["generator"])
-        for name in _COUNTERS:
-            setattr(self, name, state[name])
-
-
-_COUNTERS = ("sample_step", "learn_step", "sync_step", "policy_version")
+        self.restore_counters(state)
 
 
 class Trainer(TrainingRun):
@@ -323,15 +301,8 @@ class Trainer(TrainingRun):
 
     `__call__` is a generator that keeps no state in its frame. Break out of the loop,
     look around, change a learning rate, loop again: training continues where it was.
-    `TrainingRun` builds the parts from the config, or takes those that are passed
-    (`Trainer(config, envs=..., model=...)`); `save`, `load` and `run_dir` are `Run`'s.
-
-    Attributes:
-        config: The algorithm's config.
-        envs: The vector environment that is trained in.
-        agent: Who acts and learns; it holds algorithm and model.
-        buffer: Where transitions wait, from `make_buffer`.
-        collector: Who steps the environments, from `make_collector`.
+    `TrainingRun` builds `envs`, `agent`, `buffer` and `collector` from the config, or
+    takes what is passed (`Trainer(config, envs=..., model=...)`), and saves and loads.
     """
 
     agent: Agent
@@ -377,30 +348,10 @@ class Trainer(TrainingRun):
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
         """Play whole episodes with deterministic actions in environments apart.
 
-        Args:
-            episodes: How many episodes to play; every one of them counts.
-            seed: Seed of the evaluation environments; by default `evaluator.seed`.
-
-        Returns:
-            LogData with `episode_return` (mean), its `_std`, `_min`, `_max`,
-            `episode_length` and `episodes`.
+        The logs are `episode_return` (mean), its `_std`, `_min`, `_max`,
+        `episode_length` and `episodes`; the seed is `evaluator.seed` by default.
         """
         return self._log("evaluate", self.evaluator(self.agent, episodes, seed))
-
-    @property
-    def algorithm(self) -> Algorithm:
-        """The algorithm inside the agent."""
-        return self.agent.algorithm
-
-    @property
-    def model(self) -> Model:
-        """The networks inside the algorithm."""
-        return self.agent.model
-
-    @property
-    def collecting_done(self) -> bool:
-        """Whether all environment steps of the config were taken."""
-        return self.agent.sample_step >= self.config.total_steps
 
     @property
     def training_done(self) -> bool:

@@ -89,6 +89,21 @@ class TrainingRun(Run):
         """Who steps the environments with the agent and writes into the buffer."""
 
     @property
+    def algorithm(self) -> Any:
+        """The algorithm inside the agent."""
+        return self.agent.algorithm
+
+    @property
+    def model(self) -> Any:
+        """The networks inside the algorithm."""
+        return self.agent.model
+
+    @property
+    def collecting_done(self) -> bool:
+        """Whether all environment steps of the config were taken."""
+        return self.agent.sample_step >= self.config.total_steps
+
+    @property
     def eval_envs(self) -> VectorEnv[Any, Any, Any]:
         """The evaluation environments, made when they are first needed."""
         return self.evaluator.envs

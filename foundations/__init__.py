@@ -3,6 +3,7 @@
 from yieldrl.foundations.border import Border
 from yieldrl.foundations.checked import LARGEST, MOST_STEPS, MOST_TRANSITIONS
 from yieldrl.foundations.config import Config
+from yieldrl.foundations.counters import Counters
 from yieldrl.foundations.device import resolve_device, set_threads
 from yieldrl.foundations.errors import CheckpointError
 from yieldrl.foundations.schedules import linear, updates_due
@@ -21,6 +22,7 @@ __all__ = [
     "Border",
     "CheckpointError",
     "Config",
+    "Counters",
     "derive_seed",
     "linear",
     "resolve_device",

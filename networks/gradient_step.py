@@ -27,6 +27,7 @@ class GradientStep:
         max_grad_norm: Gradients are scaled down to this norm; `inf` measures the norm
             only, None does neither.
 
+    >>> import torch
     >>> weight = nn.Parameter(torch.tensor([1.0, 2.0]))
     >>> step = GradientStep(
     ...     lambda x: ((weight * x).sum(), {}), torch.optim.SGD([weight], lr=0.1)

@@ -23,7 +23,7 @@ class Trainer(abstractions.Trainer):
     >>> for log in trainer():
     ...     pass
     >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('collect', 1000, 5)
+    ('collect', 1000, 4)
     """
 
     config: Config

@@ -76,7 +76,7 @@ class RescaleAction(BatchWrapper):
         TypeError: If actions are not such.
 
     Example:
-        >>> import gymnasium, yieldrl.envs
+        >>> import gymnasium, torch, yieldrl.envs
         >>> envs = RescaleAction(gymnasium.make_vec("yieldrl/Pendulum-v1", num_envs=2))
         >>> envs.env.single_action_space, envs.single_action_space
         (Box(-2.0, 2.0, (1,), float32), Box(-1.0, 1.0, (1,), float32))

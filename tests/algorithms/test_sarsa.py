@@ -211,8 +211,8 @@ class TestGoingOn:
                 break
         trainer.save(tmp_path / "half.pt")
         other = sarsa.Trainer.load(tmp_path / "half.pt")
-        other.agent.promise[0] = 5  # whatever was promised, it was for another state
-        other.agent.promise[1] = 99
+        other.agent.planned[0] = 5  # whatever was decided on, it was in another state
+        other.agent.planned[1] = 99
         for _ in other():
             pass
         assert other.algorithm.visits.sum() == 300
