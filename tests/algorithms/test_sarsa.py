@@ -211,8 +211,8 @@ class TestGoingOn:
                 break
         trainer.save(tmp_path / "half.pt")
         other = sarsa.Trainer.load(tmp_path / "half.pt")
-        other.agent.promise[0] = 5  # whatever was promised, it was for another state
-        other.agent.promise[1] = 99
+        other.agent.planned[0] = 5  # whatever was promised, it was for another state
+        other.agent.planned[1] = 99
         for _ in other():
             pass
         assert other.algorithm.visits.sum() == 300
@@ -224,9 +224,10 @@ def test_it_keeps_away_from_the_cliff_while_it_explores():
     greedy, exploring = {}, {}
     for algorithm in (q_learning, sarsa):
         config = tuned.load("q_learning/cliffwalking", algorithm.Trainer)
-        trainer = algorithm.Trainer(
-            dataclasses.replace(config, total_steps=6_000, eval_every=0)
-        )
+        # Its constant rate of 0.5 needs three times the steps.
+        short = {"learning_rate": 1.0, "visit_power": 0.5, "total_steps": 6_000}
+        config = dataclasses.replace(config, eval_every=0, **short)
+        trainer = algorithm.Trainer(config)
         for _ in trainer():
             pass
         name = trainer.name
