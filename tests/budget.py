@@ -16,8 +16,8 @@ import pytest
 import torch
 
 BUDGETS = {"": 1_200.0, "not slow": 400.0}
-"""Expression of `-m` -> what such a run may cost, a third more than it does now. Two
-cores that share 1200 s are done in ten minutes."""
+"""Expression of `-m` -> what such a run may cost: two cores that share 1200 s are done
+in ten minutes."""
 
 YARDSTICK = 0.02
 """Processor seconds that the yardstick takes on the machine of the budgets."""

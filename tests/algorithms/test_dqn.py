@@ -219,7 +219,7 @@ class TestSchedule:
 
 def test_it_learns_to_balance():
     config = dqn.Config(
-        total_steps=12_000, exploration_fraction=0.3, seed=1, eval_every=0
+        total_steps=6_000, exploration_fraction=0.3, seed=1, eval_every=0
     )
     trainer = dqn.Trainer(config)
     assert trainer.evaluate(20)["logs"]["episode_return"] < 100

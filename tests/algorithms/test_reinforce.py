@@ -247,12 +247,14 @@ def test_what_makes_no_sense_is_refused(wrong, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_envs", [1, 8])
-def test_it_learns_to_balance(num_envs):
-    config = reinforce.Config(num_envs=num_envs, total_steps=40_000, eval_every=0)
+@pytest.mark.parametrize(
+    ("num_envs", "steps", "reached"), [(1, 15_000, 150), (8, 40_000, 300)]
+)
+def test_it_learns_to_balance(num_envs, steps, reached):
+    config = reinforce.Config(num_envs=num_envs, total_steps=steps, eval_every=0)
     trainer = reinforce.Trainer(config)
     untrained = trainer.evaluate(20)["logs"]["episode_return"]
     for _ in trainer():
         pass
-    assert untrained < 150
-    assert trainer.evaluate(20)["logs"]["episode_return"] > 300
+    assert untrained < 100
+    assert trainer.evaluate(20)["logs"]["episode_return"] > reached
