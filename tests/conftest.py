@@ -48,6 +48,19 @@ def interruptible():
 
 
 @pytest.fixture
+def traced(monkeypatch):
+    """`torch.compile` traces and runs what it traced, and generates no code for it.
+
+    All that a loss can do wrong when compiled shows there, in a tenth of the time. That
+    generated code computes the same is seen once, in tests/speed and in test_ppo.
+    """
+    whole = torch.compile
+    monkeypatch.setattr(
+        torch, "compile", lambda function, **_: whole(function, backend="aot_eager")
+    )
+
+
+@pytest.fixture
 def config():
     """The fields that every algorithm shares, at their defaults."""
     return Config()

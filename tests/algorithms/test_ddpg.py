@@ -341,7 +341,7 @@ def test_it_learns_to_follow():
 
 
 @pytest.mark.slow
-def test_compiled_learning_is_the_same():
+def test_compiled_learning_is_the_same(traced):
     ends = []
     for compile_ in (False, True):
         config = ddpg.Config(**FOLLOW | {"total_steps": 130, "compile": compile_})

@@ -251,7 +251,7 @@ def test_masks_that_allow_everything_are_ppo():
 
 
 @pytest.mark.slow
-def test_compiled_it_learns_the_same():
+def test_compiled_it_learns_the_same(traced):
     runs = []
     for compiled in (False, True):
         trainer = trainer_of_doors(compile=compiled)

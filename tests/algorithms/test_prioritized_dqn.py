@@ -67,7 +67,7 @@ def test_with_equal_weights_it_learns_as_dqn_does():
 
 
 @pytest.mark.slow
-def test_compiled_it_says_the_same():
+def test_compiled_it_says_the_same(traced):
     eager, compiled = algorithm_of(), algorithm_of(compile=True)
     for weight in (torch.ones(6), torch.linspace(0, 1, 6)):
         data = [batch(weight=weight) for _ in range(2)]

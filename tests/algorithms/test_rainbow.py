@@ -176,7 +176,7 @@ class TestResume:
 
 
 @pytest.mark.slow
-def test_compiled_it_is_the_same():
+def test_compiled_it_is_the_same(traced):
     """Noise is drawn outside of the graph, which must see every draw."""
     eager, compiled = trainer_of(), trainer_of(compile=True)
     for _ in eager():

@@ -236,7 +236,7 @@ def test_it_learns_what_pays_a_step_later():
 
 
 @pytest.mark.slow
-def test_compiled_losses_are_those_of_an_algorithm_with_the_same_weights():
+def test_compiled_losses_are_those_of_an_algorithm_with_the_same_weights(traced):
     """Their dice differ; without noise in the policy the steps are the same."""
     ends = []
     for compile_ in (False, True):
