@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,14 @@ MAX_PRODUCTS = 50_000
 
 
 class ArrayPolicy:
-    """Answers a few observations in NumPy, by the very function that PyTorch runs.
+    """Answers a few observations in NumPy as a function of a model does in PyTorch.
 
     A step of one environment asks a narrow network for one answer. Its arithmetic takes
     five microseconds, and the way of eight operations through PyTorch fifty: between
     two updates, most of its code has left the processor's caches. So the function is
-    called with an array that passes itself off as a tensor: the few operations that
-    layers are made of (`linear`, `tanh`, `relu`) it does in NumPy. A function that
-    needs others, because it convolves images or calls `torch.softmax`, fails on it:
-    that is tried once, here.
+    followed once, here, and what it did is done in NumPy from then on, with the
+    parameters of the moment. A function that does more than apply linear layers, `tanh`
+    and `relu` and take an `argmax`, because it convolves images say, is left alone.
 
     Args:
         function: From observations `[B, ...]` to what is wanted of them.
@@ -39,11 +38,14 @@ class ArrayPolicy:
         model: nn.Module,
         shape: tuple[int, ...],
     ) -> None:
-        self._function, self._shape = function, shape
+        self._shape = shape
+        self._operations = _followed(function)
+        self._parameters = [p for _, own in self._operations for p in own]
+        self._pointers: list[int] = []
+        self._steps: list[tuple[Callable[..., Any], Sequence[np.ndarray]]] = []
         on_cpu = all(parameter.is_cpu for parameter in model.parameters())
-        size = sum(parameter.numel() for parameter in model.parameters())
-        able = on_cpu and size > 0 and self._succeeds()
-        self.max_rows = MAX_PRODUCTS // size if able else 0
+        size = sum(parameter.numel() for parameter in self._parameters)
+        self.max_rows = MAX_PRODUCTS // size if on_cpu and size > 0 else 0
 
     def takes(self, obs: Any) -> bool:
         """Whether these observations should not become tensors."""
@@ -56,52 +58,67 @@ class ArrayPolicy:
 
     def __call__(self, obs: np.ndarray) -> np.ndarray:
         """The function's answer to observations `[B, ...]`, as an array."""
-        return self._function(obs.view(_Array)).view(np.ndarray)
+        pointers = [parameter.data_ptr() for parameter in self._parameters]
+        if pointers != self._pointers:  # at first, and when `.data` was replaced
+            self._pointers = pointers
+            self._steps = [
+                (operation, [parameter.detach().numpy() for parameter in own])
+                for operation, own in self._operations
+            ]
+        for operation, arrays in self._steps:
+            obs = operation(obs, *arrays)
+        return obs
 
-    def _succeeds(self) -> bool:
-        try:
-            zeros = np.zeros((1, *self._shape), np.float32)
-            answer = self._function(zeros.view(_Array))
-        except Exception:  # whatever its parts say of something that is no tensor
-            return False
-        return type(answer) is _Array
+
+Operation = tuple[Callable[..., Any], Sequence[nn.Parameter]]
 
 
-class _Array(np.ndarray):
-    """An array that PyTorch's functions take for a tensor (`__torch_function__`)."""
+class _Followed:
+    """Stands for observations and remembers what was done to them, nothing else."""
+
+    def __init__(self, operations: Sequence[Operation] = ()) -> None:
+        self.operations = operations
 
     @classmethod
     def __torch_function__(
         cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        if kwargs or function not in _IN_NUMPY:
+        one, *others = args
+        operation, parameters = _IN_NUMPY.get(function, (None, 0))
+        if operation is None or kwargs or len(others) != parameters:
             return NotImplemented
-        if not all(isinstance(x, _Array | nn.Parameter) for x in args):
+        if not all(type(other) is nn.Parameter for other in others):
             return NotImplemented  # weights that were computed, with noise say
-        return _IN_NUMPY[function](*args)
+        return cls([*one.operations, (operation, others)])
 
-    def float(self) -> _Array:
-        """What a tensor of float32 answers: itself."""
+    def float(self) -> _Followed:
         return self
 
+    def argmax(self, dim: int) -> _Followed:
+        return _Followed([*self.operations, (lambda x: x.argmax(dim), [])])
 
-def _linear(x: np.ndarray, weight: torch.Tensor, bias: torch.Tensor) -> np.ndarray:
-    # Arrays that share the parameters' memory. Not `@`: BLAS wakes all cores for a row
-    # through 100 x 100 weights.
-    product = np.einsum("bi,oi->bo", x, weight.detach().numpy())
-    return (product + bias.detach().numpy()).view(_Array)
+
+def _followed(function: Callable[[Any], Any]) -> Sequence[Operation]:
+    """What a function does to its argument, if that is all known; nothing otherwise."""
+    try:
+        answer = function(_Followed())
+    except Exception:  # whatever its parts say of something that is no tensor
+        return []
+    return answer.operations if isinstance(answer, _Followed) else []
+
+
+def _linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    # Not `@`: BLAS wakes all cores for a row through 100 x 100 weights.
+    return np.einsum("bi,oi->bo", x, weight) + bias
 
 
 def _relu(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, 0, out=x)
+    return np.maximum(x, 0)
 
 
-def _tanh(x: np.ndarray) -> np.ndarray:
-    return np.tanh(x, out=x)
-
-
-_IN_NUMPY: dict[Any, Callable[..., np.ndarray]] = {
-    nn.functional.linear: _linear,
-    torch.relu_: _relu,
-    torch.tanh_: _tanh,
+_IN_NUMPY: dict[Any, tuple[Callable[..., np.ndarray], int]] = {
+    nn.functional.linear: (_linear, 2),
+    torch.relu_: (_relu, 0),
+    torch.tanh_: (np.tanh, 0),
 }
+"""What PyTorch's function is in NumPy, and how many parameters it takes."""

@@ -48,6 +48,10 @@ def test_wide_layers_are_pytorchs_work():
         lambda layers: lambda obs: layers(obs).unflatten(1, (2, 1)),
         lambda layers: lambda obs: torch.as_tensor(layers(obs)).argmax(1),
         lambda layers: lambda obs: layers(obs).unsqueeze(1),
+        lambda layers: lambda obs: -layers(obs),
+        lambda layers: lambda obs: layers(obs)[:, :1],
+        lambda layers: lambda obs: (layers(obs), obs)[0] if len(obs) else obs,
+        lambda layers: lambda obs: nn.functional.linear(obs, layers.layers[0].weight),
     ],
 )
 def test_a_function_that_needs_other_operations_gets_tensors(function):
@@ -58,6 +62,13 @@ def test_a_function_that_needs_other_operations_gets_tensors(function):
 def test_layers_whose_weights_are_computed_get_tensors():
     layers = NoisyMLP(NARROW)
     assert not ArrayPolicy(greedy(layers), layers, (3,)).takes(rows(1))
+
+
+def test_of_two_branches_the_one_that_is_returned_counts():
+    layers, other = MLP(NARROW), MLP(NARROW)
+    policy = ArrayPolicy(lambda obs: (other(obs), layers(obs))[1], layers, (3,))
+    obs = torch.randn(2, 3)
+    np.testing.assert_allclose(policy(obs.numpy()), layers(obs).detach(), rtol=1e-5)
 
 
 def test_nothing_to_compute():
