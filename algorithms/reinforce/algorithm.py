@@ -79,6 +79,8 @@ class Algorithm(abstractions.Algorithm):
             "entropy": policy.entropy().detach().mean(),
             "returns": data["returns"].mean(),
         }
+        if self.model.log_std is not None:
+            logs["policy_std"] = self.model.log_std.detach().exp().mean()
         return loss, logs
 
     def learn(self, data: TensorDict) -> Logs:

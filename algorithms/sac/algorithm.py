@@ -61,10 +61,15 @@ class Algorithm(td3.Algorithm):
     def actor_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """`alpha log pi(a|s) - min_i Q_i(s, a)`, `a` drawn anew; equation 7."""
         obs = data["obs"]
-        action, log_prob = self.model.policy(obs).sample_with_log_prob()
+        policy = self.model.policy(obs)
+        action, log_prob = policy.sample_with_log_prob()
         value = self.model.value(obs, action).amin(0)
         loss = (self.temperature().detach() * log_prob - value).mean()
-        logs = {"actor_loss": loss.detach(), "entropy": -log_prob.detach().mean()}
+        logs = {
+            "actor_loss": loss.detach(),
+            "entropy": -log_prob.detach().mean(),
+            "policy_std": policy.log_std.detach().exp().mean(),  # before tanh
+        }
         return loss, logs
 
     def temperature_loss(self, entropy: Tensor) -> Tensor:
