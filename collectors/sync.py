@@ -61,6 +61,8 @@ class SyncCollector:
         action, extras = self.agent.sample(obs)
         self.obs = None  # until the step is written
         step = self.stepper.step(action)
+        assert self.statistics is not None
+        logs = self.statistics.update(step)  # refuses what must not be learned from
         transition = {
             "obs": obs,
             "next_obs": step.next_obs,
@@ -77,8 +79,6 @@ class SyncCollector:
             self.agent.count_steps(self.envs.num_envs)
         if self.has_memory:
             self.agent.begin_episode(step.begins, exploring=True)
-        assert self.statistics is not None
-        logs = self.statistics.update(step)
         self.obs = step.obs
         return logs
 

@@ -35,6 +35,8 @@ class Given:
     def __init__(self, obs):
         self.obs = obs
 
+    log_std = torch.tensor([[0.0], [0.0], [math.log(4.0)]])
+
     def sample_with_log_prob(self):
         return self.obs / 2, self.obs.squeeze(1) - 1
 
@@ -86,6 +88,7 @@ class TestActor:
         expected = [0.2 * -0.5 - 0.75, 0.2 * -2 + 2, 0.2 * -0.9 - 0.15]
         assert loss.item() == pytest.approx(np.mean(expected))
         assert logs["entropy"].item() == pytest.approx(np.mean([0.5, 2.0, 0.9]))
+        assert logs["policy_std"].item() == pytest.approx(2.0)  # the mean of 1, 1, 4
 
     def test_gradients_flow_through_the_action(self):
         """Of the loss with the same dice, by finite differences."""
