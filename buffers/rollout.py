@@ -22,6 +22,8 @@ class _Progress:
 
     row: int = 0
     passes: Passes | None = None
+    begins_anew: bool = False  # no episode goes on from the rollout before
+    abandoned: bool = False  # no episode will go on in the next one
 
 
 class RolloutBuffer:
@@ -120,6 +122,15 @@ class RolloutBuffer:
         passes = self._now.passes
         return passes is not None and passes.exhausted
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether `end_episodes` was called between the rollout before and this one.
+
+        Whoever carries sums of episodes from rollout to rollout must forget them then.
+        Within a rollout `truncated` says as much.
+        """
+        return self._now.begins_anew
+
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
@@ -137,8 +148,11 @@ class RolloutBuffer:
 
     def end_episodes(self) -> None:
         """Say that the episodes under way will not go on, as if they were truncated."""
-        if self._now.row > 0:
-            self._storage.truncate(self._now.row - 1)
+        now = self._now
+        if now.row > 0:
+            self._storage.truncate(now.row - 1)
+        now.begins_anew |= now.row == 0
+        now.abandoned |= now.passes is not None  # it was read before: mark the next one
 
     def rollout(self) -> TensorDict:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
@@ -196,18 +210,20 @@ class RolloutBuffer:
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
-        self._now = _Progress()
+        self._now = self._cleared()
 
     def state_dict(self) -> dict[str, Any]:
         """The rollout so far, and how far it was learned from.
 
         Of an exhausted one nothing is needed any more: it is saved as if cleared.
         """
-        now = _Progress() if self.exhausted else self._now
+        now = self._cleared() if self.exhausted else self._now
         return {
             "storage": self._storage.state_dict(now.row),
             "row": now.row,
             "passes": None if now.passes is None else now.passes.state_dict(),
+            "begins_anew": now.begins_anew,
+            "abandoned": now.abandoned,
             "schedule": [self.num_steps, self.num_minibatches],
             "generator": self._generator.get_state(),
         }
@@ -228,11 +244,14 @@ class RolloutBuffer:
         self.clear()
         self._storage.load_state_dict(state["storage"])
         restore_generator(self._generator, state["generator"])
-        now = _Progress(row=state["row"])
+        now = _Progress(state["row"], None, state["begins_anew"], state["abandoned"])
         if state["passes"] is not None:
             now.passes = self._new_passes(TensorDict())
             now.passes.load_state_dict(state["passes"])
         self._now = now
+
+    def _cleared(self) -> _Progress:
+        return _Progress(begins_anew=self._now.abandoned)
 
     def _new_passes(self, pieces: TensorDict) -> Passes:
         return Passes(pieces, self.num_epochs, self.num_minibatches, self._generator)

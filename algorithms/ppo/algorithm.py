@@ -77,6 +77,11 @@ class Algorithm(abstractions.Algorithm):
             self.reward_scaler.update(rollout)
         self.model.update_normalization(rollout)
 
+    def forget_episodes(self) -> None:
+        """Drop what is carried of the episodes before a rollout that continues none."""
+        if self.reward_scaler is not None:
+            self.reward_scaler.forget()
+
     def inputs(self, data: TensorDict) -> Any:
         """What the policy goes by, of a rollout or a minibatch: its observations."""
         return data["obs"]

@@ -28,6 +28,7 @@ class Trainer(abstractions.Trainer):
     """
 
     config: Config
+    algorithm: Algorithm
     agent: Agent
     buffer: RolloutBuffer
 
@@ -75,6 +76,8 @@ class Trainer(abstractions.Trainer):
     def _prepare(self) -> Logs:
         """Advantages for the whole rollout, from which the minibatches are then cut."""
         rollout = self.buffer.rollout()
+        if self.buffer.begins_anew:
+            self.algorithm.forget_episodes()
         prepared = self.agent.prepare(rollout)
         self.buffer.prepare(prepared)
         self.agent.update_normalization(rollout)

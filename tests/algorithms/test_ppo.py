@@ -314,3 +314,78 @@ def test_the_environment_sees_valid_actions_only():
     list(trainer())
     assert all(abs(a) <= 2.0 for (a,) in seen)
     assert trainer.buffer.rollout().shape == (0, 2)
+
+
+class Failing(Counter):
+    """Counts to a thousand; its step fails once, where `fails_at` says."""
+
+    def __init__(self, fails_at=None):
+        super().__init__(length=1000)
+        self.fails_at, self.taken = fails_at, 0
+
+    def step(self, action):
+        if self.taken == self.fails_at:
+            self.fails_at = None
+            raise ConnectionError
+        self.taken += 1
+        return super().step(action)
+
+
+class TestAbandonedEpisodes:
+    """Rewards count from 1 in every episode, so returns say where one began."""
+
+    OPTIONS = {
+        "num_envs": 1,
+        "num_steps": 3,
+        "num_minibatches": 1,
+        "num_epochs": 2,
+        "gamma": 0.5,
+        "total_steps": 9,
+        "eval_every": 0,
+    }
+    RETURNS = np.array([2 * (k - 1) + 0.5 ** (k - 1) for k in range(1, 10)])
+
+    def trainer(self, **failing):
+        config = ppo.Config(**self.OPTIONS, device="cpu")
+        return ppo.Trainer(config, envs=lambda: Failing(**failing))
+
+    def check(self, trainer, steps):
+        """The reward scaler followed an episode of so many steps, and another."""
+        moments = trainer.algorithm.reward_scaler.moments
+        returns = np.concatenate([self.RETURNS[:steps], self.RETURNS[: 9 - steps]])
+        assert trainer.agent.sample_step == moments.count == 9
+        assert moments.mean.item() == pytest.approx(returns.mean())
+        assert moments.var.item() == pytest.approx(returns.var())
+
+    @pytest.mark.parametrize("steps", range(9))
+    def test_after_a_step_that_failed(self, steps):
+        trainer = self.trainer(fails_at=steps)
+        with pytest.raises(ConnectionError):
+            list(trainer())
+        list(trainer())
+        self.check(trainer, steps)
+
+    @pytest.mark.parametrize("logs", range(14))
+    def test_after_a_resume(self, logs):
+        """Wherever it was saved: while collecting, and between minibatches."""
+        first, trainer = self.trainer(), self.trainer()
+        for _, _ in zip(range(logs), first(), strict=False):
+            pass
+        trainer.load_state_dict(first.state_dict())
+        list(trainer())
+        self.check(trainer, first.agent.sample_step)
+
+    def test_after_both(self):
+        """What is abandoned stays so in a checkpoint of the steps that follow."""
+        first, trainer = self.trainer(fails_at=3), self.trainer()
+        with pytest.raises(ConnectionError):
+            list(first())
+        next(first())
+        again = self.trainer()
+        again.load_state_dict(first.state_dict())
+        next(again())
+        trainer.load_state_dict(again.state_dict())
+        list(trainer())
+        moments = trainer.algorithm.reward_scaler.moments
+        returns = self.RETURNS[[0, 1, 2, 0, 0, 0, 1, 2, 3]]
+        assert moments.mean.item() == pytest.approx(returns.mean())
