@@ -28,7 +28,8 @@ class Passes:
     Args:
         pieces: What is shuffled, `[B, ...]`.
         num_epochs: How many times each piece is learned from.
-        num_minibatches: Into how many minibatches an epoch is cut.
+        num_minibatches: Into how many minibatches an epoch is cut; where there are
+            fewer pieces, into one of each.
         generator: Draws the orders; on the device of the pieces.
 
     Attributes:
@@ -43,9 +44,14 @@ class Passes:
         generator: Generator,
     ) -> None:
         self.pieces, self.generator = pieces, generator
-        self.num_epochs, self.num_minibatches = num_epochs, num_minibatches
+        self.num_epochs, self._at_most = num_epochs, num_minibatches
         self.learned = 0
         self._epoch: _Epoch | None = None
+
+    @property
+    def num_minibatches(self) -> int:
+        """Minibatches of an epoch, none of which is empty."""
+        return min(self._at_most, len(self.pieces))
 
     @property
     def exhausted(self) -> bool:

@@ -164,16 +164,17 @@ class RolloutBuffer:
         Called again before `clear`, it replaces the numbers (advantages computed anew,
         say): what was learned from stays counted, and the epoch keeps its order.
 
+        Where fewer of its transitions are valid than there are minibatches, there are
+        fewer minibatches: none is empty. Where none is valid it is exhausted at once.
+
         Raises:
-            ValueError: If too few of its transitions are valid for the minibatches, or
-                they are not those of the rollout that is learned from.
+            ValueError: If they are not those of the rollout that is learned from.
         """
         pieces = self.pieces(rollout)
         if self._now.passes is not None:
             self._now.passes.replace(pieces)
-            return
-        self._check_minibatches(len(pieces))
-        self._now.passes = self._new_passes(pieces)
+        else:
+            self._now.passes = self._new_passes(pieces)
 
     def pieces(self, rollout: TensorDict) -> TensorDict:
         """What an epoch shuffles: the transitions `[B]` of a rollout `[T, N]`."""

@@ -21,7 +21,10 @@ class SequenceBuffer(RolloutBuffer):
 
     def pieces(self, rollout: TensorDict) -> TensorDict:
         """What an epoch shuffles: the environments' sequences `[N, T]`."""
-        return rollout.transpose(0, 1)
+        sequences = rollout.transpose(0, 1)
+        if "valid" in sequences.keys():  # noqa: SIM118 - it iterates over the batch
+            sequences = sequences[sequences["valid"].any(1)]
+        return sequences
 
     def minibatch(self) -> TensorDict:
         """The minibatch `[T, n]` that is due, however often it is called.

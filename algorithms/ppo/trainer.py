@@ -65,10 +65,11 @@ class Trainer(abstractions.Trainer):
 
     def _run_train(self) -> LogData:
         logs = {} if self.buffer.prepared else self._prepare()
-        logs |= self.agent.learn(self.buffer.minibatch())
-        self.buffer.advance()
-        if self._moved_far(logs):
-            self.buffer.stop()
+        if not self.buffer.exhausted:  # as one is at once in which steps only reset
+            logs |= self.agent.learn(self.buffer.minibatch())
+            self.buffer.advance()
+            if self._moved_far(logs):
+                self.buffer.stop()
         if self.buffer.exhausted:
             self.buffer.clear()
         return self._log("train", logs)

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from tensordict import TensorDict
 from torch import nn
 from worlds import Counter
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import ppo
+from yieldrl.algorithms import a2c, ppo, ppo_lstm
 from yieldrl.buffers import gae
 
 VECTOR = Box(-1, 1, (3,), np.float32)
@@ -389,3 +390,19 @@ class TestAbandonedEpisodes:
         moments = trainer.algorithm.reward_scaler.moments
         returns = self.RETURNS[[0, 1, 2, 0, 0, 0, 1, 2, 3]]
         assert moments.mean.item() == pytest.approx(returns.mean())
+
+
+@pytest.mark.parametrize("num_steps", [1, 2])
+@pytest.mark.parametrize("module", [a2c, ppo, ppo_lstm])
+def test_rollouts_may_hold_few_steps_that_are_none_or_resets_alone(module, num_steps):
+    """NEXT_STEP environments: every third step of both only resets."""
+    options = {} if module is a2c else {"num_minibatches": 2}
+    options |= {"num_steps": num_steps, "normalize_advantage": num_steps > 1}
+    config = module.Config(hidden_sizes=(4,), total_steps=24, eval_every=0, **options)
+    mode = AutoresetMode.NEXT_STEP
+    envs = SyncVectorEnv([lambda: Counter(2)] * 2, autoreset_mode=mode)
+    trainer = module.Trainer(config, envs=envs)
+    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    assert trainer.agent.sample_step == 24
+    assert all(np.isfinite(float(x)) for log in logs for x in log.values())
+    assert all(p.isfinite().all() for p in trainer.model.parameters())

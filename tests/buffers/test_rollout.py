@@ -175,11 +175,26 @@ def test_more_minibatches_than_transitions_are_refused_at_once():
         buffer_of(steps=2, num_envs=2, minibatches=5)
 
 
-def test_more_minibatches_than_valid_transitions_are_refused():
-    buffer = buffer_of(steps=2, num_envs=2, minibatches=4)
+def test_fewer_valid_transitions_than_minibatches_are_one_minibatch_each():
+    options = {"steps": 2, "num_envs": 2, "minibatches": 4, "epochs": 2}
+    buffer, other = buffer_of(**options), buffer_of(**options)
     fill(buffer, valid=np.array([True, False]))
-    with pytest.raises(ValueError, match=r"2 transitions.*num_minibatches = 4"):
-        buffer.prepare(buffer.rollout())
+    buffer.prepare(buffer.rollout())
+    first = draw(buffer)
+    other.load_state_dict(buffer.state_dict())
+    for one in (buffer, other):
+        drawn = [first] + [draw(one) for _ in range(3)]
+        assert [len(batch) for batch in drawn] == [1, 1, 1, 1]
+        rewards = [batch["reward"].item() for batch in drawn]
+        assert set(rewards[:2]) == set(rewards[2:]) == {0, 2}
+        assert one.exhausted
+
+
+def test_a_rollout_of_resets_alone_is_exhausted_at_once():
+    buffer = buffer_of(steps=2, num_envs=2, minibatches=2)
+    fill(buffer, valid=np.array([False, False]))
+    buffer.prepare(buffer.rollout())
+    assert buffer.exhausted
 
 
 def test_clear_makes_room_and_forgets():

@@ -66,6 +66,17 @@ def test_steps_that_only_reset_stay_in_their_places():
     assert data["valid"].sum() == 4
 
 
+def test_environments_that_only_reset_are_left_out():
+    buffer, rollout = buffer_of(1, 4, 4), rollout_of(1, 4)
+    rollout["valid"] = torch.tensor([[True, False, True, False]])
+    buffer.prepare(rollout)
+    for _ in range(2):
+        assert buffer.minibatch()["valid"].tolist() == [[True]]
+        buffer.advance()
+    assert buffer._passes().learned == 2
+    assert buffer._passes().num_minibatches == 2
+
+
 @pytest.mark.parametrize("learned", [0, 1, 2, 5])
 def test_it_goes_on_in_the_middle_of_an_epoch(learned):
     one, other = buffer_of(2, 4, 3, NESTED), buffer_of(2, 4, 3, NESTED, seed=5)
