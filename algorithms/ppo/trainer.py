@@ -82,6 +82,8 @@ class Trainer(abstractions.Trainer):
         prepared = self.agent.prepare(rollout)
         self.buffer.prepare(prepared)
         self.agent.update_normalization(rollout)
+        if not self.algorithm.model.has_critic:
+            return {}
         valid = prepared.get("valid", None)
         variance = explained_variance(prepared["value"], prepared["returns"], valid)
         return {"explained_variance": variance}

@@ -332,22 +332,24 @@ class Failing(Counter):
         return super().step(action)
 
 
+THREE_ROLLOUTS = {
+    "num_envs": 1,
+    "num_steps": 3,
+    "num_minibatches": 1,
+    "num_epochs": 2,
+    "gamma": 0.5,
+    "total_steps": 9,
+    "eval_every": 0,
+}
+
+
 class TestAbandonedEpisodes:
     """Rewards count from 1 in every episode, so returns say where one began."""
 
-    OPTIONS = {
-        "num_envs": 1,
-        "num_steps": 3,
-        "num_minibatches": 1,
-        "num_epochs": 2,
-        "gamma": 0.5,
-        "total_steps": 9,
-        "eval_every": 0,
-    }
     RETURNS = np.array([2 * (k - 1) + 0.5 ** (k - 1) for k in range(1, 10)])
 
     def trainer(self, **failing):
-        config = ppo.Config(**self.OPTIONS, device="cpu")
+        config = ppo.Config(**THREE_ROLLOUTS, device="cpu")
         return ppo.Trainer(config, envs=lambda: Failing(**failing))
 
     def check(self, trainer, steps):
