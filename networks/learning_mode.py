@@ -45,7 +45,7 @@ class LearningMode:
 
     To switch costs as much as a narrow layer, so it is left out for models of which
     every part is known to ignore the mode: a few of PyTorch's layers, and the modules
-    of this package. All others are switched.
+    of this package, while no hook is attached to them. All others are switched.
 
     Args:
         model: The model; it is in eval mode outside.
@@ -53,8 +53,7 @@ class LearningMode:
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        kinds = {type(part) for part in model.modules()}
-        self.matters = not all(_ignores_mode(kind) for kind in kinds)
+        self.matters = not all(_ignores_mode(part) for part in model.modules())
 
     def __enter__(self) -> None:
         if self.matters:
@@ -77,5 +76,8 @@ class LearningMode:
         )
 
 
-def _ignores_mode(kind: type[nn.Module]) -> bool:
+def _ignores_mode(part: nn.Module) -> bool:
+    if part._forward_pre_hooks or part._forward_hooks:  # spectral_norm's reads the mode
+        return False
+    kind = type(part)
     return kind in _SAME_IN_BOTH_MODES or kind.__module__.startswith("yieldrl.")

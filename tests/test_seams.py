@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from worlds import Counter
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import a2c, ppo, ppo_lstm, ppo_masked
+from yieldrl.algorithms import a2c, ppo, ppo_lstm, ppo_masked, reinforce
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer, SequenceBuffer
 from yieldrl.collectors import Buffer, Collector, SyncCollector
 from yieldrl.collectors.stepping import Stepper
@@ -39,6 +39,8 @@ def trained(trainer: Any) -> list[dict[str, Any]]:
 
 class Actor(Policy):
     """A policy without a critic."""
+
+    has_critic = False
 
     def __init__(self, observation_space: Any, action_space: Any) -> None:
         super().__init__(observation_space, action_space)
@@ -121,14 +123,16 @@ class TestWithoutACritic:
 
 
 class TestPolicy:
-    @pytest.mark.parametrize("missing", ["forward", "evaluate_actions"])
+    METHODS = frozenset({"forward", "evaluate_actions", "get_value"})
+
+    @pytest.mark.parametrize("missing", sorted(METHODS))
     def test_one_that_misses_a_method_is_refused_when_made(self, missing: str) -> None:
-        methods = {"forward", "evaluate_actions"} - {missing}
+        methods = self.METHODS - {missing}
         kind = type("Half", (Policy,), {name: lambda self: None for name in methods})
         with pytest.raises(TypeError, match=missing):
             kind(Box(-1, 1, (2,)), Discrete(2))
 
-    def test_a_critic_is_what_get_value_makes(self) -> None:
+    def test_one_without_a_critic_says_so(self) -> None:
         spaces = Box(-9, 9, (4,)), Discrete(2)
         assert not Actor(*spaces).has_critic
         assert ppo.Model(*spaces, ppo.Config()).has_critic
@@ -347,3 +351,27 @@ class TestRecordedPolicy:
             trainer.buffer.rollout()["policy_version"][:, 0].tolist()
             == [0] * 4 + [1] * 4
         )
+
+
+class TestLogs:
+    """What every gradient step says, whatever the algorithm."""
+
+    @pytest.mark.parametrize("module", [ppo, ppo_lstm, a2c, reinforce])
+    @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
+    def test_of_policy_gradients(self, module: Any, env_id: str) -> None:
+        config = module.Config(
+            env_id=env_id, total_steps=8000, num_envs=4, eval_every=0
+        )
+        logs = next(
+            x["logs"] for x in module.Trainer(config)() if x["log_type"] == "train"
+        )
+        assert logs["learning_rate"] == pytest.approx(config.learning_rate)
+        assert ("policy_std" in logs) == (env_id == "Pendulum-v1")
+        assert ("explained_variance" in logs) == (module is not reinforce)
+        if env_id == "Pendulum-v1":
+            assert float(logs["policy_std"]) == pytest.approx(1.0)
+
+    def test_of_masks(self) -> None:
+        logs = trained(ppo_masked.Trainer(ppo_masked.Config(**SMALL)))[0]
+        assert logs["learning_rate"] == ppo_masked.Config().learning_rate
+        assert np.isfinite(float(logs["explained_variance"]))

@@ -28,7 +28,6 @@ class Trainer(abstractions.Trainer):
     """
 
     config: Config
-    algorithm: Algorithm
     agent: Agent
     buffer: RolloutBuffer
 
@@ -82,7 +81,7 @@ class Trainer(abstractions.Trainer):
         prepared = self.agent.prepare(rollout)
         self.buffer.prepare(prepared)
         self.agent.update_normalization(rollout)
-        if not self.algorithm.model.has_critic:
+        if not self.model.has_critic:
             return {}
         valid = prepared.get("valid", None)
         variance = explained_variance(prepared["value"], prepared["returns"], valid)

@@ -31,6 +31,8 @@ class ReadsTheMode(nn.Module):
         nn.TransformerEncoderLayer(4, 2, 8),
         nn.LSTM(3, 4, num_layers=2, dropout=0.1),
         nn.RReLU(),
+        nn.utils.spectral_norm(nn.Linear(3, 3)),
+        nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)),
         ReadsTheMode(),
     ],
     ids=lambda part: type(part).__name__,
