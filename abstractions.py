@@ -143,11 +143,7 @@ class Algorithm(Learner, ABC):
     """The mathematics. Sees tensors on its device, never NumPy or an environment.
 
     `Learner` gives it `learning_rate` and `state_dict`: attributes that have a
-    `state_dict` themselves are saved by name.
-
-    Args:
-        model: The networks to train; they are moved to the config's device.
-        config: The algorithm's config.
+    `state_dict` themselves are saved by name. The model moves to the config's device.
     """
 
     def __init__(self, model: Model, config: Config) -> None:
@@ -190,14 +186,7 @@ class Agent(Counters):
     """The border between environments and mathematics; it counts `sample_step`s too.
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
-    or without the batch axis, and answer in kind.
-
-    Args:
-        algorithm: What decides and learns.
-        config: The algorithm's config.
-
-    Attributes:
-        generator: Source of exploration's random numbers, on the device.
+    or without the batch axis, and answer in kind. Exploration draws from `generator`.
     """
 
     has_memory: ClassVar[bool] = False
@@ -240,12 +229,10 @@ class Agent(Counters):
         return self.border.outward(action, obs, batched)
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
-        """Forget the episode before: the next observation begins another.
+        """Forget episodes that ended: the next observations begin others.
 
-        Args:
-            where: Whose episodes are new, `terminated | truncated` say: a bool, or `N`
-                of them. By default all, and there may be another number from now on.
-            exploring: Whether this is for `sample`; `predict` has a memory of its own.
+        `where` says whose, a bool or bool `[N]`, by default all; `exploring` whether of
+        `sample`, for `predict` has a memory of its own.
         """
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
