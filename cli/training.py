@@ -105,7 +105,7 @@ def _describe(trainer: Any, **extras: Any) -> None:
 def _run(trainer: Any, logged: Any) -> None:
     """Loop to the end, evaluate and say where everything lies."""
     from yieldrl.cli import evaluating
-    from yieldrl.loggers.files import DiskFullError
+    from yieldrl.loggers.files import DiskFullError, ForeignFileError
 
     with trainer:
         try:
@@ -116,7 +116,7 @@ def _run(trainer: Any, logged: Any) -> None:
         except KeyboardInterrupt:
             _say_how_to_go_on(trainer)
             raise SystemExit(130) from None
-        except DiskFullError as reason:
+        except (DiskFullError, ForeignFileError) as reason:
             fail(str(reason))
     print(f"run folder: {_shown(trainer.run_dir)}")
 

@@ -146,6 +146,11 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
     if which in ("best", "last"):
         if not saved:
             there = f"; it has {best}" if best.is_file() else ""
+            if not there and (run / CONFIG).is_file():
+                there = (
+                    ". It ended before the first was saved: train it again with"
+                    f" --config {run / CONFIG}"
+                )
             raise FileNotFoundError(
                 f"{run}: no {CHECKPOINTS}/step_*.pt in this folder{there}"
             )

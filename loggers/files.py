@@ -16,6 +16,10 @@ Steps = tuple[int, int]
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
+class ForeignFileError(ValueError):
+    """A log file holds something else than the rows of its logger."""
+
+
 class DiskFullError(OSError):
     """There was no room to write a file; what was written before is whole."""
 
@@ -128,7 +132,7 @@ def rewind(
             as in a file that has been changed since.
 
     Raises:
-        ValueError: If the file is something else than a log of this kind.
+        ForeignFileError: If the file is something else than a log of this kind.
     """
     if not path.exists():
         return
@@ -175,8 +179,8 @@ def _full_disk_behind(error: BaseException | None) -> str | None:
     return None
 
 
-def _foreign(path: Path, number: int, line: str) -> ValueError:
-    return ValueError(
+def _foreign(path: Path, number: int, line: str) -> ForeignFileError:
+    return ForeignFileError(
         f"{path}, line {number}: {line[:60]!r} is not a row of this logger. Choose"
         " another path, or move the file away"
     )

@@ -236,3 +236,41 @@ def test_a_video_is_filmed(train: Run, capsys: pytest.CaptureFixture[str]) -> No
     main(["evaluate", str(run), "--episodes", "1", "--video", "film/one.mp4"])
     assert Path("film/one.mp4").stat().st_size > 0
     assert "one.mp4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("torn", ["", "{", "[1]"])
+def test_a_run_whose_owner_file_is_torn_goes_on_in_its_own_folder(
+    train: Run, torn: str
+) -> None:
+    run = train()
+    copy = Path(shutil.copytree(run, "runs/copy"))
+    (copy / "owner.json").write_text(torn)
+    before = (run / "logs.csv").read_bytes()
+    main(["resume", str(copy), "--total-steps", "384"])
+    assert max(steps_of(copy)) == 384
+    assert max(steps_of(run)) == 256
+    assert (run / "logs.csv").read_bytes() == before
+    assert not Path("runs/tiny-2").exists()
+
+
+def test_a_log_file_of_something_else_is_named_without_a_traceback(
+    train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train()
+    (run / "logs.csv").write_text("a,b,c\n")
+    with pytest.raises(SystemExit) as exit_:
+        main(["resume", str(run), "--total-steps", "384"])
+    assert exit_.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("yieldrl: error: ")
+    assert "logs.csv, line 1: 'a,b,c' is not a row of this logger" in said
+    assert (run / "logs.csv").read_text() == "a,b,c\n"
+
+
+def test_a_run_without_a_checkpoint_says_how_to_begin_again(
+    train: Run, refused: Callable[..., str]
+) -> None:
+    run = train()
+    shutil.rmtree(run / "checkpoints")
+    said = refused("resume", str(run))
+    assert f"train it again with --config {run}/config.yaml" in said
