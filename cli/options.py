@@ -42,6 +42,9 @@ class Options:
     alone. A run that is killed loses what came after its last checkpoint."""
 
 
+_MOST_STEPS = 10**12  # as `total_steps` has it
+
+
 def parse(
     trainer_class: type[Any], words: Sequence[str], prog: str
 ) -> tuple[Options, Any]:
@@ -81,7 +84,22 @@ def parse(
     )
     values = vars(chosen)
     options = Options(**{name: values.pop(name) for name in _values(Options())})
+    _refuse_wrong(options)
     return options, config_class(**values)
+
+
+def _refuse_wrong(options: Options) -> None:
+    """Check the options that no config checks."""
+    if not 0 <= options.checkpoint_every <= _MOST_STEPS:
+        raise ValueError(
+            f"--checkpoint-every {options.checkpoint_every}: give a number at least 0"
+            f" and at most {_MOST_STEPS}"
+        )
+    if not 0 <= options.checkpoint_seconds < math.inf:  # NaN is neither
+        raise ValueError(
+            f"--checkpoint-seconds {options.checkpoint_seconds}: give a finite number,"
+            " at least 0"
+        )
 
 
 def _values(instance: Any) -> dict[str, Any]:

@@ -1,9 +1,12 @@
 """What the command line makes of wrong values: an error that names the option."""
 
+import importlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import yieldrl
 from yieldrl.algorithms import a2c, ppo, sac
 from yieldrl.cli import options
 
@@ -87,3 +90,33 @@ def test_values_of_every_number_are_read() -> None:
     assert config.hidden_sizes == (8, 16)
     assert config.env_kwargs == {"a": 1, "b": 2}
     assert (config.wrappers, config.log_std_init, config.compile) == ((), -1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--checkpoint-every", "-1"),
+        ("--checkpoint-every", "18446744073709551616"),
+        ("--checkpoint-seconds", "nan"),
+        ("--checkpoint-seconds", "-3"),
+    ],
+)
+def test_an_option_of_the_command_line_is_refused_by_its_name(
+    option: str, value: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{option} {value}.*: give a"):
+        options.parse(ppo.Trainer, [option, value], "yieldrl train ppo")
+
+
+TUNED = [
+    f"{folder.parent.name}/{path.stem}"
+    for folder in sorted(Path(yieldrl.__file__).parent.glob("algorithms/*/configs"))
+    for path in sorted(folder.glob("*.yaml"))
+]
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_every_tuned_config_loads(name: str) -> None:
+    module = importlib.import_module(f"yieldrl.algorithms.{name.partition('/')[0]}")
+    _, config = options.parse(module.Trainer, ["--config", name], "yieldrl train")
+    assert isinstance(config, module.Config)
