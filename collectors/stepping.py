@@ -48,14 +48,17 @@ class Stepper:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
 
         Raises:
-            ValueError: If they do not have the shape of the space, or lie outside of
-                its choices.
+            ValueError: If the environments raise one, or if the observations do not
+                have the shape of the space or lie outside of its choices.
         """
         self.resets = None
         self.steps = 0
         space = self.envs.single_observation_space
         try:
             obs, _ = self.envs.reset(seed=seed)
+        except (KeyError, TypeError, ValueError) as reason:
+            raise ValueError(f"reset() of {self.envs} failed: {reason}") from reason
+        try:
             spaces.is_batched(space, obs)
         except (KeyError, TypeError, ValueError) as reason:
             raise ValueError(
@@ -84,6 +87,8 @@ class Stepper:
             obs, reward, terminated, truncated, info = self.envs.step(action)
         except Exception as reason:
             check_action(action, reason)
+            # Gymnasium's own batches do not say in which of them and when it was.
+            reason.add_note(f"(in step {self.steps + 1} of {self.envs})")
             raise
         self.steps += 1
         if not self.reader.new_memory:

@@ -375,3 +375,34 @@ def test_an_interrupted_step_is_remembered_until_a_reset():
     assert not stepper.interrupted
     stepper.step(np.zeros(1, np.int64))
     assert not stepper.interrupted
+
+
+class Stuck(Counter):
+    """A world whose reset fails for a reason of its own."""
+
+    def reset(self, *, seed=None, options=None):
+        raise ValueError("the arm is not at home")
+
+
+def test_an_error_of_reset_is_told_as_it_is():
+    envs = SerialVectorEnv([Stuck])
+    with pytest.raises(ValueError, match="the arm is not at home") as error:
+        Stepper(envs).reset(0)
+    assert "observation_space" not in str(error.value)
+
+
+class Listed(Counter):
+    """Its reward is an array, which Gymnasium's own batch cannot write down."""
+
+    def step(self, action):
+        obs, reward, *rest = super().step(action)
+        return obs, np.array([reward]), *rest
+
+
+def test_an_error_in_a_batch_of_gymnasium_names_the_batch_and_the_step():
+    envs = SyncVectorEnv([Listed] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    stepper = Stepper(envs)
+    stepper.reset(0)
+    with pytest.raises(ValueError, match="sequence") as error:
+        stepper.step(np.zeros(2, dtype=np.int64))
+    assert error.value.__notes__ == ["(in step 1 of SyncVectorEnv(num_envs=2))"]
