@@ -217,8 +217,10 @@ def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
     path = path.absolute()
     near = [path.parent.parent] if path.parent.name == "checkpoints" else []
     for folder in near:
-        # A kill while it was written leaves a file that names nobody.
-        if (folder / owner.FILE).exists() and "run" not in owner.read(folder):
+        # A kill while it was written leaves an owner file that names nobody, and a
+        # copy of the folder may lack it.
+        is_run = any((folder / name).exists() for name in (owner.FILE, "run.json"))
+        if is_run and "run" not in owner.read(folder):
             return folder
     for folder in (*near, *([Path(known)] if known else [])):
         if owner.read(folder).get("run") == run_id:

@@ -238,13 +238,15 @@ def test_a_video_is_filmed(train: Run, capsys: pytest.CaptureFixture[str]) -> No
     assert "one.mp4" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("torn", ["", "{", "[1]"])
-def test_a_run_whose_owner_file_is_torn_goes_on_in_its_own_folder(
-    train: Run, torn: str
+@pytest.mark.parametrize("torn", ["", "{", "[1]", None])
+def test_a_run_whose_owner_file_is_torn_or_gone_goes_on_in_its_own_folder(
+    train: Run, torn: str | None
 ) -> None:
     run = train()
     copy = Path(shutil.copytree(run, "runs/copy"))
-    (copy / "owner.json").write_text(torn)
+    (copy / "owner.json").unlink()
+    if torn is not None:
+        (copy / "owner.json").write_text(torn)
     before = (run / "logs.csv").read_bytes()
     main(["resume", str(copy), "--total-steps", "384"])
     assert max(steps_of(copy)) == 384
