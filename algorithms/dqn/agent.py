@@ -13,6 +13,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.foundations import derive_seed, linear, spaces
+from yieldrl.speed import ArrayPolicy
 
 from .algorithm import Algorithm
 from .config import Config
@@ -30,16 +31,17 @@ class Agent(abstractions.Agent):
         self.array_policy = self.make_array_policy()
 
     def make_array_policy(self) -> Any:
-        """What answers a few observations in NumPy, if the config is to compile."""
+        """What answers a few observations in NumPy, where that is faster."""
         space, plain = self.model.observation_space, self.border.actions.changes_nothing
-        if not (getattr(self.config, "compile", False) and space.shape and plain):
+        if not (space.shape and plain):
             return None
-        from yieldrl.speed import ArrayPolicy
-
         return ArrayPolicy(self.algorithm.predict, self.model, space.shape)
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """Epsilon-greedy actions that the environment accepts; no extras."""
+        """Epsilon-greedy actions that the environment accepts; no extras.
+
+        A narrow network answers arrays in NumPy, equal to rounding.
+        """
         if self.array_policy is not None and self.array_policy.takes(obs):
             return self.explore(obs)
         return super().sample(obs)

@@ -150,12 +150,12 @@ class TestExploration:
         obs = np.random.default_rng(0).normal(size=(300, 1, 2)).astype(np.float32)
         constant = {"epsilon_start": epsilon, "epsilon_end": epsilon}
         found = []
-        for compiled in (False, True):
+        for in_numpy in (False, True):
             torch.manual_seed(0)
-            agent = self.agent(compile=compiled, hidden_sizes=(64,), **constant)
-            assert (agent.array_policy is not None) is compiled
-            if compiled:
-                assert agent.array_policy.takes(obs[0])
+            agent = self.agent(hidden_sizes=(64,), **constant)
+            assert agent.array_policy.takes(obs[0])
+            if not in_numpy:
+                agent.array_policy = None
             answers = [agent.sample(one) for one in obs]
             assert all(type(a) is np.ndarray and a.shape == (1,) for a, _ in answers)
             assert all(extras == {} for _, extras in answers)
