@@ -88,7 +88,9 @@ def draw_comparison(compared: dict[str, dict[str, Any]], path: Path) -> Path:
         axes.set_ylabel(RETURN)
 
     if len(compared) > len(COLORS):
-        raise ValueError(f"{path.stem}: {len(COLORS)} tasks can be told apart at most")
+        raise ValueError(
+            f"{path.stem}: at most {len(COLORS)} tasks fit, got {len(compared)}"
+        )
     return _drawn(fill, path)
 
 

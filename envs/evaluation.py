@@ -64,7 +64,7 @@ def _another(
     but for the wrappers that training put around a single environment.
 
     `gym.make` leaves in an environment the spec that makes it again, its arguments and
-    wrappers with it; vector environments hold the functions that made theirs.
+    wrappers with it; vector environments hold the functions that made their parts.
     """
     refusal = ValueError(
         f"no second environment can be made from {source}"

@@ -122,7 +122,7 @@ class SquashedGaussian:
 
     Args:
         mean: Of the normals, before `tanh`.
-        log_std: Logarithm of their deviations.
+        log_std: Logarithm of their standard deviations.
         shape: Shape of one action.
     """
 

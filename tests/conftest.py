@@ -27,7 +27,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """What `-n auto` means: one for each core of ours, as far as memory reaches."""
+    """What `-n auto` means: one for each core, as far as memory reaches."""
     is_linux = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if is_linux else os.cpu_count()
     return max(1, min(cores, psutil.virtual_memory().available // WORKER_MEMORY))

@@ -14,7 +14,7 @@ from yieldrl.envs import TorchVectorEnv
 
 
 def blind(envs: Any) -> Any:
-    """The same; on a CPU it steps and draws now as it would on a GPU or compiled."""
+    """`envs`; on a CPU it steps and draws now as on a GPU or compiled."""
     envs._looks = False
     return envs
 
@@ -23,7 +23,7 @@ class TorchSines:
     """A module of mathematics, but that `sin` and `cos` are PyTorch's.
 
     NumPy's differ in the last bit for a number in some hundred, and in which depends
-    on the processor. With these in its place, an original must give what ours does.
+    on the processor. With these in its place, an original must give what the copy does.
     """
 
     def __init__(self, module: Any) -> None:

@@ -12,7 +12,7 @@ from .algorithm import Algorithm
 
 
 class Agent(td3.Agent):
-    """Uniformly random at first, the policy's own dice from then on."""
+    """Uniformly random at first, drawn from the policy from then on."""
 
     algorithm: Algorithm
 

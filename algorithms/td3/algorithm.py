@@ -35,8 +35,10 @@ class Algorithm(ddpg.Algorithm):
         self.critic_steps = 0
 
     def target_action(self, data: TensorDict) -> Tensor:
-        """The target actor's action with clipped noise, `[B, ...]`: like actions should
-        be worth alike."""
+        """The target actor's action with clipped noise, `[B, ...]`.
+
+        Actions that are alike should have similar values.
+        """
         action = super().target_action(data)
         limit = self.config.noise_clip
         noise = torch.randn_like(action) * self.config.policy_noise

@@ -83,7 +83,7 @@ class Task:
 
     above: tuple[str, ...] = ()
     """Tasks of the same world and budget that it must be above: the mean over its
-    seeds and all evaluations of their training must be higher than theirs."""
+    seeds and all evaluations of training must be higher than that of each of them."""
 
     def holds(self, returns: Sequence[float]) -> bool:
         """Whether enough of these final returns reach the threshold."""

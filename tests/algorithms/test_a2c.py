@@ -74,18 +74,18 @@ def test_nothing_is_remembered_of_the_policy():
 
 def test_the_gradient_is_that_of_ppos_first_step():
     """Huang et al. 2022: with one pass the ratio is 1, and the clip never acts."""
-    ours = algorithm_of()
+    child = algorithm_of()
     config = ppo.Config(**PLAIN, **ONCE, gae_lambda=1.0)
-    parent = ppo.Algorithm(copy.deepcopy(ours.model), config)
+    parent = ppo.Algorithm(copy.deepcopy(child.model), config)
     data = parent.prepare(rollout_of()).flatten(0, 1)
-    for mine, its in zip(gradients(ours, data), gradients(parent, data), strict=True):
+    for mine, its in zip(gradients(child, data), gradients(parent, data), strict=True):
         assert mine.abs().sum() > 0
         torch.testing.assert_close(mine, its, rtol=1e-5, atol=1e-7)
     # At a second step on the same data the policy has moved, and they part.
-    for algorithm in (ours, parent):
+    for algorithm in (child, parent):
         with torch.no_grad():
             algorithm.model.actor.layers[2].weight.mul_(50)
-    pairs = zip(gradients(ours, data), gradients(parent, data), strict=True)
+    pairs = zip(gradients(child, data), gradients(parent, data), strict=True)
     assert not all(torch.allclose(mine, its, rtol=1e-2) for mine, its in pairs)
 
 
@@ -98,16 +98,16 @@ def test_ppo_with_one_pass_and_this_optimizer_trains_the_same_network():
         algorithm_class = Once
 
     settings = {**SMALL, **PLAIN, "gae_lambda": 1.0, "learning_rate": 2e-3}
-    ours = a2c.Trainer(a2c.Config(**settings))
+    child = a2c.Trainer(a2c.Config(**settings))
     its = OnceTrainer(ppo.Config(**settings, **ONCE))
-    first = copy.deepcopy(ours.model)
-    for trainer in (ours, its):
+    first = copy.deepcopy(child.model)
+    for trainer in (child, its):
         list(trainer())
         assert trainer.agent.learn_step == 6
-    trio = zip(*(m.parameters() for m in (first, ours.model, its.model)), strict=True)
-    for before, mine, theirs in trio:
+    trio = zip(*(m.parameters() for m in (first, child.model, its.model)), strict=True)
+    for before, mine, wanted in trio:
         assert not torch.equal(before, mine)
-        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(mine, wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_the_parts_of_the_loss():

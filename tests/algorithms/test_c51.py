@@ -107,13 +107,13 @@ CERTAIN, EVEN = [0.0, 0.0, 1.0, 0.0], [0.25, 0.25, 0.25, 0.25]  # Q = 2, Q = 1.5
 LOW, HIGH = [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]  # Q = 0.5, Q = 2.5
 
 
-def algorithm_of(ours, theirs):
+def algorithm_of(online, target):
     """Probabilities `[row, action, atom]` of the network and of its target."""
     config = c51.Config(num_atoms=4, v_min=0.0, v_max=3.0)
     model = c51.Model(Box(0, 9, (1,), np.float32), Discrete(2), config)
-    model.head = Table(theirs)
+    model.head = Table(target)
     algorithm = c51.Algorithm(model, config)
-    algorithm.model.head = Table(ours)
+    algorithm.model.head = Table(online)
     return algorithm
 
 

@@ -32,12 +32,12 @@ def test_a_copy_is_imported_apart_from_its_original(name: str) -> None:
     copied = importlib.import_module(f"copy_of_{name}")
     original = importlib.import_module(f"{family.PACKAGE}.{name}")
     for part in family.PARTS:
-        ours, theirs = getattr(copied, part), getattr(original, part)
-        if theirs.__module__.startswith(f"{original.__name__}."):
-            assert ours.__module__.startswith(f"copy_of_{name}.")
-            assert ours is not theirs
+        copied_part, original_part = getattr(copied, part), getattr(original, part)
+        if original_part.__module__.startswith(f"{original.__name__}."):
+            assert copied_part.__module__.startswith(f"copy_of_{name}.")
+            assert copied_part is not original_part
         else:
-            assert ours is theirs  # a variant's copy has the parent in common
+            assert copied_part is original_part  # the parent in common
 
 
 @pytest.mark.parametrize("name", ["ppo", "dqn"])

@@ -21,14 +21,14 @@ class Table(nn.Module):
         return self.rows[obs[:, 0].long()]
 
 
-def algorithm_of(module, ours, theirs):
+def algorithm_of(module, online, target):
     config = module.Config()
     space = Box(0, 1e6, (1,), np.float32)
-    model = module.Model(space, Discrete(ours.shape[1]), config)
-    model.head = Table(theirs)
+    model = module.Model(space, Discrete(online.shape[1]), config)
+    model.head = Table(target)
     algorithm = module.Algorithm(model, config)  # the target starts out as a copy
     with torch.no_grad():
-        model.head.rows.copy_(ours)
+        model.head.rows.copy_(online)
     return algorithm
 
 
@@ -48,21 +48,22 @@ def batch(rows, terminated):
 
 
 def test_one_network_chooses_and_the_other_judges():
-    ours = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
-    theirs = torch.tensor([[2.0, 6.0], [4.0, 8.0]])
-    algorithm = algorithm_of(double_dqn, ours, theirs)
+    online = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
+    target = torch.tensor([[2.0, 6.0], [4.0, 8.0]])
+    algorithm = algorithm_of(double_dqn, online, target)
     data = batch([0, 1, 0], [False, False, True])
-    # Ours prefers action 0 in row 0, which theirs values 2, and 1 in row 1, at 8.
+    # The online network prefers action 0 in row 0, the target values it 2, and 1 in
+    # row 1, at 8.
     assert algorithm.td_target(data).tolist() == [1 + 0.5 * 2, 1 + 0.5 * 8, 1.0]
 
 
 def test_noise_is_not_taken_for_value():
-    """All actions are worth 0; two networks have independent errors."""
+    """All actions have the value 0; two networks have independent errors."""
     generator = torch.Generator().manual_seed(0)
-    ours, theirs = torch.randn(2, 4000, 10, generator=generator).unbind()
+    online, target = torch.randn(2, 4000, 10, generator=generator).unbind()
     data = batch(list(range(4000)), [False] * 4000)
     bias = {
-        module: algorithm_of(module, ours, theirs).td_target(data).mean().item() - 1
+        module: algorithm_of(module, online, target).td_target(data).mean().item() - 1
         for module in (dqn, double_dqn)
     }
     assert bias[dqn] > 0.5 * 1.4  # the largest of ten normals is 1.54 on average

@@ -21,13 +21,13 @@ class Table(nn.Module):
         return self.rows[obs[:, 0].long()]
 
 
-def algorithm_of(ours, theirs, **kwargs):
+def algorithm_of(online, target, **kwargs):
     config = dqn.Config(**kwargs)
     model = dqn.Model(Box(0, 9, (1,), np.float32), Discrete(2), config)
-    model.head = Table(theirs)
+    model.head = Table(target)
     algorithm = dqn.Algorithm(model, config)  # the target starts out as a copy
     with torch.no_grad():
-        model.head.rows.copy_(torch.tensor(ours))
+        model.head.rows.copy_(torch.tensor(online))
     return algorithm
 
 

@@ -44,9 +44,9 @@ def test_one_step_is_dqn():
             pass
         return torch.cat([p.flatten() for p in trainer.model.parameters()])
 
-    ours, theirs = finish(trainer_of(n_step=1)), finish(trainer_of(dqn))
-    assert torch.equal(ours, theirs)
-    assert not torch.equal(finish(trainer_of()), theirs)
+    child, parent = finish(trainer_of(n_step=1)), finish(trainer_of(dqn))
+    assert torch.equal(child, parent)
+    assert not torch.equal(finish(trainer_of()), parent)
 
 
 def test_it_goes_on_bitwise(tmp_path):
@@ -70,10 +70,10 @@ def test_it_goes_on_bitwise(tmp_path):
     half.save(tmp_path / "half.pt")
     other.load(tmp_path / "half.pt")
     train(other, 250)
-    for ours, theirs in zip(
+    for child, parent in zip(
         whole.model.parameters(), other.model.parameters(), strict=True
     ):
-        assert torch.equal(ours, theirs)
+        assert torch.equal(child, parent)
 
 
 def test_learning_waits_for_the_first_future():

@@ -243,7 +243,7 @@ class Bandit(Policy):
     def __init__(self, observation_space, action_space):
         super().__init__(observation_space, action_space)
         self.logits = nn.Parameter(torch.zeros(2))
-        self.worth = nn.Parameter(torch.zeros(()))
+        self.baseline = nn.Parameter(torch.zeros(()))
 
     def forward(self, obs, deterministic=False):
         policy = torch.distributions.Categorical(logits=self.logits.expand(len(obs), 2))
@@ -255,7 +255,7 @@ class Bandit(Policy):
         return policy.log_prob(action), policy.entropy(), self.get_value(obs)
 
     def get_value(self, obs):
-        return self.worth.expand(len(obs))
+        return self.baseline.expand(len(obs))
 
 
 class Choice(Counter):
@@ -291,7 +291,7 @@ def test_it_learns_to_balance():
 
 @pytest.mark.slow
 def test_compiled_it_learns_the_same():
-    """The same losses to the last digits, in a process that compiles."""
+    """Losses equal the eager ones to the last digits, in a process that compiles."""
     runs = []
     for compiled in (False, True):
         config = ppo.Config(**SMALL, total_steps=128, eval_every=0, compile=compiled)

@@ -229,7 +229,7 @@ def test_breaking_out_and_resuming_change_nothing(tmp_path):
 
 
 def test_masks_that_allow_everything_are_ppo():
-    """The same numbers as PPO on the rest of the observation, step by step."""
+    """Its numbers are those of PPO on the rest of the observation, step by step."""
 
     class Open(Counter):
         def action_masks(self):

@@ -53,11 +53,11 @@ def test_every_loss_counts_by_its_weight():
 
 
 def test_with_equal_weights_it_learns_as_dqn_does():
-    ours, theirs = algorithm_of(), algorithm_of(dqn)
+    child, parent = algorithm_of(), algorithm_of(dqn)
     data = batch()
-    found = ours.learn(data)
+    found = child.learn(data)
     error = data["priority"]
-    logs = theirs.learn(batch())
+    logs = parent.learn(batch())
     assert found.keys() == logs.keys()
     for name, value in logs.items():
         assert found[name] == value
@@ -139,10 +139,10 @@ def test_it_goes_on_bitwise(tmp_path):
     half.save(tmp_path / "half.pt")
     other.load(tmp_path / "half.pt")
     train(other, 250)
-    for ours, theirs in zip(
+    for child, parent in zip(
         whole.model.parameters(), other.model.parameters(), strict=True
     ):
-        assert torch.equal(ours, theirs)
+        assert torch.equal(child, parent)
     assert torch.equal(whole.buffer._tree.leaves, other.buffer._tree.leaves)
 
 

@@ -1,4 +1,4 @@
-"""Q-learning: its table, exact updates, its dice, its schedule, what it learns."""
+"""Q-learning: its table, exact updates, exploration, its schedule, what it learns."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ def batch(obs, action, reward, next_obs, terminated=None):
 
 
 def greedy_value(trainer):
-    """What the greedy policy is worth from the start, and what the best one is."""
+    """The greedy policy's value at the start, and the best policy's."""
     world = trainer.envs.envs[0].unwrapped
     start, gamma = world.initial_state_distrib, trainer.config.gamma
     policy = trainer.model.table.argmax(1).numpy()

@@ -162,8 +162,8 @@ class TestResume:
         second = rainbow.Trainer.load(first.save(tmp_path / "half.pt"))
         for _ in second():
             pass
-        for ours, theirs in zip(parameters(whole), parameters(second), strict=True):
-            assert torch.equal(ours, theirs)
+        for actual, wanted in zip(parameters(whole), parameters(second), strict=True):
+            assert torch.equal(actual, wanted)
 
     def test_so_does_a_loop_that_was_left_after_every_step(self):
         whole, broken = trainer_of(), trainer_of()
@@ -171,8 +171,8 @@ class TestResume:
         while not broken.training_done:
             for _ in broken():
                 break
-        for ours, theirs in zip(parameters(whole), parameters(broken), strict=True):
-            assert torch.equal(ours, theirs)
+        for actual, wanted in zip(parameters(whole), parameters(broken), strict=True):
+            assert torch.equal(actual, wanted)
 
 
 @pytest.mark.slow
@@ -184,8 +184,8 @@ def test_compiled_it_is_the_same(traced):
     for _ in compiled():
         pass
     assert compiled.agent.learn_step == eager.agent.learn_step > 50
-    for ours, theirs in zip(parameters(eager), parameters(compiled), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
+    for actual, wanted in zip(parameters(eager), parameters(compiled), strict=True):
+        torch.testing.assert_close(actual, wanted, rtol=1e-3, atol=1e-4)
 
 
 def test_it_learns_the_values_of_a_corridor():

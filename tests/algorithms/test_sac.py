@@ -30,7 +30,7 @@ DATA = TensorDict(
 
 
 class Given:
-    """A policy whose dice have fallen: actions `s / 2`, their log-density `s - 1`."""
+    """A policy whose noise was drawn: actions `s / 2`, their log-density `s - 1`."""
 
     def __init__(self, obs):
         self.obs = obs
@@ -91,7 +91,7 @@ class TestActor:
         assert logs["policy_std"].item() == pytest.approx(2.0)  # the mean of 1, 1, 4
 
     def test_gradients_flow_through_the_action(self):
-        """Of the loss with the same dice, by finite differences."""
+        """Of the loss with the same noise, by finite differences."""
         algorithm = algorithm_of(temperature=0.2)
 
         def loss():
@@ -196,7 +196,7 @@ class TestActing:
         action, _ = self.agent().sample(np.zeros((20_000, 1), np.float32))
         assert action.std(0) == pytest.approx(20 / 12**0.5, rel=0.02)
 
-    def test_deviations_stay_in_their_range(self):
+    def test_standard_deviations_stay_in_their_range(self):
         model = self.agent().model
         with torch.no_grad():
             model.actor[1].layers[1].bias.fill_(1e4)
@@ -240,12 +240,12 @@ def test_it_learns_what_pays_a_step_later():
 
 @pytest.mark.slow
 def test_compiled_losses_are_those_of_an_algorithm_with_the_same_weights(traced):
-    """Their dice differ; without noise in the policy the steps are the same."""
+    """Their generators differ; without noise in the policy the steps are the same."""
     ends = []
     for compile_ in (False, True):
         torch.manual_seed(0)
         algorithm = algorithm_of(compile=compile_, temperature=0.2)
-        with torch.no_grad():  # a deviation of exp(-20), whatever the state
+        with torch.no_grad():  # a standard deviation of exp(-20), whatever the state
             algorithm.model.actor[1].layers[0].weight[1] = 0.0
             algorithm.model.actor[1].layers[0].weight[0] = 0.5
             algorithm.model.actor[1].layers[0].bias[:] = torch.tensor([0.1, -30.0])

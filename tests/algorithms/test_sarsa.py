@@ -55,18 +55,18 @@ class TestTarget:
         assert agent.model.table.tolist() == [[4.0, 0.0], [2.0, 6.0]]
 
 
-class TestPromise:
+class TestPlannedAction:
     def test_it_is_made_before_the_update_and_kept_after_it(self):
         # Both actions of state 0 look alike until the update makes one of them bad.
-        promised = []
+        planned = []
         for seed in range(20):
             agent = agent_of([[0.0, 0.0]], seed=seed)
             agent.learn(batch([0], [0], [-1.0], [0]))
             action, _ = agent.sample(np.array([0]))
-            promised.append(int(action[0]))
+            planned.append(int(action[0]))
             assert agent.predict(0) == 1
             assert agent.sample(np.array([0]))[0].tolist() == action.tolist()
-        assert set(promised) == {0, 1}
+        assert set(planned) == {0, 1}
 
     @pytest.mark.parametrize("end", ["terminated", "truncated"])
     def test_a_new_episode_begins_after_the_update(self, end):
@@ -211,7 +211,7 @@ class TestGoingOn:
                 break
         trainer.save(tmp_path / "half.pt")
         other = sarsa.Trainer.load(tmp_path / "half.pt")
-        other.agent.planned[0] = 5  # whatever was promised, it was for another state
+        other.agent.planned[0] = 5  # whatever was planned, it was for another state
         other.agent.planned[1] = 99
         for _ in other():
             pass

@@ -60,7 +60,7 @@ def test_worlds_are_measured_from_1_to_65536_environments() -> None:
         ("speed --runs 0", "at least 1"),
         ("learning ppo-chess", "ppo-chess"),
         ("learning", "TASK"),
-        ("learning ppo-cartpole --side theirs", "theirs"),
+        ("learning ppo-cartpole --side nobody", "nobody"),
         ("learning ppo-cartpole dqn-cartpole --out a.json", "--out-folder"),
         ("evidence ppo-cartpole", "ppo-cartpole"),
         ("worlds chess", "chess"),

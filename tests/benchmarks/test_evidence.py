@@ -80,11 +80,11 @@ def test_the_game_of_chance_is_fair() -> None:
 
 
 def test_the_pendulum_has_torques_from_end_to_end() -> None:
-    ours, original = overestimation.pendulum(), gymnasium.make("Pendulum-v1")
+    world, original = overestimation.pendulum(), gymnasium.make("Pendulum-v1")
     for action, torque in ((0, -2.0), (12, 0.0), (24, 2.0)):
-        ours.reset(seed=1)
+        world.reset(seed=1)
         original.reset(seed=1)
-        obs, reward, *_ = ours.step(action)
+        obs, reward, *_ = world.step(action)
         wanted, wanted_reward, *_ = original.step(np.array([torque], np.float32))
         assert obs.tolist() == wanted.tolist()
         assert reward == wanted_reward

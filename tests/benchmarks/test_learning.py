@@ -26,14 +26,14 @@ def run(seed: int, final: float, episodes: int) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
-    """Nobody trains: ours reach 450 to 500, theirs 100. Gives who was asked."""
+    """Nobody trains: yieldrl reaches 450 to 500, others 100. Gives who was asked."""
     calls: list[tuple[Any, int]] = []
 
     def call(train: Any, threads: int, *, name: str, seed: int, episodes: int) -> Any:
         assert threads == 1
         calls.append((train, seed))
-        ours = 400.0 + 50 * seed
-        return run(seed, ours if train is learning.train_seed else 100.0, episodes)
+        own = 400.0 + 50 * seed
+        return run(seed, own if train is learning.train_seed else 100.0, episodes)
 
     monkeypatch.setitem(TASKS, "test", TASK)
     monkeypatch.setattr(isolated, "call", call)

@@ -10,7 +10,7 @@ from PIL import Image
 from yieldrl.benchmarks import pictures
 
 PAGE = Path(__file__).parents[2] / "docs" / "worlds.md"
-OURS = [
+DRAWN_HERE = [
     "t_maze",
     "go_to",
     "breakout",
@@ -47,7 +47,7 @@ def test_they_are_small_and_not_empty(drawn):
 
 def test_our_own_are_up_to_date(drawn):
     """The others are drawn by Gymnasium or OpenGL, which may differ by a shade."""
-    if drawn.stem in OURS:
+    if drawn.stem in DRAWN_HERE:
         files = (drawn, pictures.FOLDER / drawn.name)
         now, then = (np.asarray(Image.open(path).convert("RGB")) for path in files)
         assert np.array_equal(now, then), "run: python -m benchmarks pictures"

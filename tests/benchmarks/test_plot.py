@@ -124,7 +124,7 @@ def test_a_figure_compares_the_tasks_that_have_results(
 def test_worlds_are_lines_over_the_number_of_environments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours, theirs = {"runs": [4.0, 5.0, 9.0]}, {"runs": [1.0, 2.0, 3.0]}
+    fast, slow = {"runs": [4.0, 5.0, 9.0]}, {"runs": [1.0, 2.0, 3.0]}
     result = results.circumstances("worlds", "python -m benchmarks", [0]) | {
         "env_id": "yieldrl/CartPole-v1",
         "threads": 2,
@@ -132,9 +132,9 @@ def test_worlds_are_lines_over_the_number_of_environments(
         "points": [
             {
                 "num_envs": 1,
-                "sides": {"yieldrl": theirs, "Gymnasium, single": theirs},
+                "sides": {"yieldrl": slow, "Gymnasium, single": slow},
             },
-            {"num_envs": 65536, "sides": {"yieldrl": ours}},
+            {"num_envs": 65536, "sides": {"yieldrl": fast}},
         ],
     }
 

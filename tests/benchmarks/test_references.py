@@ -100,15 +100,15 @@ def test_both_sides_are_looked_at_after_the_same_steps(
         ),
     )
     monkeypatch.setitem(TASKS, "test", task)
-    ours = learning.train_seed("test", 3, episodes=6)
-    theirs = references.train_seed("test", 3, episodes=6)
-    for side in (ours, theirs):
+    own = learning.train_seed("test", 3, episodes=6)
+    rival = references.train_seed("test", 3, episodes=6)
+    for side in (own, rival):
         assert [p["sample_step"] for p in side["curve"]] == [300, 600, 900, 1000]
         assert all(point["episodes"] == 4 for point in side["curve"])
         assert side["final"]["episodes"] == 6
         assert side["seed"] == 3
     again = references.train_seed("test", 3, episodes=6)
-    assert again["curve"] == theirs["curve"]
+    assert again["curve"] == rival["curve"]
     assert "stable_baselines3" in sys.modules
 
 

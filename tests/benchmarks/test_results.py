@@ -126,10 +126,10 @@ def check_evidence(result: dict[str, Any]) -> None:
 def check_speed(result: dict[str, Any]) -> None:
     for workload in result["workloads"].values():
         assert [pair["seed"] for pair in workload["pairs"]] == result["seeds"]
-        ours, theirs = (
+        first, second = (
             workload["summary"][f"{side}_updates"] for side in ("yieldrl", "sb3")
         )
-        assert ours == pytest.approx(theirs, rel=0.01), "different amounts of work"
+        assert first == pytest.approx(second, rel=0.01), "different amounts of work"
 
 
 def check_worlds(result: dict[str, Any]) -> None:

@@ -60,10 +60,10 @@ ABOVE = [(name, below) for name, task in TASKS.items() for below in task.above]
 def test_a_task_is_compared_with_tasks_of_the_same_world_and_budget(
     name: str, below: str
 ) -> None:
-    ours, theirs = (TASKS[task].make_config().to_dict() for task in (name, below))
-    shared = ours.keys() & theirs.keys()
-    assert {field: ours[field] for field in shared} == {
-        field: theirs[field] for field in shared
+    variant, parent = (TASKS[task].make_config().to_dict() for task in (name, below))
+    shared = variant.keys() & parent.keys()
+    assert {field: variant[field] for field in shared} == {
+        field: parent[field] for field in shared
     }
 
 
@@ -73,9 +73,9 @@ def test_committed_curves_lie_above_those_that_they_must(name: str, below: str) 
     missing = [path.name for path in paths if not path.exists()]
     if missing:
         pytest.skip(f"benchmarks/results lacks {missing}: `learning` was not run")
-    ours, theirs = (results.load(path) for path in paths)
-    assert ours["seeds"] == theirs["seeds"]
-    assert mean_return(ours) > mean_return(theirs)
+    variant, parent = (results.load(path) for path in paths)
+    assert variant["seeds"] == parent["seeds"]
+    assert mean_return(variant) > mean_return(parent)
 
 
 def mean_return(result: dict[str, Any]) -> float:

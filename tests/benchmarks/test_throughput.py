@@ -36,7 +36,7 @@ def slow(name: str, side: str) -> Any:
     return pytest.param(name, side, marks=marks, id=f"{name}: {side}")
 
 
-@pytest.mark.filterwarnings("ignore")  # of packages that are not ours
+@pytest.mark.filterwarnings("ignore")  # of other packages
 @pytest.mark.parametrize(("name", "side"), [slow(*of) for of in IDS])
 def test_every_side_steps(
     name: str, side: str, monkeypatch: pytest.MonkeyPatch
@@ -158,7 +158,7 @@ def point(num_envs: int, **runs: list[float]) -> dict[str, Any]:
             "steps_per_second": sorted(speeds)[len(speeds) // 2],
             "runs": speeds,
             "calls": 1,
-            "bytes_per_env": 79.0 if side == "ours" else None,
+            "bytes_per_env": 79.0 if side == "tested" else None,
         }
         for side, speeds in runs.items()
     }
@@ -166,15 +166,15 @@ def point(num_envs: int, **runs: list[float]) -> dict[str, Any]:
 
 
 POINTS = [
-    point(1, ours=[1.0, 1.0, 1.0], theirs=[8.0, 8.0, 8.0]),
-    point(1024, ours=[20.0, 30.0, 90.0], theirs=[10.0, 10.0, 10.0]),
+    point(1, tested=[1.0, 1.0, 1.0], rival=[8.0, 8.0, 8.0]),
+    point(1024, tested=[20.0, 30.0, 90.0], rival=[10.0, 10.0, 10.0]),
 ]
 
 
 def test_a_demand_is_judged_by_the_median_of_the_ratios() -> None:
-    demand = Demand(side="ours", over=("theirs",), times=3)
+    demand = Demand(side="tested", over=("rival",), times=3)
     assert demand.judge(POINTS, threads=1) == {
-        "demand": "ours at N = 1024, 1 thread, is at least 3 times as fast as theirs",
+        "demand": "tested at N = 1024, 1 thread, is at least 3 times as fast as rival",
         "ratio": 3.0,
         "holds": True,
     }
@@ -182,14 +182,14 @@ def test_a_demand_is_judged_by_the_median_of_the_ratios() -> None:
 
 
 def test_a_demand_counts_against_the_fastest_of_the_others() -> None:
-    demand = Demand(side="ours", over=("theirs", "slower", "nobody"), times=2)
-    both = point(1024, ours=[30.0], theirs=[15.0], slower=[10.0])
+    demand = Demand(side="tested", over=("rival", "slower", "nobody"), times=2)
+    both = point(1024, tested=[30.0], rival=[15.0], slower=[10.0])
     assert demand.judge([POINTS[0], both], 1)["ratio"] == 2.0
 
 
 @pytest.mark.parametrize("demand", [{"threads": 2}, {"num_envs": 4}, {"side": "x"}])
 def test_what_was_not_measured_is_not_judged(demand: dict[str, Any]) -> None:
-    asked = {"side": "ours", "over": ("theirs",), "times": 3} | demand
+    asked = {"side": "tested", "over": ("rival",), "times": 3} | demand
     judged = Demand(**asked).judge(POINTS, threads=1)
     assert judged["ratio"] is None
     assert judged["holds"] is None
@@ -200,10 +200,10 @@ def test_what_was_not_measured_is_not_judged(demand: dict[str, Any]) -> None:
 def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A benchmark of a contest of our own, in which nothing is timed."""
     never = Side(build=lambda _: Batch(step=lambda: None))
-    sides = {"ours": never, "theirs": never}
+    sides = {"tested": never, "rival": never}
     sides["absent"] = Side(build=never.build, package="no_such_package")
     demands = tuple(
-        Demand(side="ours", over=("theirs",), times=times) for times in (3, 5)
+        Demand(side="tested", over=("rival",), times=times) for times in (3, 5)
     )
     contest = Contest(env_id="yieldrl/CartPole-v1", sides=sides, demands=demands)
     monkeypatch.setitem(CONTESTS, "cartpole", contest)
@@ -223,7 +223,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_a_result_says_everything(measured: dict[str, Any]) -> None:
     results.check(measured)
     assert measured["points"] == POINTS
-    assert measured["sides"] == ["ours", "theirs"]
+    assert measured["sides"] == ["tested", "rival"]
     assert measured["left_out"] == {"absent": "no_such_package is not installed"}
     assert [of["holds"] for of in measured["demands"]] == [True, False]
 
@@ -231,11 +231,11 @@ def test_a_result_says_everything(measured: dict[str, Any]) -> None:
 def test_the_report_says_everything(measured: dict[str, Any]) -> None:
     report = throughput.report(measured)
     for part in (
-        "| 1024 | 3e-05 | 1e-05  |",
-        "bytes per environment, ours: 79",
+        "| 1024 | 3e-05  | 1e-05 |",
+        "bytes per environment, tested: 79",
         "left out, absent: no_such_package is not installed",
-        "3 times, holds: ours at N = 1024",
-        "3 times, does not hold: ours at N = 1024",
+        "3 times, holds: tested at N = 1024",
+        "3 times, does not hold: tested at N = 1024",
         "million steps per second, 1 thread",
         measured["hardware"]["cpu"],
     ):

@@ -44,7 +44,7 @@ def saved(result: dict[str, Any], folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("config", [{}, {"compile": True}])
-def test_the_line_has_mean_and_deviation_over_seeds(
+def test_the_line_has_mean_and_standard_deviation_over_seeds(
     config: dict[str, Any], result: dict[str, Any], tmp_path: Path
 ) -> None:
     path = saved(result | {"config": config}, tmp_path)

@@ -158,7 +158,7 @@ def test_a_number_that_is_none_is_named_with_its_environment(what):
 
 
 class Misfit(Counter):
-    """Promises three numbers and gives two, at first or later."""
+    """Declares three numbers and gives two, at first or later."""
 
     def __init__(self, when):
         super().__init__(length=5)

@@ -140,7 +140,7 @@ def test_commands_exist(page):
 
 
 def check(words: list[str]) -> None:
-    """A command of ours with options that it has; any other program is let pass."""
+    """A command of the project, with options that it has; other programs pass."""
     match words:
         case ["make", *targets]:
             known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)

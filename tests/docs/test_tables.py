@@ -91,9 +91,9 @@ def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
         env_id="X-v1",
         hardware={"cpu": "A CPU", "cores": 2},
         threads=1,
-        sides=["yieldrl", "theirs"],
+        sides=["yieldrl", "rival"],
         points=[
-            {"num_envs": 1, "sides": {"yieldrl": side(950, 79), "theirs": side(9500)}},
+            {"num_envs": 1, "sides": {"yieldrl": side(950, 79), "rival": side(9500)}},
             {"num_envs": 1024, "sides": {"yieldrl": side(12_345_678.0, 79)}},
         ],
         demands=verdicts,
@@ -106,7 +106,7 @@ def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
         "[figure](results/worlds-x.svg)<br>[worlds-x](results/worlds-x.json) | yieldrl"
         " | 0.95 k |   |   | **12.3 M** |   |   | 79 |"
     )
-    assert lines[3] == "|   | theirs | **9.5 k** |   |   |   |   |   |   |"
+    assert lines[3] == "|   | rival | **9.5 k** |   |   |   |   |   |   |"
     assert lines[5:] == ["```bash", "python -m benchmarks worlds x", "```"]
 
 

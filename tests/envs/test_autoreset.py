@@ -101,13 +101,13 @@ def test_memory_that_is_written_again_is_read_in_time(
 ) -> None:
     counters = [lambda n=n: Counter(n) for n in LENGTHS]
     wrap = BatchWrapper if wrapped else lambda envs: envs
-    expected, told = collected(
+    expected, expected_logs = collected(
         wrap(SyncVectorEnv(counters, copy=False, autoreset_mode=mode)), Idle()
     )
     found, logs = collected(wrap(InPlace(mode)), TensorIdle(), report_every=12)
     assert found == expected
-    episodes = sum(log["episodes"] for log in told if log)
-    total = sum(log["episodes"] * log["episode_return"] for log in told if log)
+    episodes = sum(log["episodes"] for log in expected_logs if log)
+    total = sum(log["episodes"] * log["episode_return"] for log in expected_logs if log)
     assert logs[-1]["episodes"] == episodes
     assert logs[-1]["episode_return"] == pytest.approx(total / episodes)
     assert not any(logs[:-1])

@@ -193,7 +193,7 @@ def test_large_batches_draw_noise_only_where_it_was_used(mode: AutoresetMode) ->
 
 
 def test_chance_in_the_dynamics_gets_new_noise_in_every_step() -> None:
-    class Dice(Walk):
+    class RandomDynamics(Walk):
         noise_size = 3
 
         def initial_state(self, noise: Tensor) -> Tensor:
@@ -203,11 +203,11 @@ def test_chance_in_the_dynamics_gets_new_noise_in_every_step() -> None:
             return torch.stack((state[0], noise[2])), action, state[0] > 1
 
     for n in (4, 5000):  # small and large batches draw differently
-        envs = Dice(n)
+        envs = RandomDynamics(n)
         envs.reset(seed=0)
         rolls = torch.stack([envs.step(torch.zeros(n))[0][:, 1] for _ in range(5)])
         assert all((a != b).all() for a, b in itertools.pairwise(rolls))
-        again = Dice(n)
+        again = RandomDynamics(n)
         again.reset(seed=0)
         assert torch.equal(again.step(torch.zeros(n))[0][:, 1], rolls[0])
 

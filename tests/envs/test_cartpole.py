@@ -86,20 +86,20 @@ def test_equals_gymnasium_anywhere(state: tuple, action: int) -> None:
 def test_autoreset_equals_sync_vector_env(mode: AutoresetMode) -> None:
     n, limit, rng = 16, 14, np.random.default_rng(1)
     one = lambda: gymnasium.make("CartPole-v1", max_episode_steps=limit)  # noqa: E731
-    theirs = SyncVectorEnv([one] * n, autoreset_mode=mode)
-    ours = CartPoleVectorEnv(
+    original = SyncVectorEnv([one] * n, autoreset_mode=mode)
+    world = CartPoleVectorEnv(
         n, max_episode_steps=limit, autoreset_mode=mode, dtype=torch.float64
     )
-    theirs.reset(seed=0)
-    ours.reset(seed=0)
+    original.reset(seed=0)
+    world.reset(seed=0)
     seen = np.zeros(3)
     over = np.zeros(n, bool)
     for _ in range(60):
-        states = [env.unwrapped.state for env in theirs.envs]
-        ours.state = torch.as_tensor(np.stack(states, axis=1))
+        states = [env.unwrapped.state for env in original.envs]
+        world.state = torch.as_tensor(np.stack(states, axis=1))
         action = rng.integers(0, 2, n)
-        obs, reward, terminated, truncated, info = theirs.step(action)
-        my_obs, my_reward, my_terminated, my_truncated, my_info = ours.step(action)
+        obs, reward, terminated, truncated, info = original.step(action)
+        my_obs, my_reward, my_terminated, my_truncated, my_info = world.step(action)
         assert my_terminated.tolist() == terminated.tolist()
         assert my_truncated.tolist() == truncated.tolist()
         assert my_reward.tolist() == reward.tolist()
@@ -107,8 +107,8 @@ def test_autoreset_equals_sync_vector_env(mode: AutoresetMode) -> None:
         was_reset = {SAME_STEP: ended, NEXT_STEP: over}.get(mode, np.zeros(n, bool))
         np.testing.assert_allclose(my_obs[~was_reset], obs[~was_reset], rtol=1e-6)
         assert (my_obs[was_reset].abs() <= 0.05).all()
-        elapsed = [env.get_wrapper_attr("_elapsed_steps") for env in theirs.envs]
-        assert ours.elapsed.tolist() == elapsed
+        elapsed = [env.get_wrapper_attr("_elapsed_steps") for env in original.envs]
+        assert world.elapsed.tolist() == elapsed
         if mode is SAME_STEP:
             assert my_info["_final_obs"].tolist() == ended.tolist()
             final = obs.copy()
@@ -116,13 +116,13 @@ def test_autoreset_equals_sync_vector_env(mode: AutoresetMode) -> None:
                 final[ended] = np.stack(info["final_obs"][ended])
             np.testing.assert_allclose(my_info["final_obs"], final, rtol=1e-6)
         if mode is AutoresetMode.DISABLED and ended.any():
-            theirs.reset(options={"reset_mask": ended.copy()})
-            my_obs, _ = ours.reset(options={"reset_mask": ended})
+            original.reset(options={"reset_mask": ended.copy()})
+            my_obs, _ = world.reset(options={"reset_mask": ended})
             assert (my_obs[ended].abs() <= 0.05).all()
         over = ended if mode is NEXT_STEP else over
         flags = (terminated & ~truncated, truncated & ~terminated, ended & terminated)
         seen += [flag.any() for flag in flags]
-    theirs.close()
+    original.close()
     assert (seen > 0).all()
 
 
@@ -152,14 +152,14 @@ def test_first_states_are_uniform_and_independent() -> None:
 
 
 def test_spaces_are_gymnasiums() -> None:
-    theirs = gymnasium.make_vec("CartPole-v1", num_envs=3)
-    ours = CartPoleVectorEnv(3)
-    assert ours.single_observation_space == theirs.single_observation_space
-    assert ours.single_action_space == theirs.single_action_space
-    assert ours.observation_space == theirs.observation_space
-    assert ours.action_space == theirs.action_space
-    obs, _ = ours.reset(seed=0)
-    assert ours.observation_space.contains(obs.numpy())
+    original = gymnasium.make_vec("CartPole-v1", num_envs=3)
+    world = CartPoleVectorEnv(3)
+    assert world.single_observation_space == original.single_observation_space
+    assert world.single_action_space == original.single_action_space
+    assert world.observation_space == original.observation_space
+    assert world.action_space == original.action_space
+    obs, _ = world.reset(seed=0)
+    assert world.observation_space.contains(obs.numpy())
 
 
 def test_gradient_of_a_step_equals_finite_differences() -> None:
@@ -251,13 +251,13 @@ def test_render() -> None:
 
 def test_render_resembles_gymnasiums() -> None:
     pytest.importorskip("pygame")
-    theirs = CartPoleEnv(render_mode="rgb_array")
-    theirs.state = np.array([-1.0, 0, 0.15, 0])
-    ours = CartPoleVectorEnv(1, render_mode="rgb_array")
-    ours.reset(seed=0)
-    ours.state = torch.as_tensor(theirs.state, dtype=torch.float32).unsqueeze(-1)
-    difference = theirs.render().astype(float) - ours.render()[0]
-    theirs.close()
+    original = CartPoleEnv(render_mode="rgb_array")
+    original.state = np.array([-1.0, 0, 0.15, 0])
+    world = CartPoleVectorEnv(1, render_mode="rgb_array")
+    world.reset(seed=0)
+    world.state = torch.as_tensor(original.state, dtype=torch.float32).unsqueeze(-1)
+    difference = original.render().astype(float) - world.render()[0]
+    original.close()
     assert np.abs(difference).mean() < 0.5
 
 

@@ -39,7 +39,7 @@ class Walk(TorchVectorEnv):
 
 
 class Counter(gymnasium.Env[np.ndarray, int]):
-    """The same in NumPy: a random number, and how long the episode lasts."""
+    """An environment of NumPy: a random number, and how long the episode lasts."""
 
     observation_space = spaces.Box(-1, 30, (2,), np.float32)
     action_space = spaces.Discrete(2)

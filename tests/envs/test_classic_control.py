@@ -114,17 +114,17 @@ def test_equals_gymnasium_step_by_step(
 
 @each
 def test_registered_as_gymnasiums(world: type[TorchVectorEnv]) -> None:
-    theirs = gymnasium.spec(ORIGINALS[world])
-    name = f"yieldrl/{theirs.name}-v1"
-    ours = gymnasium.make_vec(name, num_envs=3)
-    assert isinstance(ours, world)
-    assert ours.max_episode_steps == theirs.max_episode_steps
-    assert gymnasium.spec(name).reward_threshold == theirs.reward_threshold
-    assert world().max_episode_steps == theirs.max_episode_steps
+    gymnasiums = gymnasium.spec(ORIGINALS[world])
+    name = f"yieldrl/{gymnasiums.name}-v1"
+    tested = gymnasium.make_vec(name, num_envs=3)
+    assert isinstance(tested, world)
+    assert tested.max_episode_steps == gymnasiums.max_episode_steps
+    assert gymnasium.spec(name).reward_threshold == gymnasiums.reward_threshold
+    assert world().max_episode_steps == gymnasiums.max_episode_steps
     env = original(world)
-    assert ours.single_observation_space == env.observation_space
-    assert ours.single_action_space == env.action_space
-    assert ours.metadata["render_fps"] == env.metadata["render_fps"]
+    assert tested.single_observation_space == env.observation_space
+    assert tested.single_action_space == env.action_space
+    assert tested.metadata["render_fps"] == env.metadata["render_fps"]
 
 
 @each
@@ -151,17 +151,17 @@ def test_first_states_have_gymnasiums_distribution(world: type[TorchVectorEnv]) 
     n, m = 20_000, 2_000
     reference = original(world)
     reference.reset(seed=1)
-    theirs = []
+    gymnasiums = []
     for _ in range(m):
         reference.reset()
-        theirs.append(np.array(reference.state))
+        gymnasiums.append(np.array(reference.state))
     envs = world(n, max_episode_steps=1)
     envs.reset(seed=0)
     envs.step(envs.action_space.sample())  # every step resets
-    ours = envs.state.numpy()
-    moves = ours.std(axis=1) > 0
-    assert (np.std(theirs, axis=0) > 0).tolist() == moves.tolist()
-    for row, column in zip(ours, np.transpose(theirs), strict=True):
+    tested = envs.state.numpy()
+    moves = tested.std(axis=1) > 0
+    assert (np.std(gymnasiums, axis=0) > 0).tolist() == moves.tolist()
+    for row, column in zip(tested, np.transpose(gymnasiums), strict=True):
         # Kolmogorov and Smirnov's distance of two samples, at one per cent.
         at = np.sort(column)
         distance = np.searchsorted(np.sort(row), at, side="right") / n
@@ -170,7 +170,7 @@ def test_first_states_have_gymnasiums_distribution(world: type[TorchVectorEnv]) 
             assert distance.max() < 1.63 * math.sqrt((n + m) / (n * m))
         else:
             assert (row == column[0]).all()
-    correlation = np.corrcoef(ours[moves]).reshape(moves.sum(), -1)
+    correlation = np.corrcoef(tested[moves]).reshape(moves.sum(), -1)
     assert np.abs(correlation - np.eye(moves.sum())).max() < 4 / math.sqrt(n)
 
 

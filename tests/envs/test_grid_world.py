@@ -147,8 +147,8 @@ def test_first_states_are_fair():
     draws = [(row, 6) for row in cells] + [(row, 12) for row in state["kinds"]]
     for row, options in [*draws, (state["goal"], 3), (state["template"], 2)]:
         share = torch.bincount(row, minlength=options) / n
-        deviation = (1 / options * (1 - 1 / options) / n) ** 0.5
-        assert ((share - 1 / options).abs() < 4.5 * deviation).all()
+        std = (1 / options * (1 - 1 / options) / n) ** 0.5
+        assert ((share - 1 / options).abs() < 4.5 * std).all()
     # The goal is independent of where things lie and what they are.
     for row in (cells[0], cells[1], state["kinds"][0]):
         pairs = torch.bincount(row * 3 + state["goal"]) / n
@@ -296,9 +296,9 @@ def test_it_is_registered_and_restored():
     other = GoToVectorEnv(3, num_objects=2, max_episode_steps=50)
     other.load_state_dict(envs.state_dict())
     for action in range(4):
-        ours, theirs = (e.step(torch.full((3,), action)) for e in (envs, other))
+        world, original = (e.step(torch.full((3,), action)) for e in (envs, other))
         for key in ("image", "instruction"):
-            assert torch.equal(ours[0][key], theirs[0][key])
+            assert torch.equal(world[0][key], original[0][key])
 
 
 def test_ppo_trains_in_it():

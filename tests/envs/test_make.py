@@ -157,19 +157,19 @@ def test_the_class_of_a_device_batched_environment():
 
 
 class Batched(CartPoleVectorEnv):
-    """Remembers where it was told to live."""
+    """Remembers the device that it was made for."""
 
     def __init__(self, num_envs: int = 1, *, device: Any = None, **kwargs: Any) -> None:
         super().__init__(num_envs, **kwargs)
-        self.told = device
+        self.given = device
 
 
 def test_ones_own_batched_environment_lives_where_the_agent_does():
     gym.register("Batched-v0", vector_entry_point=Batched)
     try:
         for source in ("Batched-v0", Batched):
-            assert make(source, config_of(), device="cuda:3").told == "cuda:3"
-            assert make_eval(source, config_of(), device="cuda:3").told == "cuda:3"
+            assert make(source, config_of(), device="cuda:3").given == "cuda:3"
+            assert make_eval(source, config_of(), device="cuda:3").given == "cuda:3"
     finally:
         gym.registry.pop("Batched-v0")
 
@@ -185,8 +185,8 @@ def test_async():
         np.testing.assert_array_equal(obs, other.reset(seed=1)[0])
         for _ in range(30):
             step, wanted = envs.step(np.ones(2, int)), other.step(np.ones(2, int))
-            for ours, theirs in zip(step[:4], wanted[:4], strict=True):
-                np.testing.assert_array_equal(ours, theirs)
+            for actual, expected in zip(step[:4], wanted[:4], strict=True):
+                np.testing.assert_array_equal(actual, expected)
             assert ("final_obs" in step[4]) == ("final_obs" in wanted[4])
         # Evaluation is apart, and in this process.
         evaluation = make_eval(envs, config_of())
@@ -538,8 +538,8 @@ def test_atari_can_be_watched_as_it_was_played(pong):
             assert frame[150, 80].tolist() == brown
             action = envs.action_space.sample()
             watched, played = envs.step(action), plain.step(action)
-            for ours, theirs in zip(watched[:4], played[:4], strict=True):
-                np.testing.assert_array_equal(ours, theirs)
+            for actual, expected in zip(watched[:4], played[:4], strict=True):
+                np.testing.assert_array_equal(actual, expected)
             # The picture is that of the game which the agent sees.
             rows, columns = (np.linspace(0, n - 1, 84).astype(int) for n in (210, 160))
             grey = envs.render()[0].mean(-1)[rows][:, columns]

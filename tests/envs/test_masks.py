@@ -13,8 +13,8 @@ from yieldrl.foundations import Config
 VECTOR = Box(-1, 1, (2,), np.float32)
 
 
-class Told(gym.Env):
-    """Its masks are what it was told, one after the other; the last one ends it."""
+class Scripted(gym.Env):
+    """Its masks are those of a list, one after the other; the last one ends it."""
 
     def __init__(self, masks, space=Discrete(3), terminates=True, source="info"):  # noqa: B008
         self.masks, self.terminates, self.source = masks, terminates, source
@@ -47,7 +47,7 @@ class Told(gym.Env):
 @pytest.mark.parametrize("source", ["info", "method", "obs"])
 def test_three_ways_to_tell(source):
     masks = [[1, 0, 1], [0, 1, 0], [1, 1, 1]]
-    env = ActionMask(Told(masks, source=source))
+    env = ActionMask(Scripted(masks, source=source))
     obs, _ = env.reset()
     for mask in masks[1:]:
         assert env.observation_space.contains(obs)
@@ -70,11 +70,11 @@ def test_taxi_follows_the_interface_of_gymnasium():
 @pytest.mark.parametrize("source", ["info", "method", "obs"])
 def test_no_possible_action_is_an_error_while_the_episode_goes_on(source):
     masks = [[1, 0, 1], [0, 0, 0], [1, 1, 1]]
-    env = ActionMask(Told(masks, source=source))
+    env = ActionMask(Scripted(masks, source=source))
     env.reset()
     with pytest.raises(ValueError, match=r"mask \[0 0 0\] of .* must terminate"):
         env.step(0)
-    at_the_end = ActionMask(Told(masks[:2], source=source))
+    at_the_end = ActionMask(Scripted(masks[:2], source=source))
     at_the_end.reset()
     obs, _, terminated, *_ = at_the_end.step(0)
     assert terminated
@@ -84,7 +84,7 @@ def test_no_possible_action_is_an_error_while_the_episode_goes_on(source):
 @pytest.mark.parametrize("space", [MultiDiscrete([2, 3]), MultiDiscrete([[2], [3]])])
 def test_every_choice_needs_a_possible_option(space):
     fine, stuck = [1, 0, 0, 0, 1], [1, 1, 0, 0, 0]
-    env = ActionMask(Told([fine, stuck, fine], space))
+    env = ActionMask(Scripted([fine, stuck, fine], space))
     obs, _ = env.reset()
     assert obs["action_mask"].tolist() == [True, False, False, False, True]
     with pytest.raises(ValueError, match=r"leaves no action possible"):
@@ -92,13 +92,13 @@ def test_every_choice_needs_a_possible_option(space):
 
 
 def test_buttons_are_choices_of_two():
-    env = ActionMask(Told([[1, 0, 1, 1]] * 3, MultiBinary(2)))
+    env = ActionMask(Scripted([[1, 0, 1, 1]] * 3, MultiBinary(2)))
     assert env.reset()[0]["action_mask"].tolist() == [True, False, True, True]
 
 
 def test_what_is_no_mask_is_refused():
     with pytest.raises(ValueError, match=r"shape \(2,\); for .*3.* it must be \(3,\)"):
-        ActionMask(Told([[1, 0]])).reset()
+        ActionMask(Scripted([[1, 0]])).reset()
     with pytest.raises(ValueError, match=r"nowhere which actions are possible"):
         ActionMask(gym.make("FrozenLake-v1")).reset()
     with pytest.raises(TypeError, match="are no choices"):
@@ -121,7 +121,7 @@ class TestWrappers:
     @pytest.mark.parametrize("maker", [make, make_eval])
     @pytest.mark.parametrize("kind", ["object", "function", "class"])
     def test_by_anything_that_makes_one(self, maker, kind):
-        class Always(Told):
+        class Always(Scripted):
             def __init__(self):
                 super().__init__([[1, 0, 1]] * 9)
 

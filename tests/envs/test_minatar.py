@@ -144,7 +144,7 @@ class Originals:
 
     def reset(self, i: int) -> None:
         self.games[i].reset()
-        self.games[i].last_action = NOTHING  # ours forgets it between episodes
+        self.games[i].last_action = NOTHING  # the batch forgets it between episodes
 
     def boards(self) -> torch.Tensor:
         return torch.from_numpy(np.stack([game.state() for game in self.games]))
@@ -398,8 +398,8 @@ def test_pictures(name: str) -> None:
 def test_the_palette_is_the_packages() -> None:
     cubehelix = pytest.importorskip("matplotlib").colormaps["cubehelix"]
     for count in (4, 6, 7, 10):
-        theirs = cubehelix(np.linspace(0, 1, count + 2)[1:-1])[:, :3] * 255
-        np.testing.assert_allclose(palette(count)[1:], theirs, atol=3)
+        original_palette = cubehelix(np.linspace(0, 1, count + 2)[1:-1])[:, :3] * 255
+        np.testing.assert_allclose(palette(count)[1:], original_palette, atol=3)
         assert palette(count)[0].tolist() == [0, 0, 0]
 
 

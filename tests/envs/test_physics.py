@@ -66,17 +66,17 @@ def gymnasiums(robot: str, **kwargs):
     return gymnasium.make(f"{robot}-v5", **kwargs).unwrapped
 
 
-def state_of(envs, ours) -> dict[str, Tensor]:
-    """The states of gymnasium's environments, as ours has them."""
+def state_of(envs, world) -> dict[str, Tensor]:
+    """The states of Gymnasium's environments, as `world` has them."""
     return {
         name: torch.as_tensor(np.stack([getattr(e.data, name) for e in envs], axis=-1))
-        for name in ours.state
+        for name in world.state
     }
 
 
-def close(ours, theirs) -> None:
+def close(world, original) -> None:
     """Equal to the rounding of sums that are taken in another order."""
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(world, original, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [False, True], ids=["default", "options"])
@@ -85,20 +85,20 @@ def test_equals_gymnasium_step_by_step(robot: str, options: bool) -> None:
     kwargs = OPTIONS[robot] if options else {}
     n, rng = 3, np.random.default_rng(0)
     references = [gymnasiums(robot, **kwargs) for _ in range(n)]
-    ours = make(robot, n, threads=2, **kwargs)
-    ours.reset(seed=0)
+    world = make(robot, n, threads=2, **kwargs)
+    world.reset(seed=0)
     for i, reference in enumerate(references):
         reference.reset(seed=i)
     ends = 0
     high = references[0].action_space.high
     for _ in range(100):
-        before = state_of(references, ours)
+        before = state_of(references, world)
         action = rng.uniform(-high, high, (n, len(high)))
         rows = [e.step(a) for e, a in zip(references, action, strict=True)]
-        after, reward, terminated = ours.dynamics(before, torch.as_tensor(action))
-        for name, value in state_of(references, ours).items():
+        after, reward, terminated = world.dynamics(before, torch.as_tensor(action))
+        for name, value in state_of(references, world).items():
             assert torch.equal(after[name], value), name
-        close(ours.observe(after), np.stack([row[0] for row in rows]))
+        close(world.observe(after), np.stack([row[0] for row in rows]))
         close(reward, [row[1] for row in rows])
         assert terminated.tolist() == [row[2] for row in rows]
         for reference, row in zip(references, rows, strict=True):
@@ -114,12 +114,12 @@ def test_free_running_equals_gymnasium(robot: str) -> None:
     """From one first state on, through contacts, without being put right."""
     n, rng = 2, np.random.default_rng(1)
     references = [gymnasiums(robot) for _ in range(n)]
-    ours = make(robot, n, max_episode_steps=None)
-    _, first = ours.reset(seed=0)
+    world = make(robot, n, max_episode_steps=None)
+    _, first = world.reset(seed=0)
     obs, infos = [], []
     for i, reference in enumerate(references):
         reference.reset(seed=i)
-        qpos, qvel = (ours.state[name][:, i].numpy() for name in ("qpos", "qvel"))
+        qpos, qvel = (world.state[name][:, i].numpy() for name in ("qpos", "qvel"))
         mujoco.mj_resetData(reference.model, reference.data)
         reference.set_state(qpos, qvel)
         obs.append(reference._get_obs())
@@ -127,19 +127,19 @@ def test_free_running_equals_gymnasium(robot: str) -> None:
     assert first.keys() == infos[0].keys()
     for name in first:
         close(first[name], [info[name] for info in infos])
-    close(ours.observe(ours.state), np.stack(obs))
+    close(world.observe(world.state), np.stack(obs))
     high = references[0].action_space.high
-    ours.restart = lambda ended, state, noise: state  # go on after a fall
+    world.restart = lambda ended, state, noise: state  # go on after a fall
     for _ in range(150):
         action = rng.uniform(-high, high, (n, len(high)))
         rows = [e.step(a) for e, a in zip(references, action, strict=True)]
-        mine, reward, _, _, info = ours.step(action)
+        mine, reward, _, _, info = world.step(action)
         close(mine, np.stack([row[0] for row in rows]))
         assert set(info) == {*rows[0][4], "final_obs", "_final_obs"}
         for name in rows[0][4]:
             close(info[name], [row[4][name] for row in rows])
         np.testing.assert_allclose(reward, [row[1] for row in rows], rtol=1e-5)
-    assert torch.equal(ours.state["qpos"], state_of(references, ours)["qpos"])
+    assert torch.equal(world.state["qpos"], state_of(references, world)["qpos"])
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
@@ -168,9 +168,9 @@ def test_first_states_are_gymnasiums(robot: str) -> None:
         reference.reset(seed=seed)
         draws.append(np.r_[reference.data.qpos, reference.data.qvel])
     start = np.r_[reference.init_qpos, np.zeros(reference.model.nv)]
-    theirs = torch.as_tensor(np.stack(draws, axis=-1) - start[:, None])
+    original = torch.as_tensor(np.stack(draws, axis=-1) - start[:, None])
     nq = reference.model.nq
-    levels = torch.cat((uniform(theirs[:nq]), velocity(theirs[nq:])))
+    levels = torch.cat((uniform(original[:nq]), velocity(original[nq:])))
     empirical = (torch.arange(300) + 0.5) / 300
     assert (levels.sort(dim=1).values - empirical).abs().max() < 2.2 / math.sqrt(300)
 
@@ -178,14 +178,14 @@ def test_first_states_are_gymnasiums(robot: str) -> None:
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_spaces_are_gymnasiums(robot: str) -> None:
     for kwargs in ({}, OPTIONS[robot]):
-        theirs, ours = gymnasiums(robot, **kwargs), make(robot, 3, **kwargs)
-        assert ours.single_observation_space == theirs.observation_space
-        assert ours.single_action_space == theirs.action_space
-        assert ours.dt == theirs.dt
-        obs, _ = ours.reset(seed=0)
-        assert ours.observation_space.contains(obs.numpy())
-    assert ours.spec.max_episode_steps == 1000
-    assert ours.metadata["autoreset_mode"] is SAME_STEP
+        original, world = gymnasiums(robot, **kwargs), make(robot, 3, **kwargs)
+        assert world.single_observation_space == original.observation_space
+        assert world.single_action_space == original.action_space
+        assert world.dt == original.dt
+        obs, _ = world.reset(seed=0)
+        assert world.observation_space.contains(obs.numpy())
+    assert world.spec.max_episode_steps == 1000
+    assert world.metadata["autoreset_mode"] is SAME_STEP
     spec, other = gymnasium.spec(f"{robot}-v5"), gymnasium.spec(f"yieldrl/{robot}-v1")
     assert spec.max_episode_steps == other.max_episode_steps
     assert spec.reward_threshold == other.reward_threshold
@@ -199,16 +199,16 @@ def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> No
     one = lambda: gymnasium.make(  # noqa: E731
         f"{robot}-v5", max_episode_steps=limit, **kwargs
     )
-    theirs = SyncVectorEnv([one] * n, autoreset_mode=mode)
-    ours = make(robot, n, max_episode_steps=limit, autoreset_mode=mode, **kwargs)
-    theirs.reset(seed=0)
-    ours.reset(seed=0)
+    original = SyncVectorEnv([one] * n, autoreset_mode=mode)
+    world = make(robot, n, max_episode_steps=limit, autoreset_mode=mode, **kwargs)
+    original.reset(seed=0)
+    world.reset(seed=0)
     seen, over = np.zeros(2), np.zeros(n, bool)
     for _ in range(50):
-        ours.state = state_of([env.unwrapped for env in theirs.envs], ours)
-        action = rng.uniform(-1, 1, theirs.action_space.shape)
-        obs, reward, terminated, truncated, info = theirs.step(action)
-        my_obs, my_reward, my_terminated, my_truncated, my_info = ours.step(action)
+        world.state = state_of([env.unwrapped for env in original.envs], world)
+        action = rng.uniform(-1, 1, original.action_space.shape)
+        obs, reward, terminated, truncated, info = original.step(action)
+        my_obs, my_reward, my_terminated, my_truncated, my_info = world.step(action)
         assert my_terminated.tolist() == terminated.tolist()
         assert my_truncated.tolist() == truncated.tolist()
         np.testing.assert_allclose(my_reward, reward, rtol=1e-5, atol=1e-6)
@@ -216,8 +216,8 @@ def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> No
         was_reset = {SAME_STEP: ended, NEXT_STEP: over}.get(mode, np.zeros(n, bool))
         close(my_obs[~was_reset], obs[~was_reset])
         for name in ("qpos", "qvel"):
-            first = ours.state[name][:, was_reset]
-            start = ours.init_qpos if name == "qpos" else 0
+            first = world.state[name][:, was_reset]
+            start = world.init_qpos if name == "qpos" else 0
             assert ((first - start).abs() < 0.5).all()
         healthy = my_info["reward_survive"]
         assert healthy[~was_reset].any()
@@ -228,10 +228,10 @@ def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> No
             if ended.any():
                 final[ended] = np.stack(info["final_obs"][ended])
             close(my_info["final_obs"], final)
-            close(my_obs, ours.observe(ours.state))
+            close(my_obs, world.observe(world.state))
         if mode is AutoresetMode.DISABLED and ended.any():
-            theirs.reset(options={"reset_mask": ended.copy()})
-            ours.reset(options={"reset_mask": ended})
+            original.reset(options={"reset_mask": ended.copy()})
+            world.reset(options={"reset_mask": ended})
         over = ended if mode is NEXT_STEP else over
         seen += [terminated.any(), truncated.any()]
     assert (seen > 0).all()
@@ -368,16 +368,16 @@ def test_varied_worlds_equal_edited_models(robot: str) -> None:
         edit(reference.model, {name: VARIED[name][i] for name in VARIED})
         reference.reset(seed=i)
     varied = {k: torch.tensor(VARIED[k], dtype=torch.float64) for k in VARIED}
-    ours = make(robot, 3, **varied)
-    ours.reset(seed=0)
+    world = make(robot, 3, **varied)
+    world.reset(seed=0)
     high = references[0].action_space.high
     plain, differs = make(robot, 3), 0
     for _ in range(60):
-        before = state_of(references, ours)
+        before = state_of(references, world)
         action = rng.uniform(-high, high, (3, len(high)))
         rows = [e.step(a) for e, a in zip(references, action, strict=True)]
-        after, reward, _ = ours.dynamics(before, torch.as_tensor(action))
-        for name, value in state_of(references, ours).items():
+        after, reward, _ = world.dynamics(before, torch.as_tensor(action))
+        for name, value in state_of(references, world).items():
             assert torch.equal(after[name], value), name
         close(reward, [row[1] for row in rows])
         unvaried, *_ = plain.dynamics(before, torch.as_tensor(action))
@@ -388,14 +388,14 @@ def test_varied_worlds_equal_edited_models(robot: str) -> None:
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
 def test_a_varied_world_begins_anew_as_itself(mode: AutoresetMode) -> None:
     mass = torch.tensor(VARIED["mass_scale"], dtype=torch.float64)
-    ours = make("Humanoid", 3, mass_scale=mass, autoreset_mode=mode)
-    ours.reset(seed=0)
-    ours.elapsed[2] = ours.max_episode_steps - 1
+    world = make("Humanoid", 3, mass_scale=mass, autoreset_mode=mode)
+    world.reset(seed=0)
+    world.elapsed[2] = world.max_episode_steps - 1
     for _ in range(1 if mode is AutoresetMode.SAME_STEP else 2):
-        ours.step(torch.zeros(ours.action_space.shape))
-    heavy = ours.backend.fields(ours.state)["cinert"][..., 2]
-    assert torch.equal(ours.state["cinert"][..., 2], heavy)
-    assert not torch.equal(ours.backend.fields(ours.state)["cinert"][..., 0], heavy)
+        world.step(torch.zeros(world.action_space.shape))
+    heavy = world.backend.fields(world.state)["cinert"][..., 2]
+    assert torch.equal(world.state["cinert"][..., 2], heavy)
+    assert not torch.equal(world.backend.fields(world.state)["cinert"][..., 0], heavy)
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
@@ -413,16 +413,16 @@ def test_scales_of_one_change_no_bit(robot: str) -> None:
 def test_any_field_can_be_varied_and_at_any_time(robot: str) -> None:
     """Here the size and the place of the torso's parts."""
     references = [gymnasiums(robot) for _ in range(2)]
-    ours = make(robot, 2)
-    ours.reset(seed=0)
+    world = make(robot, 2)
+    world.reset(seed=0)
     model, sizes = references[0].model, torch.tensor([0.8, 1.3]).double()
     fields = {
         name: torch.tensor(getattr(model, name)) * sizes.view(2, 1, 1)
         for name in ("body_pos", "geom_size")
     }
-    ours.step(torch.zeros(ours.action_space.shape))
-    ours.vary(model_fields=fields, gravity=5.0)
-    ours.vary(mass_scale=2.0)  # gravity and sizes stay
+    world.step(torch.zeros(world.action_space.shape))
+    world.vary(model_fields=fields, gravity=5.0)
+    world.vary(mass_scale=2.0)  # gravity and sizes stay
     for i, reference in enumerate(references):
         reference.model.opt.gravity[2] = -5
         for name, values in fields.items():
@@ -433,12 +433,12 @@ def test_any_field_can_be_varied_and_at_any_time(robot: str) -> None:
         reference.reset(seed=i)
     rng = np.random.default_rng(0)
     for _ in range(40):
-        before = state_of(references, ours)
-        action = rng.uniform(-1, 1, ours.action_space.shape)
+        before = state_of(references, world)
+        action = rng.uniform(-1, 1, world.action_space.shape)
         for reference, a in zip(references, action, strict=True):
             reference.step(a)
-        after, *_ = ours.dynamics(before, torch.as_tensor(action))
-        assert torch.equal(after["qpos"], state_of(references, ours)["qpos"])
+        after, *_ = world.dynamics(before, torch.as_tensor(action))
+        assert torch.equal(after["qpos"], state_of(references, world)["qpos"])
 
 
 def test_wrong_variations() -> None:
@@ -528,29 +528,29 @@ def test_attributes_set_the_physics() -> None:
     assert torch.equal(*(g.get_attr("opt.gravity")[0] for g in (one, other)))
 
 
-def test_what_mujoco_deprecates_in_gymnasiums_files_is_not_told() -> None:
-    """Nor is the memory lost of the warnings that were told: each comes once."""
-    with warnings.catch_warnings(record=True) as told:
+def test_what_mujoco_deprecates_in_gymnasiums_files_is_not_shown() -> None:
+    """Nor is the memory lost of the warnings that were shown: each comes once."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
             warnings.warn("one of another's", stacklevel=1)
             model = make("HalfCheetah").model
-    assert [str(w.message) for w in told] == ["one of another's"]
-    theirs = gymnasiums("HalfCheetah").model
+    assert [str(w.message) for w in caught] == ["one of another's"]
+    original = gymnasiums("HalfCheetah").model
     for name in ("body_mass", "body_inertia", "body_invweight0", "dof_invweight0"):
-        np.testing.assert_array_equal(getattr(model, name), getattr(theirs, name))
+        np.testing.assert_array_equal(getattr(model, name), getattr(original, name))
 
 
 def test_a_world_reserves_a_megabyte() -> None:
     for robot in ("Ant", "Humanoid"):
-        envs, theirs = make(robot, 2), gymnasiums(robot)
+        envs, original = make(robot, 2), gymnasiums(robot)
         assert envs.model.narena == 2**20
-        assert theirs.model.narena > 13e6
-        fallen = theirs.data
+        assert original.model.narena > 13e6
+        fallen = original.data
         for seed in range(3):
-            theirs.reset(seed=seed)
+            original.reset(seed=seed)
             for _ in range(100):
-                theirs.step(theirs.action_space.sample())
+                original.step(original.action_space.sample())
         assert fallen.maxuse_arena < 2**16
 
 
@@ -619,8 +619,8 @@ def test_pictures_are_gymnasiums(robot: str, draws, monkeypatch) -> None:
             setattr(eye, name, value)
     if "lookat" not in envs.camera:
         eye.lookat[:] = reference.data.subtree_com[1]
-    theirs = reference.render()
-    np.testing.assert_array_equal(theirs, third)
+    original = reference.render()
+    np.testing.assert_array_equal(original, third)
     # In this order, for gymnasium frees whatever is in its place by then.
     reference.mujoco_renderer.viewer.make_context_current()
     reference.mujoco_renderer.viewer.con.free()

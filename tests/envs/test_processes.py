@@ -23,7 +23,7 @@ NOTHING = np.zeros(2, np.int64)
 
 
 class Slow(Counter):
-    """Its steps take as long as it is told by the action, in seconds."""
+    """Its steps take as long as the action says, in seconds."""
 
     def __init__(self, unit: float = 1.0, length: int = 9) -> None:
         super().__init__(length)
@@ -116,8 +116,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from yieldrl.envs import make
 from yieldrl.foundations import Config
 given = AsyncVectorEnv([lambda: Slow(0.5)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
-ours = make(lambda: Slow(0.5), Config(vectorization="async", num_envs=2))
-for envs, lives in ((make(given, Config()), False), (ours, True)):
+made = make(lambda: Slow(0.5), Config(vectorization="async", num_envs=2))
+for envs, lives in ((make(given, Config()), False), (made, True)):
     envs.reset(seed=0)
     threading.Timer(0.1, os.killpg, (0, signal.SIGINT)).start()
     try:
@@ -208,16 +208,18 @@ def test_a_killed_worker_is_named() -> None:
 
 def test_it_is_gymnasiums_otherwise() -> None:
     functions = [lambda: gym.make("CartPole-v1", max_episode_steps=5)] * 2
-    theirs = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
-    ours = ProcessVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
-    assert isinstance(ours.single_observation_space, Box)
-    np.testing.assert_array_equal(ours.reset(seed=1)[0], theirs.reset(seed=1)[0])
+    gymnasiums = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+    forked = ProcessVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+    assert isinstance(forked.single_observation_space, Box)
+    np.testing.assert_array_equal(forked.reset(seed=1)[0], gymnasiums.reset(seed=1)[0])
     for _ in range(6):
-        for a, b in zip(ours.step(NOTHING)[:4], theirs.step(NOTHING)[:4], strict=True):
+        for a, b in zip(
+            forked.step(NOTHING)[:4], gymnasiums.step(NOTHING)[:4], strict=True
+        ):
             np.testing.assert_array_equal(a, b)
-    assert ours.get_attr("spec")[0].id == "CartPole-v1"
+    assert forked.get_attr("spec")[0].id == "CartPole-v1"
     mask = np.array([True, False])
-    kept = ours.observations[1].copy()
-    assert ours.reset(options={"reset_mask": mask})[0][1].tolist() == kept.tolist()
-    for envs in (ours, theirs):
+    kept = forked.observations[1].copy()
+    assert forked.reset(options={"reset_mask": mask})[0][1].tolist() == kept.tolist()
+    for envs in (forked, gymnasiums):
         envs.close()

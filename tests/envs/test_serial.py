@@ -73,14 +73,14 @@ MAKERS = {
 }
 
 
-def assert_same(ours, theirs):
-    if isinstance(theirs, dict):
-        assert ours.keys() == theirs.keys()
-        for name in theirs:
-            assert_same(ours[name], theirs[name])
+def assert_same(serial, original):
+    if isinstance(original, dict):
+        assert serial.keys() == original.keys()
+        for name in original:
+            assert_same(serial[name], original[name])
     else:
-        np.testing.assert_array_equal(ours, theirs)
-        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(serial, original)
+        assert serial.dtype == original.dtype
 
 
 def row(batch, i):
@@ -90,30 +90,30 @@ def row(batch, i):
     return batch[i]
 
 
-def assert_equal_values(ours, theirs):
-    if isinstance(theirs, dict):
-        for name in theirs:
-            assert_equal_values(ours[name], theirs[name])
+def assert_equal_values(serial, original):
+    if isinstance(original, dict):
+        for name in original:
+            assert_equal_values(serial[name], original[name])
     else:
-        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(serial, original)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_equals_gymnasiums_own_step_by_step(name):
     makers = [MAKERS[name]] * 3
-    ours = SerialVectorEnv(makers)
-    theirs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
-    assert ours.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-    assert ours.observation_space == theirs.observation_space
-    obs, _ = ours.reset(seed=7)
-    assert_same(obs, theirs.reset(seed=7)[0])
-    ours.action_space.seed(1)
+    serial = SerialVectorEnv(makers)
+    original = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    assert serial.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    assert serial.observation_space == original.observation_space
+    obs, _ = serial.reset(seed=7)
+    assert_same(obs, original.reset(seed=7)[0])
+    serial.action_space.seed(1)
     ended = 0
     for _ in range(60):
-        action = ours.action_space.sample()
+        action = serial.action_space.sample()
         before = obs
-        obs, *flags, info = ours.step(action)
-        expected, *expected_flags, expected_info = theirs.step(action)
+        obs, *flags, info = serial.step(action)
+        expected, *expected_flags, expected_info = original.step(action)
         assert_same(obs, expected)
         for got, wanted in zip(flags, expected_flags, strict=True):
             assert_same(got, wanted)
@@ -130,8 +130,8 @@ def test_equals_gymnasiums_own_step_by_step(name):
             assert_equal_values(row(info["final_obs"], i), wanted)
         ended += info["_final_obs"].sum()
     assert ended > 3
-    ours.close()
-    theirs.close()
+    serial.close()
+    original.close()
 
 
 def test_final_obs_is_a_batch_of_the_space():
@@ -324,16 +324,16 @@ def test_what_an_environment_raises_itself_passes():
 
 def test_a_mask_resets_some_and_shows_where_the_others_are():
     makers = [MAKERS["CartPole"]] * 3
-    ours = SerialVectorEnv(makers)
-    theirs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
-    for envs in (ours, theirs):
+    serial = SerialVectorEnv(makers)
+    original = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    for envs in (serial, original):
         envs.reset(seed=3)
         envs.step([0, 1, 0])
     mask = np.array([False, True, False])
     answers = [
         envs.reset(seed=[1, 2, 3], options={"reset_mask": mask})
-        for envs in (ours, theirs)
+        for envs in (serial, original)
     ]
     assert_same(answers[0][0], answers[1][0])
     with pytest.raises(ValueError, match="as many as there are environments, 3"):
-        ours.reset(seed=[1, 2])
+        serial.reset(seed=[1, 2])

@@ -75,35 +75,35 @@ def test_begins_where_the_table_says(world: str) -> None:
     for obs in (envs.reset(seed=0)[0], envs.step(envs.action_space.sample())[0]):
         share = torch.bincount(obs, minlength=len(distribution)).numpy() / n
         assert (share[distribution == 0] == 0).all()
-        deviation = np.sqrt(distribution * (1 - distribution) / n)
-        assert (np.abs(share - distribution) <= 5 * deviation).all()
+        std = np.sqrt(distribution * (1 - distribution) / n)
+        assert (np.abs(share - distribution) <= 5 * std).all()
 
 
 @each
 def test_registered_as_gymnasiums(world: str) -> None:
-    theirs = gymnasium.spec(world.split()[0])
-    ours = make(world, 2)
-    assert ours.max_episode_steps == theirs.max_episode_steps
+    gymnasiums = gymnasium.spec(world.split()[0])
+    made = make(world, 2)
+    assert made.max_episode_steps == gymnasiums.max_episode_steps
     spec = gymnasium.spec(f"yieldrl/{WORLDS[world][0]}")
-    assert spec.reward_threshold == theirs.reward_threshold
+    assert spec.reward_threshold == gymnasiums.reward_threshold
     env = original(world)
-    assert ours.single_observation_space == env.observation_space
-    assert ours.single_action_space == env.action_space
-    again = ours.clone(5)
-    assert (again.next_state == ours.next_state).all()
+    assert made.single_observation_space == env.observation_space
+    assert made.single_action_space == env.action_space
+    again = made.clone(5)
+    assert (again.next_state == made.next_state).all()
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_taxi_says_which_actions_are_possible(mode: AutoresetMode) -> None:
     """In info, as gymnasium's, of the state that is to be acted on next."""
-    theirs, n = original("Taxi-v4"), 50
+    gymnasiums, n = original("Taxi-v4"), 50
     kwargs = {"autoreset_mode": mode, "max_episode_steps": 3}
     plain = TaxiVectorEnv(n, **kwargs)
     seeing = TaxiVectorEnv(n, action_mask=True, **kwargs)
     obs, info = plain.reset(seed=0)
     seen, _ = seeing.reset(seed=0)
     for _ in range(8):
-        wanted = np.stack([theirs.action_mask(s) for s in plain.state.tolist()])
+        wanted = np.stack([gymnasiums.action_mask(s) for s in plain.state.tolist()])
         assert info["action_mask"].dtype == torch.int8
         np.testing.assert_array_equal(info["action_mask"], wanted)
         assert seen["action_mask"].dtype == torch.bool

@@ -58,7 +58,7 @@ class TorchCounter(TorchVectorEnv):
 
 
 class NumpyCounter(gym.Env[Any, Any]):
-    """The same, one at a time."""
+    """A single environment that counts as `Counter` does."""
 
     observation_space = Box(-1000, 1000, (2,))
     action_space = Box(-100, 100, ())
@@ -116,9 +116,9 @@ ALL_MODES = pytest.mark.parametrize("mode", MODES)
 def test_an_empty_wrapper_changes_nothing(kind: str, mode: AutoresetMode) -> None:
     plain = steps(counters(kind, mode=mode), [1] * 8)
     wrapped = steps(BatchWrapper(counters(kind, mode=mode)), [1] * 8)
-    for ours, theirs in zip(wrapped, plain, strict=True):
+    for tested, compared in zip(wrapped, plain, strict=True):
         for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
-            mine, other = getattr(ours, name), getattr(theirs, name)
+            mine, other = getattr(tested, name), getattr(compared, name)
             assert type(mine) is type(other)
             assert mine.dtype == other.dtype
             assert listed(mine) == listed(other)
@@ -183,7 +183,7 @@ def test_a_lost_final_obs_is_named() -> None:
 @ALL_MODES
 def test_returns_and_lengths(kind: str, mode: AutoresetMode) -> None:
     envs = EpisodeStatistics(counters(kind, mode=mode))
-    told = [
+    reported = [
         (listed(s.info["episode"]["r"]), listed(s.info["episode"]["l"]))
         for s in steps(envs, [1, 10, 1, 1, 1, 1, 1, 1])
         if "_episode" in s.info and s.info["_episode"].any()
@@ -191,9 +191,9 @@ def test_returns_and_lengths(kind: str, mode: AutoresetMode) -> None:
     # The first of two steps: 1 + 2 * 10; the second of three: 1 + 2 * 10 + 3.
     first = [([21, 0], [2, 0]), ([0, 24], [0, 3]), ([3, 0], [2, 0])]
     if mode is NEXT_STEP:  # each time one step more, which only resets
-        assert told == [*first, ([0, 6], [0, 3]), ([3, 0], [2, 0])]
+        assert reported == [*first, ([0, 6], [0, 3]), ([3, 0], [2, 0])]
     else:
-        assert told == [*first, ([3, 6], [2, 3]), ([3, 0], [2, 0])]
+        assert reported == [*first, ([3, 6], [2, 3]), ([3, 0], [2, 0])]
 
 
 def test_statistics_are_forgotten_by_a_reset() -> None:
@@ -283,8 +283,8 @@ def test_a_time_limit_that_cannot_be_kept_is_refused() -> None:
 def test_a_time_limit_is_the_worlds_own(mode: AutoresetMode) -> None:
     """As `max_episode_steps` of a batched world does it."""
     own = TorchCounter(4, max_episode_steps=3, autoreset_mode=mode)
-    ours = TimeLimit(counters("torch", 4, mode), 3)
-    pairs = zip(steps(ours, [2] * 12), steps(own, [2] * 12), strict=True)
+    tested = TimeLimit(counters("torch", 4, mode), 3)
+    pairs = zip(steps(tested, [2] * 12), steps(own, [2] * 12), strict=True)
     for a, b in pairs:
         for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
             assert torch.equal(getattr(a, name), getattr(b, name)), name
@@ -487,7 +487,7 @@ def test_only_numbers_are_scaled() -> None:
 
 @KINDS
 @ALL_MODES
-def test_rewards_are_scaled_by_the_deviation_of_returns(
+def test_rewards_are_scaled_by_the_standard_deviation_of_returns(
     kind: str, mode: AutoresetMode
 ) -> None:
     envs = NormalizeReward(counters(kind, mode=mode), gamma=0.5, limit=1.5)
@@ -502,8 +502,8 @@ def test_rewards_are_scaled_by_the_deviation_of_returns(
             all_returns.append(returns[i])
             if one.terminated[i]:
                 returns[i] = 0.0
-        deviation = np.sqrt(np.var(all_returns) + 1e-8)
-        expected = np.clip(np.asarray(one.reward) / deviation, -1.5, 1.5)
+        std = np.sqrt(np.var(all_returns) + 1e-8)
+        expected = np.clip(np.asarray(one.reward) / std, -1.5, 1.5)
         np.testing.assert_allclose(np.asarray(other.reward), expected, rtol=1e-5)
         assert other.reward.dtype == one.reward.dtype
     with pytest.raises(ValueError, match=r"gamma = 1.5"):
@@ -584,7 +584,7 @@ def test_there_and_back() -> None:
         assert torch.equal(a.next_obs, b.next_obs)
 
 
-# ----------------------------------------------------------------- promises and states
+# ----------------------------------------------------------------- contracts and states
 
 WRAPPED = {
     "statistics": EpisodeStatistics,
@@ -646,9 +646,9 @@ def test_states_are_restored_bitwise(mode: AutoresetMode) -> None:
     other.load_state_dict(envs.state_dict())
     steppers[1].resets = steppers[0].resets
     for _ in range(12):
-        ours, theirs = (s.step(torch.ones(3, dtype=torch.int64)) for s in steppers)
+        tested, compared = (s.step(torch.ones(3, dtype=torch.int64)) for s in steppers)
         for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
-            assert torch.equal(getattr(ours, name), getattr(theirs, name))
+            assert torch.equal(getattr(tested, name), getattr(compared, name))
 
 
 @pytest.mark.parametrize("name", [name for name in WRAPPED if "limit" not in name])
@@ -748,12 +748,12 @@ def test_what_was_learned_outlasts_worlds_that_cannot_be_saved() -> None:
             break
     state = first.state_dict()
     second.load_state_dict(state)
-    ours, theirs = first.envs.env, second.envs.env  # pyright: ignore[reportAttributeAccessIssue]
-    assert ours.count > 0
-    assert torch.equal(ours.mean[""], theirs.mean[""])
+    tested, compared = first.envs.env, second.envs.env  # pyright: ignore[reportAttributeAccessIssue]
+    assert tested.count > 0
+    assert torch.equal(tested.mean[""], compared.mean[""])
     assert second.state_dict()["collector"]["envs"]["envs"]["wrapper"]["count"] > 0
     next(iter(second()))
-    assert theirs.count > ours.count  # it goes on from there, in new episodes
+    assert compared.count > tested.count  # it goes on from there, in new episodes
     assert second.envs.env.env.env.lengths.max() == 1  # pyright: ignore[reportAttributeAccessIssue]
 
 

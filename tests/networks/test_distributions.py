@@ -1,4 +1,4 @@
-"""Distributions against torch.distributions, and their dice against their numbers."""
+"""Distributions against torch.distributions; samples against densities."""
 
 import numpy as np
 import pytest
@@ -99,63 +99,67 @@ def test_size_of_the_actors_output(name):
 
 @pytest.mark.parametrize("name", SPACES)
 def test_equals_torch_distributions(name):
-    ours, output, log_std = distribution_for(name)
+    distribution, output, log_std = distribution_for(name)
     log_prob, entropy, mode = reference_for(name, output, log_std)
-    action = ours.sample(generator())
-    torch.testing.assert_close(ours.log_prob(action), log_prob(action))
-    torch.testing.assert_close(ours.log_prob(ours.mode()), log_prob(ours.mode()))
-    torch.testing.assert_close(ours.entropy(), entropy)
+    action = distribution.sample(generator())
+    torch.testing.assert_close(distribution.log_prob(action), log_prob(action))
     torch.testing.assert_close(
-        ours.mode().reshape(BATCH, -1).float(), mode.reshape(BATCH, -1).float()
+        distribution.log_prob(distribution.mode()), log_prob(distribution.mode())
+    )
+    torch.testing.assert_close(distribution.entropy(), entropy)
+    torch.testing.assert_close(
+        distribution.mode().reshape(BATCH, -1).float(), mode.reshape(BATCH, -1).float()
     )
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_shapes(name):
-    ours, _, _ = distribution_for(name)
+    distribution, _, _ = distribution_for(name)
     shape = SPACES[name].shape
-    for action in (ours.sample(), ours.mode()):
+    for action in (distribution.sample(), distribution.mode()):
         assert action.shape == (BATCH, *shape)
         assert action.dtype == (
             torch.float32 if isinstance(SPACES[name], Box) else torch.int64
         )
-        assert ours.log_prob(action).shape == (BATCH,)
-    assert ours.entropy().shape == (BATCH,)
+        assert distribution.log_prob(action).shape == (BATCH,)
+    assert distribution.entropy().shape == (BATCH,)
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_log_prob_of_what_the_buffer_holds(name):
     """Buffers keep float32, int64 or int8, and minibatches are slices."""
-    ours, _, _ = distribution_for(name)
-    action = ours.sample(generator())
+    distribution, _, _ = distribution_for(name)
+    action = distribution.sample(generator())
     stored = action.to(torch.int8) if name in ("buttons", "grid") else action
     strided = torch.stack([stored, stored], dim=1)[:, 0]
-    torch.testing.assert_close(ours.log_prob(strided), ours.log_prob(action))
+    torch.testing.assert_close(
+        distribution.log_prob(strided), distribution.log_prob(action)
+    )
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_a_generator_makes_it_reproducible(name):
-    ours, _, _ = distribution_for(name, batch=40)
+    distribution, _, _ = distribution_for(name, batch=40)
     torch.manual_seed(1)
-    first = ours.sample(generator(3))
+    first = distribution.sample(generator(3))
     torch.manual_seed(2)
-    assert torch.equal(ours.sample(generator(3)), first)
-    assert not torch.equal(ours.sample(generator(4)), first)
+    assert torch.equal(distribution.sample(generator(3)), first)
+    assert not torch.equal(distribution.sample(generator(4)), first)
     before = torch.get_rng_state()
-    ours.sample(generator(3))
+    distribution.sample(generator(3))
     assert torch.equal(torch.get_rng_state(), before), "the global one is left alone"
 
 
 @pytest.mark.parametrize("name", [n for n in SPACES if n not in ("start", "discrete")])
 def test_samples_within_a_batch_are_independent(name):
     _, output, log_std = distribution_for(name, batch=1)
-    ours = make_distribution(SPACES[name], output.expand(200, -1), log_std)
-    actions = ours.sample(generator()).reshape(200, -1).float()
+    distribution = make_distribution(SPACES[name], output.expand(200, -1), log_std)
+    actions = distribution.sample(generator()).reshape(200, -1).float()
     assert len({tuple(row.tolist()) for row in actions}) > 1
 
 
-def deviations(counts, probabilities):
-    """How many standard deviations each count is off."""
+def standard_errors(counts, probabilities):
+    """How many standard errors each count is off."""
     total = counts.sum()
     spread = (total * probabilities * (1 - probabilities)).sqrt()
     return ((counts - total * probabilities) / spread).abs()
@@ -165,25 +169,27 @@ def test_a_categorical_samples_by_its_probabilities():
     logits = torch.tensor([2.0, 0.0, -1.0, -4.0])
     actions = Categorical(logits.expand(200_000, 4)).sample(generator())
     counts = torch.bincount(actions, minlength=4)
-    assert deviations(counts, logits.softmax(0)).max() < 4.5
+    assert standard_errors(counts, logits.softmax(0)).max() < 4.5
 
 
 def test_a_categorical_never_takes_what_is_masked():
     logits = torch.tensor([0.0, -torch.inf, 1.0])
-    ours = Categorical(logits.expand(20_000, 3))
-    counts = torch.bincount(ours.sample(generator()), minlength=3)
+    distribution = Categorical(logits.expand(20_000, 3))
+    counts = torch.bincount(distribution.sample(generator()), minlength=3)
     assert counts[1] == 0
     assert counts[0] > 0
-    assert ours.log_prob(torch.ones(20_000))[0] == -torch.inf
+    assert distribution.log_prob(torch.ones(20_000))[0] == -torch.inf
 
 
 def test_what_is_masked_adds_nothing_and_learns_nothing():
     logits = torch.tensor([[0.0, -torch.inf, 1.0, -torch.inf]], requires_grad=True)
-    ours, rest = Categorical(logits), Categorical(logits.detach()[:, [0, 2]])
-    torch.testing.assert_close(ours.entropy(), rest.entropy())
+    distribution, rest = Categorical(logits), Categorical(logits.detach()[:, [0, 2]])
+    torch.testing.assert_close(distribution.entropy(), rest.entropy())
     action = torch.tensor([2])
-    torch.testing.assert_close(ours.log_prob(action), rest.log_prob(action // 2))
-    (ours.entropy() + ours.log_prob(action)).backward()
+    torch.testing.assert_close(
+        distribution.log_prob(action), rest.log_prob(action // 2)
+    )
+    (distribution.entropy() + distribution.log_prob(action)).backward()
     assert logits.grad is not None
     assert logits.grad[0, [1, 3]].tolist() == [0, 0]
     assert logits.grad[0, [0, 2]].isfinite().all()
@@ -192,33 +198,33 @@ def test_what_is_masked_adds_nothing_and_learns_nothing():
 
 def test_with_one_choice_left_nothing_is_uncertain():
     logits = torch.tensor([[-torch.inf, 3.0, -torch.inf]] * 100)
-    ours = MultiCategorical(torch.cat([logits, logits], 1), [3, 3], (2,))
-    assert ours.entropy().eq(0).all()
-    assert ours.sample().eq(1).all()
-    assert ours.mode().eq(1).all()
-    assert ours.log_prob(ours.mode()).eq(0).all()
+    distribution = MultiCategorical(torch.cat([logits, logits], 1), [3, 3], (2,))
+    assert distribution.entropy().eq(0).all()
+    assert distribution.sample().eq(1).all()
+    assert distribution.mode().eq(1).all()
+    assert distribution.log_prob(distribution.mode()).eq(0).all()
 
 
 def test_large_logits_do_not_overflow():
-    ours = Categorical(torch.tensor([[1e4, 0.0, -1e4]]))
-    assert ours.sample().item() == ours.mode().item() == 0
-    assert ours.log_prob(torch.tensor([0])).item() == 0
-    assert ours.entropy().item() == pytest.approx(0)
+    distribution = Categorical(torch.tensor([[1e4, 0.0, -1e4]]))
+    assert distribution.sample().item() == distribution.mode().item() == 0
+    assert distribution.log_prob(torch.tensor([0])).item() == 0
+    assert distribution.entropy().item() == pytest.approx(0)
 
 
 def test_choices_are_sampled_by_their_own_logits_and_independently():
     logits = torch.tensor([1.0, 0.0, 0.0, 2.0, -1.0]).expand(100_000, 5)
-    ours = MultiCategorical(logits, [2, 3], (2,))
-    first, second = ours.sample(generator()).unbind(-1)
+    distribution = MultiCategorical(logits, [2, 3], (2,))
+    first, second = distribution.sample(generator()).unbind(-1)
     together = torch.bincount(first * 3 + second, minlength=6)
     one, other = logits[0, :2].softmax(0), logits[0, 2:].softmax(0)
-    assert deviations(together, (one[:, None] * other).flatten()).max() < 4.5
+    assert standard_errors(together, (one[:, None] * other).flatten()).max() < 4.5
 
 
 def test_a_gaussian_has_its_moments():
     mean, log_std = torch.tensor([1.0, -2.0, 0.0]), torch.tensor([-1.0, 0.0, 0.7])
-    ours = Gaussian(mean.expand(200_000, 3), log_std, (3,))
-    sample = ours.sample(generator())
+    distribution = Gaussian(mean.expand(200_000, 3), log_std, (3,))
+    sample = distribution.sample(generator())
     error = (sample.mean(0) - mean).abs() / (log_std.exp() / 200_000**0.5)
     assert error.max() < 4.5
     torch.testing.assert_close(sample.std(0), log_std.exp(), rtol=0.01, atol=0)
@@ -228,21 +234,23 @@ def test_a_gaussian_has_its_moments():
 
 def test_densities_integrate_to_one():
     grid = torch.linspace(-8, 8, 4001)
-    ours = Gaussian(torch.full((4001, 1), 0.3), torch.tensor([-0.2]), (1,))
-    total = ours.log_prob(grid.unsqueeze(1)).exp().sum() * (grid[1] - grid[0])
+    distribution = Gaussian(torch.full((4001, 1), 0.3), torch.tensor([-0.2]), (1,))
+    total = distribution.log_prob(grid.unsqueeze(1)).exp().sum() * (grid[1] - grid[0])
     assert total.item() == pytest.approx(1, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["discrete", "table", "grid", "matrix"])
 def test_gradients_reach_the_output(name):
-    ours, output, log_std = distribution_for(name)
+    distribution, output, log_std = distribution_for(name)
     output.requires_grad_()
     if log_std is not None:
         log_std.requires_grad_()
-    ours = make_distribution(SPACES[name], output, log_std)
-    action = ours.sample(generator())
+    distribution = make_distribution(SPACES[name], output, log_std)
+    action = distribution.sample(generator())
     assert not action.is_floating_point() or action.requires_grad
-    (ours.log_prob(action.detach()).sum() + ours.entropy().sum()).backward()
+    (
+        distribution.log_prob(action.detach()).sum() + distribution.entropy().sum()
+    ).backward()
     assert output.grad is not None
     assert output.grad.isfinite().all()
     assert output.grad.abs().sum() > 0
@@ -259,7 +267,7 @@ def test_other_spaces_are_refused(space):
 
 
 def squashed(mean, log_std, noise):
-    """`sample_with_log_prob` with the dice given, in the dtype of the arguments."""
+    """`sample_with_log_prob` with the noise given, in the dtype of the arguments."""
     policy = SquashedGaussian(mean, log_std, (mean.shape[-1],))
     policy._normal = lambda generator: (mean + log_std.exp() * noise, noise)
     return policy.sample_with_log_prob()
@@ -277,11 +285,11 @@ def test_its_density_follows_from_the_change_of_variables():
     torch.testing.assert_close(
         log_prob, (density - slope.log()).sum(-1), rtol=1e-6, atol=1e-6
     )
-    theirs = reference.TransformedDistribution(
+    original = reference.TransformedDistribution(
         reference.Independent(reference.Normal(mean, log_std.exp()), 1),
         [reference.TanhTransform()],
     )
-    torch.testing.assert_close(log_prob, theirs.log_prob(action))
+    torch.testing.assert_close(log_prob, original.log_prob(action))
 
 
 @pytest.mark.parametrize("size", [3.0, 9.0, 12.0, 40.0, 80.0])

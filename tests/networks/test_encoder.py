@@ -169,7 +169,7 @@ def test_what_is_no_image_is_flattened(shape):
 
 
 def test_layouts_are_the_same_network():
-    """The same picture, channels first or last, gives the same features."""
+    """One picture, channels first or last, gives the same features."""
     first, last = make_encoder(image(4, 84, 84)), make_encoder(image(84, 84, 4))
     last.load_state_dict(first.state_dict())
     picture = torch.randint(255, (2, 4, 84, 84), dtype=torch.uint8)

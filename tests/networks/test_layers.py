@@ -50,54 +50,56 @@ def test_mlp_gives_its_last_layer_a_gain_of_its_own(last_gain):
 
 def test_mlp_without_a_gain_keeps_pytorchs_start():
     torch.manual_seed(3)
-    ours = MLP([5, 16, 3])
+    tested = MLP([5, 16, 3])
     torch.manual_seed(3)
     plain = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 3))
     obs = torch.randn(4, 5)
-    assert torch.equal(ours(obs), plain(obs))
+    assert torch.equal(tested(obs), plain(obs))
 
 
 @pytest.mark.parametrize(("name", "layer"), [("tanh", nn.Tanh()), ("relu", nn.ReLU())])
 def test_mlp_is_its_layers_with_activations_between(name, layer):
-    ours = MLP([4, 8, 6, 2], name)
-    first, second, last = pairs(ours)
+    tested = MLP([4, 8, 6, 2], name)
+    first, second, last = pairs(tested)
     obs = torch.randn(100, 4)
     hidden = layer(linear(layer(linear(obs, *first)), *second))
     expected = linear(hidden, *last)
-    torch.testing.assert_close(ours(obs), expected)
+    torch.testing.assert_close(tested(obs), expected)
     assert (expected < 0).any(), "none after the last"
 
 
 def test_mlp_without_hidden_layers():
-    ours = MLP([4, 2], last_gain=0.5)
-    ((weight, _),) = pairs(ours)
+    tested = MLP([4, 2], last_gain=0.5)
+    ((weight, _),) = pairs(tested)
     assert weight.shape == (2, 4)
     values = torch.linalg.svdvals(weight.detach())
     torch.testing.assert_close(values, torch.full_like(values, 0.5))
-    assert ours(torch.randn(3, 4)).shape == (3, 2)
+    assert tested(torch.randn(3, 4)).shape == (3, 2)
 
 
 def test_mlp_trains_all_of_its_layers():
-    ours = MLP([4, 8, 2])
-    ours(torch.randn(9, 4)).square().sum().backward()
-    assert len(list(ours.parameters())) == 4
-    assert all((p.grad != 0).any() for p in ours.parameters())
+    tested = MLP([4, 8, 2])
+    tested(torch.randn(9, 4)).square().sum().backward()
+    assert len(list(tested.parameters())) == 4
+    assert all((p.grad != 0).any() for p in tested.parameters())
 
 
 def test_mlp_survives_a_checkpoint_and_a_copy():
-    ours, other = MLP([4, 8, 8, 2]), MLP([4, 8, 8, 2])
-    other.load_state_dict(dict(reversed(ours.state_dict().items())))
+    tested, other = MLP([4, 8, 8, 2]), MLP([4, 8, 8, 2])
+    other.load_state_dict(dict(reversed(tested.state_dict().items())))
     obs = torch.randn(3, 4)
-    assert torch.equal(ours(obs), other(obs))
-    copied = copy.deepcopy(ours)
-    assert torch.equal(ours(obs), copied(obs))
-    assert not {id(p) for p in copied.parameters()} & {id(p) for p in ours.parameters()}
+    assert torch.equal(tested(obs), other(obs))
+    copied = copy.deepcopy(tested)
+    assert torch.equal(tested(obs), copied(obs))
+    assert not {id(p) for p in copied.parameters()} & {
+        id(p) for p in tested.parameters()
+    }
 
 
 def test_mlp_works_with_other_parameters_put_in():
     """As the compiled update does, by `torch.func`."""
-    ours, other = MLP([4, 8, 8, 2]), MLP([4, 8, 8, 2])
+    tested, other = MLP([4, 8, 8, 2]), MLP([4, 8, 8, 2])
     obs = torch.randn(3, 4)
     values = dict(reversed(list(other.named_parameters())))
-    assert torch.equal(functional_call(ours, values, (obs,)), other(obs))
-    assert not torch.equal(ours(obs), other(obs)), "only for that call"
+    assert torch.equal(functional_call(tested, values, (obs,)), other(obs))
+    assert not torch.equal(tested(obs), other(obs)), "only for that call"

@@ -27,7 +27,7 @@ class TestStart:
         obs = torch.randn(5, 4)
         assert torch.equal(noisy(obs), plain(obs))
 
-    def test_deviations_follow_the_number_of_inputs(self):
+    def test_standard_deviations_follow_the_number_of_inputs(self):
         # sigma_0 / sqrt(p), section 3.2: 0.5 / sqrt(4) = 0.25 and 0.5 / sqrt(16).
         sigma = [s.unique().tolist() for s in NoisyMLP([4, 16, 2]).sigma]
         assert sigma == [[0.25], [0.25], [0.125], [0.125]]
@@ -95,7 +95,7 @@ class TestNoise:
             assert not torch.equal(layers[0].noise, layers[1].noise)
 
 
-def test_means_and_deviations_are_trained():
+def test_means_and_standard_deviations_are_trained():
     layers = NoisyMLP([4, 8, 2])
     with noise([layers], generator()):
         layers(torch.randn(9, 4)).square().sum().backward()
@@ -116,14 +116,14 @@ def test_gradients_equal_finite_differences():
 
 
 def test_a_checkpoint_holds_what_was_learned_and_no_noise():
-    ours, other = NoisyMLP([4, 8, 2]), NoisyMLP([4, 8, 2], sigma=1.0)
-    ours.draw(generator())
-    assert "noise" not in ours.state_dict()
-    other.load_state_dict(ours.state_dict())
-    for layers in (ours, other, copied := copy.deepcopy(ours)):
+    mlp, other = NoisyMLP([4, 8, 2]), NoisyMLP([4, 8, 2], sigma=1.0)
+    mlp.draw(generator())
+    assert "noise" not in mlp.state_dict()
+    other.load_state_dict(mlp.state_dict())
+    for layers in (mlp, other, copied := copy.deepcopy(mlp)):
         layers.draw(generator(5))
     obs = torch.randn(3, 4)
-    assert torch.equal(ours(obs), other(obs))
-    assert torch.equal(ours(obs), copied(obs))
+    assert torch.equal(mlp(obs), other(obs))
+    assert torch.equal(mlp(obs), copied(obs))
     copied.silence()
-    assert ours.noise.any(), "a copy has noise of its own"
+    assert mlp.noise.any(), "a copy has noise of its own"

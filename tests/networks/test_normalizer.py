@@ -278,9 +278,9 @@ def rollout_of(reward, terminated, truncated, valid=None):
     rate=st.sampled_from([0.0, 0.2, 1.0]),
     with_valid=st.booleans(),
 )
-def test_rewards_are_divided_by_the_deviation_of_returns(seed, gamma, rate, with_valid):
+def test_rewards_are_divided_by_the_std_of_returns(seed, gamma, rate, with_valid):
     rng = np.random.default_rng(seed)
-    ours, reference = RewardScaler(3, gamma, limit=1e9), ScalarScaler(3, gamma)
+    tested, reference = RewardScaler(3, gamma, limit=1e9), ScalarScaler(3, gamma)
     ended = np.zeros(3, bool)
     for _ in range(3):  # episodes go on over the rollouts
         steps = int(rng.integers(1, 9))
@@ -294,21 +294,21 @@ def test_rewards_are_divided_by_the_deviation_of_returns(seed, gamma, rate, with
                 reward[t] *= valid[t]
             ended = ends[0, t] | ends[1, t]
             reference.step(reward[t], ended, valid[t])
-        ours.update(rollout_of(reward, *ends, valid if with_valid else None))
-        scaled = ours(torch.from_numpy(reward))
+        tested.update(rollout_of(reward, *ends, valid if with_valid else None))
+        scaled = tested(torch.from_numpy(reward))
         np.testing.assert_allclose(
             scaled, reference.scale(reward), rtol=2e-3, atol=1e-4
         )
-    np.testing.assert_allclose(ours.carry, reference.running, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(tested.carry, reference.running, rtol=1e-4, atol=1e-4)
 
 
 def test_agrees_with_gymnasiums_wrapper_while_nothing_terminates():
-    """Theirs drops an episode's past from the return of the step that terminates it."""
+    """It drops an episode's past from the return of the step that terminates it."""
     envs = gym.make_vec("Pendulum-v1", num_envs=2, vectorization_mode="sync")
     wrapped = gym.wrappers.vector.NormalizeReward(envs, gamma=0.9)
     wrapped.reset(seed=1)
     envs.action_space.seed(1)
-    raw, theirs = [], None
+    raw, gymnasiums = [], None
     step = envs.step
 
     def watched(action):
@@ -318,12 +318,14 @@ def test_agrees_with_gymnasiums_wrapper_while_nothing_terminates():
 
     envs.step = watched
     for _ in range(50):
-        theirs = wrapped.step(wrapped.action_space.sample())[1]
+        gymnasiums = wrapped.step(wrapped.action_space.sample())[1]
     wrapped.close()
     reward, no = np.stack(raw), np.zeros((50, 2), bool)
-    ours = RewardScaler(2, 0.9)
-    ours.update(rollout_of(reward, no, no))
-    np.testing.assert_allclose(ours(torch.from_numpy(reward[-1])), theirs, rtol=1e-3)
+    tested = RewardScaler(2, 0.9)
+    tested.update(rollout_of(reward, no, no))
+    np.testing.assert_allclose(
+        tested(torch.from_numpy(reward[-1])), gymnasiums, rtol=1e-3
+    )
 
 
 def test_signs_and_zeros_stay():
@@ -349,15 +351,15 @@ def test_scaling_does_not_move_the_statistics():
 
 def test_a_checkpoint_between_rollouts_changes_nothing():
     rng = np.random.default_rng(0)
-    ours = RewardScaler(2, 0.99)
+    tested = RewardScaler(2, 0.99)
     for _ in range(4):
         reward = rng.normal(size=(5, 2)).astype(np.float32)
         ends = rng.random((2, 5, 2)) < 0.2
         other = RewardScaler(2, 0.99)
-        other.load_state_dict(saved_and_loaded(ours.state_dict()))
-        for one in (ours, other):
+        other.load_state_dict(saved_and_loaded(tested.state_dict()))
+        for one in (tested, other):
             one.update(rollout_of(reward, *ends))
-        for name, tensor in ours.state_dict().items():
+        for name, tensor in tested.state_dict().items():
             assert torch.equal(other.state_dict()[name], tensor)
 
 

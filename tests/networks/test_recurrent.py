@@ -25,18 +25,18 @@ def random(*shape, seed=1):
 
 class TestLSTM:
     def test_it_is_pytorchs(self):
-        ours, theirs = lstm_of(), nn.LSTM(3, 4, dtype=torch.float64)
+        tested, torch_lstm = lstm_of(), nn.LSTM(3, 4, dtype=torch.float64)
         # PyTorch orders the gates i, f, g, o and has two biases.
         order = torch.tensor([0, 1, 3, 2])
-        for name, own in (("ih", ours.input_weight), ("hh", ours.hidden_weight)):
+        for name, own in (("ih", tested.input_weight), ("hh", tested.hidden_weight)):
             gates = own.data.view(4, 4, -1)[order].flatten(0, 1)
-            getattr(theirs, f"weight_{name}_l0").data = gates
-        theirs.bias_ih_l0.data = ours.bias.data.view(4, 4)[order].flatten()
-        nn.init.zeros_(theirs.bias_hh_l0)
+            getattr(torch_lstm, f"weight_{name}_l0").data = gates
+        torch_lstm.bias_ih_l0.data = tested.bias.data.view(4, 4)[order].flatten()
+        nn.init.zeros_(torch_lstm.bias_hh_l0)
         x, memory = random(7, 2, 3), random(2, 8)
-        output, after = ours(x, memory, torch.zeros(7, 2, dtype=torch.bool))
+        output, after = tested(x, memory, torch.zeros(7, 2, dtype=torch.bool))
         h, c = (part[None].contiguous() for part in memory.chunk(2, -1))
-        expected, last = theirs(x, (h, c))
+        expected, last = torch_lstm(x, (h, c))
         torch.testing.assert_close(output, expected)
         torch.testing.assert_close(after, torch.cat(last, dim=-1)[0])
 
