@@ -21,8 +21,7 @@ class Config(foundations.Config):
 
     compile: bool = False
     """Compile the update with `torch.compile`. The first one then takes some ten
-    seconds longer, every other one is faster. On the CPU a narrow network then also
-    chooses actions in NumPy."""
+    seconds longer, every other one is faster."""
 
     buffer_size: int = 150_000
     """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
