@@ -176,7 +176,9 @@ class Algorithm(Learner, ABC):
         Override it to accumulate gradients, for mixed precision, and the like.
         """
         if not getattr(self.config, "compile", False):
-            return GradientStep(loss, optimizer, max_grad_norm)
+            own = sum(len(group["params"]) for group in optimizer.param_groups)
+            alone = own == len(list(self.model.parameters()))
+            return GradientStep(loss, optimizer, max_grad_norm, alone=alone)
         from yieldrl.speed import CompiledStep
 
         return CompiledStep(loss, optimizer, max_grad_norm, self.model)

@@ -26,6 +26,8 @@ class GradientStep:
         optimizer: Any of PyTorch's optimizers, with all its options.
         max_grad_norm: Gradients are scaled down to this norm; `inf` measures the norm
             only, None does neither.
+        alone: Whether the loss depends on no other parameters that require gradients.
+            To keep them out takes time.
 
     >>> import torch
     >>> weight = nn.Parameter(torch.tensor([1.0, 2.0]))
@@ -39,11 +41,17 @@ class GradientStep:
     """
 
     def __init__(
-        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
+        self,
+        loss: Loss,
+        optimizer: Optimizer,
+        max_grad_norm: float | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
         self.loss = loss
         self.optimizer = optimizer
         self.max_grad_norm = max_grad_norm
+        self.alone = alone
 
     def __call__(self, data: Any) -> dict[str, Any]:
         """Take one step on a batch `[B]`; what the loss logs, and what the step was.
@@ -77,7 +85,7 @@ class GradientStep:
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
         """Fill `grad` of the trained parameters; what to log of the loss."""
         loss, logs = self.loss(data)
-        loss.backward(inputs=trained)
+        loss.backward(inputs=None if self.alone else trained)
         return logs
 
     def clip(self, trained: Sequence[nn.Parameter]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -18,10 +19,12 @@ class Agent(abstractions.Agent):
     """Samples actions; hands rollouts to the algorithm and sets its learning rate.
 
     Attributes:
-        records_policy: Whether `log_prob` is written down when acting. It must be
-            where the weights may change before the rollout is learned from, as they do
-            beside a collector in the background. Otherwise one batch over the whole
-            rollout computes it, in a tenth of the time.
+        records_policy: Whether `log_prob` and `policy_version` are written down when
+            acting. They must be where the weights may change before the rollout is
+            learned from, as they do beside a collector in the background. Otherwise one
+            batch over the whole rollout computes it, in a tenth of the time.
+        acted_since: The `policy_version` of the first action since the latest rollout;
+            None before it.
     """
 
     algorithm: Algorithm
@@ -29,22 +32,22 @@ class Agent(abstractions.Agent):
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
         self.records_policy = False
-        self._versions: tuple[tuple[int, int], Any] = ((-1, 0), None)
+        self.acted_since: int | None = None
 
-    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Any]]:
+    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]` of the policy, and what the buffer keeps of it."""
         model, record = self.algorithm.model, self.records_policy
         action, extras = model.sample(obs, self.generator, record=record)
-        return action, {**extras, "policy_version": self.versions(len(action))}
+        return action, self.sign(extras, len(action))
 
-    def versions(self, count: int) -> Any:
-        """`policy_version` of so many actions, int64 `[N]`; filled when it changes."""
-        wanted = (self.policy_version, count)
-        if self._versions[0] != wanted:
-            row = torch.full((count,), self.policy_version, device=self.device)
-            # An array is written into the buffer in a fifth of the time.
-            self._versions = wanted, row.numpy() if row.is_cpu else row
-        return self._versions[1]
+    def sign(self, extras: dict[str, Tensor], count: int) -> dict[str, Tensor]:
+        """Remember which weights act, in the extras of `count` actions if they must."""
+        if self.acted_since is None:
+            self.acted_since = self.policy_version
+        if not self.records_policy:
+            return extras
+        version = torch.full((count,), self.policy_version, device=self.device)
+        return {**extras, "policy_version": version}
 
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """Advantages and the like for a rollout `[T, N]`, before learning from it.
@@ -53,7 +56,8 @@ class Agent(abstractions.Agent):
             RuntimeError: If `log_prob` was not written down when acting, and the
                 weights that acted are not those of now.
         """
-        self._check_policy(rollout)
+        if "log_prob" not in set(rollout.keys()):
+            self._check_policy()
         config = self.algorithm.config
         if config.anneal_learning_rate:
             before = self.sample_step - rollout.numel()
@@ -62,25 +66,27 @@ class Agent(abstractions.Agent):
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move running statistics of the model, once a rollout has been prepared."""
+        self.acted_since = None
         self.policy_version += 1
         self.algorithm.update_normalization(rollout.to(self.device))
 
-    def _check_policy(self, rollout: TensorDict) -> None:
+    def state_dict(self) -> dict[str, Any]:
+        """What every agent has, and since when it acts with the weights of now."""
+        return {**super().state_dict(), "acted_since": self.acted_since}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.acted_since = state["acted_since"]
+
+    def _check_policy(self) -> None:
         """Refuse to compute the `log_prob` of other weights than those that acted."""
-        keys = set(rollout.keys())
-        if "log_prob" in keys:
+        if self.acted_since == self.policy_version:
             return
-        if "policy_version" not in keys:
-            raise RuntimeError(
-                "the rollout holds neither log_prob nor policy_version, so nobody knows"
-                " which weights acted: write down what agent.sample returns beside the"
-                " action"
-            )
-        acted = rollout["policy_version"]
-        if bool((acted != self.policy_version).any()):
-            raise RuntimeError(
-                f"the rollout was collected by policy versions {int(acted.min())} to"
-                f" {int(acted.max())}, the weights are version {self.policy_version}:"
-                " their log_prob would be wrong. Set agent.records_policy = True before"
-                " collecting"
-            )
+        acted = f"policy version {self.acted_since} has acted in it"
+        raise RuntimeError(
+            "the rollout holds no log_prob, and"
+            f" {'another agent' if self.acted_since is None else acted}, where the"
+            f" weights are version {self.policy_version}: what they say of its actions"
+            " would be wrong. Set records_policy = True of the agent that acts, before"
+            " it does"
+        )

@@ -41,7 +41,7 @@ class Agent(ppo.Agent):
         action = policy.sample(self.generator)
         if self.records_policy:
             extras["log_prob"] = policy.log_prob(action)
-        return action, {**extras, "policy_version": self.versions(len(action))}
+        return action, self.sign(extras, len(action))
 
     def exploit(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
