@@ -350,7 +350,7 @@ class Trainer(TrainingRun):
     @property
     def evaluation_due(self) -> bool:
         """Whether `eval_every` was crossed, or the end reached, since the last one."""
-        return self.evaluator.due(self.agent.sample_step, self.training_done)
+        return self.evaluator.due(self.agent.sample_step, lambda: self.training_done)
 
     def _log(self, kind: LogType, logs: Logs) -> LogData:
         return {

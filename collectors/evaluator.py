@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -53,12 +54,12 @@ class Evaluator:
             self._envs = make(self.source, self._config, device=self._device)
         return self._envs
 
-    def due(self, sample_step: int, finished: bool) -> bool:
+    def due(self, sample_step: int, finished: Callable[[], bool]) -> bool:
         """Whether `eval_every` was crossed, or the end reached, since the last one."""
         every = self._config.eval_every
         if every == 0 or sample_step == self.evaluated_at:
             return False
-        return sample_step // every > self.evaluated_at // every or finished
+        return sample_step // every > self.evaluated_at // every or finished()
 
     def __call__(
         self, agent: Any, episodes: int, seed: int | None = None

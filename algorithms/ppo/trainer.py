@@ -60,7 +60,7 @@ class Trainer(abstractions.Trainer):
     def _run_collect(self) -> LogData:
         if self.buffer.exhausted:  # the step that should have cleared it failed
             self.buffer.clear()
-        return super()._run_collect()
+        return self._log("collect", self.collector.step())
 
     def _run_train(self) -> LogData:
         logs = {} if self.buffer.prepared else self._prepare()
