@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import torch
 
-BUDGETS = {"": 1_200.0, "not slow": 400.0}
-"""Expression of `-m` -> what such a run may cost: two cores that share 1200 s are done
-in ten minutes."""
+BUDGETS = {"": 700.0, "not slow": 320.0}
+"""Expression of `-m` -> what such a run may cost: a third more than it did, on two cores
+in seven minutes and in three."""
 
 YARDSTICK = 0.02
 """Processor seconds that the yardstick takes on the machine of the budgets."""

@@ -217,6 +217,7 @@ class TestSchedule:
         assert synced == [3, 6, 9]
 
 
+@pytest.mark.slow
 def test_it_learns_to_balance():
     config = dqn.Config(
         total_steps=6_000, exploration_fraction=0.3, seed=1, eval_every=0

@@ -279,6 +279,7 @@ def test_any_policy_can_be_exchanged():
     assert log["logs"]["entropy"] < 0.5
 
 
+@pytest.mark.slow
 def test_it_learns_to_balance():
     config = ppo.Config(total_steps=30_000, seed=1, eval_every=0)
     trainer = ppo.Trainer(config)

@@ -259,6 +259,7 @@ def trained(config):
 
 
 class TestLearning:
+    @pytest.mark.slow
     def test_on_the_slippery_lake(self):
         trainer = trained(q_learning.Config(num_envs=8, total_steps=60_000))
         value, best = greedy_value(trainer)
@@ -271,6 +272,7 @@ class TestLearning:
         trainer = trained(dataclasses.replace(config, total_steps=5_000))
         assert trainer.evaluate(1)["logs"]["episode_return"] == -13
 
+    @pytest.mark.slow
     def test_a_taxi_driver(self):
         config = tuned.load("taxi", q_learning.Trainer)
         # Of more taxis than in the file, a step of which costs little more than of one.

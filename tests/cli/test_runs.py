@@ -229,6 +229,7 @@ def test_what_cannot_be_plotted_gets_one_line(train: Run, refused: Any) -> None:
     assert "no runs: name at least one" in refused("plot")
 
 
+@pytest.mark.slow
 def test_a_video_is_filmed(train: Run, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("imageio_ffmpeg")
     pytest.importorskip("pygame")

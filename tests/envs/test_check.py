@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -62,7 +63,16 @@ def serial(env: Callable[[], Any] = Counter, count: int = 4) -> SerialVectorEnv:
     return SerialVectorEnv([env] * count)
 
 
-@pytest.mark.parametrize("env_id", BUILT_IN)
+def worlds(names: Any) -> list[Any]:
+    """Of each game and each robot the check takes seconds."""
+    slow = re.compile("MinAtar|Humanoid|Ant|Walker2d|Hopper|HalfCheetah")
+    return [
+        pytest.param(name, marks=pytest.mark.slow) if slow.search(name) else name
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("env_id", worlds(BUILT_IN))
 def test_built_in_worlds_pass(env_id: str) -> None:
     """In one mode at length: a check of one tries the steps of the others too."""
     place = str(gymnasium.spec(env_id).vector_entry_point)
