@@ -16,8 +16,8 @@ import pytest
 import torch
 
 BUDGETS = {"": 700.0, "not slow": 320.0}
-"""Expression of `-m` -> what such a run may cost: a third more than it did, on two cores
-in seven minutes and in three."""
+"""Expression of `-m` -> what such a run may cost: a third more than it did, on two
+cores in seven minutes and in three."""
 
 YARDSTICK = 0.02
 """Processor seconds that the yardstick takes on the machine of the budgets."""
