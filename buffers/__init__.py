@@ -2,6 +2,7 @@
 
 from yieldrl.buffers.episodes import EpisodeBuffer
 from yieldrl.buffers.n_step import NStepReplayBuffer
+from yieldrl.buffers.passes import Passes, sequences, transitions
 from yieldrl.buffers.prioritized import (
     PrioritizedNStepReplayBuffer,
     PrioritizedReplayBuffer,
@@ -9,19 +10,20 @@ from yieldrl.buffers.prioritized import (
 from yieldrl.buffers.replay import ReplayBuffer
 from yieldrl.buffers.returns import discounted_returns, explained_variance, gae
 from yieldrl.buffers.rollout import RolloutBuffer
-from yieldrl.buffers.sequence import SequenceBuffer
 from yieldrl.buffers.step import StepBuffer
 
 __all__ = [
     "EpisodeBuffer",
     "NStepReplayBuffer",
+    "Passes",
     "PrioritizedNStepReplayBuffer",
     "PrioritizedReplayBuffer",
     "ReplayBuffer",
     "RolloutBuffer",
-    "SequenceBuffer",
     "StepBuffer",
     "discounted_returns",
     "explained_variance",
     "gae",
+    "sequences",
+    "transitions",
 ]

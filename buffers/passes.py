@@ -3,37 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from tensordict import TensorDict
 from torch import Generator, Tensor
 
 
-@dataclass(slots=True)
-class _Epoch:
+def transitions(rollout: TensorDict) -> TensorDict:
+    """The transitions `[B]` of a rollout `[T, N]`, without steps that only reset."""
+    flat = rollout.flatten(0, 1)
+    return flat[flat["valid"]] if "valid" in set(flat.keys()) else flat
+
+
+def sequences(rollout: TensorDict) -> TensorDict:
+    """The environments' sequences `[N, T]` of a rollout `[T, N]`.
+
+    Environments in which all steps only reset are left out; elsewhere such steps
+    (`valid` is False) stay in their places.
+    """
+    rows = rollout.transpose(0, 1)
+    return rows[rows["valid"].any(1)] if "valid" in set(rows.keys()) else rows
+
+
+class _Epoch(NamedTuple):
     number: int
-    order: Tensor
-    minibatches: tuple[TensorDict, ...] = ()  # cut when they are first needed
+    minibatches: tuple[TensorDict, ...]
 
 
 class Passes:
     """Some epochs over pieces `[B]`, each in a random order, in minibatches.
 
-    Where they stand is one number, `learned`; the rest follows from it. So an
-    exception between two calls leaves nothing half done.
+    Where they stand is one number, `learned`, and the order of an epoch follows from
+    the seed and the epoch's number. So an exception between two calls leaves nothing
+    half done, and a checkpoint goes on in the middle of an epoch.
+
+    >>> data = TensorDict({"reward": torch.arange(4)}, [4])
+    >>> passes = Passes(data, num_epochs=2, num_minibatches=2, seed=0)
+    >>> drawn = []
+    >>> while not passes.exhausted:
+    ...     drawn += passes.minibatch()["reward"].tolist()  # learn from it, then
+    ...     passes.advance()
+    >>> sorted(drawn)
+    [0, 0, 1, 1, 2, 2, 3, 3]
 
     Args:
-        pieces: What is shuffled, `[B, ...]`.
+        pieces: What is shuffled, `[B, ...]`: `transitions` or `sequences`.
         num_epochs: How many times each piece is learned from.
         num_minibatches: Into how many minibatches an epoch is cut; where there are
-            fewer pieces, into one of each.
-        generator: Draws the orders; on the device of the pieces.
+            fewer pieces, into one of each: none is empty. Without any pieces, the
+            passes are exhausted at once.
+        seed: Epoch k has the order that a generator seeded with `seed + k` draws.
+        sequences: Whether pieces are `[N, T]` and a minibatch of n of them `[T, n]`.
 
     Attributes:
         learned: Minibatches that were learned from, over all epochs.
+
+    Raises:
+        ValueError: If a number is less than 1.
     """
 
     def __init__(
@@ -41,9 +69,17 @@ class Passes:
         pieces: TensorDict,
         num_epochs: int,
         num_minibatches: int,
-        generator: Generator,
+        seed: int,
+        *,
+        sequences: bool = False,
     ) -> None:
-        self.pieces, self.generator = pieces, generator
+        for name, value in (
+            ("num_epochs", num_epochs),
+            ("num_minibatches", num_minibatches),
+        ):
+            if value < 1:
+                raise ValueError(f"{name} = {value}: choose at least 1")
+        self.pieces, self.seed, self.sequences = pieces, seed, sequences
         self.num_epochs, self._at_most = num_epochs, num_minibatches
         self.learned = 0
         self._epoch: _Epoch | None = None
@@ -61,6 +97,9 @@ class Passes:
     def minibatch(self) -> TensorDict:
         """The minibatch that is due, however often it is called.
 
+        Returns:
+            `[b]`, or `[T, n]` of sequences: copies, which outlive the pieces.
+
         Raises:
             RuntimeError: If nothing is left.
         """
@@ -68,13 +107,8 @@ class Passes:
         number, position = divmod(self.learned, self.num_minibatches)
         epoch = self._epoch
         if epoch is None or epoch.number != number:
-            self._epoch = None  # frees the memory of the epoch before
-            order = torch.randperm(
-                len(self.pieces), generator=self.generator, device=self.generator.device
-            )
-            epoch = self._epoch = _Epoch(number, order)
-        if not epoch.minibatches:
-            epoch.minibatches = self._cut(epoch.order)
+            self._epoch = epoch = None  # frees the memory of the epoch before
+            epoch = self._epoch = _Epoch(number, self._cut(self._order(number)))
         return epoch.minibatches[position]
 
     def advance(self) -> None:
@@ -99,33 +133,45 @@ class Passes:
         if len(pieces) != len(self.pieces):
             raise ValueError(
                 f"the rollout being learned from has {len(self.pieces)} pieces, got"
-                f" {len(pieces)}: clear() before another rollout is prepared"
+                f" {len(pieces)}: begin new passes over another rollout"
             )
+        self._epoch = None
         self.pieces = pieces
-        if self._epoch is not None:
-            self._epoch = _Epoch(self._epoch.number, self._epoch.order)
 
     def state_dict(self) -> dict[str, Any]:
-        """The pieces, how far they were learned from, and the order under way."""
-        epoch = self._epoch
-        under_way = (
-            epoch is not None and epoch.number == self.learned // self.num_minibatches
-        )
+        """The pieces, how they are passed over, and how far they were learned from."""
+        # A view would drag the memory of all that it is a part of into the file.
+        pieces = self.pieces.apply(lambda leaf: leaf.clone() if _part(leaf) else leaf)
+        assert pieces is not None
         return {
-            "pieces": self.pieces.to_dict(),
+            "pieces": pieces.to_dict(),
             "size": list(self.pieces.batch_size),
+            "num_epochs": self.num_epochs,
+            "num_minibatches": self._at_most,
+            "seed": self.seed,
+            "sequences": self.sequences,
             "learned": self.learned,
-            "order": epoch.order if epoch is not None and under_way else None,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, on the device of the generator."""
-        device = self.generator.device
-        self.pieces = TensorDict(state["pieces"], state["size"], device=device)
-        self.learned, order = state["learned"], state["order"]
-        if order is not None:
-            number = self.learned // self.num_minibatches
-            self._epoch = _Epoch(number, order.to(device))
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], device: torch.device | str = "cpu"
+    ) -> Passes:
+        """What `state_dict` was taken of, on a device."""
+        passes = cls(
+            TensorDict(state["pieces"], state["size"], device=torch.device(device)),
+            state["num_epochs"],
+            state["num_minibatches"],
+            state["seed"],
+            sequences=state["sequences"],
+        )
+        passes.learned = state["learned"]
+        return passes
+
+    def _order(self, epoch: int) -> Tensor:
+        leaf = next(iter(self.pieces.values(include_nested=True, leaves_only=True)))
+        generator = Generator(leaf.device).manual_seed(self.seed + epoch)
+        return torch.randperm(len(self.pieces), generator=generator, device=leaf.device)
 
     def _cut(self, order: Tensor) -> tuple[TensorDict, ...]:
         """One gather an epoch; the minibatches are views of it."""
@@ -133,7 +179,8 @@ class Passes:
         assert shuffled is not None
         count, parts = len(order), self.num_minibatches
         cuts = [count * i // parts for i in range(parts + 1)]
-        return tuple(shuffled[a:b] for a, b in pairwise(cuts))
+        cut = (shuffled[a:b] for a, b in pairwise(cuts))
+        return tuple(part.transpose(0, 1) if self.sequences else part for part in cut)
 
     def _check_not_exhausted(self) -> None:
         if self.exhausted:
@@ -141,3 +188,7 @@ class Passes:
                 f"all {self.num_epochs} epochs were learned from, or stop() was called:"
                 " clear() and collect the next rollout"
             )
+
+
+def _part(leaf: Tensor) -> bool:
+    return leaf.untyped_storage().nbytes() > leaf.nbytes

@@ -13,7 +13,6 @@ from tensordict import TensorDict
 from yieldrl.buffers.passes import Passes
 from yieldrl.buffers.spec import entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage
-from yieldrl.foundations import restore_generator
 
 
 @dataclass(slots=True)
@@ -27,40 +26,37 @@ class _Progress:
 
 
 class RolloutBuffer:
-    """A rollout `[T, N]`, then its minibatches in random order, epoch by epoch.
+    """A rollout `[T, N]`: filled, learned from, cleared.
 
-    `add` fills row after row until `full`. Then `prepare` takes the whole rollout with
-    whatever learning needs besides (advantages). From then on `minibatch` returns the
-    one that is due, and `advance` counts it as learned from. Once `exhausted`, `clear`
-    makes room for the next rollout.
+    `add` fills row after row until `full`. What an algorithm makes of the whole rollout
+    are `Passes` over it; `begin` keeps them beside the data that they are of. Once they
+    are `exhausted`, `clear` makes room for the next rollout.
 
+    >>> from yieldrl.buffers import transitions
     >>> space = gym.spaces.Discrete(2)
-    >>> buffer = RolloutBuffer(2, space, space, num_envs=1, num_epochs=3)
+    >>> buffer = RolloutBuffer(2, space, space, num_envs=1)
     >>> step = {"obs": [0], "next_obs": [1], "action": [0], "reward": [1.0]}
     >>> for _ in range(2):
     ...     buffer.add({**step, "terminated": [False], "truncated": [False]})
-    >>> buffer.prepare(buffer.rollout())
+    >>> data = transitions(buffer.rollout())
+    >>> buffer.begin(Passes(data, num_epochs=3, num_minibatches=2, seed=0))
     >>> while not buffer.exhausted:
-    ...     data = buffer.minibatch()  # learn from it, then
-    ...     buffer.advance()
+    ...     data = buffer.passes.minibatch()  # learn from it, then
+    ...     buffer.passes.advance()
+    >>> buffer.clear()
 
     An exception between any two calls loses nothing: the minibatch that was not
-    counted is due again. All of this, the order of an epoch under way too, is in
-    `state_dict`.
+    counted is due again. All of this is in `state_dict`.
 
     Args:
         num_steps: `T`, steps of a rollout.
         observation_space: Space of one observation.
         action_space: Space of one action.
         num_envs: `N`, environments.
-        num_epochs: How many times a rollout is passed over.
-        num_minibatches: Into how many minibatches an epoch is cut.
         device: Where the tensors live.
-        seed: Seed of the order in which transitions are drawn.
 
     Raises:
-        ValueError: If a number is less than 1, or there are more minibatches than
-            transitions.
+        ValueError: If `num_steps` is less than 1.
         MemoryError: If the device has less memory free than a rollout and the shuffled
             copy of an epoch need.
     """
@@ -72,21 +68,11 @@ class RolloutBuffer:
         action_space: gym.Space[Any],
         *,
         num_envs: int,
-        num_epochs: int = 1,
-        num_minibatches: int = 1,
         device: torch.device | str = "cpu",
-        seed: int = 0,
     ) -> None:
-        for name, value in (
-            ("num_steps", num_steps),
-            ("num_epochs", num_epochs),
-            ("num_minibatches", num_minibatches),
-        ):
-            if value < 1:
-                raise ValueError(f"{name} = {value}: choose at least 1")
+        if num_steps < 1:
+            raise ValueError(f"num_steps = {num_steps}: choose at least 1")
         self.num_steps, self.num_envs = num_steps, num_envs
-        self.num_epochs, self.num_minibatches = num_epochs, num_minibatches
-        self._check_minibatches(num_steps * num_envs)
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
         drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
@@ -100,7 +86,6 @@ class RolloutBuffer:
             # An epoch's copy, with log_prob, value, advantage, returns and its order.
             beside=entry_bytes(drawn) + 4 * 4 + 8,
         )
-        self._generator = torch.Generator(self.device).manual_seed(seed)
         self._now = _Progress()
 
     def __len__(self) -> int:
@@ -112,13 +97,13 @@ class RolloutBuffer:
         return self._now.row == self.num_steps
 
     @property
-    def prepared(self) -> bool:
-        """Whether `prepare` was called for this rollout."""
-        return self._now.passes is not None
+    def passes(self) -> Passes | None:
+        """The passes over this rollout; None until `begin`."""
+        return self._now.passes
 
     @property
     def exhausted(self) -> bool:
-        """Whether every minibatch was learned from, or `stop` was called."""
+        """Whether the passes over this rollout have nothing left to learn from."""
         passes = self._now.passes
         return passes is not None and passes.exhausted
 
@@ -158,56 +143,9 @@ class RolloutBuffer:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
         return self._storage.tensordict(self._now.row)
 
-    def prepare(self, rollout: TensorDict) -> None:
-        """Take the completed rollout `[T, N]` that minibatches are drawn from.
-
-        Called again before `clear`, it replaces the numbers (advantages computed anew,
-        say): what was learned from stays counted, and the epoch keeps its order.
-
-        Where fewer of its transitions are valid than there are minibatches, there are
-        fewer minibatches: none is empty. Where none is valid it is exhausted at once.
-
-        Raises:
-            ValueError: If they are not those of the rollout that is learned from.
-        """
-        pieces = self.pieces(rollout)
-        if self._now.passes is not None:
-            self._now.passes.replace(pieces)
-        else:
-            self._now.passes = self._new_passes(pieces)
-
-    def pieces(self, rollout: TensorDict) -> TensorDict:
-        """What an epoch shuffles: the transitions `[B]` of a rollout `[T, N]`."""
-        flat = rollout.flatten(0, 1)
-        if "valid" in flat.keys():  # noqa: SIM118 - TensorDict iterates over the batch
-            flat = flat[flat["valid"]]  # steps that only reset teach nothing
-        return flat
-
-    def minibatch(self) -> TensorDict:
-        """The minibatch `[B]` that is due, however often it is called.
-
-        Every epoch has a random order of its own, drawn with its first minibatch.
-
-        Raises:
-            RuntimeError: If `prepare` was not called, or the rollout is exhausted.
-        """
-        return self._passes().minibatch()
-
-    def advance(self) -> None:
-        """Count the minibatch that is due as learned from; the next one is due.
-
-        Raises:
-            RuntimeError: If `prepare` was not called, or the rollout is exhausted.
-        """
-        self._passes().advance()
-
-    def stop(self) -> None:
-        """End the passes over this rollout before all epochs are done.
-
-        Raises:
-            RuntimeError: If `prepare` was not called.
-        """
-        self._passes().stop()
+    def begin(self, passes: Passes) -> None:
+        """Keep the passes over this rollout until `clear`."""
+        self._now.passes = passes
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
@@ -222,11 +160,10 @@ class RolloutBuffer:
         return {
             "storage": self._storage.state_dict(now.row),
             "row": now.row,
+            "num_steps": self.num_steps,
             "passes": None if now.passes is None else now.passes.state_dict(),
             "begins_anew": now.begins_anew,
             "abandoned": now.abandoned,
-            "schedule": [self.num_steps, self.num_minibatches],
-            "generator": self._generator.get_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -235,37 +172,21 @@ class RolloutBuffer:
         Raises:
             ValueError: If it does not fit this buffer.
         """
-        own, saved = [self.num_steps, self.num_minibatches], state["schedule"]
-        if state["passes"] is not None and own != saved:
+        saved, passes = state["num_steps"], state["passes"]
+        if passes is not None and self.num_steps != saved:
             raise ValueError(
-                f"[num_steps, num_minibatches] = {own}, but the checkpoint was taken"
-                f" half way through the minibatches of a rollout with {saved}: go on"
-                " with these once, or load a checkpoint taken while collecting"
+                f"num_steps = {self.num_steps}, but the checkpoint was taken half way"
+                f" through learning from a rollout with num_steps = {saved}: go on with"
+                " this once, or load a checkpoint taken while collecting"
             )
         self.clear()
         self._storage.load_state_dict(state["storage"])
-        restore_generator(self._generator, state["generator"])
-        now = _Progress(state["row"], None, state["begins_anew"], state["abandoned"])
-        if state["passes"] is not None:
-            now.passes = self._new_passes(TensorDict())
-            now.passes.load_state_dict(state["passes"])
-        self._now = now
+        self._now = _Progress(
+            state["row"],
+            None if passes is None else Passes.from_state(passes, self.device),
+            state["begins_anew"],
+            state["abandoned"],
+        )
 
     def _cleared(self) -> _Progress:
         return _Progress(begins_anew=self._now.abandoned)
-
-    def _new_passes(self, pieces: TensorDict) -> Passes:
-        return Passes(pieces, self.num_epochs, self.num_minibatches, self._generator)
-
-    def _passes(self) -> Passes:
-        if self._now.passes is None:
-            raise RuntimeError("prepare(rollout) first: advantages are still missing")
-        return self._now.passes
-
-    def _check_minibatches(self, transitions: int) -> None:
-        """An empty minibatch would be a loss of NaN."""
-        if transitions < self.num_minibatches:
-            raise ValueError(
-                f"{transitions} transitions cannot be cut into num_minibatches ="
-                f" {self.num_minibatches}: choose fewer, or a longer rollout"
-            )

@@ -12,12 +12,14 @@ from yieldrl import buffers
 from yieldrl.buffers import (
     EpisodeBuffer,
     NStepReplayBuffer,
+    Passes,
     PrioritizedNStepReplayBuffer,
     PrioritizedReplayBuffer,
     ReplayBuffer,
     RolloutBuffer,
-    SequenceBuffer,
     StepBuffer,
+    sequences,
+    transitions,
 )
 
 SPACE = Dict(a=Box(-np.inf, np.inf, (1,)), b=Discrete(1000))
@@ -78,7 +80,7 @@ def everywhere(stride):
 
 
 def rollout_of(kind=RolloutBuffer, steps=4):
-    return kind(steps, SPACE, Discrete(1000), num_envs=ENVS, num_minibatches=2)
+    return kind(steps, SPACE, Discrete(1000), num_envs=ENVS)
 
 
 def ring_of(kind, rows=4):
@@ -222,14 +224,12 @@ def test_priorities_that_were_interrupted_still_sum_up():
             break
 
 
-@pytest.mark.parametrize("kind", [RolloutBuffer, SequenceBuffer])
-def test_passes_go_on_where_they_were_interrupted(kind):
+@pytest.mark.parametrize("pieces", [transitions, sequences])
+def test_passes_go_on_where_they_were_interrupted(pieces):
     """A trainer's loop over the buffer, interrupted anywhere, again and again."""
 
     def ready():
-        buffer = kind(
-            3, SPACE, Discrete(1000), num_envs=4, num_epochs=2, num_minibatches=2
-        )
+        buffer = RolloutBuffer(3, SPACE, Discrete(1000), num_envs=4)
         for number in range(3):
             wide = {
                 name: np.arange(4 * number, 4 * number + 4)
@@ -242,12 +242,12 @@ def test_passes_go_on_where_they_were_interrupted(kind):
 
     def train(buffer, seen):
         while not buffer.exhausted:
-            if not buffer.prepared:
-                buffer.prepare(buffer.rollout())
-            seen[buffer.state_dict()["passes"]["learned"]] = (
-                buffer.minibatch()["action"].flatten().tolist()
-            )
-            buffer.advance()
+            if buffer.passes is None:
+                data = pieces(buffer.rollout())
+                buffer.begin(Passes(data, 2, 2, 0, sequences=pieces is sequences))
+            batch = buffer.passes.minibatch()
+            seen[buffer.passes.learned] = batch["action"].flatten().tolist()
+            buffer.passes.advance()
 
     for after in everywhere(131):
         buffer, seen = ready(), {}
@@ -258,7 +258,7 @@ def test_passes_go_on_where_they_were_interrupted(kind):
             assert sorted(seen[epoch] + seen[epoch + 1]) == list(range(12))
         interrupted(buffer.clear, after % 9)
         buffer.clear()
-        assert (len(buffer), buffer.prepared, buffer.exhausted) == (0, False, False)
+        assert (len(buffer), buffer.passes, buffer.exhausted) == (0, None, False)
         if not hit:
             break
     assert after > 300

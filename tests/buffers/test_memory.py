@@ -15,7 +15,6 @@ from yieldrl.buffers import (
     PrioritizedReplayBuffer,
     ReplayBuffer,
     RolloutBuffer,
-    SequenceBuffer,
     StepBuffer,
     memory,
 )
@@ -56,7 +55,6 @@ def test_the_error_says_what_would_fit(monkeypatch):
 
 KINDS = {
     RolloutBuffer: ({}, "num_steps"),
-    SequenceBuffer: ({}, "num_steps"),
     ReplayBuffer: ({"gamma": 0.9}, "buffer_size"),
     NStepReplayBuffer: ({"gamma": 0.9, "n_step": 3}, "buffer_size"),
     PrioritizedReplayBuffer: ({"gamma": 0.9}, "buffer_size"),
@@ -97,7 +95,7 @@ def test_what_lies_beside_the_entries_counts(kind, beside, monkeypatch):
         kind(61, VECTOR, Discrete(2), num_envs=1, **options)
 
 
-@pytest.mark.parametrize("kind", list(KINDS)[2:])
+@pytest.mark.parametrize("kind", list(KINDS)[1:])
 def test_absurd_batches_are_refused(kind, monkeypatch):
     buffer = kind(12, VECTOR, Discrete(2), num_envs=1, **KINDS[kind][0])
     for number in range(6):

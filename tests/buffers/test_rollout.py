@@ -1,4 +1,4 @@
-"""The rollout buffer: every transition comes once an epoch, wherever it is saved."""
+"""The rollout buffer: filled, learned from, cleared, wherever it is saved."""
 
 import io
 
@@ -6,30 +6,17 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from yieldrl.buffers import RolloutBuffer
+from yieldrl.buffers import Passes, RolloutBuffer, transitions
 
-FEW = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
 VECTOR = Box(-np.inf, np.inf, (2,))
 NESTED = Dict(
     camera=Box(0, 255, (3, 6, 6), np.uint8), body=Dict(joints=VECTOR, grip=Discrete(3))
 )
 
 
-def buffer_of(steps=4, num_envs=3, minibatches=2, seed=0, space=VECTOR, epochs=3):
-    return RolloutBuffer(
-        steps,
-        space,
-        Discrete(2),
-        num_envs=num_envs,
-        num_epochs=epochs,
-        num_minibatches=minibatches,
-        seed=seed,
-    )
+def buffer_of(steps=4, num_envs=3, space=VECTOR):
+    return RolloutBuffer(steps, space, Discrete(2), num_envs=num_envs)
 
 
 def numbers(row, num_envs):
@@ -55,97 +42,33 @@ def fill(buffer, first=0, **extras):
         buffer.add(transition(row, buffer.num_envs, **extras))
 
 
+def begin(buffer, epochs=3, minibatches=2, seed=0):
+    rollout = buffer.rollout()
+    rollout["advantage"] = rollout["reward"] * 10
+    buffer.begin(Passes(transitions(rollout), epochs, minibatches, seed))
+
+
 def draw(buffer):
     """The minibatch that is due, counted as learned from."""
-    batch = buffer.minibatch()
-    buffer.advance()
+    batch = buffer.passes.minibatch()
+    buffer.passes.advance()
     return batch
 
 
 def epoch(buffer):
     """One epoch's minibatches."""
-    return [draw(buffer) for _ in range(buffer.num_minibatches)]
+    return [draw(buffer) for _ in range(buffer.passes.num_minibatches)]
 
 
-def ready(**arguments):
-    buffer = buffer_of(**arguments)
+def ready(steps=4, num_envs=3, **options):
+    buffer = buffer_of(steps, num_envs)
     fill(buffer)
-    buffer.prepare(buffer.rollout())
+    begin(buffer, **options)
     return buffer
 
 
-def orders(buffer, epochs):
-    return [
-        torch.cat([b["reward"] for b in epoch(buffer)]).tolist() for _ in range(epochs)
-    ]
-
-
-@FEW
-@given(
-    steps=st.integers(1, 9),
-    num_envs=st.integers(1, 4),
-    minibatches=st.integers(1, 7),
-    drop=st.sampled_from([0.0, 0.4]),
-    seed=st.integers(0, 100),
-)
-def test_every_transition_is_drawn_once_an_epoch(
-    steps, num_envs, minibatches, drop, seed
-):
-    minibatches = min(minibatches, steps * num_envs)
-    buffer = buffer_of(steps, num_envs, minibatches, seed)
-    valid = np.random.default_rng(seed).random((steps, num_envs)) >= drop
-    valid.flat[:minibatches] = True
-    for row in range(steps):
-        extras = {"valid": valid[row]} if drop else {}
-        buffer.add(transition(row, num_envs, **extras))
-    buffer.prepare(buffer.rollout())
-    expected = np.arange(steps * num_envs)[valid.flatten()].tolist()
-    for _ in range(3):
-        assert not buffer.exhausted
-        batches = epoch(buffer)
-        drawn = torch.cat([batch["reward"] for batch in batches])
-        assert sorted(drawn.tolist()) == expected
-        sizes = [len(batch) for batch in batches]
-        assert max(sizes) - min(sizes) <= 1
-        assert min(sizes) >= 1
-    assert buffer.exhausted
-
-
-def test_the_entries_of_a_transition_stay_together():
-    buffer = ready(steps=5, num_envs=3, minibatches=4)
-    for batch in epoch(buffer):
-        number = batch["reward"]
-        assert torch.equal(batch["obs"], torch.stack([number, -number], 1))
-        assert torch.equal(batch["next_obs"], torch.stack([number + 1, -number], 1))
-        assert torch.equal(batch["action"], number.long() % 2)
-        assert torch.equal(batch["terminated"], number.long() % 3 == 0)
-        assert torch.equal(batch["truncated"], number.long() % 5 == 0)
-
-
-def test_what_prepare_adds_stays_with_its_transition():
-    buffer = buffer_of()
-    fill(buffer)
-    rollout = buffer.rollout()
-    rollout["advantage"] = rollout["reward"] * 10
-    buffer.prepare(rollout.select("reward", "advantage"))
-    for batch in epoch(buffer):
-        assert set(batch.keys()) == {"reward", "advantage"}
-        assert torch.equal(batch["advantage"], batch["reward"] * 10)
-
-
-def test_order_differs_by_epoch_and_by_seed():
-    one = orders(ready(steps=8, minibatches=3, seed=1), 3)
-    again = orders(ready(steps=8, minibatches=3, seed=1), 3)
-    other = orders(ready(steps=8, minibatches=3, seed=2), 3)
-    assert one == again
-    assert len({tuple(order) for order in one + other}) == 6
-
-
-def test_order_does_not_depend_on_the_global_generator():
-    torch.manual_seed(1)
-    one = orders(ready(), 1)
-    torch.manual_seed(2)
-    assert orders(ready(), 1) == one
+def rewards(buffer):
+    return sorted(torch.cat([b["reward"] for b in epoch(buffer)]).tolist())
 
 
 def test_add_to_a_full_buffer_is_refused():
@@ -157,62 +80,44 @@ def test_add_to_a_full_buffer_is_refused():
         buffer.add(transition(4, 3))
 
 
-def test_minibatch_wants_prepare_first():
+def test_what_learning_adds_stays_with_its_transition():
+    buffer = ready(steps=5, minibatches=4)
+    for batch in epoch(buffer):
+        number = batch["reward"]
+        assert torch.equal(batch["obs"], torch.stack([number, -number], 1))
+        assert torch.equal(batch["next_obs"], torch.stack([number + 1, -number], 1))
+        assert torch.equal(batch["action"], number.long() % 2)
+        assert torch.equal(batch["terminated"], number.long() % 3 == 0)
+        assert torch.equal(batch["truncated"], number.long() % 5 == 0)
+        assert torch.equal(batch["advantage"], number * 10)
+
+
+def test_it_is_exhausted_when_its_passes_are():
     buffer = buffer_of()
-    with pytest.raises(RuntimeError, match="prepare"):
-        buffer.minibatch()
+    assert (buffer.passes, buffer.exhausted) == (None, False)
     fill(buffer)
-    assert not buffer.prepared
-    with pytest.raises(RuntimeError, match="prepare"):
-        buffer.minibatch()
-    buffer.prepare(buffer.rollout())
-    assert buffer.prepared
-
-
-def test_more_minibatches_than_transitions_are_refused_at_once():
-    """An empty minibatch would be a loss of NaN much later."""
-    with pytest.raises(ValueError, match=r"4 transitions.*num_minibatches = 5"):
-        buffer_of(steps=2, num_envs=2, minibatches=5)
-
-
-def test_fewer_valid_transitions_than_minibatches_are_one_minibatch_each():
-    options = {"steps": 2, "num_envs": 2, "minibatches": 4, "epochs": 2}
-    buffer, other = buffer_of(**options), buffer_of(**options)
-    fill(buffer, valid=np.array([True, False]))
-    buffer.prepare(buffer.rollout())
-    first = draw(buffer)
-    other.load_state_dict(buffer.state_dict())
-    for one in (buffer, other):
-        drawn = [first] + [draw(one) for _ in range(3)]
-        assert [len(batch) for batch in drawn] == [1, 1, 1, 1]
-        rewards = [batch["reward"].item() for batch in drawn]
-        assert set(rewards[:2]) == set(rewards[2:]) == {0, 2}
-        assert one.exhausted
-
-
-def test_a_rollout_of_resets_alone_is_exhausted_at_once():
-    buffer = buffer_of(steps=2, num_envs=2, minibatches=2)
-    fill(buffer, valid=np.array([False, False]))
-    buffer.prepare(buffer.rollout())
+    assert (buffer.passes, buffer.exhausted) == (None, False)
+    begin(buffer, epochs=1)
+    for _ in range(2):
+        assert not buffer.exhausted
+        draw(buffer)
     assert buffer.exhausted
+    assert buffer.full, "rows stay until clear()"
 
 
 def test_clear_makes_room_and_forgets():
     buffer = ready()
-    buffer.minibatch()
+    buffer.passes.minibatch()
     buffer.clear()
-    assert (len(buffer), buffer.exhausted, buffer.prepared) == (0, False, False)
-    with pytest.raises(RuntimeError, match="prepare"):
-        buffer.minibatch()
+    assert (len(buffer), buffer.exhausted, buffer.passes) == (0, False, None)
     fill(buffer, first=100)
-    buffer.prepare(buffer.rollout())
-    drawn = torch.cat([batch["reward"] for batch in epoch(buffer)])
-    assert drawn.min() == 300
+    begin(buffer)
+    assert rewards(buffer)[0] == 300
 
 
 def test_minibatches_outlive_the_rollout():
     buffer = ready()
-    batch = buffer.minibatch()
+    batch = buffer.passes.minibatch()
     before = batch.clone()
     buffer.clear()
     fill(buffer, first=50)
@@ -251,7 +156,7 @@ def test_nested_observations_and_bytes():
         buffer.add({**transition(row, 2), "obs": obs, "next_obs": obs})
     rollout = buffer.rollout()
     assert rollout["obs", "camera"].shape == (2, 2, 3, 6, 6)
-    buffer.prepare(rollout)
+    begin(buffer)
     for batch in epoch(buffer):
         assert batch["obs", "camera"].dtype == torch.uint8
         assert batch["obs", "body", "grip"].dtype == torch.int64
@@ -296,10 +201,8 @@ def script(steps, minibatches, nested, valid):
 
         return act
 
-    def prepare(buffer):
-        rollout = buffer.rollout()
-        rollout["advantage"] = rollout["reward"] * 2
-        buffer.prepare(rollout)
+    def begin_passes(buffer):
+        begin(buffer, minibatches=minibatches)
 
     def clear(buffer):
         buffer.clear()
@@ -307,7 +210,7 @@ def script(steps, minibatches, nested, valid):
     acts = []
     for rollout in range(2):
         acts += [add(rollout * steps + row) for row in range(steps)]
-        acts += [prepare, *[draw] * (2 * minibatches), clear]
+        acts += [begin_passes, *[draw] * (2 * minibatches), clear]
     return acts
 
 
@@ -318,14 +221,13 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
     space = NESTED if nested else VECTOR
     acts = script(steps, minibatches, nested, valid)
     for cut in range(len(acts) + 1):
-        one = buffer_of(steps, 3, minibatches, seed=7, space=space)
-        another = buffer_of(steps, 3, minibatches, seed=8, space=space)
+        one, another = (buffer_of(steps, 3, space) for _ in range(2))
         for act in acts[:cut]:
             act(one)
         another.load_state_dict(saved_and_loaded(one.state_dict()))
         assert len(another) == len(one)
-        assert (another.full, another.prepared) == (one.full, one.prepared)
-        assert another.exhausted == one.exhausted
+        assert (another.full, another.exhausted) == (one.full, one.exhausted)
+        assert (another.passes is None) == (one.passes is None)
         assert (another.rollout() == one.rollout()).all()
         for act in acts[cut:]:
             expected, got = act(one), act(another)
@@ -335,19 +237,12 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
                 assert (expected == got).all()
 
 
-def test_saving_does_not_disturb():
-    one, another = ready(minibatches=3), ready(minibatches=3)
-    for _ in range(7):
-        another.state_dict()
-        assert (draw(one) == draw(another)).all()
-
-
 def test_a_rollout_in_the_buffer_is_replaced_by_the_saved_one():
     state = saved_and_loaded(buffer_of().state_dict())
     buffer = ready()
     draw(buffer)
     buffer.load_state_dict(state)
-    assert (len(buffer), buffer.prepared, buffer.exhausted) == (0, False, False)
+    assert (len(buffer), buffer.passes, buffer.exhausted) == (0, None, False)
 
 
 @pytest.mark.parametrize(
@@ -367,24 +262,23 @@ def test_wrong_shapes_are_refused(other):
         buffer_of(**other).load_state_dict(state)
 
 
-@pytest.mark.parametrize("other", [{"steps": 5}, {"minibatches": 3}])
-def test_a_rollout_half_learned_from_needs_the_same_schedule(other):
+def test_a_rollout_half_learned_from_needs_the_same_length():
     """Else old advantages would be learned from with a rollout that is not full."""
     buffer = ready()
     draw(buffer)
     state = saved_and_loaded(buffer.state_dict())
-    with pytest.raises(ValueError, match=r"num_steps.*num_minibatches"):
-        buffer_of(**other).load_state_dict(state)
+    with pytest.raises(ValueError, match=r"num_steps = 5, .* num_steps = 4"):
+        buffer_of(steps=5).load_state_dict(state)
 
 
 def test_a_longer_rollout_may_take_over_one_that_is_not_learned_from_yet():
     buffer = buffer_of()
     buffer.add(transition(0, 3))
-    longer = buffer_of(steps=6, minibatches=3)
+    longer = buffer_of(steps=6)
     longer.load_state_dict(saved_and_loaded(buffer.state_dict()))
     fill(longer, first=1)
-    longer.prepare(longer.rollout())
-    assert sorted(orders(longer, 1)[0]) == list(range(18))
+    begin(longer)
+    assert rewards(longer) == list(range(18))
 
 
 def test_a_part_filled_buffer_saves_only_its_part():
@@ -395,85 +289,6 @@ def test_a_part_filled_buffer_saves_only_its_part():
     assert file.tell() < 30_000
 
 
-# -------------------------------------------------------- what was learned from counts
-
-
-def test_a_minibatch_is_due_until_it_was_learned_from():
-    """Training that stopped within `learn` goes on with the same minibatch."""
-    buffer = ready(epochs=2)
-    seen = []
-    for number in range(4):
-        assert not buffer.exhausted
-        batch = buffer.minibatch()
-        for _ in range(number):
-            assert buffer.minibatch() is batch
-        seen.append(batch["reward"].tolist())
-        buffer.advance()
-    assert buffer.exhausted
-    assert sorted(seen[0] + seen[1]) == sorted(seen[2] + seen[3]) == list(range(12))
-    for use in (buffer.minibatch, buffer.advance):
-        with pytest.raises(RuntimeError, match=r"2 epochs.*clear\(\) and collect"):
-            use()
-    assert buffer.exhausted
-    assert buffer.full, "rows stay until clear()"
-
-
-def test_minibatches_need_not_be_looked_at_to_be_passed_over():
-    buffer = ready(epochs=2)
-    buffer.advance()
-    assert draw(buffer)["reward"].shape == (6,)
-    drawn = torch.cat([batch["reward"] for batch in epoch(buffer)])
-    assert sorted(drawn.tolist()) == list(range(12))
-
-
-def test_stop_ends_the_passes():
-    buffer = ready(epochs=9)
-    draw(buffer)
-    assert not buffer.exhausted
-    for _ in range(2):
-        buffer.stop()
-        assert buffer.exhausted
-    with pytest.raises(RuntimeError, match=r"stop\(\) was called"):
-        buffer.minibatch()
-    buffer.clear()
-    assert not buffer.exhausted
-    fill(buffer)
-    buffer.prepare(buffer.rollout())
-    assert len(draw(buffer)) == 6
-
-
-@pytest.mark.parametrize("call", ["minibatch", "advance", "stop"])
-def test_passes_want_prepare_first(call):
-    buffer = buffer_of()
-    fill(buffer)
-    with pytest.raises(RuntimeError, match=r"prepare\(rollout\) first"):
-        getattr(buffer, call)()
-    assert not buffer.exhausted
-
-
-def test_prepare_again_keeps_place_and_order():
-    """Advantages computed anew replace the old ones, and nothing is passed over."""
-    one, other = ready(epochs=2), ready(epochs=2)
-    assert (draw(one) == draw(other)).all()
-    one.prepare(one.rollout())
-    rollout = other.rollout()
-    rollout["reward"] = rollout["reward"] + 100
-    other.prepare(rollout)
-    for _ in range(3):
-        assert torch.equal(draw(one)["reward"] + 100, draw(other)["reward"])
-    assert one.exhausted
-    one.prepare(one.rollout())
-    assert one.exhausted
-
-
-def test_another_rollout_is_refused_while_one_is_learned_from():
-    buffer = ready()
-    expected = buffer.minibatch()
-    with pytest.raises(ValueError, match=r"has 12 pieces, got 6: clear\(\)"):
-        buffer.prepare(buffer.rollout()[:2])
-    assert buffer.minibatch() is expected
-
-
 @pytest.mark.parametrize("stopped", [True, False])
 def test_an_exhausted_rollout_saves_no_rows(stopped):
     buffer = ready(steps=400, num_envs=6)
@@ -481,37 +296,50 @@ def test_an_exhausted_rollout_saves_no_rows(stopped):
     before, after = io.BytesIO(), io.BytesIO()
     torch.save(buffer.state_dict(), before)
     if stopped:
-        buffer.stop()
+        buffer.passes.stop()
     while not buffer.exhausted:
         draw(buffer)
     torch.save(buffer.state_dict(), after)
     assert after.tell() < 20_000 < 80_000 < before.tell()
-    other = ready(steps=400, num_envs=6, seed=5)
+    other = ready(steps=400, num_envs=6)
     other.load_state_dict(saved_and_loaded(buffer.state_dict()))
-    assert (len(other), other.prepared, other.exhausted) == (0, False, False)
+    assert (len(other), other.passes, other.exhausted) == (0, None, False)
+
+
+def test_numbers_below_one_are_refused():
+    with pytest.raises(ValueError, match="num_steps = 0: choose at least 1"):
+        buffer_of(steps=0)
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_what_follows_abandoned_episodes_begins_anew(loaded):
+    """Abandoned before the first row, or while the rollout was learned from."""
+
+    def followed(buffer):
+        other = buffer_of()
+        other.load_state_dict(saved_and_loaded(buffer.state_dict()))
+        return other if loaded else buffer
+
+    buffer = buffer_of()
+    buffer.end_episodes()
+    buffer = followed(buffer)
+    assert buffer.begins_anew
+    fill(buffer)
+    buffer.end_episodes()  # within a rollout: truncated says so
+    assert buffer.rollout()["truncated"][-1].tolist() == [False, True, True]
+    begin(buffer)
     buffer.clear()
-    for each in (buffer, other):
-        fill(each)
-        each.prepare(each.rollout())
-    assert (draw(buffer) == draw(other)).all()
-
-
-def test_other_epochs_go_on_where_they_were():
-    buffer = ready(epochs=3)
-    for _ in range(3):
-        draw(buffer)
-    state = saved_and_loaded(buffer.state_dict())
-    fewer, more = buffer_of(epochs=1), buffer_of(epochs=4)
-    fewer.load_state_dict(state)
-    more.load_state_dict(state)
-    assert fewer.exhausted
-    assert (draw(more) == draw(buffer)).all()
-
-
-@pytest.mark.parametrize("name", ["steps", "epochs", "minibatches"])
-def test_numbers_below_one_are_refused(name):
-    with pytest.raises(ValueError, match=rf"num_{name} = 0: choose at least 1"):
-        buffer_of(**{name: 0})
+    assert not followed(buffer).begins_anew
+    fill(buffer)
+    begin(buffer)
+    buffer.end_episodes()  # too late for the passes
+    buffer = followed(buffer)
+    assert not buffer.begins_anew
+    buffer.clear()
+    buffer = followed(buffer)
+    assert buffer.begins_anew
+    buffer.clear()
+    assert not followed(buffer).begins_anew
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -523,9 +351,9 @@ def test_rows_of_another_autoreset_mode_are_kept(saved):
     buffer.add(transition(0, 3, **(flags if saved else {})))
     other.load_state_dict(saved_and_loaded(buffer.state_dict()))
     fill(other, first=1, **({} if saved else flags))
-    other.prepare(other.rollout())
+    begin(other)
     kept = set(range(12)) - ({1} if saved else {4, 7, 10})
-    assert set(orders(other, 1)[0]) == kept
+    assert set(rewards(other)) == kept
     other.clear()
     fill(other)
     assert "valid" not in other.rollout().keys()  # noqa: SIM118

@@ -1,0 +1,308 @@
+"""Every piece comes once an epoch, in minibatches, wherever it was saved."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tensordict import TensorDict
+
+from yieldrl.buffers import Passes, sequences, transitions
+
+FEW = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def rollout_of(steps=4, envs=3, valid=None):
+    """Every entry says when and where it is: `t + 100 n`."""
+    index = torch.arange(steps).unsqueeze(1) + 100 * torch.arange(envs)
+    data = {"action": index, "reward": index.float(), "obs": {"a": index, "b": -index}}
+    if valid is not None:
+        data["valid"] = torch.as_tensor(valid).view(steps, envs)
+    return TensorDict(data, [steps, envs])
+
+
+def passes_of(steps=4, envs=3, valid=None, epochs=3, minibatches=2, seed=0):
+    data = transitions(rollout_of(steps, envs, valid))
+    return Passes(data, epochs, minibatches, seed)
+
+
+def sequences_of(steps=4, envs=3, valid=None, epochs=3, minibatches=2, seed=0):
+    data = sequences(rollout_of(steps, envs, valid))
+    return Passes(data, epochs, minibatches, seed, sequences=True)
+
+
+def draw(passes):
+    """The minibatch that is due, counted as learned from."""
+    batch = passes.minibatch()
+    passes.advance()
+    return batch
+
+
+def epoch(passes):
+    """One epoch's minibatches."""
+    return [draw(passes) for _ in range(passes.num_minibatches)]
+
+
+def orders(passes, epochs):
+    return [
+        torch.cat([b["reward"] for b in epoch(passes)]).tolist() for _ in range(epochs)
+    ]
+
+
+def saved_and_loaded(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+# -------------------------------------------------------------------------- the pieces
+
+
+def test_transitions_are_the_valid_ones():
+    assert transitions(rollout_of(2, 2))["action"].tolist() == [0, 100, 1, 101]
+    flat = transitions(rollout_of(2, 2, valid=[True, False, True, True]))
+    assert flat["obs", "a"].tolist() == [0, 1, 101]
+    assert flat["valid"].all()
+
+
+def test_sequences_are_environments_in_order_of_time():
+    rows = sequences(rollout_of(3, 2))
+    assert rows["action"].tolist() == [[0, 1, 2], [100, 101, 102]]
+
+
+def test_steps_that_only_reset_stay_in_their_places():
+    passes = sequences_of(
+        3, 2, [1 > 0, 0 > 1, 0 > 1, 1 > 0, 1 > 0, 1 > 0], minibatches=1
+    )
+    data = passes.minibatch()
+    assert data.shape == (3, 2)
+    assert data["valid"].sum() == 4
+
+
+def test_environments_that_only_reset_are_left_out():
+    passes = sequences_of(1, 4, [True, False, True, False], minibatches=4)
+    assert passes.num_minibatches == 2
+    for _ in range(2):
+        assert passes.minibatch()["valid"].tolist() == [[True]]
+        passes.advance()
+    assert passes.learned == 2
+
+
+# ------------------------------------------------------------------- epoch after epoch
+
+
+@FEW
+@given(
+    steps=st.integers(1, 9),
+    envs=st.integers(1, 4),
+    minibatches=st.integers(1, 7),
+    drop=st.sampled_from([0.0, 0.4]),
+    seed=st.integers(0, 100),
+)
+def test_every_transition_is_drawn_once_an_epoch(steps, envs, minibatches, drop, seed):
+    valid = np.random.default_rng(seed).random(steps * envs) >= drop
+    valid[0] = True
+    passes = passes_of(steps, envs, valid if drop else None, 3, minibatches, seed)
+    expected = rollout_of(steps, envs)["reward"].flatten()[torch.from_numpy(valid)]
+    for _ in range(3):
+        assert not passes.exhausted
+        batches = epoch(passes)
+        drawn = torch.cat([batch["reward"] for batch in batches])
+        assert sorted(drawn.tolist()) == sorted(expected.tolist())
+        sizes = [len(batch) for batch in batches]
+        assert len(sizes) == min(minibatches, len(expected))
+        assert max(sizes) - min(sizes) <= 1
+        assert min(sizes) >= 1
+    assert passes.exhausted
+
+
+@FEW
+@given(data=st.data(), steps=st.integers(1, 5), envs=st.integers(1, 9))
+def test_every_environment_comes_once_an_epoch(data, steps, envs):
+    minibatches = data.draw(st.integers(1, envs))
+    seed = data.draw(st.integers(0, 99))
+    passes = sequences_of(steps, envs, None, 3, minibatches, seed)
+    for _ in range(3):
+        assert not passes.exhausted
+        drawn = epoch(passes)
+        sizes = [part.shape[1] for part in drawn]
+        assert max(sizes) - min(sizes) <= 1
+        whole = torch.cat([part["action"] for part in drawn], dim=1)
+        assert whole.shape == (steps, envs)
+        number = whole[0] // 100
+        assert number.sort().values.tolist() == list(range(envs))
+        assert torch.equal(whole, torch.arange(steps).unsqueeze(1) + 100 * number)
+        assert all(torch.equal(part["action"], part["obs", "a"]) for part in drawn)
+    assert passes.exhausted
+
+
+def test_the_entries_of_a_transition_stay_together():
+    for batch in epoch(passes_of(steps=5, minibatches=4)):
+        assert torch.equal(batch["obs", "a"], batch["action"])
+        assert torch.equal(batch["obs", "b"], -batch["action"])
+        assert torch.equal(batch["reward"], batch["action"].float())
+
+
+def test_order_differs_by_epoch_and_by_seed():
+    one = orders(passes_of(steps=8, minibatches=3, seed=10), 3)
+    again = orders(passes_of(steps=8, minibatches=3, seed=10), 3)
+    other = orders(passes_of(steps=8, minibatches=3, seed=20), 3)
+    assert one == again
+    assert len({tuple(order) for order in one + other}) == 6
+
+
+def test_an_epochs_order_is_that_of_the_seed_and_its_number():
+    passes = passes_of(seed=7, minibatches=1)
+    for number in range(3):
+        generator = torch.Generator().manual_seed(7 + number)
+        order = torch.randperm(12, generator=generator)
+        flat = transitions(rollout_of())["reward"]
+        assert torch.equal(draw(passes)["reward"], flat[order])
+
+
+def test_order_does_not_depend_on_the_global_generator():
+    torch.manual_seed(1)
+    one = orders(passes_of(), 1)
+    torch.manual_seed(2)
+    assert orders(passes_of(), 1) == one
+
+
+def test_fewer_transitions_than_minibatches_are_one_minibatch_each():
+    """An empty minibatch would be a loss of NaN."""
+    passes = passes_of(2, 2, [True, False, True, False], epochs=2, minibatches=4)
+    first = draw(passes)
+    other = Passes.from_state(saved_and_loaded(passes.state_dict()))
+    for one in (passes, other):
+        drawn = [first] + [draw(one) for _ in range(3)]
+        assert [len(batch) for batch in drawn] == [1, 1, 1, 1]
+        rewards = [batch["reward"].item() for batch in drawn]
+        assert set(rewards[:2]) == set(rewards[2:]) == {0, 1}
+        assert one.exhausted
+
+
+@pytest.mark.parametrize("make", [passes_of, sequences_of])
+def test_a_rollout_of_resets_alone_is_exhausted_at_once(make):
+    passes = make(2, 2, [False] * 4)
+    assert passes.exhausted
+    with pytest.raises(RuntimeError, match="epochs"):
+        passes.minibatch()
+
+
+@pytest.mark.parametrize("name", ["num_epochs", "num_minibatches"])
+def test_numbers_below_one_are_refused(name):
+    numbers = {"num_epochs": 1, "num_minibatches": 1, name: 0}
+    with pytest.raises(ValueError, match=rf"{name} = 0: choose at least 1"):
+        Passes(TensorDict(), seed=0, **numbers)
+
+
+# -------------------------------------------------------- what was learned from counts
+
+
+def test_a_minibatch_is_due_until_it_was_learned_from():
+    """Training that stopped within `learn` goes on with the same minibatch."""
+    passes, seen = passes_of(epochs=2), []
+    for number in range(4):
+        assert not passes.exhausted
+        batch = passes.minibatch()
+        for _ in range(number):
+            assert passes.minibatch() is batch
+        seen.append(batch["reward"].tolist())
+        passes.advance()
+    assert passes.exhausted
+    everything = sorted(rollout_of()["reward"].flatten().tolist())
+    assert sorted(seen[0] + seen[1]) == sorted(seen[2] + seen[3]) == everything
+    for use in (passes.minibatch, passes.advance):
+        with pytest.raises(RuntimeError, match=r"2 epochs.*clear\(\) and collect"):
+            use()
+    assert passes.exhausted
+
+
+def test_minibatches_need_not_be_looked_at_to_be_passed_over():
+    passes, other = passes_of(epochs=2), passes_of(epochs=2)
+    passes.advance()
+    draw(other)
+    for _ in range(3):
+        assert (draw(passes) == draw(other)).all()
+
+
+def test_stop_ends_the_passes():
+    passes = passes_of(epochs=9)
+    draw(passes)
+    assert not passes.exhausted
+    for _ in range(2):
+        passes.stop()
+        assert passes.exhausted
+    with pytest.raises(RuntimeError, match=r"stop\(\) was called"):
+        passes.minibatch()
+
+
+def test_replaced_numbers_keep_place_and_order():
+    """Advantages computed anew replace the old ones, and nothing is passed over."""
+    one, other = passes_of(epochs=2), passes_of(epochs=2)
+    assert (draw(one) == draw(other)).all()
+    one.replace(transitions(rollout_of()))
+    rollout = rollout_of()
+    rollout["reward"] = rollout["reward"] + 100
+    other.replace(transitions(rollout))
+    for _ in range(3):
+        assert torch.equal(draw(one)["reward"] + 100, draw(other)["reward"])
+    assert one.exhausted
+    one.replace(one.pieces)
+    assert one.exhausted
+
+
+def test_another_rollout_is_refused_while_one_is_learned_from():
+    passes = passes_of()
+    expected = passes.minibatch()
+    with pytest.raises(ValueError, match=r"has 12 pieces, got 6: begin new passes"):
+        passes.replace(transitions(rollout_of(2)))
+    assert passes.minibatch() is expected
+
+
+# ------------------------------------------------------------------------- checkpoints
+
+
+@pytest.mark.parametrize("make", [passes_of, sequences_of])
+@pytest.mark.parametrize("looked", [False, True])
+@pytest.mark.parametrize("learned", [0, 1, 2, 5])
+def test_it_goes_on_in_the_middle_of_an_epoch(make, looked, learned):
+    one = make(minibatches=3)
+    for _ in range(learned):
+        draw(one)
+    if looked:
+        one.minibatch()
+    other = Passes.from_state(saved_and_loaded(one.state_dict()))
+    assert other.learned == one.learned
+    while not one.exhausted:
+        expected, got = draw(one), draw(other)
+        assert expected.shape == got.shape
+        assert set(expected.keys()) == set(got.keys())
+        assert (expected == got).all()
+    assert other.exhausted
+
+
+def test_saving_does_not_disturb():
+    one, another = passes_of(minibatches=3), passes_of(minibatches=3)
+    for _ in range(7):
+        another.state_dict()
+        assert (draw(one) == draw(another)).all()
+
+
+def test_pieces_do_not_drag_what_they_are_a_part_of_along():
+    pieces = rollout_of(10_000)[:2].flatten(0, 1)
+    file = io.BytesIO()
+    torch.save(Passes(pieces, 1, 1, 0).state_dict(), file)
+    assert file.tell() < 10_000
+
+
+def test_minibatches_are_copies():
+    rollout = rollout_of()
+    batch = Passes(transitions(rollout), 1, 1, 0).minibatch()
+    before = batch.clone()
+    rollout.zero_()
+    assert (batch == before).all()
