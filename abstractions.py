@@ -11,9 +11,10 @@ builds whatever its caller does not pass. Axes: `T` time, `N` environments, `B` 
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal, Self, TypedDict
 
 import gymnasium
 import torch
@@ -21,12 +22,14 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from yieldrl.buffers import transitions
 from yieldrl.collectors import Collector, SyncCollector
 from yieldrl.experiments import TrainingRun
 from yieldrl.foundations import (
     Border,
     Config,
     Counters,
+    Counting,
     derive_seed,
     resolve_device,
     restore_generator,
@@ -150,6 +153,8 @@ class Algorithm(Learner, ABC):
         self.config = config
         self.device = resolve_device(config.device)
         self.model = model.to(self.device).eval()
+        self.counters = Counters()
+        self._mode = LearningMode(self.model)
 
     @abstractmethod
     def predict(self, obs: Any) -> Tensor:
@@ -165,8 +170,46 @@ class Algorithm(Learner, ABC):
         Results per sample, such as new priorities, are written into `data`, `[B]`.
         """
 
+    def train_step(self, data: TensorDict) -> Logs:
+        """`learn` in train mode, counted, and watched for numbers that are not.
+
+        Raises:
+            FloatingPointError: If the loss is not finite (looked at on every CPU step,
+                and every 100 on a GPU, where looking costs a synchronisation).
+        """
+        now = self.counters
+        now.policy_version += 1  # first: a step that fails may have moved the weights
+        with self._mode:
+            logs = self.learn(data)
+        now.learn_step += 1
+        if self.device.type == "cpu" or now.learn_step % 100 == 0:
+            counters = f"learn_step {now.learn_step} (sample_step {now.sample_step})"
+            self._mode.check_finite(logs.get("loss"), counters)
+        return logs
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn all there is to learn from a rollout `[T, N]`; metrics to log.
+
+        Here that is one gradient step on all of its transitions.
+        """
+        batch = transitions(rollout.to(self.device))
+        gamma = getattr(self.config, "gamma", 1.0)
+        discount = torch.full_like(batch["reward"], gamma)
+        return self.train_step(batch.set("discount", discount))
+
     def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""
+
+    def acting_copy(self) -> Self:
+        """One that only acts: with a copy of the model and counters of its own.
+
+        Frozen parameters are shared.
+        """
+        frozen = {id(p): p for p in self.model.parameters() if not p.requires_grad}
+        acting = copy.copy(self)
+        acting.model = copy.deepcopy(self.model, frozen).requires_grad_(False).eval()
+        acting.counters = copy.copy(self.counters)
+        return acting
 
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
@@ -184,7 +227,7 @@ class Algorithm(Learner, ABC):
         return CompiledStep(loss, optimizer, max_grad_norm, self.model)
 
 
-class Agent(Counters):
+class Agent(Counting):
     """The border between environments and mathematics; it counts `sample_step`s too.
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
@@ -196,15 +239,13 @@ class Agent(Counters):
     must say where episodes begin, with `begin_episode`."""
 
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
-        super().__init__()
         self.algorithm, self.config = algorithm, config
-        self.device = algorithm.device
+        self.counters, self.device = algorithm.counters, algorithm.device
         seed = derive_seed(config.seed, "exploration")
         self.generator = torch.Generator(self.device).manual_seed(seed)
         model = self.model
         observed, acted = model.observation_space, model.action_space
         self.border = Border(observed, acted, self.device, unit_box=model.unit_box)
-        self._mode = LearningMode(model)
 
     @property
     def model(self) -> Model:
@@ -255,32 +296,37 @@ class Agent(Counters):
         """One gradient step on a batch `[B]`, moved to the device if it is not there.
 
         Raises:
-            FloatingPointError: If the loss is not finite (looked at on every CPU step,
-                and every 100 on a GPU, where looking costs a synchronisation).
+            FloatingPointError: If the loss is not finite.
         """
         batch = data if data.device == self.device else data.to(self.device)
-        self.policy_version += 1  # first: a step that fails may have moved the weights
-        with self._mode:
-            logs = self.algorithm.learn(batch)
-        self.learn_step += 1
+        logs = self.algorithm.train_step(batch)
         if batch is not data:  # results per sample belong into the caller's batch
             data.update(batch.exclude(*data.keys()))
-        if self.device.type == "cpu" or self.learn_step % 100 == 0:
-            counters = f"learn_step {self.learn_step} (sample_step {self.sample_step})"
-            self._mode.check_finite(logs.get("loss"), counters)
         return logs
+
+    def actor(self) -> Self:
+        """An agent that explores with a copy of the model, beside this one.
+
+        It writes down what the weights that acted said of their actions.
+        """
+        return type(self)(self.algorithm.acting_copy(), self.config)
+
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """A rollout `[T, N]` with all that its actions can be asked, just collected."""
+        return rollout
 
     def state_dict(self) -> dict[str, Any]:
         """Algorithm, counters and the exploration's generator."""
         return {
             "algorithm": self.algorithm.state_dict(),
             "generator": self.generator.get_state(),
-            **self.counters(),
+            **self.counters_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        self.algorithm.load_state_dict(state["algorithm"])
+        """Restore what `state_dict` returned; an actor's comes without an algorithm."""
+        if "algorithm" in state:
+            self.algorithm.load_state_dict(state["algorithm"])
         restore_generator(self.generator, state["generator"])
         self.restore_counters(state)
 
@@ -302,13 +348,17 @@ class Trainer(TrainingRun):
         """Train, yielding one `LogData` per step."""
         # What comes next is read off the counters and the buffer, never off this
         # frame: break out of the loop anywhere, and a new loop goes on from there.
-        while not self.training_done or self.evaluation_due:
-            if self.learning_due:
-                yield self._run_train()
-            elif self.evaluation_due:
-                yield self._run_evaluate()
-            else:
-                yield self._run_collect()
+        try:
+            while not self.training_done or self.evaluation_due:
+                self.collector.check()
+                if self.learning_due:
+                    yield self._run_train()
+                elif self.evaluation_due:
+                    yield self._run_evaluate()
+                else:
+                    yield self._run_collect()
+        finally:
+            self.collector.stop()
 
     @property
     @abstractmethod

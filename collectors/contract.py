@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from tensordict import TensorDict
+
 
 @runtime_checkable
 class Buffer(Protocol):
@@ -45,12 +47,23 @@ class Collector(Protocol):
     """Who steps the environments, writes into the buffer and says so to the agent.
 
     It calls `agent.sample(obs)` to act, `buffer.add(transition)` to write, and
-    `agent.count_steps(n)` when `n` environment steps are written.
+    `agent.count_steps(n)` when `n` environment steps are written. One that works in
+    the background also overrides `check` and `stop`; others inherit them.
     """
 
     def step(self) -> dict[str, Any]:
         """One step of all environments; logs of the episodes that ended, if any."""
         ...
+
+    def collect(self, num_steps: int) -> TensorDict:
+        """So many steps as a rollout `[T, N]`, instead of into the buffer."""
+        raise NotImplementedError(f"{type(self).__name__} collects step by step")
+
+    def check(self) -> None:
+        """Raise what went wrong in the background since, if anything did."""
+
+    def stop(self) -> None:
+        """Leave nothing running in the background; the next step goes on."""
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
+from tensordict import TensorDict
 
+from yieldrl.collectors.contract import Collector
+from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.foundations import spaces
 
 
-class SyncCollector:
+class SyncCollector(Collector):
     """Steps environments with an exploring agent and writes every transition.
 
     A transition holds `obs`, `action`, `reward`, `terminated`, `truncated` and the
@@ -81,6 +84,15 @@ class SyncCollector:
             self.agent.begin_episode(step.begins, exploring=True)
         self.obs = step.obs
         return logs
+
+    def collect(self, num_steps: int) -> TensorDict:
+        """So many steps of all environments as a rollout `[T, N]`.
+
+        It goes to the caller and not into the buffer, whose episodes under way count as
+        truncated. With what the policy says of it: see `Agent.complete`.
+        """
+        self.buffer.end_episodes()
+        return collect(self, num_steps)
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""

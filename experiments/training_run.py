@@ -110,6 +110,7 @@ class TrainingRun(Run):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that training needs to go on, as tensors and plain values."""
+        self.collector.stop()  # the parts must agree
         return {
             "agent": self.agent.state_dict(),
             "buffer": self.buffer.state_dict(),
@@ -128,6 +129,7 @@ class TrainingRun(Run):
 
     def close(self) -> None:
         """Close the environments and free the run's folder. Safe to call twice."""
+        self.collector.stop()
         super().close()
         self.envs.close()
         self.evaluator.close()

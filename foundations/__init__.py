@@ -3,9 +3,10 @@
 from yieldrl.foundations.border import Border
 from yieldrl.foundations.checked import LARGEST, MOST_STEPS, MOST_TRANSITIONS
 from yieldrl.foundations.config import Config
-from yieldrl.foundations.counters import Counters
+from yieldrl.foundations.counters import Counters, Counting
 from yieldrl.foundations.device import resolve_device, set_threads
 from yieldrl.foundations.errors import CheckpointError
+from yieldrl.foundations.moments import means
 from yieldrl.foundations.schedules import linear, updates_due
 from yieldrl.foundations.seeding import (
     derive_seed,
@@ -14,6 +15,7 @@ from yieldrl.foundations.seeding import (
     seed_everything,
     set_rng_state,
 )
+from yieldrl.foundations.uninterrupted import uninterrupted
 
 __all__ = [
     "LARGEST",
@@ -23,13 +25,16 @@ __all__ = [
     "CheckpointError",
     "Config",
     "Counters",
+    "Counting",
     "derive_seed",
     "linear",
+    "means",
     "resolve_device",
     "restore_generator",
     "rng_state",
     "seed_everything",
     "set_rng_state",
     "set_threads",
+    "uninterrupted",
     "updates_due",
 ]

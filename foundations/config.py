@@ -69,6 +69,20 @@ class Config(Checked):
     slow narrow networks down, and PyTorch's own choice for images. More pay for wide
     networks and large batches, up to the number of cores."""
 
+    collection: Literal["sync", "async"] = "sync"
+    """`sync` steps the environments and learns in turn; `async` steps them in a
+    background thread, with a copy of the policy, while the learner learns. That pays
+    where acting or the environment waits for something else than this process."""
+
+    max_policy_lag: int = 1
+    """How many newer policies there may be when a transition is learned from, with
+    `async`. More let collecting run further ahead, on older policies; 0 collects only
+    with the newest, which leaves nothing to do while the learner learns."""
+
+    when_stale: Literal["wait", "drop"] = "wait"
+    """What happens at that limit: `wait` stops collecting until the learner has come
+    after, `drop` goes on and throws the oldest steps away, and counts them."""
+
     eval_every: int = 10_000
     """Environment steps between evaluations; there is another one at the end, and 0
     means none at all. A lower number shows progress in finer steps and takes more
@@ -91,6 +105,7 @@ class Config(Checked):
         self._check_range("total_steps", low=1, high=MOST_STEPS)
         self._check_range("seed", low=0, high=2**31 - 1)
         self._check_range("threads", low=1, high=most_threads())
+        self._check_range("max_policy_lag", low=0, high=1_000)
         self._check_range("eval_every", low=0, high=MOST_STEPS)
         self._check_range("eval_episodes", low=1, high=10**6)
         if not self.env_id:

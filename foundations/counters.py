@@ -3,36 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
+@dataclass(slots=True)
 class Counters:
-    """Counters of an agent, which others read and it alone moves.
+    """What an algorithm and its agent count together."""
 
-    Attributes:
-        sample_step: Environment steps so far, over all environments.
-        learn_step: Gradient steps so far.
-        sync_step: Gradient steps when the target was last synced.
-        policy_version: Rises whenever the weights that act may have changed.
-    """
+    sample_step: int = 0
+    """Environment steps so far, over all environments."""
 
-    def __init__(self) -> None:
-        self.sample_step = 0
-        self.learn_step = 0
-        self.sync_step = 0
-        self.policy_version = 0
+    learn_step: int = 0
+    """Gradient steps so far."""
+
+    sync_step: int = 0
+    """Gradient steps when the target was last synced."""
+
+    policy_version: int = 0
+    """Rises whenever the weights that act may have changed."""
+
+
+def _shared(name: str) -> Any:
+    def read(self: Counting) -> int:
+        return getattr(self.counters, name)
+
+    def write(self: Counting, value: int) -> None:
+        setattr(self.counters, name, value)
+
+    return property(read, write)
+
+
+class Counting:
+    """Reads and moves `counters` as if they were attributes of its own."""
+
+    counters: Counters
+
+    sample_step: int = _shared("sample_step")
+    learn_step: int = _shared("learn_step")
+    sync_step: int = _shared("sync_step")
+    policy_version: int = _shared("policy_version")
 
     def count_steps(self, steps: int) -> None:
         """Count environment steps that were taken with actions of the agent."""
-        self.sample_step += steps
+        self.counters.sample_step += steps
 
-    def counters(self) -> dict[str, int]:
+    def counters_state(self) -> dict[str, int]:
         """All of them, by their names."""
-        return {name: getattr(self, name) for name in _NAMES}
+        return asdict(self.counters)
 
-    def restore_counters(self, state: Mapping[str, int]) -> None:
-        """Go on counting from what `counters` returned."""
-        for name in _NAMES:
-            setattr(self, name, state[name])
-
-
-_NAMES = ("sample_step", "learn_step", "sync_step", "policy_version")
+    def restore_counters(self, state: Mapping[str, Any]) -> None:
+        """Go on counting from what `counters_state` returned."""
+        for name in asdict(self.counters):
+            setattr(self.counters, name, state[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -37,6 +38,17 @@ def merged(
         + delta.square() * (share * count / total)
     )
     return mean + delta * share, var, total
+
+
+def means(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean of every metric over several steps, 0-dim; nothing of none.
+
+    >>> means([{"loss": torch.tensor(1.0)}, {"loss": torch.tensor(2.0)}])
+    {'loss': tensor(1.5000)}
+    """
+    names = logs[0] if logs else ()
+    stacks = {k: torch.stack([torch.as_tensor(log[k]) for log in logs]) for k in names}
+    return {name: stack.float().mean() for name, stack in stacks.items()}
 
 
 def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -14,9 +14,10 @@ ALLOWED = {
     "buffers": {"foundations"},
     "loggers": {"envs", "foundations"},
     "speed": {"networks"},
-    "collectors": {"envs", "foundations"},
+    "collectors": {"buffers", "envs", "foundations"},
     "experiments": {"collectors", "envs", "foundations", "loggers"},
     "abstractions": {
+        "buffers",
         "collectors",
         "experiments",
         "foundations",

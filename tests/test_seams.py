@@ -14,7 +14,7 @@ from worlds import Counter
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import a2c, ppo, ppo_lstm, ppo_masked, reinforce
-from yieldrl.buffers import ReplayBuffer, RolloutBuffer, SequenceBuffer
+from yieldrl.buffers import ReplayBuffer, RolloutBuffer
 from yieldrl.collectors import Buffer, Collector, SyncCollector
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.foundations import derive_seed
@@ -97,7 +97,7 @@ class TestWithoutACritic:
             trainer.collector.step()
         rollout = trainer.buffer.rollout()
         rollout["terminated"][:], rollout["truncated"][:] = False, False
-        prepared = trainer.agent.prepare(rollout)
+        prepared = trainer.algorithm.prepare(rollout)
         ahead = torch.arange(8.0, 0, -1).unsqueeze(1).expand(8, 2)
         torch.testing.assert_close(prepared["advantage"], ahead)
 
@@ -140,7 +140,7 @@ class TestPolicy:
             Actor(*spaces).get_value(torch.zeros(1, 4))
 
 
-class Recording:
+class Recording(Collector):
     """A collector of one's own: it keeps every reward that it saw."""
 
     def __init__(self, trainer: Any) -> None:
@@ -203,7 +203,6 @@ class TestCollector:
         spaces = Box(-1, 1, (2,)), Discrete(2)
         buffers = [
             RolloutBuffer(2, *spaces, num_envs=1),
-            SequenceBuffer(2, *spaces, num_envs=1),
             ReplayBuffer(2, *spaces, num_envs=1, gamma=0.9),
         ]
         assert all(isinstance(buffer, Buffer) for buffer in buffers)
@@ -322,9 +321,8 @@ class TestRecordedPolicy:
         next(log for log in other() if log["log_type"] == "train")
         for _ in range(4):
             trainer.collector.step()
-        trainer.agent.learn(
-            other.buffer.minibatch()
-        )  # as a learner beside the collector would
+        # As a learner beside the collector would.
+        trainer.agent.learn(other.buffer.passes.minibatch())
         for _ in range(4):
             trainer.collector.step()
         with pytest.raises(RuntimeError, match="records_policy = True"):
@@ -345,7 +343,7 @@ class TestRecordedPolicy:
                     for parameter in trainer.model.parameters():
                         parameter.add_(0.1)
                 trainer.agent.policy_version += 1
-        prepared = trainer.agent.prepare(trainer.buffer.rollout())
+        prepared = trainer.algorithm.prepare(trainer.buffer.rollout())
         torch.testing.assert_close(prepared["log_prob"][:4].flatten(), acted)
         assert (
             trainer.buffer.rollout()["policy_version"][:, 0].tolist()

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
-from yieldrl.buffers import RolloutBuffer, explained_variance
-from yieldrl.foundations import derive_seed
+from yieldrl.buffers import Passes, RolloutBuffer
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -51,42 +50,30 @@ class Trainer(abstractions.Trainer):
             self.envs.single_observation_space,
             self.envs.single_action_space,
             num_envs=self.envs.num_envs,
-            num_epochs=self.config.num_epochs,
-            num_minibatches=self.config.num_minibatches,
             device=self.agent.device,
-            seed=derive_seed(self.config.seed, "buffer"),
         )
 
     def _run_collect(self) -> LogData:
         if self.buffer.exhausted:  # the step that should have cleared it failed
             self.buffer.clear()
-        return self._log("collect", self.collector.step())
+        return super()._run_collect()
 
     def _run_train(self) -> LogData:
-        logs = {} if self.buffer.prepared else self._prepare()
-        if not self.buffer.exhausted:  # as one is at once in which steps only reset
-            logs |= self.agent.learn(self.buffer.minibatch())
-            self.buffer.advance()
-            if self._moved_far(logs):
-                self.buffer.stop()
-        if self.buffer.exhausted:
+        passes, logs = self.buffer.passes, {}
+        if passes is None:
+            passes, logs = self._begin()
+        if not passes.exhausted:  # as it is at once where all steps only reset
+            logs |= self.algorithm.learn_from(passes, self.agent.learn)
+        if passes.exhausted:
             self.buffer.clear()
         return self._log("train", logs)
 
-    def _prepare(self) -> Logs:
+    def _begin(self) -> tuple[Passes, Logs]:
         """Advantages for the whole rollout, from which the minibatches are then cut."""
         rollout = self.buffer.rollout()
         if self.buffer.begins_anew:
             self.algorithm.forget_episodes()
-        prepared = self.agent.prepare(rollout)
-        self.buffer.prepare(prepared)
-        self.agent.update_normalization(rollout)
-        if not self.model.has_critic:
-            return {}
-        valid = prepared.get("valid", None)
-        variance = explained_variance(prepared["value"], prepared["returns"], valid)
-        return {"explained_variance": variance}
-
-    def _moved_far(self, logs: Logs) -> bool:
-        limit = self.config.target_kl
-        return limit is not None and float(logs["approx_kl"]) > 1.5 * limit
+        passes, logs = self.algorithm.begin(rollout)
+        self.buffer.begin(passes)
+        self.algorithm.accept(rollout)
+        return passes, logs

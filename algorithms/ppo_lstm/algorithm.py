@@ -10,6 +10,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
+from yieldrl.buffers import Passes, sequences
 
 from .model import Model
 
@@ -34,6 +35,12 @@ class Algorithm(ppo.Algorithm):
         inputs = {"obs": flat["next_obs"], "memory": memory}
         inputs["first"] = torch.zeros_like(flat["first"])
         return TensorDict(inputs, flat.batch_size)
+
+    def passes(self, prepared: TensorDict, seed: int) -> Passes:
+        """Epochs in random order over the sequences of whole environments."""
+        config, pieces = self.config, sequences(prepared)
+        epochs, minibatches = config.num_epochs, config.num_minibatches
+        return Passes(pieces, epochs, minibatches, seed, sequences=True)
 
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """As PPO does, one step from every memory that acting wrote down."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from yieldrl.algorithms import ppo
-from yieldrl.buffers import SequenceBuffer
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -28,4 +27,3 @@ class Trainer(ppo.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-    buffer_class = SequenceBuffer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -19,6 +20,10 @@ class Algorithm(dqn.Algorithm):
     and without clipped errors, with DQN's own learning rate (the paper divides it by
     four).
     """
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """One gradient step on all transitions `[T, N]`, which all weigh alike."""
+        return super().update(rollout.set("weight", torch.ones_like(rollout["reward"])))
 
     def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The loss of every transition, `[B]`, and metrics; `data` gets `priority`."""

@@ -44,6 +44,14 @@ class Algorithm(abstractions.Algorithm):
         """The most likely action `[B, ...]`."""
         return self.model.policy(obs).mode()
 
+    def update(self, rollout: TensorDict) -> Logs:
+        """One gradient step on all steps `[T, N]` whose episode ends in the rollout."""
+        ends = rollout["terminated"] | rollout["truncated"]
+        whole = ends.flip(0).cumsum(0).flip(0) > 0
+        valid = rollout.get("valid", torch.ones_like(whole))
+        episodes = rollout.copy().set("valid", valid & whole)
+        return self.train_step(self.prepare(episodes.to(self.device)))
+
     @torch.no_grad()
     def prepare(self, episodes: TensorDict) -> TensorDict:
         """From steps `[T, N]` to those of whole episodes `[B]`, with their `returns`.

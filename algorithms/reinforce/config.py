@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from yieldrl import foundations
 
@@ -11,6 +11,11 @@ from yieldrl import foundations
 @dataclass(frozen=True, kw_only=True)
 class Config(foundations.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
+
+    # Returns of older policies' episodes would need a correction that is none of it.
+    collection: ClassVar[Literal["sync"]] = "sync"
+    max_policy_lag: ClassVar[int] = 0
+    when_stale: ClassVar[Literal["wait"]] = "wait"
 
     num_envs: int = 1
     """Number of environments stepped side by side, at most `num_episodes`. More than

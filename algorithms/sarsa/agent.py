@@ -11,9 +11,9 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
-from yieldrl.algorithms.q_learning import Config
 
 from .algorithm import Algorithm
+from .config import Config
 
 
 class Agent(q_learning.Agent):

@@ -6,9 +6,11 @@ University Engineering Department, CUED/F-INFENG/TR 166; the name is from Sutton
 
 from __future__ import annotations
 
+import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
 
 
@@ -17,6 +19,15 @@ class Algorithm(q_learning.Algorithm):
 
     Named after what an update is made of: `s, a, r, s', a'`.
     """
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """One step on all transitions `[T, N]` of which the next action is known.
+
+        That is the action of the row after them. After a time limit nobody took one.
+        """
+        known = rollout[:-1].set("next_action", rollout["action"][1:])
+        valid = known.get("valid", torch.ones_like(known["truncated"]))
+        return super().update(known.set("valid", valid & ~known["truncated"]))
 
     def next_value(self, data: TensorDict) -> Tensor:
         """The value of the next state, `[B]`: `Q(s', a')`, exploring included."""

@@ -6,19 +6,22 @@ from yieldrl.algorithms import q_learning
 
 from .agent import Agent
 from .algorithm import Algorithm
+from .config import Config
 
 
 class Trainer(q_learning.Trainer):
     """Take a step, decide on the next action, learn from both.
 
-    >>> trainer = Trainer(q_learning.Config(total_steps=1000, eval_every=0))
+    >>> trainer = Trainer(Config(total_steps=1000, eval_every=0))
     >>> for log in trainer():
     ...     pass
     >>> log["log_type"], log["sample_step"], log["learn_step"]
     ('train', 1000, 1000)
     """
 
+    config: Config
     agent: Agent
 
+    config_class = Config
     algorithm_class = Algorithm
     agent_class = Agent

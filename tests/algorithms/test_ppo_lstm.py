@@ -104,8 +104,8 @@ class TestReplay:
     def test_before_learning_the_policy_has_not_moved(self, mode):
         """The first minibatch's ratio is 1 everywhere, in every autoreset mode."""
         trainer, rollout = rollout_in(mode)
-        trainer.buffer.prepare(trainer.agent.prepare(rollout))
-        _, logs = trainer.algorithm.loss(trainer.buffer.minibatch())
+        passes, _ = trainer.algorithm.begin(rollout)
+        _, logs = trainer.algorithm.loss(passes.minibatch())
         assert logs["approx_kl"].item() == pytest.approx(0, abs=1e-6)
         assert logs["clip_fraction"].item() == 0
 
@@ -125,7 +125,7 @@ class TestForgetting:
         trainer = trainer_of(mode, learning_rate=1e-30)
         seen = []
         for _ in trainer():
-            if trainer.buffer.full and not trainer.buffer.prepared:
+            if trainer.buffer.full and trainer.buffer.passes is None:
                 rollout = trainer.buffer.rollout()
                 trainer.algorithm.prepare(rollout)
                 seen.append(rollout.select("obs", "value").clone())
@@ -178,7 +178,7 @@ class TestForgetting:
 
     def test_steps_that_only_reset_teach_nothing(self):
         trainer, rollout = rollout_in(AutoresetMode.NEXT_STEP)
-        data = trainer.agent.prepare(rollout)
+        data = trainer.algorithm.prepare(rollout)
         resets = ~data["valid"]
         assert resets.any()
         loss = trainer.algorithm.loss(data)[0]

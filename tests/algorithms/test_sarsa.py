@@ -17,7 +17,7 @@ from yieldrl.envs import SerialVectorEnv, policy_evaluation
 
 
 def agent_of(table, **kwargs):
-    config = q_learning.Config(
+    config = sarsa.Config(
         **{"gamma": 0.5, "epsilon_start": 0.0, "epsilon_end": 0.0, **kwargs}
     )
     states, actions = Discrete(len(table)), Discrete(len(table[0]))
@@ -140,7 +140,7 @@ MODES = {
 class TestOnPolicy:
     @pytest.mark.parametrize("mode", list(MODES))
     def test_the_next_action_is_the_one_that_is_taken(self, mode):
-        config = q_learning.Config(total_steps=1500, eval_every=0)
+        config = sarsa.Config(total_steps=1500, eval_every=0)
         trainer = Recording(config, envs=MODES[mode]())
         for _ in trainer():
             pass
@@ -156,7 +156,7 @@ class TestOnPolicy:
         assert ends == {"terminated", "truncated"}
 
     def test_it_is_the_textbooks_loop(self):
-        config = q_learning.Config(
+        config = sarsa.Config(
             total_steps=2000, learning_rate=0.3, visit_power=0.0, eval_every=0
         )
         trainer = Recording(config, envs=cliff)
@@ -180,7 +180,7 @@ def outcome(trainer):
 
 class TestGoingOn:
     def test_breaking_out_anywhere_changes_nothing(self):
-        config = q_learning.Config(total_steps=300, eval_every=0)
+        config = sarsa.Config(total_steps=300, eval_every=0)
         whole = sarsa.Trainer(config, envs=short_cliff())
         for _ in whole():
             pass
@@ -192,7 +192,7 @@ class TestGoingOn:
 
     @pytest.mark.parametrize("logs", range(40, 52))  # before, at and after a truncation
     def test_a_saved_run_goes_on_bitwise(self, tmp_path, logs):
-        config = q_learning.Config(total_steps=240, eval_every=0)
+        config = sarsa.Config(total_steps=240, eval_every=0)
         trainer = sarsa.Trainer(config, envs=short_cliff())
         for _ in itertools.islice(trainer(), logs):
             pass
@@ -204,7 +204,7 @@ class TestGoingOn:
         torch.testing.assert_close(outcome(other), outcome(trainer), rtol=0, atol=0)
 
     def test_new_episodes_owe_nothing_to_old_ones(self, tmp_path):
-        config = q_learning.Config(total_steps=300, num_envs=2, eval_every=0)
+        config = sarsa.Config(total_steps=300, num_envs=2, eval_every=0)
         trainer = sarsa.Trainer(config)
         for log in trainer():
             if log["sample_step"] == 100 and log["log_type"] == "train":

@@ -1,0 +1,33 @@
+"""Rollouts for a caller: steps that go to them instead of into the buffer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensordict import TensorDict
+
+from yieldrl.buffers import RolloutBuffer
+
+
+def collect(collector: Any, num_steps: int) -> TensorDict:
+    """Let a collector take `num_steps` steps into a rollout `[T, N]` of its own.
+
+    Args:
+        collector: Has `envs`, `agent`, `buffer` and `step`, which adds to the buffer.
+        num_steps: `T`.
+
+    Raises:
+        ValueError: If there is not at least one step.
+    """
+    envs, agent, buffer = collector.envs, collector.agent, collector.buffer
+    spaces = envs.single_observation_space, envs.single_action_space
+    device = getattr(agent, "device", "cpu")
+    into = RolloutBuffer(num_steps, *spaces, num_envs=envs.num_envs, device=device)
+    collector.buffer = into
+    try:
+        for _ in range(num_steps):
+            collector.step()
+    finally:
+        collector.buffer = buffer
+    rollout = into.rollout()
+    return agent.complete(rollout) if hasattr(agent, "complete") else rollout
