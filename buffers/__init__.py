@@ -11,6 +11,7 @@ from yieldrl.buffers.replay import ReplayBuffer
 from yieldrl.buffers.returns import discounted_returns, explained_variance, gae
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
+from yieldrl.buffers.v_trace import vtrace
 
 __all__ = [
     "EpisodeBuffer",
@@ -26,4 +27,5 @@ __all__ = [
     "gae",
     "sequences",
     "transitions",
+    "vtrace",
 ]

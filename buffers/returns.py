@@ -52,18 +52,13 @@ def gae(
     >>> gae(ones, 0 * ones, 0 * ones, no, no, gamma=0.5, gae_lambda=1.0).squeeze(1)
     tensor([1.5000, 1.0000])
     """
-    gamma = _discount(gamma, reward)
+    gamma = discount_of(gamma, reward)
     delta = (reward + gamma * next_value * ~terminated - value).detach()
     ended = terminated | truncated
     if valid is not None:
         delta = delta * valid
         ended = ended | ~valid
-    carry = gamma * gae_lambda * ~ended
-    advantage = delta.clone()
-    row, factor = advantage.unbind(), carry.unbind()  # views: rows are added in place
-    for t in range(len(row) - 2, -1, -1):
-        row[t].addcmul_(factor[t], row[t + 1])
-    return advantage
+    return sum_back(delta, gamma * gae_lambda * ~ended)
 
 
 def discounted_returns(
@@ -92,7 +87,7 @@ def discounted_returns(
     Raises:
         ValueError: If `gamma` is a tensor of another shape.
     """
-    gamma = _discount(gamma, reward)
+    gamma = discount_of(gamma, reward)
     returns = (reward + gamma * next_value * ~terminated).detach()
     goes_on = ~(terminated | truncated)
     each = gamma if isinstance(gamma, Tensor) else [gamma] * len(reward)
@@ -131,8 +126,12 @@ def explained_variance(
     return torch.where(varies, 1 - _variance(returns - value, kept) / variance, 0.0)
 
 
-def _discount(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
-    """Refuse what would be broadcast along time or environments by chance."""
+def discount_of(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
+    """A number, or one discount `[T, N]` for each transition, detached.
+
+    Raises:
+        ValueError: If it would be broadcast along time or environments by chance.
+    """
     if not isinstance(gamma, Tensor):
         return gamma
     if gamma.ndim > 0 and gamma.shape != reward.shape:
@@ -141,6 +140,15 @@ def _discount(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
             " give a number, or one discount for each transition"
         )
     return gamma.detach().expand_as(reward)
+
+
+def sum_back(delta: Tensor, carry: Tensor) -> Tensor:
+    """`x_t = delta_t + carry_t x_{t+1}`, `[T, N]`, with 0 after the last row."""
+    total = delta.clone()
+    row, factor = total.unbind(), carry.unbind()  # views: rows are added in place
+    for t in range(len(row) - 2, -1, -1):
+        row[t].addcmul_(factor[t], row[t + 1])
+    return total
 
 
 def _mean(x: Tensor, kept: Tensor) -> Tensor:

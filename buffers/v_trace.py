@@ -1,0 +1,89 @@
+"""V-trace: advantages and targets from actions of an older policy."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from yieldrl.buffers.returns import discount_of, sum_back
+
+
+def vtrace(
+    log_ratio: Tensor,
+    reward: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    gamma: float | Tensor,
+    gae_lambda: float,
+    valid: Tensor | None = None,
+    rho_bar: float = 1.0,
+    c_bar: float = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """V-trace: what the policy of now would have got, from actions of an older one.
+
+    Espeholt et al. 2018, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted
+    Actor-Learner Architectures", arXiv:1802.01561. Remark 1, with the lambda of
+    remark 2, pi the policy that learns and mu the one that acted:
+
+        rho_t   = min(rho_bar, pi(a_t | s_t) / mu(a_t | s_t))
+        c_t     = lambda min(c_bar, pi(a_t | s_t) / mu(a_t | s_t))
+        delta_t = rho_t (r_t + gamma_t V(s_{t+1}) (1 - terminated_t) - V(s_t))
+        v_t     = V(s_t) + delta_t
+                  + gamma_t c_t (1 - ended_t) (v_{t+1} - V(s_{t+1}))
+        A_t     = rho_t (r_t + gamma_t u_{t+1} (1 - terminated_t) - V(s_t))
+
+    where `u_{t+1} = V(s_{t+1}) + lambda (1 - ended_t) (v_{t+1} - V(s_{t+1}))`. Episode
+    ends count as they do in `gae`. Where pi is mu, `A` is that of `gae` and `v` is
+    `A + value`.
+
+    Differs from the paper: with `lambda < 1` its `A` bootstraps from `v_{t+1}` itself,
+    which at `pi = mu` is not the advantage of its own `v_t`; `u` is (as in DeepMind's
+    rlax). With `lambda = 1` the two are one.
+
+    Args:
+        log_ratio: `[T, N]`, `log pi(a | s) - log mu(a | s)`.
+        reward: `[T, N]` float32; this and what follows are as in `gae`.
+        value: `[T, N]`, `V(obs)`.
+        next_value: `[T, N]`, `V(next_obs)`: of `final_obs` where an episode ends.
+        terminated: `[T, N]` bool, the episode ended in the environment's own terms.
+        truncated: `[T, N]` bool, the episode was cut, by a time limit say.
+        gamma: Discount: a number, or `[T, N]` where transitions last longer than one
+            step.
+        gae_lambda: 0 looks one step ahead, 1 to the end of the data: less bias of the
+            critic, more variance.
+        valid: `[T, N]` bool; False marks steps that only reset an environment
+            (NEXT_STEP autoreset). Their targets are their values and their advantages
+            0, and they cut the recursion.
+        rho_bar: The largest weight of a step. It says what is learned: with infinity
+            the values are pi's own, the lower it is the closer they are to mu's.
+        c_bar: The largest weight with which a step passes later errors back. It says
+            only how fast: lower means less variance. At most `rho_bar`, says the paper.
+
+    Returns:
+        Advantages `A` for the policy gradient and targets `v` for the critic, `[T, N]`
+        each and detached.
+
+    Raises:
+        ValueError: If `gamma` is a tensor of another shape.
+
+    >>> import torch
+    >>> ones, no = torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.bool)
+    >>> halved = torch.tensor([[1.0], [0.5]]).log()  # pi / mu of either step
+    >>> a, v = vtrace(halved, ones, 0 * ones, 0 * ones, no, no, 0.5, 1.0)
+    >>> a.squeeze(1), v.squeeze(1)
+    (tensor([1.2500, 0.5000]), tensor([1.2500, 0.5000]))
+    """
+    gamma = discount_of(gamma, reward)
+    ratio = log_ratio.detach().exp()
+    rho, c = ratio.clamp(max=rho_bar), ratio.clamp(max=c_bar)
+    delta = (reward + gamma * next_value * ~terminated - value).detach()
+    ended = terminated | truncated
+    if valid is not None:
+        delta = delta * valid
+        ended = ended | ~valid
+    carry = gamma * gae_lambda * ~ended
+    correction = sum_back(rho * delta, carry * c)  # v - V
+    advantage = delta.clone()
+    advantage[:-1].addcmul_(carry[:-1], correction[1:])
+    return rho * advantage, value.detach() + correction
