@@ -14,6 +14,7 @@ from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 
 from .config import Config
+from .correction import CORRECTIONS
 
 
 class Algorithm(ppo.Algorithm):
@@ -30,15 +31,20 @@ class Algorithm(ppo.Algorithm):
 
     config: Config
 
+    corrections = CORRECTIONS
+
     def make_optimizer(self) -> torch.optim.Optimizer:
         """RMSprop without momentum, equations S2 and S3."""
         parameters, rate = self.model.parameters(), self.config.learning_rate
         return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
-    def remember_policy(self, rollout: TensorDict) -> None:
-        """Add `value [T, N]` alone: there is no ratio that needs a `log_prob`."""
+    def remember_policy(self, rollout: TensorDict) -> Tensor | None:
+        """Add `value [T, N]` alone, unless acting recorded a `log_prob` to compare."""
+        if "log_prob" in set(rollout.keys()):
+            return super().remember_policy(rollout)
         values = self.values(self.inputs(rollout).flatten(0, 1))
         rollout["value"] = values.view(rollout.batch_size)
+        return None
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move the scale of rewards; that of observations moves after the step.
@@ -49,8 +55,16 @@ class Algorithm(ppo.Algorithm):
             self.reward_scaler.update(rollout)
 
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
-        """`-A log pi(a | s)`: its gradient is the policy gradient."""
-        return -(log_prob * self.normalized(data["advantage"])).mean(), {}
+        """`-A log pi(a | s)`: its gradient is the policy gradient.
+
+        Where acting recorded a `log_prob`, `A` is weighed as the correction says.
+        """
+        advantage = self.normalized(data["advantage"])
+        acted = data.get("log_prob", None)
+        if acted is not None:
+            ratio = (log_prob.detach() - acted).exp()
+            advantage = self.correction.surrogate(ratio, advantage)
+        return -(log_prob * advantage).mean(), {}
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on the transitions `[B]` of a rollout."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from yieldrl.algorithms import ppo
 
@@ -22,6 +22,12 @@ class Config(ppo.Config):
 
     # Only Adam's step can be compiled, and this is RMSprop's.
     compile: ClassVar[bool] = False
+
+    correction: Literal["none", "clip", "gipo", "vtrace"] = "clip"
+    """What to do about actions of an older policy than the one that learns. `clip`
+    weighs their gradients with the probability ratio of the two, up to 1; `gipo` weighs
+    those down that differ much either way; `vtrace` also corrects advantages and
+    returns; `none` takes them for its own. Where nothing is older, all are the same."""
 
     num_envs: int = 8
     """Number of environments stepped side by side. More give more varied data for each

@@ -8,8 +8,8 @@ Optimization", found to matter.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import torch
 from tensordict import TensorDict
@@ -17,11 +17,12 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.buffers import Passes, explained_variance, gae, transitions
+from yieldrl.buffers import Passes, explained_variance, transitions
 from yieldrl.foundations import derive_seed, means, spaces
 from yieldrl.networks import RewardScaler
 
 from .config import Config
+from .correction import CORRECTIONS, Clip
 
 CHUNK = 4096  # observations evaluated at a time, so that images fit into memory
 
@@ -34,6 +35,7 @@ class Algorithm(abstractions.Algorithm):
     authors' code has.
 
     Attributes:
+        correction: What is done about actions of an older policy.
         acted_since: The `policy_version` of the first action since the latest rollout;
             None before it.
     """
@@ -41,9 +43,12 @@ class Algorithm(abstractions.Algorithm):
     config: Config
     model: Policy
 
+    corrections: ClassVar[Mapping[str, type[Clip]]] = CORRECTIONS
+
     def __init__(self, model: Policy, config: Config) -> None:
         super().__init__(model, config)
         self.acted_since: int | None = None
+        self.correction = self.corrections[config.correction](config)
         self.optimizer = self.make_optimizer()
         self.step = self.gradient_step(self.loss, self.optimizer, config.max_grad_norm)
         self.reward_scaler = (
@@ -131,14 +136,15 @@ class Algorithm(abstractions.Algorithm):
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """What one look at the whole rollout `[T, N]` gives every minibatch of it.
 
-        Adds `log_prob`, `value`, `advantage` and `returns`. Log-probabilities and
-        values are those of the weights that acted.
+        Adds `log_prob`, `value`, `advantage` and `returns` to the rollout. What comes
+        back has the `log_prob` that the ratio starts from, as `correction` says.
         """
-        self.remember_policy(rollout)
-        rollout["advantage"] = self.advantages(rollout)
-        rollout["returns"] = rollout["advantage"] + rollout["value"]
-        wanted = ("obs", "action", "log_prob", "value", "advantage", "returns", "valid")
-        return rollout.select(*wanted, strict=False)
+        start = self.remember_policy(rollout)
+        advantage, returns = self.advantages(rollout, start)
+        rollout["advantage"], rollout["returns"] = advantage, returns
+        wanted = ("obs", "action", "value", "advantage", "returns", "valid")
+        prepared = rollout.select(*wanted, strict=False)
+        return prepared if start is None else prepared.set("log_prob", start)
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move all running statistics, after `prepare` and before learning.
@@ -162,15 +168,16 @@ class Algorithm(abstractions.Algorithm):
         """What it goes by after the transitions at flat positions `[K]`."""
         return rollout["next_obs"].flatten(0, 1)[index]
 
-    def remember_policy(self, rollout: TensorDict) -> None:
-        """Add `log_prob` and `value`, `[T, N]`, of the policy that acted.
+    def remember_policy(self, rollout: TensorDict) -> Tensor | None:
+        """Add `log_prob` and `value`, `[T, N]`; return what the ratio starts from.
 
         What acting wrote down stays. The rest is computed by one look at every
-        observation, which is right as long as the weights are those that acted.
+        observation, which is right as long as the weights are those that acted. A
+        correction that starts from the policy of now has it look in any case.
         """
-        known = set(rollout.keys())
+        known, start = set(rollout.keys()), rollout.get("log_prob", None)
         inputs = self.inputs(rollout).flatten(0, 1)
-        if "log_prob" not in known:
+        if start is None or self.correction.starts_anew:
             chunks = zip(
                 inputs.split(CHUNK),
                 rollout["action"].flatten(0, 1).split(CHUNK),
@@ -178,14 +185,19 @@ class Algorithm(abstractions.Algorithm):
             )
             evaluated = [self.model.evaluate_actions(*chunk) for chunk in chunks]
             log_prob, _, value = zip(*evaluated, strict=True)
-            rollout["log_prob"] = torch.cat(log_prob).view(rollout.batch_size)
+            start = torch.cat(log_prob).view(rollout.batch_size)
             if self.model.has_critic and "value" not in known:
                 rollout["value"] = torch.cat(value).view(rollout.batch_size)
+        if "log_prob" not in known:
+            rollout["log_prob"] = start
         if "value" not in set(rollout.keys()):
             rollout["value"] = self.values(inputs).view(rollout.batch_size)
+        return start
 
-    def advantages(self, rollout: TensorDict) -> Tensor:
-        """Generalized advantage estimates `[T, N]`."""
+    def advantages(
+        self, rollout: TensorDict, start: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Advantages and returns, `[T, N]` each, from scaled rewards."""
         reward, scaler = rollout["reward"], self.reward_scaler
         next_value = self.next_values(rollout)
         if scaler is not None:
@@ -193,16 +205,7 @@ class Algorithm(abstractions.Algorithm):
             scaler = copy.deepcopy(scaler)
             scaler.update(rollout)
             reward = scaler(reward)
-        return gae(
-            reward,
-            rollout["value"],
-            next_value,
-            rollout["terminated"],
-            rollout["truncated"],
-            self.config.gamma,
-            self.config.gae_lambda,
-            rollout.get("valid", None),
-        )
+        return self.correction.estimates(rollout, start, reward, next_value)
 
     def next_values(self, rollout: TensorDict) -> Tensor:
         """`V(next_obs)`, `[T, N]`.
@@ -254,10 +257,9 @@ class Algorithm(abstractions.Algorithm):
         return loss, {"approx_kl": approx_kl, "clip_fraction": clipped.float().mean()}
 
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """Clipped surrogate, equation 7, with its sign turned."""
-        advantage, clip = self.normalized(advantage), self.config.clip_coef
-        clipped = ratio.clamp(1 - clip, 1 + clip)
-        return -torch.minimum(ratio * advantage, clipped * advantage).mean()
+        """The surrogate of `correction`, PPO's clipped one, with its sign turned."""
+        advantage = self.normalized(advantage)
+        return -self.correction.surrogate(ratio, advantage).mean()
 
     def normalized(self, advantage: Tensor) -> Tensor:
         """A minibatch's advantages, centred and scaled if the config says so.

@@ -50,6 +50,18 @@ class Config(foundations.Config):
     stops to improve. Higher lets the policy change more per rollout; lower is slower
     and safer."""
 
+    correction: Literal["none", "clip", "gipo", "vtrace"] = "clip"
+    """What to do about actions of an older policy than the one that learns. `clip`
+    limits how far the policy goes from the one that acted; `gipo` weighs actions down
+    smoothly instead, the more the two differ; `vtrace` also corrects advantages and
+    returns; `none` takes them for its own. Where nothing is older, only `gipo` differs
+    from the others."""
+
+    gipo_sigma: float = 1.0
+    """Standard deviation of the weight of `gipo`, in nats of the logarithm of the
+    probability ratio. Higher lets actions of an older policy count for more, and the
+    policy change more per rollout. Other corrections do not use it."""
+
     clip_value: float | None = None
     """How far a value may move from its old estimate before its loss stops to improve,
     in units of the returns that the critic learns. Lower makes the critic change more
@@ -107,6 +119,7 @@ class Config(foundations.Config):
         self._check_range("gamma", low=0, high=1)
         self._check_range("gae_lambda", low=0, high=1)
         self._check_range("clip_coef", low=0, above=True)
+        self._check_range("gipo_sigma", low=0, high=100, above=True)
         self._check_range("clip_value", low=0, above=True)
         self._check_range("entropy_coef", low=0, high=1e6)
         self._check_range("value_coef", low=0, high=1e6)

@@ -1,0 +1,393 @@
+"""Corrections for actions of an older policy: numbers, gradients, and what is fresh."""
+
+import copy
+import math
+import typing
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from tensordict import TensorDict
+
+from yieldrl.algorithms import a2c, ppo, ppo_lstm, ppo_masked
+from yieldrl.buffers import gae, vtrace
+
+NAMES = ("none", "clip", "gipo", "vtrace")
+each = pytest.mark.parametrize("name", NAMES)
+PLAIN = {"normalize_reward": False, "normalize_advantage": False}
+
+
+def algorithm_of(name, action_space=Discrete(3), package=ppo, **kwargs):  # noqa: B008
+    config = package.Config(**{**PLAIN, "correction": name, **kwargs})
+    torch.manual_seed(0)
+    model = package.Model(Box(-1, 1, (3,)), action_space, config)
+    return package.Algorithm(model, config)
+
+
+def rollout_of(steps=6, envs=4, action=None):
+    generator = torch.Generator().manual_seed(1)
+    obs = torch.randn(steps + 1, envs, 3, generator=generator)
+    data = {
+        "obs": obs[:-1],
+        "next_obs": obs[1:].clone(),
+        "reward": torch.randn(steps, envs, generator=generator),
+        "action": torch.randint(3, (steps, envs), generator=generator),
+        "terminated": torch.rand(steps, envs, generator=generator) < 0.1,
+        "truncated": torch.rand(steps, envs, generator=generator) < 0.1,
+    }
+    if action is not None:
+        data["action"] = action
+    return TensorDict(data, [steps, envs])
+
+
+@torch.no_grad()
+def acted_by(algorithm, rollout):
+    """The rollout with the log_prob that a policy of other weights recorded."""
+    older = copy.deepcopy(algorithm.model)
+    for parameter in older.actor.parameters():
+        parameter.mul_(8)
+    inputs = algorithm.inputs(rollout).flatten(0, 1)
+    log_prob = older.evaluate_actions(inputs, rollout["action"].flatten(0, 1))[0]
+    return rollout.set("log_prob", log_prob.view(rollout.batch_size))
+
+
+@torch.no_grad()
+def looks(algorithm, rollout):
+    """log_prob and value `[T, N]` of the policy of now."""
+    inputs = algorithm.inputs(rollout).flatten(0, 1)
+    action = rollout["action"].flatten(0, 1)
+    log_prob, _, value = algorithm.model.evaluate_actions(inputs, action)
+    return log_prob.view(rollout.batch_size), value.view(rollout.batch_size)
+
+
+def steps_of(algorithm, rollout):
+    """What `gae` and `vtrace` take, with the critic asked about every next_obs."""
+    with torch.no_grad():
+        next_value = algorithm.model.value(rollout["next_obs"].flatten(0, 1))
+    value = looks(algorithm, rollout)[1]
+    ends = rollout["terminated"], rollout["truncated"]
+    return rollout["reward"], value, next_value.view_as(value), *ends
+
+
+def gradients(algorithm, data):
+    loss, _ = algorithm.loss(data)
+    return torch.autograd.grad(loss, list(algorithm.model.parameters()))
+
+
+def test_every_choice_of_the_config_has_a_correction():
+    for package in (ppo, a2c):
+        choices = typing.get_type_hints(package.Config)["correction"]
+        assert typing.get_args(choices) == tuple(package.Algorithm.corrections) == NAMES
+        assert package.Config().correction == "clip"
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan])
+def test_a_sigma_that_is_none_is_refused(sigma):
+    with pytest.raises(ValueError, match="gipo_sigma"):
+        ppo.Config(gipo_sigma=sigma)
+
+
+class TestSurrogate:
+    def test_gipo_by_hand(self):
+        """Ratios 1, 1/2, 2 and e, sigma = 1/2."""
+        algorithm = algorithm_of("gipo", gipo_sigma=0.5)
+        ratio = torch.tensor([1.0, 0.5, 2.0, math.e])
+        advantage = torch.tensor([3.0, 1.0, -1.0, 2.0])
+        half = math.exp(-2 * math.log(2) ** 2)  # 1/2 and 2 are equally far off
+        expected = [3.0, half * 0.5, -half * 2, math.exp(-2) * math.e * 2]
+        surrogate = algorithm.correction.surrogate(ratio, advantage)
+        assert surrogate.tolist() == pytest.approx(expected)
+        loss = algorithm.policy_loss(ratio, advantage)
+        assert loss.item() == pytest.approx(-sum(expected) / 4)
+
+    @each
+    def test_at_ratio_one_the_gradient_is_the_policy_gradient(self, name):
+        log_ratio = torch.zeros(5, dtype=torch.float64, requires_grad=True)
+        advantage = torch.linspace(-2, 2, 5, dtype=torch.float64)
+        correction = algorithm_of(name).correction
+        correction.surrogate(log_ratio.exp(), advantage).sum().backward()
+        assert log_ratio.grad is not None
+        torch.testing.assert_close(log_ratio.grad, advantage)
+
+    @pytest.mark.parametrize("sigma", [0.2, 1.0, 3.0])
+    def test_gipos_gradient_equals_finite_differences(self, sigma):
+        """Of the loss with the weight held fixed, and of what the gradient sums up to.
+
+        The integral of `exp(x - x^2 / (2 sigma^2))` over the log ratio x is
+        `sigma sqrt(pi / 2) exp(sigma^2 / 2) erf((x - sigma^2) / (sigma sqrt 2))`.
+        """
+        gipo = algorithm_of("gipo", gipo_sigma=sigma).correction
+        x = torch.linspace(-2, 2, 9, dtype=torch.float64, requires_grad=True)
+        advantage = torch.randn(9, dtype=torch.float64)
+        surrogate = gipo.surrogate(x.exp(), advantage)
+        gradient = torch.autograd.grad(surrogate.sum(), x)[0]
+        weight, step = (-0.5 * (x.detach() / sigma) ** 2).exp(), 1e-5
+
+        def held(at):
+            return weight * at.exp() * advantage
+
+        def summed(at):
+            scale = sigma * math.sqrt(math.pi / 2) * math.exp(sigma**2 / 2)
+            return scale * torch.erf((at - sigma**2) / (sigma * 2**0.5)) * advantage
+
+        for function in (held, summed):
+            with torch.no_grad():
+                slope = (function(x + step) - function(x - step)) / (2 * step)
+            torch.testing.assert_close(gradient, slope, rtol=1e-6, atol=1e-8)
+
+    @pytest.mark.parametrize("sigma", [0.2, 1.0, 2.0])
+    def test_gipo_is_bounded_however_far_off_the_ratio(self, sigma):
+        gipo = algorithm_of("gipo", gipo_sigma=sigma).correction
+        log_ratio = torch.linspace(-200, 80, 5001, requires_grad=True)
+        for sign in (1.0, -1.0):
+            surrogate = gipo.surrogate(log_ratio.exp(), torch.tensor(sign))
+            gradient = torch.autograd.grad(surrogate.sum(), log_ratio)[0]
+            for part in (surrogate, gradient):
+                assert part.isfinite().all()
+                assert part.abs().max() <= math.exp(sigma**2 / 2) * 1.0001
+            assert gradient[log_ratio.abs() > 10 * sigma + 10].abs().max() < 1e-6
+
+    def test_gipo_still_learns_where_the_clip_has_stopped(self):
+        ratio = torch.tensor([1.5], requires_grad=True)
+        for name, learns in (("clip", False), ("gipo", True)):
+            surrogate = algorithm_of(name).correction.surrogate(ratio, torch.ones(1))
+            gradient = torch.autograd.grad(surrogate.sum(), ratio)[0]
+            assert (gradient.item() > 0) == learns
+
+
+class TestPrepare:
+    @pytest.mark.parametrize("name", ["clip", "gipo"])
+    def test_what_was_recorded_is_where_the_ratio_starts(self, name):
+        algorithm = algorithm_of(name)
+        rollout = acted_by(algorithm, rollout_of())
+        recorded = rollout["log_prob"].clone()
+        prepared = algorithm.prepare(rollout)
+        steps = steps_of(algorithm, rollout)
+        assert torch.equal(prepared["log_prob"], recorded)
+        advantage = gae(*steps, 0.99, 0.95)
+        torch.testing.assert_close(prepared["advantage"], advantage)
+        torch.testing.assert_close(prepared["returns"], advantage + steps[1])
+
+    def test_uncorrected_the_rollout_is_taken_for_ones_own(self):
+        algorithm = algorithm_of("none")
+        rollout = acted_by(algorithm, rollout_of())
+        recorded = rollout["log_prob"].clone()
+        prepared, (now, value) = algorithm.prepare(rollout), looks(algorithm, rollout)
+        assert not torch.allclose(now, recorded)
+        assert torch.equal(prepared["log_prob"], now)
+        assert torch.equal(rollout["log_prob"], recorded), "the record stays"
+        advantage = gae(*steps_of(algorithm, rollout), 0.99, 0.95)
+        torch.testing.assert_close(prepared["advantage"], advantage)
+        torch.testing.assert_close(prepared["returns"], advantage + value)
+        _, logs = algorithm.loss(prepared.flatten(0, 1))
+        assert logs["approx_kl"].item() == pytest.approx(0, abs=1e-6)
+
+    def test_vtrace_has_the_ratio_of_both_policies_in_its_targets(self):
+        algorithm = algorithm_of("vtrace")
+        rollout = acted_by(algorithm, rollout_of())
+        recorded = rollout["log_prob"].clone()
+        prepared, now = algorithm.prepare(rollout), looks(algorithm, rollout)[0]
+        advantage, returns = vtrace(
+            now - recorded, *steps_of(algorithm, rollout), 0.99, 0.95
+        )
+        torch.testing.assert_close(prepared["advantage"], advantage)
+        torch.testing.assert_close(prepared["returns"], returns)
+        assert torch.equal(prepared["log_prob"], now)
+        assert torch.equal(rollout["log_prob"], recorded), "the record stays"
+        uncorrected = algorithm_of("none").prepare(rollout.clone())
+        assert not torch.allclose(uncorrected["returns"], returns)
+
+    def test_vtrace_by_hand(self):
+        """One environment, three steps, a critic that says 0; ratios 1/2, 4 and 3/2."""
+        algorithm = algorithm_of("vtrace", gamma=0.5, gae_lambda=1.0)
+        rollout = rollout_of(steps=3, envs=1)
+        with torch.no_grad():
+            for parameter in algorithm.model.critic.parameters():
+                parameter.zero_()
+        rollout["reward"] = torch.tensor([[1.0], [2.0], [4.0]])
+        for end in ("terminated", "truncated"):
+            rollout[end].zero_()
+        ratio = torch.tensor([[0.5], [4.0], [1.5]])
+        rollout["log_prob"] = looks(algorithm, rollout)[0] - ratio.log()
+        prepared = algorithm.prepare(rollout)
+        # rho = c = 1/2, 1, 1: v_2 = 4, v_1 = 2 + 4/2, v_0 = (1 + v_1/2) / 2
+        assert prepared["returns"].flatten().tolist() == pytest.approx([1.5, 4, 4])
+        assert prepared["advantage"].flatten().tolist() == pytest.approx([1.5, 4, 4])
+
+    @each
+    def test_steps_that_only_reset_get_nothing(self, name):
+        algorithm = algorithm_of(name)
+        rollout = acted_by(algorithm, rollout_of())
+        rollout["valid"] = torch.rand(6, 4) < 0.7
+        prepared = algorithm.prepare(rollout)
+        assert (prepared["advantage"][~rollout["valid"]] == 0).all()
+        passes, logs = algorithm.begin(rollout)
+        assert len(passes.pieces) == rollout["valid"].sum()
+        assert logs["explained_variance"].isfinite()
+
+    @each
+    def test_learning_twice_from_one_rollout_looks_anew(self, name):
+        """What was prepared for one policy is not left behind for the next."""
+        algorithm = algorithm_of(name)
+        rollout = acted_by(algorithm, rollout_of())
+        rollout = rollout.to(algorithm.device)
+        before = set(rollout.keys())
+        algorithm.update(rollout)
+        assert set(rollout.keys()) == before | {"value", "advantage", "returns"}
+        again, now = algorithm.prepare(rollout), looks(algorithm, rollout)[0]
+        start = now if name in ("none", "vtrace") else rollout["log_prob"]
+        assert torch.equal(again["log_prob"], start)
+
+
+class TestFresh:
+    @each
+    @pytest.mark.parametrize("recorded", [False, True])
+    def test_the_first_gradient_is_the_same(self, name, recorded):
+        clip, algorithm = algorithm_of("clip"), algorithm_of(name)
+        plain = rollout_of()
+        expected = clip.prepare(plain.clone()).flatten(0, 1)
+        if recorded:
+            plain["log_prob"] = looks(clip, plain)[0]
+        data = algorithm.prepare(plain).flatten(0, 1)
+        for key in ("log_prob", "value", "advantage", "returns"):
+            torch.testing.assert_close(data[key], expected[key])
+        for mine, its in zip(
+            gradients(algorithm, data), gradients(clip, expected), strict=True
+        ):
+            assert its.abs().sum() > 0
+            torch.testing.assert_close(mine, its, rtol=1e-4, atol=1e-6)
+
+    def test_none_and_vtrace_train_as_clip_does(self):
+        """Where collecting and learning take turns they are one, to the last bit."""
+        config = {"num_envs": 2, "num_steps": 16, "total_steps": 128, "eval_every": 0}
+        trained = {}
+        for name in NAMES:
+            trainer = ppo.Trainer(ppo.Config(**config, correction=name))
+            list(trainer())
+            trained[name] = torch.cat([p.flatten() for p in trainer.model.parameters()])
+        assert torch.equal(trained["none"], trained["clip"])
+        torch.testing.assert_close(trained["vtrace"], trained["clip"])
+        assert not torch.allclose(trained["gipo"], trained["clip"])
+
+
+class TestA2C:
+    def ratios(self, name, **kwargs):
+        """The factor of the policy gradient of one action, for some ratios pi / mu."""
+        algorithm = algorithm_of(name, package=a2c, entropy_coef=0.0, **kwargs)
+        factors = []
+        for ratio in (0.5, 1.0, 2.0, 30.0):
+            log_prob = torch.zeros(1, requires_grad=True)
+            data = TensorDict({"advantage": torch.full((1,), 3.0)}, [1])
+            data["log_prob"] = torch.full((1,), -math.log(ratio))
+            loss, _ = algorithm.surrogate(data, log_prob)
+            factors.append(-torch.autograd.grad(loss, log_prob)[0].item() / 3)
+        return factors
+
+    def test_clip_truncates_the_importance_weight(self):
+        assert self.ratios("clip") == pytest.approx([0.5, 1, 1, 1])
+
+    def test_gipo_weighs_what_is_far_off_down(self):
+        half = math.exp(-0.5 * math.log(2) ** 2)
+        far = math.exp(-0.5 * math.log(30) ** 2)
+        expected = [0.5 * half, 1, 2 * half, 30 * far]
+        assert self.ratios("gipo") == pytest.approx(expected, rel=1e-5)
+
+    @each
+    def test_the_gradient_of_stale_actions(self, name):
+        """Every action's `grad log pi`, times its advantage, times its weight."""
+        algorithm = algorithm_of(name, package=a2c, entropy_coef=0.0, value_coef=0.0)
+        rollout = acted_by(algorithm, rollout_of())
+        stale = looks(algorithm, rollout)[0] - rollout["log_prob"]
+        steps = steps_of(algorithm, rollout)
+        plain = gae(*steps, 0.99, 1.0)
+        weighed = {
+            "none": plain,
+            "clip": stale.exp().clamp(max=1) * plain,
+            "gipo": (stale - 0.5 * stale**2).exp() * plain,
+            "vtrace": vtrace(stale, *steps, 0.99, 1.0)[0],
+        }[name]
+        model = algorithm.model
+        flat = rollout.flatten(0, 1)
+        log_prob = model.evaluate_actions(flat["obs"], flat["action"])[0]
+        by_hand = -(log_prob * weighed.flatten()).mean()
+        wanted = torch.autograd.grad(by_hand, list(model.actor.parameters()))
+        loss, _ = algorithm.loss(algorithm.prepare(rollout).flatten(0, 1))
+        got = torch.autograd.grad(loss, list(model.actor.parameters()))
+        for mine, its in zip(got, wanted, strict=True):
+            torch.testing.assert_close(mine, its, rtol=1e-4, atol=1e-6)
+
+    @each
+    @pytest.mark.parametrize("recorded", [False, True])
+    def test_fresh_actions_weigh_one(self, name, recorded):
+        algorithm, usual = (algorithm_of(of, package=a2c) for of in (name, "clip"))
+        rollout = rollout_of()
+        expected = gradients(usual, usual.prepare(rollout.clone()).flatten(0, 1))
+        if recorded:
+            rollout["log_prob"] = looks(algorithm, rollout)[0]
+        data = algorithm.prepare(rollout).flatten(0, 1)
+        assert ("log_prob" in data.keys()) == recorded  # noqa: SIM118
+        for mine, its in zip(gradients(algorithm, data), expected, strict=True):
+            torch.testing.assert_close(mine, its, rtol=1e-4, atol=1e-6)
+
+
+class TestVariants:
+    @each
+    def test_gaussian_policies(self, name):
+        space = Box(-1, 1, (2,), np.float32)
+        algorithm = algorithm_of(name, space)
+        rollout = acted_by(algorithm, rollout_of(action=torch.randn(6, 4, 2)))
+        logs = algorithm.update(rollout)
+        assert all(value.isfinite() for value in logs.values())
+
+    @each
+    def test_masks_travel_with_the_rollout(self, name):
+        config = ppo_masked.Config(**PLAIN, correction=name)
+        space = Dict(there=Box(-1, 1, (3,)), action_mask=Box(0, 1, (3,)))
+        torch.manual_seed(0)
+        model = ppo_masked.Model(space, Discrete(3), config)
+        algorithm = ppo_masked.Algorithm(model, config)
+        rollout = rollout_of()
+        possible = torch.rand(6, 4, 3) < 0.5
+        possible.scatter_(-1, rollout["action"][..., None], value=True)
+        for key in ("obs", "next_obs"):
+            seen = {"there": rollout[key], "action_mask": possible.float()}
+            rollout[key] = TensorDict(seen, [6, 4])
+        recorded = acted_by(algorithm, rollout)["log_prob"].clone()
+        prepared, now = algorithm.prepare(rollout), looks(algorithm, rollout)[0]
+        forced = possible.sum(-1) == 1
+        assert (now[forced] == 0).all()
+        start = now if name in ("none", "vtrace") else recorded
+        assert torch.equal(prepared["log_prob"], start)
+        assert all(
+            gradient.isfinite().all()
+            for gradient in gradients(algorithm, prepared.flatten(0, 1))
+        )
+
+    @each
+    def test_recurrent_policies_look_from_the_memories_that_acting_recorded(self, name):
+        algorithm = algorithm_of(name, package=ppo_lstm, lstm_size=8)
+        rollout = rollout_of()
+        size = algorithm.model.memory_size
+        rollout["memory"] = torch.randn(6, 4, size)
+        rollout["first"] = torch.rand(6, 4) < 0.3
+        recorded = acted_by(algorithm, rollout)["log_prob"].clone()
+        prepared, (now, value) = algorithm.prepare(rollout), looks(algorithm, rollout)
+        start = now if name in ("none", "vtrace") else recorded
+        torch.testing.assert_close(prepared["log_prob"], start)
+        with torch.no_grad():
+            every = torch.arange(24)
+            next_value = algorithm.values(algorithm.last_inputs(rollout, every))
+        next_value = next_value.view(6, 4)
+        within = ~(rollout["truncated"] | rollout["terminated"])
+        within[-1] = False  # there the following row has the value, of its own memory
+        next_value = torch.where(within, value.roll(-1, 0), next_value)
+        ends = rollout["terminated"], rollout["truncated"]
+        steps = (rollout["reward"], value, next_value, *ends, 0.99, 0.95)
+        advantage, returns = gae(*steps), gae(*steps) + value
+        if name == "vtrace":
+            advantage, returns = vtrace(now - recorded, *steps)
+        torch.testing.assert_close(prepared["advantage"], advantage)
+        torch.testing.assert_close(prepared["returns"], returns)
+        logs = algorithm.update(rollout)
+        assert all(metric.isfinite() for metric in logs.values())
