@@ -1,5 +1,6 @@
 """Where transitions wait: rollouts for on-policy learning, replay for off-policy."""
 
+from yieldrl.buffers.circular import CircularBuffer
 from yieldrl.buffers.episodes import EpisodeBuffer
 from yieldrl.buffers.n_step import NStepReplayBuffer
 from yieldrl.buffers.passes import Passes, sequences, transitions
@@ -13,6 +14,7 @@ from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
 
 __all__ = [
+    "CircularBuffer",
     "EpisodeBuffer",
     "NStepReplayBuffer",
     "Passes",
