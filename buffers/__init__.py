@@ -1,5 +1,6 @@
 """Where transitions wait: rollouts for on-policy learning, replay for off-policy."""
 
+from yieldrl.buffers.circular import CircularBuffer
 from yieldrl.buffers.episodes import EpisodeBuffer
 from yieldrl.buffers.n_step import NStepReplayBuffer
 from yieldrl.buffers.passes import Passes, sequences, transitions
@@ -14,6 +15,7 @@ from yieldrl.buffers.step import StepBuffer
 from yieldrl.buffers.v_trace import vtrace
 
 __all__ = [
+    "CircularBuffer",
     "EpisodeBuffer",
     "NStepReplayBuffer",
     "Passes",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -11,18 +10,9 @@ import torch
 from tensordict import TensorDict
 
 from yieldrl.buffers.passes import Passes
+from yieldrl.buffers.progress import Progress, RolloutProgress
 from yieldrl.buffers.spec import entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage
-
-
-@dataclass(slots=True)
-class _Progress:
-    """All that `clear` forgets, in one object: an exception leaves no half of it."""
-
-    row: int = 0
-    passes: Passes | None = None
-    begins_anew: bool = False  # no episode goes on from the rollout before
-    abandoned: bool = False  # no episode will go on in the next one
 
 
 class RolloutBuffer:
@@ -61,6 +51,9 @@ class RolloutBuffer:
             copy of an epoch need.
     """
 
+    num_segments: int = 1
+    """Rollouts that there is memory for."""
+
     def __init__(
         self,
         num_steps: int,
@@ -76,17 +69,18 @@ class RolloutBuffer:
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
         drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
+        # An epoch's copy, with log_prob, value, advantage, returns and its order.
+        copied = entry_bytes(drawn) + 4 * 4 + 8
         self._storage = Storage(
-            num_steps,
+            num_steps * self.num_segments,
             num_envs,
             spec,
             self.device,
             field="num_steps",
             value=num_steps,
-            # An epoch's copy, with log_prob, value, advantage, returns and its order.
-            beside=entry_bytes(drawn) + 4 * 4 + 8,
+            beside=-(-copied // self.num_segments),
         )
-        self._now = _Progress()
+        self._progress = RolloutProgress()
 
     def __len__(self) -> int:
         return self._now.row
@@ -104,15 +98,15 @@ class RolloutBuffer:
     @property
     def exhausted(self) -> bool:
         """Whether the passes over this rollout have nothing left to learn from."""
-        passes = self._now.passes
-        return passes is not None and passes.exhausted
+        return self._now.exhausted
 
     @property
     def begins_anew(self) -> bool:
-        """Whether `end_episodes` was called between the rollout before and this one.
+        """Whether this rollout does not continue the one before.
 
-        Whoever carries sums of episodes from rollout to rollout must forget them then.
-        Within a rollout `truncated` says as much.
+        Then `end_episodes` was called between them, or rows were lost. Whoever carries
+        sums of episodes from rollout to rollout must forget them. Within a rollout
+        `truncated` says as much.
         """
         return self._now.begins_anew
 
@@ -123,7 +117,7 @@ class RolloutBuffer:
             RuntimeError: If the buffer is full.
             ValueError: If an entry does not fit; the row is not counted then.
         """
-        now = self._now
+        now = self._progress
         if now.row == self.num_steps:
             raise RuntimeError(
                 "the rollout is full: learn from it and clear() it first"
@@ -133,36 +127,36 @@ class RolloutBuffer:
 
     def end_episodes(self) -> None:
         """Say that the episodes under way will not go on, as if they were truncated."""
-        now = self._now
+        now = self._progress
         if now.row > 0:
             self._storage.truncate(now.row - 1)
-        now.begins_anew |= now.row == 0
+        now.anew |= now.row == 0
         now.abandoned |= now.passes is not None  # it was read before: mark the next one
 
     def rollout(self) -> TensorDict:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
-        return self._storage.tensordict(self._now.row)
+        return self._storage.tensordict(len(self))
 
     def begin(self, passes: Passes) -> None:
         """Keep the passes over this rollout until `clear`."""
-        self._now.passes = passes
+        self._progress.passes = passes
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
-        self._now = self._cleared()
+        self._progress = self._cleared()
 
     def state_dict(self) -> dict[str, Any]:
         """The rollout so far, and how far it was learned from.
 
         Of an exhausted one nothing is needed any more: it is saved as if cleared.
         """
-        now = self._cleared() if self.exhausted else self._now
+        now = self._cleared() if self.exhausted else self._progress
         return {
             "storage": self._storage.state_dict(now.row),
             "row": now.row,
             "num_steps": self.num_steps,
             "passes": None if now.passes is None else now.passes.state_dict(),
-            "begins_anew": now.begins_anew,
+            "begins_anew": now.anew,
             "abandoned": now.abandoned,
         }
 
@@ -181,12 +175,16 @@ class RolloutBuffer:
             )
         self.clear()
         self._storage.load_state_dict(state["storage"])
-        self._now = _Progress(
+        self._progress = RolloutProgress(
             state["row"],
             None if passes is None else Passes.from_state(passes, self.device),
             state["begins_anew"],
             state["abandoned"],
         )
 
-    def _cleared(self) -> _Progress:
-        return _Progress(begins_anew=self._now.abandoned)
+    @property
+    def _now(self) -> Progress:
+        return self._progress
+
+    def _cleared(self) -> RolloutProgress:
+        return RolloutProgress(anew=self._progress.abandoned)

@@ -39,7 +39,7 @@ def entry_bytes(spec: Spec) -> int:
     return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
 
 
-def nest(leaves: Iterable[tuple[spaces.Path, Tensor]]) -> dict[str, Any]:
+def nest(leaves: Iterable[tuple[spaces.Path, Any]]) -> dict[str, Any]:
     """Leaves with their paths, as a dict of dicts.
 
     >>> nest([(("obs", "a"), 1), (("obs", "b"), 2), (("reward",), 3)])

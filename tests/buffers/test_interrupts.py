@@ -2,6 +2,8 @@
 
 import os
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 
 from yieldrl import buffers
 from yieldrl.buffers import (
+    CircularBuffer,
     EpisodeBuffer,
     NStepReplayBuffer,
     Passes,
@@ -262,3 +265,120 @@ def test_passes_go_on_where_they_were_interrupted(pieces):
         if not hit:
             break
     assert after > 300
+
+
+# ------------------------------------------------------------------ a ring of segments
+
+
+def circle_of():
+    return CircularBuffer(2, SPACE, Discrete(1000), num_envs=ENVS, num_segments=3)
+
+
+def read(ring, seen):
+    """A trainer's loop: every row that waits, and every segment once it is full."""
+    while ring.waiting or ring.full:
+        if ring.full:
+            if ring.passes is None:
+                data = transitions(ring.rollout())
+                ring.begin(Passes(data, 1, 1, 0))
+            if not ring.exhausted:
+                whole(ring.passes.minibatch(), ring.rollout()["action"][:, 0].tolist())
+                ring.passes.advance()
+            seen.update(dict.fromkeys(ring.rollout()["action"][:, 0].tolist()))
+            ring.clear()
+        else:
+            ring.hand_over()
+
+
+def total(ring, seen):
+    """Rows that were written, wherever they are."""
+    return len(seen) + len(ring) + ring.waiting + ring.dropped
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_ring_goes_on_where_its_writer_was_interrupted(full):
+    for after in everywhere(11):
+        ring, seen = circle_of(), {}
+        kept = 6 if full else 3
+        for number in range(kept):
+            ring.write(step(number))
+        hit = interrupted(lambda ring=ring: ring.write(step(99)), after)
+        written = total(ring, seen) - kept
+        assert written in (0, 1)
+        ring.write(step(100))
+        lost = 2 if full else 0
+        assert ring.dropped == lost
+        read(ring, seen)
+        rows = [*range(lost, kept), *[99][:written], 100]
+        assert [*seen, *ring.rollout()["action"][:, 0].tolist()] == rows
+        if not hit:
+            break
+    assert after > 100
+
+
+def test_a_ring_goes_on_where_its_reader_was_interrupted():
+    for after in everywhere(97):
+        ring, seen = circle_of(), {}
+        for number in range(6):
+            ring.write(step(number))
+        hit = interrupted(lambda r=ring, s=seen: read(r, s), after)
+        read(ring, seen)
+        assert list(seen) == list(range(6))
+        for number in range(6, 9):
+            ring.write(step(number))
+        read(ring, seen)
+        assert list(seen) == list(range(8))
+        assert (ring.dropped, ring.begins_anew) == (0, False)
+        if not hit:
+            break
+    assert after > 300
+
+
+@pytest.mark.parametrize("do", ["skip", "clear", "end_episodes", "peek"])
+def test_what_is_done_to_a_ring_is_done_or_not(do):
+    for after in everywhere(3):
+        ring = circle_of()
+        for number in range(3):
+            ring.write(step(number))
+        if do == "clear":
+            ring.hand_over()
+            ring.hand_over()
+        hit = interrupted(getattr(ring, do), after)
+        ring.write(step(3))
+        done = ring.dropped == 2 or (do == "clear" and len(ring) == 0)
+        seen = {}
+        read(ring, seen)
+        assert list(seen) == list(range(2 if done else 0, 4))
+        assert ring.dropped == (2 if done and do == "skip" else 0)
+        assert hit or done == (do in ("skip", "clear"))
+        if not hit:
+            break
+
+
+def test_a_reader_that_is_interrupted_does_not_hold_up_the_writer():
+    """Nothing is locked: the other thread goes on, and no row comes twice."""
+    ring, seen, rows = circle_of(), {}, 150
+    failure = []
+
+    def work():
+        try:
+            for number in range(rows):
+                while not ring.room:
+                    time.sleep(1e-5)
+                ring.write(step(number))
+        except BaseException as reason:
+            failure.append(reason)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    hits, after, deadline = 0, 0, time.monotonic() + 60
+    while thread.is_alive() or ring.waiting:
+        assert time.monotonic() < deadline
+        after = (after + 37) % 1500
+        hits += interrupted(lambda: read(ring, seen), after)
+    read(ring, seen)
+    thread.join()
+    assert not failure
+    assert hits > 3
+    assert list(seen) == list(range(rows))
+    assert ring.dropped == 0

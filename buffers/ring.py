@@ -1,0 +1,97 @@
+"""What the writer and the reader of a ring of segments do, as far as it is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from yieldrl.buffers.passes import Passes
+from yieldrl.buffers.positions import NONE, Positions
+
+
+class RingProgress(Positions):
+    """The positions, and for whatever is done what follows from them."""
+
+    def opened(self) -> RingProgress:
+        """A segment takes the next row: a new one lies where the oldest was."""
+        if self.open:
+            return self
+        slot, number = self.oldest_slot, self.newest + 1
+        lost = self.num_steps if self.slots[slot] > self.seen else 0
+        return replace(
+            self,
+            slots=(*self.slots[:slot], number, *self.slots[slot + 1 :]),
+            newest=number,
+            written=0,
+            dropped=self.dropped + lost,
+        )
+
+    def counted(self) -> RingProgress:
+        """The row is written, unless the reader gave its segment up meanwhile."""
+        return replace(self, written=self.written + 1) if self.open else self
+
+    def ended(self) -> RingProgress:
+        """The next row continues no episode."""
+        at = (self.newest, self.written) if self.open else (self.newest + 1, 0)
+        return replace(self, breaks=self.breaks | {at})
+
+    def reading(self) -> RingProgress:
+        """The oldest unread segment is claimed, if none is and there is one."""
+        if self.claimed != NONE or not (unread := self.unread):
+            return self
+        return replace(self, claimed=unread[0], seen=unread[0])
+
+    def due(self) -> RingProgress:
+        """The next row is one of the claimed segment, or nothing can be handed over."""
+        now = self.reading()
+        if now.claimed == NONE or now.row == now.rows(now.claimed):
+            full = now.row == self.num_steps
+            remedy = "is full: learn from it and clear() it first"
+            reason = f"the segment {remedy}" if full else "no row waits: write one"
+            raise RuntimeError(reason)
+        return now
+
+    def handed_over(self) -> RingProgress:
+        """The next row belongs to what the reader sees."""
+        now = self.due()
+        return replace(now, row=now.row + 1)
+
+    def caught_up(self) -> RingProgress:
+        """All rows of the claimed segment do."""
+        now = self.reading()
+        return now if now.claimed == NONE else replace(now, row=now.rows(now.claimed))
+
+    def begun(self, passes: Passes) -> RingProgress:
+        """The claimed segment is learned from."""
+        return replace(self, passes=passes)
+
+    def skipped(self) -> RingProgress:
+        """The oldest segment of which no row was handed over is given up."""
+        number = self.claimed
+        if number == NONE or self.row > 0:
+            if not self.unread:
+                raise RuntimeError("no segment is there to skip: write one first")
+            return replace(self, seen=self.unread[0])._without(self.unread[0])
+        return replace(self, claimed=NONE)._without(number)
+
+    def cleared(self) -> RingProgress:
+        """The claimed segment is given up; rows of it that were not read are lost."""
+        if self.claimed == NONE:
+            return replace(self, passes=None)
+        number, row = self.claimed, self.row
+        continued = row == self.rows(number) and (number, row) not in self.breaks
+        return replace(
+            self,
+            row=0,
+            passes=None,
+            claimed=NONE,
+            last=number if continued else NONE - 1,
+            breaks=frozenset(at for at in self.breaks if at[0] > number),
+        )._without(number, row)
+
+    def _without(self, number: int, row: int = 0) -> RingProgress:
+        """A segment is given up: its rows from that one on are lost."""
+        slots = self.slots
+        if number == self.newest and self.open:  # what follows begins another one
+            slots = tuple(NONE if n == number else n for n in slots)
+        lost = self.rows(number) - row
+        return replace(self, slots=slots, dropped=self.dropped + lost)
