@@ -11,7 +11,6 @@ builds whatever its caller does not pass. Axes: `T` time, `N` environments, `B` 
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from typing import Any, ClassVar, Literal, Self, TypedDict
@@ -23,18 +22,17 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.buffers import transitions
-from yieldrl.collectors import Collector, SyncCollector
+from yieldrl.collectors import AsyncCollector, Collector, SyncCollector
 from yieldrl.experiments import TrainingRun
 from yieldrl.foundations import (
     Border,
     Config,
-    Counters,
     Counting,
     derive_seed,
     resolve_device,
     restore_generator,
 )
-from yieldrl.networks import GradientStep, Learner, LearningMode, Loss
+from yieldrl.networks import GradientStep, Learner, Loss
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
@@ -145,16 +143,14 @@ class Policy(Model, ABC):
 class Algorithm(Learner, ABC):
     """The mathematics. Sees tensors on its device, never NumPy or an environment.
 
-    `Learner` gives it `learning_rate` and `state_dict`: attributes that have a
-    `state_dict` themselves are saved by name. The model moves to the config's device.
+    `Learner` gives it `train_step`, `learning_rate` and `state_dict`: attributes that
+    have a `state_dict` are saved by name. The model moves to the config's device.
     """
 
     def __init__(self, model: Model, config: Config) -> None:
         self.config = config
         self.device = resolve_device(config.device)
-        self.model = model.to(self.device).eval()
-        self.counters = Counters()
-        self._mode = LearningMode(self.model)
+        super().__init__(model.to(self.device).eval())
 
     @abstractmethod
     def predict(self, obs: Any) -> Tensor:
@@ -170,23 +166,6 @@ class Algorithm(Learner, ABC):
         Results per sample, such as new priorities, are written into `data`, `[B]`.
         """
 
-    def train_step(self, data: TensorDict) -> Logs:
-        """`learn` in train mode, counted, and watched for numbers that are not.
-
-        Raises:
-            FloatingPointError: If the loss is not finite (looked at on every CPU step,
-                and every 100 on a GPU, where looking costs a synchronisation).
-        """
-        now = self.counters
-        now.policy_version += 1  # first: a step that fails may have moved the weights
-        with self._mode:
-            logs = self.learn(data)
-        now.learn_step += 1
-        if self.device.type == "cpu" or now.learn_step % 100 == 0:
-            counters = f"learn_step {now.learn_step} (sample_step {now.sample_step})"
-            self._mode.check_finite(logs.get("loss"), counters)
-        return logs
-
     def update(self, rollout: TensorDict) -> Logs:
         """Learn all there is to learn from a rollout `[T, N]`; metrics to log.
 
@@ -199,17 +178,6 @@ class Algorithm(Learner, ABC):
 
     def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""
-
-    def acting_copy(self) -> Self:
-        """One that only acts: with a copy of the model and counters of its own.
-
-        Frozen parameters are shared.
-        """
-        frozen = {id(p): p for p in self.model.parameters() if not p.requires_grad}
-        acting = copy.copy(self)
-        acting.model = copy.deepcopy(self.model, frozen).requires_grad_(False).eval()
-        acting.counters = copy.copy(self.counters)
-        return acting
 
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
@@ -381,8 +349,16 @@ class Trainer(TrainingRun):
 
     def make_collector(self) -> Collector:
         """Who steps the environments with the agent and writes into the buffer."""
-        seed = derive_seed(self.config.seed, "envs")
-        return SyncCollector(self.envs, self.agent, self.buffer, seed=seed)
+        config, parts = self.config, (self.envs, self.agent, self.buffer)
+        seed = derive_seed(config.seed, "envs")
+        if config.collection == "sync":
+            return SyncCollector(*parts, seed=seed)
+        return AsyncCollector(
+            *parts,
+            seed=seed,
+            max_policy_lag=config.max_policy_lag,
+            when_stale=config.when_stale,
+        )
 
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
         """Play whole episodes with deterministic actions in environments apart.

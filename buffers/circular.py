@@ -98,6 +98,19 @@ class CircularBuffer(RolloutBuffer):
         return self._now.waiting
 
     @property
+    def next_row(self) -> int:
+        """The number of the row that is handed over next.
+
+        Rows are numbered as segments are: row t of segment s is `s * T + t`.
+        """
+        return self._now.next_segment * self.num_steps + self._now.row
+
+    @property
+    def next_written(self) -> int:
+        """The number after that of the latest row written."""
+        return self._now.newest * self.num_steps + self._now.written
+
+    @property
     def gap(self) -> bool:
         """Whether the row that `peek` returns does not continue the one before it."""
         return self._now.gap

@@ -70,11 +70,16 @@ class Positions(Progress):
     @property
     def begins_anew(self) -> bool:
         """Whether the segment that is read, or will be, does not continue the last."""
-        number = self.claimed
-        if number == NONE:
-            after = self.newest if self.open else self.newest + 1
-            number = min([after, *self.unread])
+        number = self.next_segment
         return number != self.last + 1 or (number, 0) in self.breaks
+
+    @property
+    def next_segment(self) -> int:
+        """The segment that is read, or will be."""
+        if self.claimed != NONE:
+            return self.claimed
+        after = self.newest if self.open else self.newest + 1
+        return min([after, *self.unread])
 
     @property
     def gap(self) -> bool:

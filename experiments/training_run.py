@@ -14,6 +14,7 @@ from yieldrl.collectors import Buffer, Collector, Evaluator
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
     Config,
+    derive_seed,
     resolve_device,
     rng_state,
     seed_everything,
@@ -38,6 +39,8 @@ class TrainingRun(Run):
         algorithm: The algorithm to use instead of `algorithm_class`, with its model.
         agent: The agent to use instead of `agent_class`, with its algorithm.
         buffer: Where transitions wait, instead of the buffer of `make_buffer`.
+        collector: Who steps the environments, instead of `make_collector`: a collector,
+            made of the parts that are passed with it, or a class of collectors.
 
     Raises:
         TypeError: If the config is that of another algorithm.
@@ -58,6 +61,7 @@ class TrainingRun(Run):
         algorithm: Any = None,
         agent: Any = None,
         buffer: Any = None,
+        collector: Any = None,
     ) -> None:
         config = self._checked(config)
         source = config.env_id if envs is None else envs
@@ -72,7 +76,7 @@ class TrainingRun(Run):
         set_threads(config.threads, images=images)
         self.agent = self._make_agent(model, algorithm, agent)
         self.buffer = self.make_buffer() if buffer is None else buffer
-        self.collector = self.make_collector()
+        self.collector = self._make_collector(collector)
         self.evaluator = Evaluator(
             source if eval_envs is None else eval_envs,
             self.config,
@@ -141,6 +145,14 @@ class TrainingRun(Run):
             return config
         wanted = self.config_class.__module__
         raise TypeError(f"{self.name} takes a {wanted}.Config, got {type(config)}")
+
+    def _make_collector(self, given: Any) -> Collector:
+        if given is None:
+            return self.make_collector()
+        if not isinstance(given, type):
+            return given
+        seed = derive_seed(self.config.seed, "envs")
+        return given(self.envs, self.agent, self.buffer, seed=seed)
 
     def _make_agent(self, model: Any, algorithm: Any, agent: Any) -> Any:
         parts = {"model": model, "algorithm": algorithm, "agent": agent}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any
 
 
@@ -25,13 +26,10 @@ class Counters:
 
 
 def _shared(name: str) -> Any:
-    def read(self: Counting) -> int:
-        return getattr(self.counters, name)
-
     def write(self: Counting, value: int) -> None:
         setattr(self.counters, name, value)
 
-    return property(read, write)
+    return property(attrgetter(f"counters.{name}"), write)
 
 
 class Counting:

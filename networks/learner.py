@@ -1,22 +1,72 @@
-"""What an algorithm keeps: parts that are saved by name, and a learning rate."""
+"""What every algorithm does alike: it counts its steps, and saves what it keeps."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
+import torch
+from tensordict import TensorDict
+from torch import nn
 from torch.optim import Optimizer
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.foundations import CheckpointError, Counters
+from yieldrl.networks.learning_mode import LearningMode
 
 
 class Learner:
-    """Attributes that have a `state_dict` are saved and restored, by their names.
+    """Steps in train mode, counts them, and saves what has a `state_dict`, by name.
 
     Model, target copy, optimizers, schedules: a new one needs no new line.
+
+    Args:
+        model: What learns.
+
+    Attributes:
+        counters: How far training has come, also for the agent to count in.
     """
 
+    model: Any
+    device: torch.device
     optimizer: Optimizer
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.counters = Counters()
+        self._mode = LearningMode(model)
+
+    def learn(self, data: TensorDict) -> dict[str, Any]:
+        """One gradient step on a batch `[B]`: the subclass's business."""
+        raise NotImplementedError
+
+    def train_step(self, data: TensorDict) -> dict[str, Any]:
+        """`learn` in train mode, counted, and watched for numbers that are not.
+
+        Raises:
+            FloatingPointError: If the loss is not finite (looked at on every CPU step,
+                and every 100 on a GPU, where looking costs a synchronisation).
+        """
+        now = self.counters
+        now.policy_version += 1  # first: a step that fails may have moved the weights
+        with self._mode:
+            logs = self.learn(data)
+        now.learn_step += 1
+        if self.device.type == "cpu" or now.learn_step % 100 == 0:
+            counters = f"learn_step {now.learn_step} (sample_step {now.sample_step})"
+            self._mode.check_finite(logs.get("loss"), counters)
+        return logs
+
+    def acting_copy(self) -> Self:
+        """One that only acts: with a copy of the model and counters of its own.
+
+        Frozen parameters are shared.
+        """
+        frozen = {id(p): p for p in self.model.parameters() if not p.requires_grad}
+        acting = copy.copy(self)
+        acting.model = copy.deepcopy(self.model, frozen).requires_grad_(False).eval()
+        acting.counters = copy.copy(self.counters)
+        return acting
 
     @property
     def learning_rate(self) -> float:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
-from yieldrl.buffers import Passes, RolloutBuffer
+from yieldrl.buffers import CircularBuffer, Passes, RolloutBuffer
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -34,7 +32,6 @@ class Trainer(abstractions.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-    buffer_class: ClassVar[type[RolloutBuffer]] = RolloutBuffer
 
     @property
     def learning_due(self) -> bool:
@@ -45,13 +42,13 @@ class Trainer(abstractions.Trainer):
         return self.collecting_done and (len(self.buffer) == 0 or self.buffer.exhausted)
 
     def make_buffer(self) -> RolloutBuffer:
-        return self.buffer_class(
-            self.config.num_steps,
-            self.envs.single_observation_space,
-            self.envs.single_action_space,
-            num_envs=self.envs.num_envs,
-            device=self.agent.device,
-        )
+        config, envs = self.config, self.envs
+        spaces = envs.single_observation_space, envs.single_action_space
+        parts = {"num_envs": envs.num_envs, "device": self.agent.device}
+        if config.collection == "sync":
+            return RolloutBuffer(config.num_steps, *spaces, **parts)
+        ahead = config.max_policy_lag + 2  # one is learned from, one is written
+        return CircularBuffer(config.num_steps, *spaces, num_segments=ahead, **parts)
 
     def _run_collect(self) -> LogData:
         if self.buffer.exhausted:  # the step that should have cleared it failed

@@ -1,0 +1,157 @@
+"""The side of an asynchronous collector that acts, in a thread of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from yieldrl.buffers import CircularBuffer
+from yieldrl.collectors.sync import SyncCollector
+from yieldrl.collectors.weights import Weights
+
+
+class Row(NamedTuple):
+    """What is known of a step of all environments besides its transition."""
+
+    number: int  # in the order of writing, as the ring counts
+    version: int  # of the policy that acted
+    logs: dict[str, Any]
+    written: Any  # event of a GPU's stream, None on a CPU
+
+
+class Acting:
+    """Steps environments with a copy of an agent, and writes into a ring.
+
+    It holds nothing of the learner but the ring and the mailbox of weights.
+
+    Args:
+        envs: A vector environment.
+        actor: What acts, see `Agent.actor`.
+        ring: Where transitions are written.
+        weights: Where newer weights come from.
+        drops: Whether to go on where that overwrites what nobody has read.
+        options: What a `SyncCollector` takes.
+
+    Attributes:
+        limit: Number of the last segment that may be begun, unless it `drops`.
+        finished: How many rows are written, with their entry in `rows`.
+        rows: Those that were not handed over yet, the oldest first.
+        released: Event after which memory that was released may be written again.
+    """
+
+    def __init__(
+        self,
+        envs: Any,
+        actor: Any,
+        ring: CircularBuffer,
+        weights: Weights,
+        *,
+        drops: bool,
+        **options: Any,
+    ) -> None:
+        self.ring, self.weights, self.drops = ring, weights, drops
+        self.actor = Signed(actor, envs.num_envs)
+        self.inner = SyncCollector(envs, self.actor, Written(ring), **options)
+        self.limit, self.finished = 0, ring.next_written
+        self.rows: deque[Row] = deque()
+        self.released: Any = None
+        cuda = ring.device.type == "cuda"
+        self._stream = torch.cuda.Stream(ring.device) if cuda else None
+
+    def ready(self) -> bool:
+        """Whether the next step may be taken now."""
+        if self.drops:
+            return True
+        return self.ring.room and self.finished // self.ring.num_steps <= self.limit
+
+    def step(self) -> None:
+        """Take the newest weights over, step all environments, write it down."""
+        version = self.weights.take()
+        if version is not None:
+            self.actor.sign(version)
+        stream, released = self._stream, self.released
+        if stream is not None and released is not None:
+            stream.wait_event(released)
+        logs = self.inner.step()
+        event = None if stream is None else stream.record_event()
+        self.rows.append(
+            Row(self.ring.next_written - 1, self.actor.version, logs, event)
+        )
+        self.finished = self.ring.next_written
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """What to act in: on a GPU a stream of its own."""
+        if self._stream is None:
+            yield
+            return
+        self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+        with torch.cuda.stream(self._stream):
+            try:
+                yield
+            finally:
+                self._stream.synchronize()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it stands, between two steps."""
+        actor = self.actor.agent.state_dict()
+        del actor["algorithm"]  # it acts with the learner's weights from then on
+        rows = [[row.number, row.version, row.logs] for row in self.rows]
+        return {"inner": self.inner.state_dict(), "actor": actor, "rows": rows}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; the ring is restored already."""
+        self.actor.agent.load_state_dict(state["actor"])
+        self.rows = deque(Row(*row, written=None) for row in state["rows"])
+        self.inner.load_state_dict(state["inner"])
+        self.finished = self.ring.next_written
+
+
+class Signed:
+    """An agent whose every transition says which policy acted.
+
+    Attributes:
+        version: The `policy_version` of its weights.
+    """
+
+    def __init__(self, agent: Any, num_envs: int) -> None:
+        self.agent, self.num_envs = agent, num_envs
+        self.has_memory = agent.has_memory
+        self.sign(agent.policy_version)
+
+    @property
+    def sample_step(self) -> int:
+        """Environment steps that it took."""
+        return self.agent.sample_step
+
+    def sign(self, version: int) -> None:
+        """Act with the weights of another version from now on."""
+        self.version = self.agent.policy_version = version
+        versions = np.full(self.num_envs, version)
+        on_cpu, device = self.agent.device.type == "cpu", self.agent.device
+        self._versions = versions if on_cpu else torch.as_tensor(versions).to(device)
+
+    def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
+        """What the agent does, and its `policy_version [N]` among the extras."""
+        action, extras = self.agent.sample(obs)
+        return action, {"policy_version": self._versions, **extras}
+
+    def count_steps(self, steps: int) -> None:
+        """Count environment steps, by which exploration goes."""
+        self.agent.count_steps(steps)
+
+    def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
+        """Tell the agent where episodes begin."""
+        self.agent.begin_episode(where, exploring=exploring)
+
+
+class Written:
+    """The writer's side of a ring, as the buffer that a collector adds to."""
+
+    def __init__(self, ring: CircularBuffer) -> None:
+        self.add, self.end_episodes = ring.write, ring.end_episodes

@@ -1,0 +1,225 @@
+"""The asynchronous collector: it goes on stepping while the learner learns."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from gymnasium.vector import VectorEnv
+from tensordict import TensorDict
+
+from yieldrl.buffers import CircularBuffer
+from yieldrl.collectors.acting import Acting, Row
+from yieldrl.collectors.background import Background
+from yieldrl.collectors.contract import Collector
+from yieldrl.collectors.lag import PolicyLag
+from yieldrl.collectors.rollouts import collect
+from yieldrl.collectors.weights import Weights
+from yieldrl.foundations import uninterrupted
+
+
+class AsyncCollector(Collector):
+    """Steps environments in a thread, with a copy of the policy, into a ring.
+
+    `step` hands over the next step that the thread has finished; it also puts the
+    learner's weights, if they changed, where the thread takes them over between two of
+    its steps. Every transition carries the `policy_version` that acted, and policies
+    that have a `log_prob` write it down.
+
+    PyTorch and environments that wait, compute in C or live in other processes leave
+    Python to the learner meanwhile: then the two take as long as the longer of them.
+
+    The thread begins with the first `step` and ends with `stop`, with the loop that
+    used it, with the collector and with the program.
+
+    Args:
+        envs: A vector environment in any autoreset mode. Nobody else may step it.
+        agent: The agent that learns. Its `actor()` acts.
+        buffer: Where the learner finds transitions: a `CircularBuffer` is written
+            into as it is, another one gets each step from `step`.
+        seed: Seed of the environments' first reset.
+        max_policy_lag: How many newer policies there may be when a transition is
+            learned from.
+        when_stale: What is done at that limit: `wait`, or `drop` the oldest.
+        report_every: Steps between reports of episodes, for tensor environments.
+
+    Raises:
+        ValueError: If the limit is negative.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        agent: Any,
+        buffer: Any,
+        *,
+        seed: int,
+        max_policy_lag: int = 1,
+        when_stale: Literal["wait", "drop"] = "wait",
+        report_every: int = 128,
+    ) -> None:
+        if max_policy_lag < 0:
+            raise ValueError(f"max_policy_lag = {max_policy_lag}: choose at least 0")
+        self.envs, self.agent, self.buffer = envs, agent, buffer
+        self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
+        if isinstance(buffer, CircularBuffer):
+            self.ring = buffer
+        else:
+            self.ring = CircularBuffer(
+                1,
+                envs.single_observation_space,
+                envs.single_action_space,
+                num_envs=envs.num_envs,
+                num_segments=max_policy_lag + 2,
+                device=agent.device,
+            )
+        actor = agent.actor()
+        self._weights = Weights(agent.model, actor.model)
+        self._acting = Acting(
+            envs,
+            actor,
+            self.ring,
+            self._weights,
+            drops=self.drops,
+            seed=seed,
+            report_every=report_every,
+        )
+        acting = self._acting
+        self._background = Background(acting.step, acting.ready, acting.stream)
+        weakref.finalize(self, self._background.stop)
+        self._lag = PolicyLag(agent.policy_version)
+        self._row: dict[str, Any] | None = None  # handed over, and not added yet
+
+    def step(self) -> dict[str, Any]:
+        """Hand over one step of all environments; logs of the episodes that ended.
+
+        With the last step of a segment, and with those logs, come `policy_lag` (the
+        mean since the last time), `policy_lag_max` and, once steps were dropped,
+        `dropped_steps`, all of them so far.
+        """
+        self._hand_weights_over()
+        self._background.start()
+        while True:
+            self._background.wait(self._available)
+            if not self._stale():
+                break
+            self.ring.skip()
+        with uninterrupted():  # a step is handed over, added and counted, or not at all
+            row = self._hand_step_over()
+        return self._logs(row)
+
+    def collect(self, num_steps: int) -> TensorDict:
+        """So many steps of all environments as a rollout `[T, N]`, for the caller.
+
+        Raises:
+            RuntimeError: If half a rollout of the buffer was handed over already.
+        """
+        if self.buffer is not self.ring:
+            self.buffer.end_episodes()
+        elif len(self.ring) > 0:
+            raise RuntimeError(
+                f"{len(self.ring)} steps of a rollout were handed over step by step:"
+                " loop on until it is learned from, or clear() the buffer"
+            )
+        return collect(self, num_steps)
+
+    def check(self) -> None:
+        """Raise what went wrong in the background, if anything did.
+
+        It is the very exception, with its traceback. Nothing that was collected before
+        is lost, and the next `step` begins new episodes.
+        """
+        self._background.check()
+
+    def stop(self) -> None:
+        """End the thread between two steps; nothing that it collected is lost."""
+        self._background.stop()
+
+    def reset(self, seed: int | None) -> None:
+        """Begin new episodes everywhere; those under way count as truncated."""
+        self.stop()
+        self.ring.end_episodes()
+        self._acting.inner.reset(seed)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Environments, what acts in them, and what nobody has read yet."""
+        self.stop()
+        own = None if self.buffer is self.ring else self.ring.state_dict()
+        lag = self._lag.state_dict()
+        return {"ring": own, "lag": lag, **self._acting.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken, with the learner's weights."""
+        self.stop()
+        if self.buffer is not self.ring:
+            self.ring.load_state_dict(state["ring"])
+            self._row = self.ring.rollout()[0].to_dict() if self.ring.full else None
+        self._acting.load_state_dict(state)
+        self._lag.load_state_dict(state["lag"])
+        self._weights.put(self._lag.newest)
+
+    def _hand_weights_over(self) -> None:
+        """First the weights, then the leave to collect that goes with them."""
+        version, ring, acting = self.agent.policy_version, self.ring, self._acting
+        if version != self._lag.newest:
+            self._weights.put(version)
+            self._lag.publish(version)
+        limit = ring.next_row // ring.num_steps + self.max_policy_lag
+        if limit != acting.limit:
+            if ring.device.type == "cuda":
+                acting.released = torch.cuda.current_stream(ring.device).record_event()
+            acting.limit = limit
+            self._background.notify()
+
+    def _available(self) -> bool:
+        return self._acting.finished > self.ring.next_row
+
+    def _stale(self) -> bool:
+        """Whether the segment to begin with is older than the limit."""
+        ring = self.ring
+        if not self.drops or ring.next_row % ring.num_steps > 0:
+            return False
+        return self._lag.of(self._entry().version) > self.max_policy_lag
+
+    def _entry(self) -> Row:
+        """What is known of the next row; of those that were dropped, their logs."""
+        rows, number = self._acting.rows, self.ring.next_row
+        while rows[0].number < number:
+            rows.popleft()
+        return rows[0]
+
+    def _hand_step_over(self) -> Row:
+        ring, entry = self.ring, self._entry()
+        if entry.written is not None:
+            torch.cuda.current_stream(ring.device).wait_event(entry.written)
+        if self.buffer is ring:
+            ring.hand_over()
+        else:
+            self._add()
+        self.agent.count_steps(self.envs.num_envs)
+        self._acting.rows.popleft()
+        return entry
+
+    def _add(self) -> None:
+        """Move a row into the buffer; where that failed, the same row again."""
+        ring = self.ring
+        if self._row is None:
+            if ring.gap:
+                self.buffer.end_episodes()
+            self._row = ring.peek()
+            ring.hand_over()
+        self.buffer.add(self._row)
+        if ring.full:
+            ring.clear()
+        self._row = None
+
+    def _logs(self, row: Row) -> dict[str, Any]:
+        self._lag.add(row.version)
+        if not (row.logs or (self.buffer is self.ring and self.ring.full)):
+            return row.logs
+        logs = {**row.logs, **self._lag.report()}
+        if self.ring.dropped > 0:
+            logs["dropped_steps"] = self.ring.dropped * self.envs.num_envs
+        return logs
