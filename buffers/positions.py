@@ -126,8 +126,6 @@ class Positions(Progress):
                 f" {len(kept)} or more"
             )
         numbers = {name: state[name] for name in NUMBERS}
-        if state["newest"] not in kept:
-            numbers["written"] = own
         return type(self)(
             **{**numbers, "num_steps": own},
             slots=(*kept, *self.slots[len(kept) :]),

@@ -26,8 +26,8 @@ class RingProgress(Positions):
         )
 
     def counted(self) -> RingProgress:
-        """The row is written, unless the reader gave its segment up meanwhile."""
-        return replace(self, written=self.written + 1) if self.open else self
+        """The row is written, if the reader did not give its segment up meanwhile."""
+        return replace(self, written=self.written + 1)
 
     def ended(self) -> RingProgress:
         """The next row continues no episode."""

@@ -449,6 +449,46 @@ def test_an_empty_ring_may_become_one_of_other_segments():
 # ------------------------------------------------------------------------- two threads
 
 
+@pytest.mark.parametrize("give_up", ["clear", "skip"])
+def test_a_row_whose_segment_is_given_up_meanwhile_goes_into_the_next(
+    give_up, monkeypatch
+):
+    ring = ring_of()
+    ring.write(step(0))
+    if give_up == "clear":
+        ring.hand_over()
+    write_row, calls = ring._storage.write, []
+
+    def interleaved(place, *args, **options):
+        write_row(place, *args, **options)
+        calls.append(place)
+        if len(calls) == 1:
+            getattr(ring, give_up)()
+
+    monkeypatch.setattr(ring._storage, "write", interleaved)
+    ring.write(step(1))
+    assert calls == [1, 0]
+    assert ring.slots == [1, None, None]
+    assert (ring.waiting, ring.dropped) == (1, int(give_up == "skip"))
+    assert ring.begins_anew == (give_up == "skip")
+    ring.add(step(2))
+    assert number_of(ring.rollout()) == [1, 2]
+
+
+def test_what_follows_a_segment_that_was_cut_short_begins_anew():
+    ring = ring_of()
+    ring.add(step(0))
+    ring.clear()
+    ring.add(step(1))
+    assert not ring.begins_anew
+    ring.end_episodes()
+    ring.clear()
+    ring.add(step(2))
+    assert ring.begins_anew
+    ring.clear()
+    assert not ring.begins_anew
+
+
 def written_by_a_thread(ring, rows, waits, seed):
     """Writes rows, some with the end of all episodes before; those are returned."""
     ends, failure, rng = set(), [], random.Random(seed)
