@@ -8,6 +8,7 @@ Run them from the root of the repository, after `make .venv/.bench`:
     python -m benchmarks learning all --side both --out-folder benchmarks/results
     python -m benchmarks evidence double_dqn-chance
     python -m benchmarks worlds cartpole          steps per second against N
+    python -m benchmarks collecting overlap       collectors in the background
     python -m benchmarks plot                     figures of results/*.json, in .cache
 
 That is the command alone: in Python this package is `yieldrl.benchmarks`.
@@ -15,5 +16,6 @@ That is the command alone: in Python this package is `yieldrl.benchmarks`.
 `--out benchmarks/results/NAME.json` keeps a result with its command, hardware,
 versions, configs and seeds. A new workload is an entry in `workloads.py` (for another
 library's algorithm, a function in `sides.py`), a new learning task or figure one in
-`tasks/`, a new claim one in `claims.py`, a new world to time one in `contests.py`.
+`tasks/`, a new claim one in `claims.py`, a new world to time one in `contests.py`, a
+new trial of collectors in the background one in `trials/`.
 """

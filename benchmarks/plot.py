@@ -11,8 +11,9 @@ import numpy as np
 from yieldrl.experiments.plot import Curve, aggregate
 
 from . import results, throughput
-from .style import COLORS, INK, STYLE
+from .style import COLORS, INK, line, save_figure
 from .tasks import FIGURES, published_beside
+from .trials import TRIALS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +74,7 @@ def draw_learning(result: dict[str, Any], path: Path) -> Path:
         axes.set_xlabel("environment steps")
         axes.set_ylabel(RETURN)
 
-    return _drawn(fill, path)
+    return save_figure(fill, path)
 
 
 def draw_comparison(compared: dict[str, dict[str, Any]], path: Path) -> Path:
@@ -91,7 +92,7 @@ def draw_comparison(compared: dict[str, dict[str, Any]], path: Path) -> Path:
         raise ValueError(
             f"{path.stem}: at most {len(COLORS)} tasks fit, got {len(compared)}"
         )
-    return _drawn(fill, path)
+    return save_figure(fill, path)
 
 
 def draw_evidence(result: dict[str, Any], path: Path) -> Path:
@@ -110,7 +111,7 @@ def draw_evidence(result: dict[str, Any], path: Path) -> Path:
         axes.set_xlabel(result["x_label"])
         axes.set_ylabel(result["y_label"])
 
-    return _drawn(fill, path)
+    return save_figure(fill, path)
 
 
 def draw_worlds(result: dict[str, Any], path: Path) -> Path:
@@ -134,7 +135,13 @@ def draw_worlds(result: dict[str, Any], path: Path) -> Path:
         axes.set_xlabel("environments")
         axes.set_ylabel("environment steps per second")
 
-    return _drawn(fill, path)
+    return save_figure(fill, path)
+
+
+def draw_trial(result: dict[str, Any], path: Path) -> Path:
+    """What a trial of collectors found."""
+    fill = TRIALS[result["trial"]].fill
+    return save_figure(lambda axes: fill(axes, result["runs"]), path)
 
 
 def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -154,13 +161,6 @@ def curve(label: str, runs: Sequence[dict[str, Any]]) -> Curve:
     return aggregate(f"{label}, {count}", points(runs))
 
 
-def line(axes: Axes, drawn: Curve, color: str, style: str = "-", **kwargs: Any) -> None:
-    """A mean with its interval as a band."""
-    low, high = drawn.low, drawn.high
-    axes.fill_between(drawn.steps, low, high, color=color, alpha=0.2, linewidth=0)
-    axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)
-
-
 def marks(axes: Axes, result: dict[str, Any]) -> None:
     """Level lines: what counts as learned, and what others report."""
     if result["threshold"] is not None:
@@ -173,23 +173,6 @@ def marks(axes: Axes, result: dict[str, Any]) -> None:
         axes.axhline(level, color=INK, linewidth=0.9, linestyle=":", label=label)
 
 
-def _drawn(fill: Callable[[Axes], None], path: Path) -> Path:
-    """Write a figure; `fill` draws the lines on its axes."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter
-
-    # Equal data give equal files: no date, no random ids.
-    with mpl.rc_context({**STYLE, "svg.hashsalt": "yieldrl"}):
-        figure = Figure(figsize=(6.4, 4), layout="constrained")
-        axes = figure.subplots()
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        fill(axes)
-        figure.legend(loc="outside lower center", ncols=2)
-        figure.savefig(path, format="svg", metadata={"Date": None})
-    return path
-
-
 def _has_lines(result: dict[str, Any]) -> bool:
     return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
 
@@ -199,4 +182,9 @@ def _env_id(result: dict[str, Any]) -> str:
     return result["whole_config"]["env_id"].rpartition(":")[2]
 
 
-DRAW = {"learning": draw_learning, "evidence": draw_evidence, "worlds": draw_worlds}
+DRAW = {
+    "learning": draw_learning,
+    "evidence": draw_evidence,
+    "worlds": draw_worlds,
+    "collecting": draw_trial,
+}

@@ -3,7 +3,16 @@
 The background is left out and all colours lie between light and dark.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from yieldrl.experiments.plot import Curve
 
 INK = "#7f7f7f"
 """Text, axes and references."""
@@ -39,3 +48,27 @@ STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
+
+
+def line(axes: Axes, drawn: Curve, color: str, style: str = "-", **kwargs: Any) -> None:
+    """A mean with its interval as a band."""
+    low, high = drawn.low, drawn.high
+    axes.fill_between(drawn.steps, low, high, color=color, alpha=0.2, linewidth=0)
+    axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)
+
+
+def save_figure(fill: Callable[[Axes], None], path: Path) -> Path:
+    """Write a figure; `fill` draws the lines on its axes."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
+
+    # Equal data give equal files: no date, no random ids.
+    with mpl.rc_context({**STYLE, "svg.hashsalt": "yieldrl"}):
+        figure = Figure(figsize=(6.4, 4), layout="constrained")
+        axes = figure.subplots()
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        fill(axes)
+        figure.legend(loc="outside lower center", ncols=2)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+    return path

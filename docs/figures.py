@@ -20,8 +20,9 @@ from mkdocs.structure.files import File, Files
 from yieldrl.benchmarks import plot, results
 
 ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
 CACHE = ROOT / ".cache" / "figures"
-CODE = ("benchmarks/plot.py", "benchmarks/style.py", "benchmarks/tasks/*.py")
+CODE = ("plot.py", "style.py", "tasks/*.py", "trials/*.py")  # of the benchmarks
 SHOWN = re.compile(r"\bresults/([\w.-]+)\.svg\b")
 
 
@@ -73,6 +74,6 @@ def draw(figure: plot.Figure, path: Path) -> None:
 def cached(name: str, figure: plot.Figure) -> Path:
     """Where a figure is kept: a file named after all that it depends on."""
     digest = hashlib.sha256(json.dumps(figure.data).encode())
-    for path in (file for pattern in CODE for file in sorted(ROOT.glob(pattern))):
+    for path in (file for pattern in CODE for file in sorted(BENCHMARKS.glob(pattern))):
         digest.update(path.read_bytes())
     return CACHE / name / f"{digest.hexdigest()[:16]}.svg"

@@ -10,6 +10,7 @@ from yieldrl.benchmarks import results, throughput
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.tasks import TASKS
+from yieldrl.benchmarks.trials import TRIALS
 from yieldrl.benchmarks.workloads import WORKLOADS
 
 parse = command_line.parse
@@ -53,6 +54,13 @@ def test_worlds_are_measured_from_1_to_65536_environments() -> None:
     assert (parsed.num_envs, parsed.device) == ([1, 64], "cuda")
 
 
+def test_collecting_takes_trials() -> None:
+    parsed = parse(["collecting", "soak", "--minutes", "0.5"])
+    assert (parsed.command, parsed.names) == ("collecting", ["soak"])
+    assert (parsed.seeds, parsed.jobs, parsed.minutes) == (5, 2, 0.5)
+    assert parse(["collecting", "all", "--seeds", "3"]).names == list(TRIALS)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -63,6 +71,8 @@ def test_worlds_are_measured_from_1_to_65536_environments() -> None:
         ("learning ppo-cartpole --side nobody", "nobody"),
         ("learning ppo-cartpole dqn-cartpole --out a.json", "--out-folder"),
         ("evidence ppo-cartpole", "ppo-cartpole"),
+        ("collecting chess", "chess"),
+        ("collecting lag soak --out a.json", "--out-folder"),
         ("worlds chess", "chess"),
         ("worlds cartpole --num-envs 0", "at least 1"),
         ("worlds cartpole pendulum --out a.json", "--out-folder"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import plot, results
+from yieldrl.benchmarks import plot, results, style
 from yieldrl.benchmarks.tasks import TASKS, Published, Task
 
 PAGES = {"light": (255, 255, 255), "dark": (30, 35, 43)}
@@ -54,7 +54,7 @@ def evidence() -> dict[str, Any]:
 
 def labels(path: Path, monkeypatch: pytest.MonkeyPatch, draw: Any) -> str:
     """The words of an SVG, which has them as words for once."""
-    monkeypatch.setitem(plot.STYLE, "svg.fonttype", "none")
+    monkeypatch.setitem(style.STYLE, "svg.fonttype", "none")
     svg = draw()
     assert svg.parent == path
     return " | ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text()))

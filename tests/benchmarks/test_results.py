@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import learned, results
+from yieldrl.benchmarks import collecting, learned, results
 from yieldrl.benchmarks.__main__ import parse
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
@@ -88,6 +88,11 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
         assert parsed.names == [result["world"]]
         check_worlds(result)
         return
+    if result["kind"] == "collecting":
+        assert parsed.names == [result["trial"]]
+        assert path.stem == f"collecting-{result['trial']}"
+        check_trial(result)
+        return
     assert path.stem in parsed.names
     assert [run["seed"] for run in result["runs"]] == result["seeds"]
     if result["kind"] == "learning":
@@ -121,6 +126,13 @@ def check_evidence(result: dict[str, Any]) -> None:
     assert result["passed"] == claim.passed(measured)
     assert result["holds"] == (result["passed"] >= claim.needed(len(measured)))
     assert result["holds"]
+
+
+def check_trial(result: dict[str, Any]) -> None:
+    """The verdicts are those of the trial as it is now, and all hold."""
+    assert result["demands"] == collecting.judged(result["trial"], result["runs"])
+    assert result["holds"]
+    assert all(demand["holds"] for demand in result["demands"])
 
 
 def check_speed(result: dict[str, Any]) -> None:

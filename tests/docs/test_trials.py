@@ -1,0 +1,65 @@
+"""Trials of collectors on the site."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from site_logic import load
+
+from yieldrl.benchmarks.trials import overlap
+
+trials = load("trials")
+
+
+@pytest.fixture
+def committed(tmp_path, monkeypatch):
+    """A folder of results, and a function that puts one into it."""
+    monkeypatch.setattr(trials, "ROOT", tmp_path)
+    folder = tmp_path / "benchmarks" / "results"
+    folder.mkdir(parents=True)
+
+    def put(name, **result):
+        result = {"hardware": {"cpu": "A CPU", "cores": 2}, **result}
+        (folder / f"collecting-{name}.json").write_text(json.dumps(result))
+
+    return put
+
+
+def test_trials_are_a_table_that_nobody_typed(committed):
+    assert "Nothing has been measured" in trials.on_page_markdown(
+        "::: table collecting"
+    )
+    demands = [
+        {"demand": "faster", "value": 1.9123, "bound": 1.8, "holds": True},
+        {"demand": "bigger", "value": 3.0, "bound": 4.0, "holds": False},
+    ]
+    command = "python -m benchmarks collecting"
+    committed("lag", command=f"{command} lag", statement="It is so.", demands=[])
+    committed(
+        "overlap", command=f"{command} overlap", statement="And so.", demands=demands
+    )
+    lines = trials.on_page_markdown("::: table collecting\n").splitlines()
+    assert lines[2] == (
+        "| [overlap](results/collecting-overlap.json) | And so. | faster: **1.912**<br>"
+        "bigger: **3**, **not enough** | 1.8<br>4 |"
+    )
+    assert lines[3].startswith("| [lag](results/collecting-lag.json) | It is so. |   |")
+    assert lines[5:9] == ["```bash", f"{command} overlap", f"{command} lag", "```"]
+
+
+def test_a_trial_is_shown_with_its_figure_and_command(committed):
+    assert "not measured" in trials.on_page_markdown("::: collecting overlap")
+    runs = [
+        {"ratio": ratio, "seed": 1, "sync": 16.0, "async": 8.0}
+        for ratio in overlap.RATIOS
+    ]
+    command = "python -m benchmarks collecting overlap"
+    committed("overlap", command=command, statement="It is so.", demands=[], runs=runs)
+    text = trials.on_page_markdown("::: collecting overlap")
+    assert text.startswith("![It is so.](results/collecting-overlap.svg)\n\n| collecti")
+    assert "| 1:4 " in text
+    assert text.endswith(
+        "[Every number](results/collecting-overlap.json) is from"
+        f" `{command}`, on 2 cores of A CPU."
+    )
