@@ -171,12 +171,12 @@ def fill(axes: Axes, runs: Sequence[Run]) -> None:
     """Every pair of slices, sorted."""
     for color, work in zip(COLORS, WORKS, strict=False):
         of = sorted(ratios(runs, work))
-        shares = [(i + 0.5) / len(of) for i in range(len(of))]
+        shares = [100 * (i + 0.5) / len(of) for i in range(len(of))]
         axes.plot(shares, of, ".-", color=color, label=f"{work}, {len(of)} pairs")
     axes.axhline(1.0, color=INK, linewidth=0.9)
     axes.axhline(1.1, color=INK, linewidth=0.9, linestyle="--", label="allowed, free")
     axes.set_title("Time in the background, in times of synchronous")
-    axes.set_xlabel("share of the pairs of slices, from the best to the worst")
+    axes.set_xlabel("% of the pairs of slices, from the best to the worst")
     axes.set_ylabel("ratio")
 
 
