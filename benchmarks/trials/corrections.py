@@ -30,7 +30,7 @@ CORRECTIONS = ("none", "clip", "gipo", "vtrace")
 SIDES = ("sync", *CORRECTIONS)
 """Synchronous, as PPO is, and in the background with each correction."""
 
-STEPS = {"ppo-cartpole": 60_000, "ppo-pendulum": 200_000, "ppo_lstm-tmaze": 60_000}
+STEPS = {"ppo-cartpole": 60_000, "ppo-pendulum": 200_000, "ppo_lstm-tmaze": 100_000}
 """Task -> environment steps of all sides, in which the synchronous one has learned."""
 
 EPISODES = 20
