@@ -24,7 +24,6 @@ def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
     demands = judged(name, runs)
     return result | {
         "trial": name,
-        "statement": trial.statement,
         "settings": trial.settings,
         "demands": demands,
         "holds": all(of["holds"] for of in demands),
@@ -39,8 +38,8 @@ def judged(name: str, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def report(result: dict[str, Any]) -> str:
     """A result as a table, its verdicts and its circumstances."""
-    table = results.table(*TRIALS[result["trial"]].table(result["runs"]))
-    lines = [result["statement"], "", table, ""]
+    trial = TRIALS[result["trial"]]
+    lines = [trial.statement, "", results.table(*trial.table(result["runs"])), ""]
     return "\n".join([*lines, *map(verdict, result["demands"]), results.footer(result)])
 
 

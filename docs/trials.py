@@ -42,9 +42,8 @@ def table() -> str:
         demands = result["demands"]
         measured = "<br>".join(f"{of['demand']}: {_value(of)}" for of in demands)
         asked = "<br>".join(f"{of['bound']:g}" for of in demands)
-        rows.append(
-            f"| {data} | {result['statement']} | {measured or ' '} | {asked or ' '} |"
-        )
+        says = TRIALS[name].statement
+        rows.append(f"| {data} | {says} | {measured or ' '} | {asked or ' '} |")
     commands = "\n".join(result["command"] for result in found.values())
     return "\n".join([*rows, "", "```bash", commands, "```"])
 
@@ -55,7 +54,7 @@ def shown(name: str) -> str:
     if name not in found:
         return "This was not measured yet."
     result, file = found[name], f"results/collecting-{name}"
-    figure = f"![{result['statement']}]({file}.svg)"
+    figure = f"![{TRIALS[name].statement}]({file}.svg)"
     numbers = results.table(*TRIALS[name].table(result["runs"]))
     machine = result["hardware"]
     source = (

@@ -98,7 +98,10 @@ def finals(runs: Sequence[Run], side: str) -> list[float]:
 
 
 def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """How far the best correction's mean is below that of the synchronous side."""
+    """How far the best correction's mean is below that of the synchronous side.
+
+    Which one is best is known only afterwards: the table has all of them.
+    """
     means = {side: statistics.mean(finals(runs, side)) for side in SIDES}
     best = max(CORRECTIONS, key=lambda side: means[side])
     share = (means["sync"] - means[best]) / abs(means["sync"])
@@ -141,8 +144,8 @@ def named(side: str) -> str:
 def _trial(task: str) -> Trial:
     algorithm, _, world = task.partition("-")
     return Trial(
-        statement=f"Collected in the background, {algorithm} learns {world} as well, in"
-        " as many steps, where a correction knows how old a policy was.",
+        statement=f"What {algorithm} returns on {world} after as many steps, collected in"
+        " turn and, with each correction, in the background.",
         measure=partial(measure, task),
         judge=judge,
         table=table,

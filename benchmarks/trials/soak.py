@@ -31,7 +31,7 @@ SETTLED = 0.2
 """Share of the time after which nothing may grow any more."""
 
 MOST_GROWTH = 0.5
-"""MiB a minute: less than a byte for each step of the environments."""
+"""MiB a minute: two bytes or so for each step of the environments."""
 
 COMMON: dict[str, Any] = {
     "env_id": "CartPole-v1",

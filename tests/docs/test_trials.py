@@ -35,16 +35,15 @@ def test_trials_are_a_table_that_nobody_typed(committed):
         {"demand": "bigger", "value": 3.0, "bound": 4.0, "holds": False},
     ]
     command = "python -m benchmarks collecting"
-    committed("lag", command=f"{command} lag", statement="It is so.", demands=[])
-    committed(
-        "overlap", command=f"{command} overlap", statement="And so.", demands=demands
-    )
+    committed("lag", command=f"{command} lag", demands=[])
+    committed("overlap", command=f"{command} overlap", demands=demands)
     lines = trials.on_page_markdown("::: table collecting\n").splitlines()
     assert lines[2] == (
-        "| [overlap](results/collecting-overlap.json) | And so. | faster: **1.912**<br>"
-        "bigger: **3**, **not enough** | 1.8<br>4 |"
+        f"| [overlap](results/collecting-overlap.json) | {overlap.TRIAL.statement} |"
+        " faster: **1.912**<br>bigger: **3**, **not enough** | 1.8<br>4 |"
     )
-    assert lines[3].startswith("| [lag](results/collecting-lag.json) | It is so. |   |")
+    assert lines[3].startswith("| [lag](results/collecting-lag.json) | ")
+    assert lines[3].endswith(" |   |   |")
     assert lines[5:9] == ["```bash", f"{command} overlap", f"{command} lag", "```"]
 
 
@@ -55,9 +54,10 @@ def test_a_trial_is_shown_with_its_figure_and_command(committed):
         for ratio in overlap.RATIOS
     ]
     command = "python -m benchmarks collecting overlap"
-    committed("overlap", command=command, statement="It is so.", demands=[], runs=runs)
+    committed("overlap", command=command, demands=[], runs=runs)
     text = trials.on_page_markdown("::: collecting overlap")
-    assert text.startswith("![It is so.](results/collecting-overlap.svg)\n\n| collecti")
+    figure = f"![{overlap.TRIAL.statement}](results/collecting-overlap.svg)"
+    assert text.startswith(f"{figure}\n\n| collecting : learning |")
     assert "| 1:4 " in text
     assert text.endswith(
         "[Every number](results/collecting-overlap.json) is from"
