@@ -140,8 +140,11 @@ class Algorithm(abstractions.Algorithm):
         back has the `log_prob` that the ratio starts from, as `correction` says.
         """
         start = self.remember_policy(rollout)
-        advantage, returns = self.advantages(rollout, start)
-        rollout["advantage"], rollout["returns"] = advantage, returns
+        steps = rollout.copy()  # where the ratio starts is no matter of the rollout's
+        if start is not None:
+            steps["start"] = start
+        rollout["advantage"] = self.advantages(steps)
+        rollout["returns"] = rollout["advantage"] + rollout["value"]
         wanted = ("obs", "action", "value", "advantage", "returns", "valid")
         prepared = rollout.select(*wanted, strict=False)
         return prepared if start is None else prepared.set("log_prob", start)
@@ -194,10 +197,11 @@ class Algorithm(abstractions.Algorithm):
             rollout["value"] = self.values(inputs).view(rollout.batch_size)
         return start
 
-    def advantages(
-        self, rollout: TensorDict, start: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Advantages and returns, `[T, N]` each, from scaled rewards."""
+    def advantages(self, rollout: TensorDict) -> Tensor:
+        """Advantages `[T, N]`, from scaled rewards, as `correction` estimates them.
+
+        The critic regresses to `advantage + value`.
+        """
         reward, scaler = rollout["reward"], self.reward_scaler
         next_value = self.next_values(rollout)
         if scaler is not None:
@@ -205,7 +209,7 @@ class Algorithm(abstractions.Algorithm):
             scaler = copy.deepcopy(scaler)
             scaler.update(rollout)
             reward = scaler(reward)
-        return self.correction.estimates(rollout, start, reward, next_value)
+        return self.correction.advantages(rollout, reward, next_value)
 
     def next_values(self, rollout: TensorDict) -> Tensor:
         """`V(next_obs)`, `[T, N]`.
