@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
+from torch import nn
 
 from yieldrl import envs as environments
 from yieldrl.collectors import Buffer, Collector, Evaluator
@@ -35,7 +36,8 @@ class TrainingRun(Run):
             environment class, or a function that makes one.
         eval_envs: Environments for evaluation, likewise. By default more of the kind of
             `envs`, where more can be made.
-        model: Networks to train instead of those of `model_class`.
+        model: Networks to train instead of those of `model_class`; or a class or
+            function that makes them from observation space, action space and config.
         algorithm: The algorithm to use instead of `algorithm_class`, with its model.
         agent: The agent to use instead of `agent_class`, with its algorithm.
         buffer: Where transitions wait, instead of the buffer of `make_buffer`.
@@ -164,8 +166,9 @@ class TrainingRun(Run):
         if agent is not None:
             return agent
         if algorithm is None:
-            if model is None:
-                model = self.model_class(
+            model = self.model_class if model is None else model
+            if not isinstance(model, nn.Module):
+                model = model(
                     self.envs.single_observation_space,
                     self.envs.single_action_space,
                     self.config,
