@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -17,8 +18,9 @@ MOST_COPIES = 8
 class StoredLogProbs:
     """Keeps the policies that act, and asks them again for what they wrote down.
 
-    Where the data says which `policy_version` acted, that one is asked; otherwise those
-    of the latest rollout, of which one must agree.
+    A rollout that says which `policy_version` acted is compared with that one. What is
+    learned from must agree with the policy that acted last, or, where several acted,
+    with one of them.
 
     Args:
         agent: The agent; looked at are policies that have `evaluate_actions`.
@@ -41,45 +43,65 @@ class StoredLogProbs:
             for oldest in list(self._policies)[:-MOST_COPIES]:
                 del self._policies[oldest]
 
-    def learns(self, data: TensorDict) -> None:
-        """Look at the first minibatch after acting."""
-        keys = set(data.keys())
-        if not self._due or not self._policies or "log_prob" not in keys:
+    def learns(self, data: TensorDict, buffer: Any) -> None:
+        """Look at the first minibatch after acting, and at the rollout it is from.
+
+        Args:
+            data: The minibatch, `[B]`, or `[T, n]` of sequences.
+            buffer: Where the transitions are, a rollout `[T, N]` if it has one.
+        """
+        if not self._due or not self._policies:
             return
-        self._due = False
-        flat = data.flatten(0, 1) if data.ndim > 1 else data  # sequences `[T, n]`
-        miss = self._misses(data, flat)
-        size = 1 + flat["log_prob"].abs()
-        seen = torch.ones_like(miss, dtype=torch.bool)
-        if "valid" in keys:
+        self._due, policies = False, dict(list(self._policies.items())[-1:])
+        if hasattr(buffer, "rollout"):
+            rollout = buffer.rollout().flatten(0, 1)
+            if {"log_prob", "policy_version"} <= set(rollout.keys()):
+                self._judge(self._inputs(rollout), rollout, self._policies)
+                policies = self._policies
+        if "log_prob" in set(data.keys()):
+            flat = data.flatten(0, 1) if data.ndim > 1 else data
+            self._judge(self._inputs(data), flat, policies)
+
+    def _inputs(self, data: TensorDict) -> Any:
+        inputs = getattr(self.agent.algorithm, "inputs", None)
+        return data["obs"] if inputs is None else inputs(data)
+
+    def _judge(
+        self, inputs: Any, flat: TensorDict, policies: Mapping[int, Any]
+    ) -> None:
+        """Compare transitions `[B]` with what these policies say of them."""
+        seen = torch.ones_like(flat["log_prob"], dtype=torch.bool)
+        keys = set(flat.keys())
+        if "valid" in keys:  # steps that only reset
             seen &= flat["valid"]
         if "policy_version" in keys:  # of those that are gone nothing can be said
-            kept = torch.tensor(list(self._policies), device=miss.device)
+            kept = torch.tensor(list(policies), device=seen.device)
             seen &= torch.isin(flat["policy_version"], kept)
-        wrong = (seen & ~(miss <= self.tolerance * size)).nonzero().squeeze(1)
+        miss = _misses(inputs, flat, policies)
+        allowed = self.tolerance * (1 + flat["log_prob"].abs())
+        wrong = (seen & ~(miss <= allowed)).nonzero().squeeze(1)
         first = int(wrong[0]) if len(wrong) else 0
-        stored = float(flat["log_prob"][first])
         self.report.expect(
             "stored_log_prob",
             len(wrong) == 0,
             f"{len(wrong)} of {int(seen.sum())} stored actions have another log_prob"
-            f" under the weights that acted, the first of them {stored:.6g} stored and"
-            f" {float(miss[first]):.3g} away from it: store the action as it was drawn"
-            " (before it is clipped) with its own log_prob, evaluate it in eval mode,"
-            " and move statistics of observations only after log_prob is known",
+            " under the weights that acted: of the first"
+            f" {float(flat['log_prob'][first]):.6g} is stored,"
+            f" {float(miss[first]):.3g} away. Store the action as it was drawn, before"
+            " it is clipped, and its own log_prob; evaluate it in eval mode; move"
+            " statistics of observations only after log_prob is known",
         )
-        if "policy_version" not in keys:
-            self._policies.clear()
 
-    @torch.no_grad()
-    def _misses(self, data: TensorDict, flat: TensorDict) -> Tensor:
-        """How far the stored `log_prob` is from what the policies say, `[B]`."""
-        inputs = getattr(self.agent.algorithm, "inputs", lambda data: data["obs"])
-        best, signed = torch.full_like(flat["log_prob"], torch.inf), "policy_version"
-        for version, policy in self._policies.items():
-            log_prob = policy.evaluate_actions(inputs(data), flat["action"])[0]
-            miss = (log_prob - flat["log_prob"]).abs()
-            if signed in set(flat.keys()):
-                miss = miss.where(flat[signed] == version, torch.inf)
-            best = torch.fmin(best, miss)
-        return best
+
+@torch.no_grad()
+def _misses(inputs: Any, flat: TensorDict, policies: Mapping[int, Any]) -> Tensor:
+    """How far the stored `log_prob` is from what the policies say, `[B]`."""
+    best = torch.full_like(flat["log_prob"], torch.inf)
+    signed = "policy_version" in set(flat.keys())
+    for version, policy in policies.items():
+        log_prob = policy.evaluate_actions(inputs, flat["action"])[0]
+        miss = (log_prob - flat["log_prob"]).abs()
+        if signed:
+            miss = miss.where(flat["policy_version"] == version, torch.inf)
+        best = torch.fmin(best, miss)
+    return best

@@ -131,7 +131,7 @@ class Watch:
         if name in self._phases:
             return call(data)
         self.ledger.note("the trainer")
-        self.stored.learns(data)
+        self.stored.learns(data, self.trainer.buffer)
         if not self.seen:  # another thread acts: its observations will do
             rows = data.reshape(-1)[: self.trainer.envs.num_envs]
             self.seen.append(rows["obs"])
