@@ -32,12 +32,14 @@ class StoredLogProbs:
     def __init__(self, agent: Any, report: Report, tolerance: float) -> None:
         self.agent, self.report, self.tolerance = agent, report, tolerance
         self._policies: dict[int, Any] = {}
+        self._versions: set[int] = set()  # all that have acted, kept or not
         self._due = False
 
     def acts(self) -> None:
         """Keep a copy of the policy that is about to act."""
         version, model = self.agent.policy_version, self.agent.model
         self._due = True
+        self._versions.add(version)
         if hasattr(model, "evaluate_actions") and version not in self._policies:
             self._policies[version] = copy.deepcopy(model)
             for oldest in list(self._policies)[:-MOST_COPIES]:
@@ -56,11 +58,24 @@ class StoredLogProbs:
         if hasattr(buffer, "rollout"):
             rollout = buffer.rollout().flatten(0, 1)
             if {"log_prob", "policy_version"} <= set(rollout.keys()):
+                self._judge_versions(rollout["policy_version"])
                 self._judge(self._inputs(rollout), rollout, self._policies)
                 policies = self._policies
         if "log_prob" in set(data.keys()):
             flat = data.flatten(0, 1) if data.ndim > 1 else data
             self._judge(self._inputs(data), flat, policies)
+
+    def _judge_versions(self, versions: Tensor) -> None:
+        """Look at whether the versions `[B]` are of policies that have acted."""
+        named = set(versions.unique().tolist())
+        wrong = {v for v in named - self._versions if v > min(self._versions)}
+        self.report.expect(
+            "policy_version",
+            not wrong,
+            f"transitions name policy_version {sorted(wrong)}, but those that acted"
+            f" were {sorted(self._versions)}: write down agent.policy_version of the"
+            " moment when the action is chosen",
+        )
 
     def _inputs(self, data: TensorDict) -> Any:
         inputs = getattr(self.agent.algorithm, "inputs", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import re
 from typing import Any
@@ -183,6 +184,24 @@ class NormalizesBeforeLogProb(ppo.Algorithm):
         return super().prepare(rollout)
 
 
+class ActsWithOldWeights(ppo.Agent):
+    def explore(self, obs: Any) -> Any:
+        if not hasattr(self, "old"):
+            self.old = copy.deepcopy(self.model)
+        action, extras = self.old.sample(
+            obs, self.generator, record=self.records_policy
+        )
+        return action, self.sign(extras, len(action))
+
+
+class SignsAnotherVersion(ppo.Agent):
+    def sign(self, extras: Any, count: int) -> Any:
+        signed = super().sign(extras, count)
+        if "policy_version" in signed:
+            signed["policy_version"] -= 1
+        return signed
+
+
 class ForgetsTheVersion(dqn.Algorithm):
     def train_step(self, data: Any) -> Any:
         before = self.counters.policy_version
@@ -315,6 +334,8 @@ class ActorSharesTheWeights(dqn.Algorithm):
         (KeepsTheClippedAction, "stored_log_prob"),
         (SamplesFromAnotherPolicy, "stored_log_prob"),
         (NormalizesBeforeLogProb, "stored_log_prob"),
+        (ActsWithOldWeights, "stored_log_prob"),
+        (SignsAnotherVersion, "policy_version"),
         (ForgetsTheVersion, "policy_version"),
         (DecaysWeightsInBetween, "policy_version"),
         (ActingRaisesTheVersion, "policy_version"),
