@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from contextlib import closing
 from typing import Any
 
 from yieldrl.experiments.contract.drill import Drill
@@ -17,10 +18,12 @@ def check_algorithm(
 ) -> dict[str, int]:
     """Train for a while and look on; raise if acting and learning are not kept apart.
 
-    The trainer takes steps until it has learned from two rollouts (or two batches),
-    and evaluates for an episode. `yieldrl.experiments.contract.CHECKS` says what is
-    looked at: in which mode the model acts and learns, what each of them changes, what
-    `policy_version` says of it, what was written down when acting, what a state holds.
+    The trainer takes steps until it has learned from two rollouts (or two batches; from
+    some more beside a collector in the background), and evaluates for an episode.
+    `yieldrl.experiments.CHECKS` says what is looked at: in which mode the model acts
+    and learns, what each of them changes, what `policy_version` says of it, what was
+    written down when acting, what a state holds. Where another thread acts, the agent
+    that it acts with is tried in this one.
 
     Afterwards the trainer is where it was: its `state_dict` from before is loaded.
     Environments that cannot restore their state begin new episodes, as from a
@@ -54,8 +57,8 @@ def check_algorithm(
     _ = _has_eval_envs(trainer)  # made before anything is wrapped
     before = copy.deepcopy(trainer.state_dict())
     try:
-        _train_and_try(trainer, report, max_steps, tolerance)
-        if hasattr(trainer.agent, "records_policy"):
+        recorded = _train_and_try(trainer, report, max_steps, tolerance)
+        if hasattr(trainer.agent, "records_policy") and not recorded:
             trainer.load_state_dict(copy.deepcopy(before))
             _train_recording(trainer, report, max_steps, tolerance)
     finally:
@@ -67,7 +70,8 @@ def check_algorithm(
 
 def _train_and_try(
     trainer: Any, report: Report, max_steps: int, tolerance: float
-) -> None:
+) -> bool:
+    """All that is looked at; whether log-probabilities were written down in it."""
     watch = Watch(trainer, report, tolerance)
     moment = Moment(trainer, watch)
     with watch:
@@ -86,15 +90,18 @@ def _train_and_try(
         " parameters that the loss depends on, and let it step",
     )
     moment.try_state()
+    return watch.stored.recorded
 
 
 def _train_recording(
     trainer: Any, report: Report, max_steps: int, tolerance: float
 ) -> None:
     """Once more, with log-probabilities written down when acting."""
-    for _ in itertools.islice(trainer(), max_steps):
-        if len(trainer.buffer) == 0:  # a rollout under way goes on without
-            break
+    if len(trainer.buffer) > 0:  # a rollout under way goes on without
+        with closing(trainer()) as logs:
+            for _ in itertools.islice(logs, max_steps):
+                if len(trainer.buffer) == 0:
+                    break
     was, trainer.agent.records_policy = trainer.agent.records_policy, True
     try:
         with Watch(trainer, report, tolerance) as watch:

@@ -12,7 +12,7 @@ from yieldrl.experiments.contract.watch import Watch
 
 
 class Drill:
-    """Takes steps until the trainer has learned from two rollouts, and acted again.
+    """Takes steps until the trainer has learned from some rollouts, and acted again.
 
     Args:
         watch: Looks on; it has been entered.
@@ -42,7 +42,8 @@ class Drill:
                 taken += 1
                 rounds += log["log_type"] == "train" and kind != "train"
                 kind = log["log_type"]
-                if rounds >= 2 and self.watch.counts["learn"] > 1 and kind != "train":
+                learned = rounds >= self._rounds and self.watch.counts["learn"] > 1
+                if learned and kind != "train":
                     break
         if self.watch.counts["learn"] == 0:
             raise ValueError(
@@ -50,6 +51,12 @@ class Drill:
                 " trainer that has steps left (total_steps) and learns early"
                 " (learning_starts, num_steps, num_episodes)"
             )
+
+    @property
+    def _rounds(self) -> int:
+        """How many rollouts are learned from, until weights that learned have acted."""
+        lag = getattr(self.trainer.config, "max_policy_lag", 0)
+        return 2 if self.watch.counts["acted"] else 3 + lag  # beside another thread
 
     def _judge(self, log: Any) -> None:
         kind, ledger = log["log_type"], self.watch.ledger

@@ -27,13 +27,16 @@ class StoredLogProbs:
         report: Takes what is found.
         tolerance: Largest difference of log-probabilities, in units of one nat and of
             their size: one row and a batch of many are rounded differently.
+
+    Attributes:
+        recorded: Whether log-probabilities and versions were written down when acting.
     """
 
     def __init__(self, agent: Any, report: Report, tolerance: float) -> None:
         self.agent, self.report, self.tolerance = agent, report, tolerance
         self._policies: dict[int, Any] = {}
         self._versions: set[int] = set()  # all that have acted, kept or not
-        self._due = False
+        self._due = self.recorded = False
 
     def acts(self) -> None:
         """Keep a copy of the policy that is about to act."""
@@ -58,16 +61,17 @@ class StoredLogProbs:
         if hasattr(buffer, "rollout"):
             rollout = buffer.rollout().flatten(0, 1)
             if {"log_prob", "policy_version"} <= set(rollout.keys()):
-                self._judge_versions(rollout["policy_version"])
+                self.recorded = True
+                named = set(rollout["policy_version"].unique().tolist())
+                self._judge_versions(named)
                 self._judge(self._inputs(rollout), rollout, self._policies)
-                policies = self._policies
-        if "log_prob" in set(data.keys()):
+                policies = self._policies if named <= self._policies.keys() else {}
+        if "log_prob" in set(data.keys()) and policies:
             flat = data.flatten(0, 1) if data.ndim > 1 else data
             self._judge(self._inputs(data), flat, policies)
 
-    def _judge_versions(self, versions: Tensor) -> None:
-        """Look at whether the versions `[B]` are of policies that have acted."""
-        named = set(versions.unique().tolist())
+    def _judge_versions(self, named: set[int]) -> None:
+        """Look at whether the versions are of policies that have acted."""
         wrong = {v for v in named - self._versions if v > min(self._versions)}
         self.report.expect(
             "policy_version",

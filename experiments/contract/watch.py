@@ -36,7 +36,8 @@ class Watch:
 
     Attributes:
         ledger: What changed, and through what.
-        counts: Of calls: `learn` of the algorithm, `step` of the environments.
+        counts: Of calls: `learn` of the algorithm, `step` of the environments, and how
+            often the trainer `acted` in this thread.
         moved: Names of the model's parameters that learning changed.
         quiet: Whether every loss (or TD error) was zero: then nothing need move.
         seen: The latest observations that were acted on.
@@ -120,6 +121,7 @@ class Watch:
         ledger.version()
         if name == "agent.sample":
             self.seen.append(copy.deepcopy(obs))
+            self.counts["acted"] += "collector.step" in self._phases
         with self.phase(name):
             self.modes.acts(ledger.agent.model)
             answer = call(obs)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import yieldrl
 from yieldrl.cli import family
+from yieldrl.collectors import AsyncCollector
 from yieldrl.networks import MLP
 
 SMALL = {
@@ -88,6 +89,16 @@ def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
     kinds = {type(part) for part in trainer.model.modules()}
     assert {nn.BatchNorm1d, nn.Dropout} <= kinds
     looks = yieldrl.check_algorithm(trainer)
+    assert (looks["stored_log_prob"] > 0) == (name in EVALUATED)
+
+
+@pytest.mark.parametrize("name", sorted({*ALL} - {"reinforce", "sarsa"}))
+def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    trainer = module.Trainer(config_of(module, collection="async"))
+    assert isinstance(trainer.collector, AsyncCollector)
+    looks = yieldrl.check_algorithm(trainer)
+    assert looks["acting_copy"] > 0
     assert (looks["stored_log_prob"] > 0) == (name in EVALUATED)
 
 

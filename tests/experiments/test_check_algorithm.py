@@ -47,13 +47,10 @@ def found(trainer: Any) -> set[str]:
     """Names of the checks that failed; the message must say what they are about."""
     with pytest.raises(ContractError, match="breaks the contract") as caught:
         yieldrl.check_algorithm(trainer)
-    message = str(caught.value)
-    assert all(f"- {name}: {text}" in message for name, text in _items(caught.value))
-    return set(caught.value.found)
-
-
-def _items(error: ContractError) -> Any:
-    return error.found.items()
+    error = caught.value
+    message = str(error)
+    assert all(f"- {name}: {text}" in message for name, text in error.found.items())
+    return set(error.found)
 
 
 def trainer_of(cls: type, config: Any = None) -> Any:
@@ -61,7 +58,8 @@ def trainer_of(cls: type, config: Any = None) -> Any:
     module = dqn if issubclass(cls, FROM_DQN) else ppo
     part = next(name for name in PARTS if issubclass(cls, getattr(abstractions, name)))
     args = config or (DQN if module is dqn else PPO)
-    options = {"envs": Aim} if args is PPO else {}
+    named_one = module is dqn or args.env_id != PPO.env_id
+    options: Any = {} if named_one else {"envs": Aim}
     if part == "Trainer":
         return cls(args, **options)
 
@@ -358,6 +356,25 @@ class ActorSharesTheWeights(dqn.Algorithm):
 )
 def test_planted_faults(faulty: type, check: str) -> None:
     assert check in found(trainer_of(faulty))
+
+
+@pytest.mark.parametrize(
+    ("faulty", "check"),
+    [
+        (ActsWithOldWeights, "stored_log_prob"),
+        (SignsAnotherVersion, "policy_version"),
+        (NormalizesWhileActing, "acting_changes_nothing"),
+        (PredictsInTrainMode, "acting_in_eval_mode"),
+        (ActorSharesTheWeights, "acting_copy"),
+        (LearnsInEvalMode, "learning_in_train_mode"),
+    ],
+)
+def test_planted_faults_beside_a_collector_in_the_background(
+    faulty: type, check: str
+) -> None:
+    config = DQN if issubclass(faulty, FROM_DQN) else PPO
+    config = dataclasses.replace(config, collection="async")
+    assert check in found(trainer_of(faulty, config))
 
 
 def test_every_check_has_a_planted_fault() -> None:
