@@ -153,6 +153,16 @@ class Watched:
 
     def check(self) -> None:
         """Nothing that was collected is lost, torn or repeated."""
+        self.check_handed_over()
+        seen = self.seen
+        # Ctrl-C may come between `clear` and the note that it was done.
+        short = [row for row in seen if row not in self.learned]
+        behind = len(seen) - len(self.learned)
+        assert not self.is_ring or behind == len(short)
+
+
+    def check_handed_over(self) -> None:
+        """What was collected was handed over, it waits, or it was dropped."""
         self.collector.stop()
         ring, taken, seen = self.collector.ring, self.envs.taken, self.seen
         assert len(taken) == len(seen) + ring.waiting + ring.dropped
@@ -161,10 +171,6 @@ class Watched:
             assert seen == taken[: len(seen)]
         numbers = [row[0] for row in seen]
         assert numbers == sorted(set(numbers)), "repeated"
-        # Ctrl-C may come between `clear` and the note that it was done.
-        short = [row for row in seen if row not in self.learned]
-        behind = len(seen) - len(self.learned)
-        assert not self.is_ring or behind == len(short)
 
 
 class Interruptions:
