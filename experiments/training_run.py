@@ -11,9 +11,10 @@ from gymnasium.vector import VectorEnv
 from torch import nn
 
 from yieldrl import envs as environments
-from yieldrl.collectors import Buffer, Collector, Evaluator
+from yieldrl.collectors import AsyncCollector, Buffer, Collector, Evaluator
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
+    CheckpointError,
     Config,
     derive_seed,
     resolve_device,
@@ -120,13 +121,24 @@ class TrainingRun(Run):
         return {
             "agent": self.agent.state_dict(),
             "buffer": self.buffer.state_dict(),
+            "collection": self._collection,
             "collector": self.collector.state_dict(),
             "evaluated_at": self.evaluator.evaluated_at,
             "rng": rng_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore what `state_dict` returned.
+
+        Raises:
+            CheckpointError: If it was taken of the other kind of collection.
+        """
+        saved, own = state.get("collection", "sync"), self._collection
+        if saved != own:
+            raise CheckpointError(
+                f"the checkpoint was saved with collection = {saved!r}, this trainer"
+                f" has {own!r}: load it with {saved!r}, or train again with {own!r}"
+            )
         self.agent.load_state_dict(state["agent"])
         self.buffer.load_state_dict(state["buffer"])
         self.collector.load_state_dict(state["collector"])
@@ -139,6 +151,10 @@ class TrainingRun(Run):
         super().close()
         self.envs.close()
         self.evaluator.close()
+
+    @property
+    def _collection(self) -> str:
+        return "async" if isinstance(self.collector, AsyncCollector) else "sync"
 
     def _checked(self, config: Config | None) -> Config:
         if config is None:
