@@ -8,4 +8,24 @@
 ['collect', 'train']
 """
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from yieldrl.experiments import check_algorithm
+
+__all__ = ["__version__", "check_algorithm"]
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`yieldrl.check_algorithm`, which imports PyTorch only when it is asked for."""
+    if name == "check_algorithm":
+        from yieldrl.experiments import check_algorithm
+
+        return check_algorithm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

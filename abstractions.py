@@ -316,6 +316,7 @@ class Trainer(TrainingRun):
         """Train, yielding one `LogData` per step."""
         # What comes next is read off the counters and the buffer, never off this
         # frame: break out of the loop anywhere, and a new loop goes on from there.
+        keeps_gradients = torch.is_grad_enabled()
         try:
             while not self.training_done or self.evaluation_due:
                 self.collector.check()
@@ -325,6 +326,10 @@ class Trainer(TrainingRun):
                     yield self._run_evaluate()
                 else:
                     yield self._run_collect()
+        except KeyboardInterrupt:  # on the way into `no_grad` or train mode, maybe
+            torch.set_grad_enabled(keeps_gradients)
+            self.model.eval()
+            raise
         finally:
             self.collector.stop()
 

@@ -145,6 +145,15 @@ class CircularBuffer(RolloutBuffer):
             self._storage.truncate(now.place(now.newest, now.written - 1))
         self._ring.change(RingProgress.ended)
 
+    def claim(self) -> int:
+        """Keep the next row from being written over; its number.
+
+        Raises:
+            RuntimeError: If none waits, or the segment is full.
+        """
+        now = self._ring.change(RingProgress.due)
+        return now.claimed * self.num_steps + now.row
+
     def peek(self) -> dict[str, Any]:
         """The next row, in the buffer's memory until `clear`: arrays, on a CPU.
 

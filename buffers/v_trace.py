@@ -62,7 +62,7 @@ def vtrace(
 
     Returns:
         Advantages `A` for the policy gradient and targets `v` for the critic, `[T, N]`
-        each and detached.
+        each and detached. With equal thresholds, `v` is `A + value`.
 
     Raises:
         ValueError: If `gamma` is a tensor of another shape.

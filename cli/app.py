@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if words[:1] == ["train"] and words[1:] and not words[1].startswith("-"):
             # The options are those of this algorithm, so it alone is imported.
             _train(words[1], words[2:])
+        elif words[:1] == ["train"] and any(w.startswith("--config") for w in words):
+            _train(None, words[1:])
         else:
             _app.cli(
                 prog="yieldrl",
@@ -65,8 +67,11 @@ def list_algorithms(tree: bool = False) -> None:
 def train(algorithm: Positional[str]) -> None:
     """Train; `yieldrl train ppo --help` shows the options of PPO.
 
+    `yieldrl train --config FILE` takes the algorithm that the file names.
+
     Args:
-        algorithm: One of `yieldrl list`; its options follow it.
+        algorithm: One of `yieldrl list`, or a module of your own that has a `Trainer`;
+            its options follow it.
     """
     _train(algorithm, [])
 
@@ -159,12 +164,11 @@ def new(
         print(template.copy(name, source, into))
 
 
-def _train(algorithm: str, words: list[str]) -> None:
-    import importlib
+def _train(algorithm: str | None, words: list[str]) -> None:
+    from yieldrl.cli import named, training
 
-    from yieldrl.cli import family, training
-
+    named.importable_from_here()
     with usage_errors():
-        family.folder(algorithm)
-        module = importlib.import_module(f"{family.PACKAGE}.{algorithm}")
-    training.train_command(module.Trainer, words, prog=f"yieldrl train {algorithm}")
+        trainer_class = None if algorithm is None else named.trainer_class(algorithm)
+    prog = " ".join(["yieldrl train", *([] if algorithm is None else [algorithm])])
+    training.train_command(trainer_class, words, prog=prog)

@@ -1,22 +1,19 @@
-"""From the words of a command line to the config of an algorithm, and its help."""
+"""From the words of a command line, and a file, to a run: its plan and its config."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Any
 
-import docstring_parser
 import tyro
-import yaml
-from tyro.conf import arg
-from tyro.constructors import PrimitiveConstructorSpec
 
-from yieldrl.cli import tuned
+from yieldrl.cli import named, tuned
+from yieldrl.cli.field_options import options_of, refuse_stray_values
+from yieldrl.cli.plan import Plan
+from yieldrl.foundations.files import read_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +21,12 @@ class Options:
     """What training needs to know besides the algorithm's config."""
 
     config: str | None = None
-    """JSON or YAML file whose values replace the defaults below, or the name of a tuned
-    one that comes with an algorithm, such as `ppo/pendulum`. Options override the
+    """JSON, YAML or TOML file whose values replace the defaults below, or the name of a
+    tuned one that comes with an algorithm, such as `ppo/pendulum`. Options override the
     file."""
+
+    print_config: bool = False
+    """Print the whole run as a file for `--config`, and train nothing."""
 
     wandb: bool = False
     """Log to Weights & Biases as well."""
@@ -45,47 +45,91 @@ class Options:
 _MOST_STEPS = 10**12  # as `total_steps` has it
 
 
-def parse(
-    trainer_class: type[Any], words: Sequence[str], prog: str
-) -> tuple[Options, Any]:
+@dataclass(frozen=True)
+class Command:
+    """What a command line asks for.
+
+    Attributes:
+        plan: Algorithm, model and loggers.
+        config: The algorithm's config.
+        print_config: Whether to print that instead of training.
+    """
+
+    plan: Plan
+    config: Any
+    print_config: bool = False
+
+
+def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> Command:
     """Read a command line, with an option for every field of the algorithm's config.
 
     Args:
-        trainer_class: Its `config_class` has the fields, their docstrings the help.
+        trainer_class: Its `config_class` has the fields, their docstrings the help; by
+            default the config file says which.
         words: The command line after the program's name.
         prog: The program's name in the help.
 
-    Returns:
-        The options and the config.
-
     Raises:
+        ImportError: If something that the file names is not there.
         ValueError: If a file or a value is wrong; the message says which.
         SystemExit: After `--help`, and if there is no such option.
     """
-    config_class = trainer_class.config_class
-    fields = [*_options_of(Options), *_options_of(config_class)]
-    _refuse_stray_values(words, dict(fields))
     # First the file alone, because its values become the defaults shown by --help.
-    named, _ = tyro.cli(
+    first, _ = tyro.cli(
         Options, args=words, prog=prog, return_unknown_args=True, add_help=False
     )
-    if named.config is None:
-        config = config_class()
-    else:
-        config = tuned.load(named.config, trainer_class)
+    plan, config = _from_file(first.config, trainer_class)
+    fields = [*options_of(Options), *options_of(type(config))]
+    refuse_stray_values(words, dict(fields))
     # A plain stand-in without checks: its defaults are then never refused half way.
     stand_in = dataclasses.make_dataclass("Command", fields)
     chosen = tyro.cli(
         stand_in,
         prog=prog,
-        description=config_class.__doc__,
+        description=type(config).__doc__,
         args=words,
-        default=stand_in(**vars(Options()), **_values(config)),
+        default=stand_in(**vars(of_plan(plan)), **_values(config)),
     )
     values = vars(chosen)
     options = Options(**{name: values.pop(name) for name in _values(Options())})
     _refuse_wrong(options)
-    return options, config_class(**values)
+    plan = with_options(plan, options)
+    return Command(plan, type(config)(**values), options.print_config)
+
+
+def of_plan(plan: Plan) -> Options:
+    """The options that say what the loggers of a plan are."""
+    return Options(
+        wandb=plan.has("wandb"),
+        video=plan.has("video"),
+        checkpoint_every=plan.argument("checkpoint", "every", Options.checkpoint_every),
+        checkpoint_seconds=plan.argument(
+            "checkpoint", "seconds", Options.checkpoint_seconds
+        ),
+    )
+
+
+def with_options(plan: Plan, options: Options) -> Plan:
+    """The plan with the loggers that the options ask for."""
+    plan = plan.with_logger("video", options.video).with_logger("wandb", options.wandb)
+    every, seconds = options.checkpoint_every, options.checkpoint_seconds
+    if (every, seconds) != (Options.checkpoint_every, Options.checkpoint_seconds):
+        plan = plan.with_logger("checkpoint", True)
+    return plan.with_arguments("checkpoint", every=every, seconds=seconds)
+
+
+def _from_file(name: str | None, trainer_class: type[Any] | None) -> tuple[Plan, Any]:
+    if name is None:
+        plan = Plan.of({}, trainer_class)
+        return plan, plan.trainer_class.config_class()
+    path = tuned.find(name, trainer_class)
+    with tuned.naming(path):
+        values = read_file(path)
+        plan = Plan.of(values, trainer_class)
+        for one in plan.loggers:
+            if one.name == "checkpoint":  # its arguments become defaults of options
+                named.logger(one)
+        return plan, plan.trainer_class.config_class.from_dict(values)
 
 
 def _refuse_wrong(options: Options) -> None:
@@ -107,93 +151,3 @@ def _values(instance: Any) -> dict[str, Any]:
         entry.name: getattr(instance, entry.name)
         for entry in dataclasses.fields(instance)
     }
-
-
-def _options_of(cls: type[Any]) -> list[tuple[str, Any]]:
-    """Every field of a dataclass with its type and, as help, its docstring."""
-    hints, texts = typing.get_type_hints(cls), _docstrings(cls)
-    return [
-        (
-            name,
-            Annotated[
-                _readable(hints[name]),
-                arg(help=texts.get(name), help_behavior_hint=_hint),
-            ],
-        )
-        for name in (entry.name for entry in dataclasses.fields(cls))
-    ]
-
-
-def _refuse_stray_values(words: Sequence[str], hints: dict[str, Any]) -> None:
-    """Refuse values that no option takes, by the name of the option before them."""
-    most, option, values = _most_values(hints), None, 0
-    for word in words:
-        if word.startswith("--") or word == "-h":
-            option, values = word, 0
-            continue
-        if option is None:
-            raise ValueError(f"got {word!r} where an option should stand: see --help")
-        name, equals, _ = option[2:].replace("-", "_").partition("=")
-        values += 1
-        if values + len(equals) <= most.get(name, math.inf):
-            continue
-        if most[name] == 1:
-            raise ValueError(f"{option} takes one value, got {word!r} too")
-        flag = name.removeprefix("no_").replace("_", "-")
-        raise ValueError(
-            f"{option} takes no value, got {word!r}: write --{flag} or --no-{flag}"
-        )
-
-
-def _most_values(hints: dict[str, Any]) -> dict[str, float]:
-    """Option, with underscores -> how many values it takes at most."""
-    most: dict[str, float] = {}
-    for name, hint in hints.items():
-        kind = get_args(hint)[0]  # of Annotated
-        kinds = {typing.get_origin(each) or each for each in (kind, *get_args(kind))}
-        most[name] = math.inf if kinds & {dict, list, set, tuple} else 1
-        if kind is bool:
-            most[name] = most[f"no_{name}"] = 0
-    return most
-
-
-def _docstrings(cls: type[Any]) -> dict[str, str]:
-    """Field -> its docstring in one line, as the nearest class says it."""
-    texts: dict[str, str] = {}
-    for base in reversed(cls.__mro__[:-1]):
-        for field in docstring_parser.parse_from_object(base).params:
-            texts[field.arg_name] = " ".join((field.description or "").split())
-    return texts
-
-
-def _readable(hint: Any) -> Any:
-    """A type that words can stand for: mappings are read as KEY=VALUE."""
-    return Annotated[hint, _KEY_VALUES] if typing.get_origin(hint) is dict else hint
-
-
-def _hint(default: str) -> str:
-    return "" if default in ("", "None") else f"(default: {default})"
-
-
-def _read_pairs(words: list[str]) -> dict[str, Any]:
-    pairs = [word.partition("=") for word in words]
-    for key, equals, _ in pairs:
-        if not (key and equals):
-            raise ValueError(f"{key!r}: write KEY=VALUE, for example gravity=9.8")
-    try:
-        return {key: yaml.safe_load(value) for key, _, value in pairs}
-    except yaml.YAMLError as reason:
-        raise ValueError(f"{' '.join(words)}: not readable as YAML: {reason}") from None
-
-
-def _write_pairs(values: dict[str, Any]) -> list[str]:
-    return [f"{key}={json.dumps(value)}" for key, value in values.items()]
-
-
-_KEY_VALUES = PrimitiveConstructorSpec(
-    nargs="*",
-    metavar="[KEY=VALUE ...]",
-    instance_from_str=_read_pairs,
-    is_instance=lambda value: isinstance(value, dict),
-    str_from_instance=_write_pairs,
-)

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.abstractions import Trainer
+from yieldrl.cli import named, options
+from yieldrl.cli.plan import Plan
 from yieldrl.experiments import CheckpointError, run_files
 from yieldrl.experiments.checkpoint import load_trainer_state
+from yieldrl.foundations.blocks import has_blocks
 
 
-def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Path]:
-    """The trainer of the newest checkpoint that can be read, and that checkpoint.
+def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Plan, Path]:
+    """The trainer and plan of the newest checkpoint that can be read, and that one.
 
     A checkpoint that cannot be read is named on stderr, and the one written before it
     is tried, that of the best evaluation last. The trainer goes on in the folder where
@@ -33,7 +36,7 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Path]:
     paths = run_files.all_checkpoints(run)
     for path in paths:
         try:
-            return _load(path, total_steps), path
+            return *_load(path, total_steps), path
         except CheckpointError as reason:
             if len(paths) == 1:
                 raise
@@ -53,7 +56,8 @@ def player(path: Path, episodes: int, device: str | None) -> Trainer:
     cls = trainer_class(state, path)
     config = _config(cls, state, path)
     changes = {} if device is None else {"device": device}
-    trainer = cls(dataclasses.replace(config, eval_episodes=episodes, **changes))
+    config = dataclasses.replace(config, eval_episodes=episodes, **changes)
+    trainer = cls(config, **_plan(cls, path).parts())
     try:
         trainer.algorithm.load_state_dict(state["agent"]["algorithm"])
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as reason:
@@ -74,8 +78,7 @@ def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
     """
     name: str = state["algorithm"]
     package, class_name = name.partition(".")[0], state["trainer"][len(name) + 1 :]
-    if package != "yieldrl" and sys.path[0] != str(Path.cwd()):
-        sys.path.insert(0, str(Path.cwd()))
+    named.importable_from_here()
     try:
         found = getattr(importlib.import_module(name), class_name, None)
     except ModuleNotFoundError as reason:
@@ -93,7 +96,7 @@ def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
     return found
 
 
-def _load(path: Path, total_steps: int | None) -> Trainer:
+def _load(path: Path, total_steps: int | None) -> tuple[Trainer, Plan]:
     state = load_trainer_state(path)
     cls = trainer_class(state, path)
     config = _config(cls, state, path)
@@ -105,7 +108,22 @@ def _load(path: Path, total_steps: int | None) -> Trainer:
             total_steps = run_files.read_config(run_dir).get("total_steps")
     if total_steps is not None:
         config = dataclasses.replace(config, total_steps=total_steps)
-    return cls.load(path, config=config)
+    plan = _plan(cls, path)
+    return cls.load(path, config=config, **plan.parts()), plan
+
+
+def _plan(cls: type[Trainer], path: Path) -> Plan:
+    """What the run of a checkpoint was begun with; the usual, if nothing says it."""
+    run_dir = path.parent.parent
+    known = run_files.read_run(run_dir)
+    if path.parent.name != run_files.CHECKPOINTS or not known:
+        return Plan(cls)
+    blocks: dict[str, Any] = known.get("config") or {}
+    if has_blocks(blocks):
+        return Plan.of({**blocks, "algorithm": None}, cls)
+    names = {entry.name for entry in dataclasses.fields(options.Options)}
+    given = {name: value for name, value in known.items() if name in names - {"config"}}
+    return options.with_options(Plan(cls), options.Options(**given))
 
 
 def _config(cls: type[Trainer], state: dict[str, Any], path: Path) -> Any:

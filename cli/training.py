@@ -8,14 +8,19 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from yieldrl.cli.errors import fail, usage_errors
 from yieldrl.loggers import list_checkpoints
 
+if TYPE_CHECKING:
+    from yieldrl.cli.plan import Plan
+
 
 def train_command(
-    trainer_class: type[Any],
+    trainer_class: type[Any] | None,
     argv: Sequence[str] | None = None,
     *,
     prog: str | None = None,
@@ -23,7 +28,8 @@ def train_command(
     """Train as the command line says: what `python -m my_ppo` does.
 
     Args:
-        trainer_class: The trainer, whose `config_class` says the options.
+        trainer_class: The trainer, whose `config_class` says the options; by default
+            the config file names it.
         argv: The words of the command line; those of the process if omitted.
         prog: The program's name in its help; by default `python -m PACKAGE`.
 
@@ -31,15 +37,19 @@ def train_command(
         SystemExit: With code 2 if something is wrong with the words, 130 after Ctrl-C.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    prog = prog or f"python -m {trainer_class.__module__.rpartition('.')[0]}"
+    if prog is None and trainer_class is not None:
+        prog = f"python -m {trainer_class.__module__.rpartition('.')[0]}"
     with usage_errors():
-        from yieldrl.cli import options as command_line
+        from yieldrl.cli import options
 
-        options, config = command_line.parse(trainer_class, words, prog)
-        trainer = trainer_class(config)
-        extras = {name: getattr(options, name) for name in _EXTRAS}
-        logged = _with_loggers(trainer, **extras)
-        _describe(trainer, **extras)
+        command = options.parse(trainer_class, words, prog or "yieldrl train")
+        plan, config = command.plan, command.config
+        plan.check()
+        if command.print_config:
+            print(yaml.safe_dump(plan.to_dict(config), sort_keys=False), end="")
+            return
+        trainer = plan.trainer_class(config, **plan.parts())
+        logged = _logged(trainer, plan)
     _run(trainer, logged)
 
 
@@ -51,55 +61,27 @@ def resume(run: str, total_steps: int | None = None) -> None:
     """
     with usage_errors():
         from yieldrl.cli import restoring
-        from yieldrl.experiments import run_files
 
-        trainer, checkpoint = restoring.last_usable(run, total_steps)
+        trainer, plan, checkpoint = restoring.last_usable(run, total_steps)
         if trainer.training_done:
             raise ValueError(
                 f"{run}: finished, {trainer.agent.sample_step:,} of"
                 f" {trainer.config.total_steps:,} steps are taken; to train on, give"
                 " --total-steps a larger number"
             )
-        known = {**_EXTRAS, **run_files.read_run(trainer.run_dir)}
-        extras = {name: known[name] for name in _EXTRAS}
-        logged = _with_loggers(trainer, **extras)
-        _describe(trainer, **extras)
+        logged = _logged(trainer, plan)
     print(f"goes on from {checkpoint}, step {trainer.agent.sample_step:,}", flush=True)
     _run(trainer, logged)
 
 
-_EXTRAS = {
-    "wandb": False,
-    "video": False,
-    "checkpoint_every": 50_000,
-    "checkpoint_seconds": 120.0,
-}
-"""Options that are no field of the config, which `resume` finds in `run.json`."""
-
-
-def _with_loggers(
-    trainer: Any,
-    *,
-    wandb: bool,
-    video: bool,
-    checkpoint_every: int,
-    checkpoint_seconds: float,
-) -> Any:
-    from yieldrl import loggers
-
-    if wandb:
-        trainer = loggers.wandb()(trainer)
-    if video:
-        trainer = loggers.video()(trainer)
-    saving = loggers.checkpoint(checkpoint_every, seconds=checkpoint_seconds)
-    return saving(loggers.default(trainer))  # in the place of the default one
-
-
-def _describe(trainer: Any, **extras: Any) -> None:
+def _logged(trainer: Any, plan: Plan) -> Any:
+    """The trainer with its loggers, and a folder that says what it is."""
     from yieldrl.experiments import run_files
 
-    run_files.describe(trainer, **extras)
+    logged = plan.logged(trainer)
+    run_files.describe(trainer, plan.to_dict(trainer.config))
     print(f"run folder: {_shown(trainer.run_dir)}", flush=True)
+    return logged
 
 
 def _run(trainer: Any, logged: Any) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from yieldrl.cli import family
 
 FOLDER = "configs"
-SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".json", ".yaml", ".yml", ".toml")  # what `foundations.files` reads
 
 
 def load(name: str, trainer_class: type[Any]) -> Any:
@@ -19,14 +21,21 @@ def load(name: str, trainer_class: type[Any]) -> Any:
         ValueError: If there is no such file, or its content does not fit.
     """
     path = find(name, trainer_class)
-    try:
+    with naming(path):
         return trainer_class.config_class.from_file(path)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors about the content of a file begin with its path."""
+    try:
+        yield
     except ValueError as reason:
         text = str(reason)
         raise ValueError(text if str(path) in text else f"{path}: {text}") from None
 
 
-def find(name: str, trainer_class: type[Any]) -> Path:
+def find(name: str, trainer_class: type[Any] | None) -> Path:
     """The file: `name` itself, or `configs/NAME.yaml` with the algorithm.
 
     A copied folder has its tuned files copied too; `ppo/pendulum` finds those of an
@@ -37,14 +46,17 @@ def find(name: str, trainer_class: type[Any]) -> Path:
     """
     if Path(name).suffix in SUFFIXES:
         return Path(name)
-    known = available(trainer_class)
-    if name not in known:
+    known = {} if trainer_class is None else available(trainer_class)
+    if name in known:
+        return known[name]
+    if trainer_class is None:
+        listed = f"name the algorithm too, as in yieldrl train ppo --config {name}"
+    else:
         listed = ", ".join(sorted(known)) or "none"
-        raise ValueError(
-            f"--config {name}: neither a {', '.join(SUFFIXES)} file nor the name of a"
-            f" tuned one: {listed}"
-        )
-    return known[name]
+    raise ValueError(
+        f"--config {name}: neither a {', '.join(SUFFIXES)} file nor the name of a"
+        f" tuned one: {listed}"
+    )
 
 
 def available(trainer_class: type[Any]) -> dict[str, Path]:

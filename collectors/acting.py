@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -18,7 +17,6 @@ from yieldrl.collectors.weights import Weights
 class Row(NamedTuple):
     """What is known of a step of all environments besides its transition."""
 
-    number: int  # in the order of writing, as the ring counts
     version: int  # of the policy that acted
     logs: dict[str, Any]
     written: Any  # event of a GPU's stream, None on a CPU
@@ -40,7 +38,7 @@ class Acting:
     Attributes:
         limit: Number of the last segment that may be begun, unless it `drops`.
         finished: How many rows are written, with their entry in `rows`.
-        rows: Those that were not handed over yet, the oldest first.
+        rows: Those that were not handed over yet, by their numbers.
         released: Event after which memory that was released may be written again.
     """
 
@@ -58,7 +56,8 @@ class Acting:
         self.actor = Signed(actor, envs.num_envs)
         self.inner = SyncCollector(envs, self.actor, Written(ring), **options)
         self.limit, self.finished = 0, ring.next_written
-        self.rows: deque[Row] = deque()
+        self._dropped = ring.dropped
+        self.rows: dict[int, Row] = {}
         self.released: Any = None
         cuda = ring.device.type == "cuda"
         self._stream = torch.cuda.Stream(ring.device) if cuda else None
@@ -77,12 +76,11 @@ class Acting:
         stream, released = self._stream, self.released
         if stream is not None and released is not None:
             stream.wait_event(released)
-        logs = self.inner.step()
-        event = None if stream is None else stream.record_event()
-        self.rows.append(
-            Row(self.ring.next_written - 1, self.actor.version, logs, event)
-        )
-        self.finished = self.ring.next_written
+        logs: dict[str, Any] = {}
+        try:
+            logs |= self.inner.step()
+        finally:  # an agent may fail when the step is written
+            self._note(logs)
 
     @contextmanager
     def stream(self) -> Iterator[None]:
@@ -97,17 +95,31 @@ class Acting:
             finally:
                 self._stream.synchronize()
 
+    def _note(self, logs: dict[str, Any]) -> None:
+        """Say what is known of a row, if one was written, and that it is there."""
+        ring, stream = self.ring, self._stream
+        end, dropped = ring.next_written, ring.dropped
+        if end > self.finished:
+            event = None if stream is None else stream.record_event()
+            self.rows[end - 1] = Row(self.actor.version, logs, event)
+            self.finished = end
+        if dropped > self._dropped:
+            self._dropped = dropped
+            there, steps = ring.slots, ring.num_steps
+            rows = list(self.rows.items())  # at once: the reader takes some out
+            self.rows = {n: row for n, row in rows if n // steps in there}
+
     def state_dict(self) -> dict[str, Any]:
         """Where it stands, between two steps."""
         actor = self.actor.agent.state_dict()
         del actor["algorithm"]  # it acts with the learner's weights from then on
-        rows = [[row.number, row.version, row.logs] for row in self.rows]
+        rows = [[number, row.version, row.logs] for number, row in self.rows.items()]
         return {"inner": self.inner.state_dict(), "actor": actor, "rows": rows}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; the ring is restored already."""
         self.actor.agent.load_state_dict(state["actor"])
-        self.rows = deque(Row(*row, written=None) for row in state["rows"])
+        self.rows = {n: Row(*row, written=None) for n, *row in state["rows"]}
         self.inner.load_state_dict(state["inner"])
         self.finished = self.ring.next_written
 

@@ -90,7 +90,6 @@ class AsyncCollector(Collector):
         self._background = Background(acting.step, acting.ready, acting.stream)
         weakref.finalize(self, self._background.stop)
         self._lag = PolicyLag(agent.policy_version)
-        self._row: dict[str, Any] | None = None  # handed over, and not added yet
 
     def step(self) -> dict[str, Any]:
         """Hand over one step of all environments; logs of the episodes that ended.
@@ -103,15 +102,20 @@ class AsyncCollector(Collector):
         self._background.start()
         while True:
             self._background.wait(self._available)
-            if not self._stale():
+            number = self.ring.claim()  # nobody writes over it any more
+            row = self._acting.rows[number]
+            if not self._stale(row):
                 break
             self.ring.skip()
         with uninterrupted():  # a step is handed over, added and counted, or not at all
-            row = self._hand_step_over()
+            self._hand_step_over(row)
+        self._acting.rows.pop(number, None)
         return self._logs(row)
 
     def collect(self, num_steps: int) -> TensorDict:
         """So many steps of all environments as a rollout `[T, N]`, for the caller.
+
+        What is left of a segment of the buffer's that it ended in counts as dropped.
 
         Raises:
             RuntimeError: If half a rollout of the buffer was handed over already.
@@ -123,7 +127,11 @@ class AsyncCollector(Collector):
                 f"{len(self.ring)} steps of a rollout were handed over step by step:"
                 " loop on until it is learned from, or clear() the buffer"
             )
-        return collect(self, num_steps)
+        try:
+            return collect(self, num_steps)
+        finally:
+            if self.buffer is self.ring and len(self.ring) > 0:
+                self.ring.clear()
 
     def check(self) -> None:
         """Raise what went wrong in the background, if anything did.
@@ -155,17 +163,17 @@ class AsyncCollector(Collector):
         self.stop()
         if self.buffer is not self.ring:
             self.ring.load_state_dict(state["ring"])
-            self._row = self.ring.rollout()[0].to_dict() if self.ring.full else None
         self._acting.load_state_dict(state)
         self._lag.load_state_dict(state["lag"])
-        self._weights.put(self._lag.newest)
+        self._weights.newest = None
 
     def _hand_weights_over(self) -> None:
         """First the weights, then the leave to collect that goes with them."""
         version, ring, acting = self.agent.policy_version, self.ring, self._acting
         if version != self._lag.newest:
-            self._weights.put(version)
             self._lag.publish(version)
+        if version != self._weights.newest:
+            self._weights.put(version)
         limit = ring.next_row // ring.num_steps + self.max_policy_lag
         if limit != acting.limit:
             if ring.device.type == "cuda":
@@ -176,44 +184,31 @@ class AsyncCollector(Collector):
     def _available(self) -> bool:
         return self._acting.finished > self.ring.next_row
 
-    def _stale(self) -> bool:
-        """Whether the segment to begin with is older than the limit."""
-        ring = self.ring
-        if not self.drops or ring.next_row % ring.num_steps > 0:
+    def _stale(self, row: Row) -> bool:
+        """Whether a segment that begins with this row is older than the limit."""
+        if not self.drops or len(self.ring) > 0:
             return False
-        return self._lag.of(self._entry().version) > self.max_policy_lag
+        return self._lag.of(row.version) > self.max_policy_lag
 
-    def _entry(self) -> Row:
-        """What is known of the next row; of those that were dropped, their logs."""
-        rows, number = self._acting.rows, self.ring.next_row
-        while rows[0].number < number:
-            rows.popleft()
-        return rows[0]
-
-    def _hand_step_over(self) -> Row:
-        ring, entry = self.ring, self._entry()
-        if entry.written is not None:
-            torch.cuda.current_stream(ring.device).wait_event(entry.written)
+    def _hand_step_over(self, row: Row) -> None:
+        ring = self.ring
+        if row.written is not None:
+            torch.cuda.current_stream(ring.device).wait_event(row.written)
         if self.buffer is ring:
             ring.hand_over()
         else:
             self._add()
         self.agent.count_steps(self.envs.num_envs)
-        self._acting.rows.popleft()
-        return entry
 
     def _add(self) -> None:
-        """Move a row into the buffer; where that failed, the same row again."""
+        """Move a row into the buffer; where that fails, it stays the next one."""
         ring = self.ring
-        if self._row is None:
-            if ring.gap:
-                self.buffer.end_episodes()
-            self._row = ring.peek()
-            ring.hand_over()
-        self.buffer.add(self._row)
+        if ring.gap:
+            self.buffer.end_episodes()
+        self.buffer.add(ring.peek())
+        ring.hand_over()
         if ring.full:
             ring.clear()
-        self._row = None
 
     def _logs(self, row: Row) -> dict[str, Any]:
         self._lag.add(row.version)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from queue import SimpleQueue
+
+from yieldrl.foundations import uninterrupted
 
 
 class Background:
@@ -14,13 +17,14 @@ class Background:
     exception, with the traceback of the background. The thread ends with it, and
     `start` begins another one. As a daemon it never keeps a program from ending.
 
+    Ctrl-C may come between any two instructions of the caller. So neither side ever
+    holds a lock that the other one needs, as a condition variable would: each looks at
+    what it waits for, and sleeps until the other one rings.
+
     Args:
         work: One step, which is never interrupted half way.
         ready: Whether there is work. Asked anew after each `notify`.
         context: Makes a context manager to work in, such as a stream of a GPU.
-
-    Attributes:
-        changed: The condition that guards what `ready` looks at.
     """
 
     def __init__(
@@ -29,68 +33,109 @@ class Background:
         ready: Callable[[], bool],
         context: Callable[[], AbstractContextManager[object]],
     ) -> None:
-        self.changed = threading.Condition()
         self._work, self._ready, self._context = work, ready, context
         self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
-        self._ending = threading.Event()
+        self._life: _Life | None = None
+        self._wanted, self._done = _Bell(), _Bell()
 
     @property
     def running(self) -> bool:
-        """Whether there is a thread that has not been told to end."""
-        thread = self._thread
-        return thread is not None and thread.is_alive() and not self._ending.is_set()
+        """Whether there is a thread that has not ended or been told to."""
+        life = self._life
+        return life is not None and not life.ending and life.lasts.locked()
 
     def start(self) -> None:
         """Begin to work, if it is not under way."""
         if self.running:
             return
         self.stop()  # a stop that Ctrl-C cut short
-        self._ending = ending = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(ending,), name="yieldrl collector", daemon=True
-        )
-        self._thread.start()
+        with uninterrupted():
+            life = _Life(self._run)
+            life.thread.start()
+            self._life = life
 
     def stop(self) -> None:
         """End after the step under way, if there is one, and wait for that."""
-        self._ending.set()
-        self.notify()
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
-            self._thread = None
+        life = self._life
+        if life is None:
+            return
+        life.ending = True
+        self._wanted.ring()
+        if life.thread is threading.current_thread():
+            return
+        with life.lasts:  # Ctrl-C may end this; it must not end a join (bpo-45274)
+            pass
+        with uninterrupted():
+            life.thread.join()
+            self._life = None
 
     def check(self) -> None:
         """Raise what the work failed with, once."""
-        if self._error is not None:
-            self.stop()
-            error, self._error = self._error, None
+        if self._error is None:
+            return
+        self.stop()
+        error, self._error = self._error, None
+        try:
             raise error
+        finally:
+            del error  # its traceback holds this frame
 
     def notify(self) -> None:
-        """Say that something changed that somebody may wait for."""
-        with self.changed:
-            self.changed.notify_all()
+        """Say that there may be work now."""
+        self._wanted.ring()
 
     def wait(self, until: Callable[[], bool]) -> None:
         """Wait in the caller's thread, and raise what the work fails with meanwhile."""
-        with self.changed:
-            self.changed.wait_for(lambda: self._error is not None or until())
+        while self._error is None and not until():
+            self._done.wait()
         self.check()
 
-    def _run(self, ending: threading.Event) -> None:
+    def _run(self, life: _Life) -> None:
         try:
             with self._context():
-                while self._wait_for_work(ending):
+                while self._has_work(life):
                     self._work()
-                    self.notify()
+                    self._done.ring()
         except BaseException as error:  # Ctrl-C too: whoever loops must hear of it
-            with self.changed:
-                self._error = error
-                self.changed.notify_all()
+            self._error = error
+        finally:
+            life.lasts.release()
+            self._done.ring()
 
-    def _wait_for_work(self, ending: threading.Event) -> bool:
-        with self.changed:
-            self.changed.wait_for(lambda: ending.is_set() or self._ready())
-        return not ending.is_set()
+    def _has_work(self, life: _Life) -> bool:
+        while not life.ending:
+            if self._ready():
+                return True
+            self._wanted.wait()
+        return False
+
+
+class _Life:
+    """A thread, from its start to its end.
+
+    Attributes:
+        ending: Whether it was told to end.
+        lasts: Held until it has ended.
+    """
+
+    def __init__(self, work: Callable[[_Life], None]) -> None:
+        self.ending = False
+        self.lasts = threading.Lock()
+        self.lasts.acquire()
+        self.thread = threading.Thread(
+            target=work, args=(self,), name="yieldrl collector", daemon=True
+        )
+
+
+class _Bell:
+    """Wakes one who waits, or who will: it is remembered until somebody does."""
+
+    def __init__(self) -> None:
+        self._rung: SimpleQueue[None] = SimpleQueue()
+
+    def ring(self) -> None:
+        if self._rung.empty():
+            self._rung.put(None)
+
+    def wait(self) -> None:
+        self._rung.get()

@@ -42,14 +42,19 @@ class PolicyLag:
         self._most = max(self._most, lag)
 
     def state_dict(self) -> dict[str, Any]:
-        """The versions that are remembered, and their numbers."""
-        return {"versions": list(self._numbers), "numbers": [*self._numbers.values()]}
+        """The versions that are remembered, their numbers, and what is not reported."""
+        return {
+            "versions": list(self._numbers),
+            "numbers": list(self._numbers.values()),
+            "pending": [self._total, self._count, self._most],
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         versions, numbers = state["versions"], state["numbers"]
         self._numbers = dict(zip(versions, numbers, strict=True))
         self.newest = versions[-1]
+        self._total, self._count, self._most = state["pending"]
 
     def report(self) -> dict[str, float]:
         """Mean and maximum since the last report."""

@@ -17,13 +17,22 @@ class Weights:
 
     Args:
         learner: The model that learns.
-        actor: Its copy that acts. Parameters that both share are left alone.
+        actor: Its copy that acts, whose parts stay the same. Parameters that both
+            share are left alone.
+
+    Attributes:
+        newest: The version that was put in last; None for what nobody put in.
     """
 
     def __init__(self, learner: nn.Module, actor: nn.Module) -> None:
-        self.learner, self.actor = learner, actor
+        self.learner = learner
+        self.newest: int | None = None
+        learned, self._copies = _tensors(learner), _tensors(actor)
+        pairs = list(zip(learned, self._copies, strict=True))
+        self._shared = [a if a is b else None for a, b in pairs]
+        self._acting = [b for a, b in pairs if a is not b]
+        self._mail = [tensor.clone() for tensor in self._acting]
         self._lock = threading.Lock()
-        self._mail = [tensor.clone() for tensor, _ in self._pairs()]
         self._version: int | None = None  # of what was not taken yet
         self._copied: Any = None
 
@@ -34,10 +43,11 @@ class Weights:
         Raises:
             RuntimeError: If the model has other tensors than the copy that acts.
         """
-        learner = [tensor for tensor, _ in self._pairs()]
+        learned = self._learned()
         with self._lock:
-            self._copy(self._mail, learner)
-            self._version = version
+            self._version = None  # until they are whole
+            self._copy(self._mail, learned)
+            self._version = self.newest = version
 
     @torch.no_grad()
     def take(self) -> int | None:
@@ -48,10 +58,10 @@ class Weights:
         """
         if self._version is None:
             return None
-        actor = [tensor for _, tensor in self._pairs()]
         with self._lock:
-            self._copy(actor, self._mail)
             version, self._version = self._version, None
+            if version is not None:
+                self._copy(self._acting, self._mail)
         return version
 
     def _copy(self, to: list[Tensor], source: list[Tensor]) -> None:
@@ -65,16 +75,23 @@ class Weights:
         if stream is not None:
             self._copied = stream.record_event()
 
-    def _pairs(self) -> list[tuple[Tensor, Tensor]]:
-        """The learner's tensors and the actor's, but for those that are one."""
-        theirs = [_tensors(model) for model in (self.learner, self.actor)]
-        shapes = [[tensor.shape for tensor in tensors] for tensors in theirs]
+    def _learned(self) -> list[Tensor]:
+        """The learner's tensors, but for those that the copy shares."""
+        learned = _tensors(self.learner)
+        shapes = [[tensor.shape for tensor in own] for own in (learned, self._copies)]
         if shapes[0] != shapes[1]:
             raise RuntimeError(
                 "the model was given other parts since the collector was made, and the"
                 " copy that acts lacks them: make the trainer with the changed model"
             )
-        return [(a, b) for a, b in zip(*theirs, strict=True) if a is not b]
+        pairs = list(zip(learned, self._shared, strict=True))
+        if any(a is b and a.requires_grad for a, b in pairs):
+            raise RuntimeError(
+                "a parameter that was frozen when the collector was made learns now,"
+                " and the copy that acts shares it: make the trainer with the changed"
+                " model"
+            )
+        return [tensor for tensor, shared in pairs if shared is None]
 
 
 def _tensors(model: nn.Module) -> list[Tensor]:

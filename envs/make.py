@@ -44,7 +44,8 @@ def make(
     """A vector environment from whatever names or makes environments.
 
     Args:
-        source: An id (`"CartPole-v1"`), a vector environment (used as it is), one
+        source: An id (`"CartPole-v1"`), the path of a class or function
+            (`"my_module:MyEnv"`), a vector environment (used as it is), one
             environment (becomes a batch of one), an environment class, batched or not,
             or a function that makes an environment.
         config: Says `num_envs`, `env_kwargs`, `wrappers` and `vectorization`.
@@ -65,6 +66,7 @@ def make(
     if render_mode is not None:
         kwargs["render_mode"] = render_mode
     mode, wrappers = config.vectorization, find_wrappers(config.wrappers)
+    source = _named(source) if isinstance(source, str) else source
     if isinstance(source, VectorEnv):
         envs: AnyVectorEnv = source
     elif isinstance(source, gym.Env):
@@ -176,6 +178,17 @@ def find_wrappers(names: Sequence[str]) -> list[Wrap]:
 def _with_device(maker: Any, device: str, kwargs: dict[str, Any]) -> dict[str, Any]:
     batched = isinstance(maker, type) and issubclass(maker, TorchVectorEnv)
     return {"device": device, **kwargs} if batched else kwargs
+
+
+def _named(source: str) -> Any:
+    """The class or function that `module:name` stands for; anything else is an id."""
+    module, _, name = source.rpartition(":")
+    if not (module and name.isidentifier()):
+        return source
+    try:
+        return getattr(importlib.import_module(module), name, source)
+    except ImportError:
+        return source  # as an id it is refused, with the reason
 
 
 def _find(env_id: str) -> EnvSpec:

@@ -1,17 +1,21 @@
 """What a run leaves behind and starts from: configs, checkpoints, plots."""
 
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
+from yieldrl.experiments.contract import CHECKS, ContractError, check_algorithm
 from yieldrl.experiments.owner import RunInUseError
 from yieldrl.experiments.run import Run
 from yieldrl.experiments.training_run import TrainingRun
 from yieldrl.foundations import CheckpointError, Config
 
 __all__ = [
+    "CHECKS",
     "CheckpointError",
     "Config",
+    "ContractError",
     "Run",
     "RunInUseError",
     "TrainingRun",
+    "check_algorithm",
     "load_checkpoint",
     "save_checkpoint",
 ]

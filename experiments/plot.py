@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 _SUFFIXES = (".png", ".svg")
-OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads")
+OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 """Fields in which the runs of one group may differ."""
 
 

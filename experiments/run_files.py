@@ -1,6 +1,6 @@
 """What lies in the folder of a run, who writes it and how to read it.
 
-config.yaml       the config, loadable with `--config`     written by the command line
+config.yaml       the whole run, loadable with `--config`  written by the command line
 run.json          which trainer, which versions            written by the command line
 owner.json        who trains here, or did so last          the trainer's `claim`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
@@ -24,7 +24,8 @@ import torch
 import yaml
 
 import yieldrl
-from yieldrl.foundations.config import read_file
+from yieldrl.foundations.blocks import flat
+from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.checkpoint_index import BEST
 from yieldrl.loggers.files import place, write_atomically
@@ -32,25 +33,25 @@ from yieldrl.loggers.files import place, write_atomically
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
 
 
-def describe(trainer: Any, **more: Any) -> None:
+def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     """Write `config.yaml` and `run.json` into the folder of a trainer's run.
 
     Args:
         trainer: A trainer.
-        more: Plain values for `run.json`, besides the trainer's module and versions.
+        whole: The run in blocks, with its model and loggers; its config if omitted.
     """
+    whole = trainer.config.to_dict() if whole is None else whole
     run = {
         "trainer": type(trainer).__module__,
-        "config": trainer.config.to_dict(),
+        "config": whole,
         "versions": {
             "yieldrl": yieldrl.__version__,
             "torch": str(torch.__version__),
             "gymnasium": gymnasium.__version__,
             "python": platform.python_version(),
         },
-        **more,
     }
-    text = yaml.safe_dump(trainer.config.to_dict(), sort_keys=False)
+    text = yaml.safe_dump(whole, sort_keys=False)
     folder = place(trainer, None, "")
     write_atomically(folder / CONFIG, text)
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
@@ -63,9 +64,12 @@ def read_run(run_dir: str | Path) -> dict[str, Any]:
 
 
 def read_config(run_dir: str | Path) -> dict[str, Any]:
-    """What `config.yaml` says; nothing if the command line did not make the run."""
+    """What `config.yaml` says, without its blocks; nothing if there is none.
+
+    That are the fields of the config, `loggers`, and `policy` if it is not the default.
+    """
     path = Path(run_dir) / CONFIG
-    return read_file(path) if path.is_file() else {}
+    return flat(read_file(path)) if path.is_file() else {}
 
 
 def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) -> None:
@@ -80,7 +84,7 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
     Raises:
         ValueError: If the file differs; the message says where, and what to do.
     """
-    ran, found = read_run(run_dir).get("config"), read_config(run_dir)
+    ran, found = flat(read_run(run_dir).get("config") or {}), read_config(run_dir)
     if not ran or not found:
         return
     found = json.loads(json.dumps(found, default=str))  # as run.json would hold it

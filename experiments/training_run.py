@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
+from torch import nn
 
 from yieldrl import envs as environments
-from yieldrl.collectors import Buffer, Collector, Evaluator
+from yieldrl.collectors import AsyncCollector, Buffer, Collector, Evaluator
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
+    CheckpointError,
     Config,
     derive_seed,
     resolve_device,
@@ -35,7 +37,8 @@ class TrainingRun(Run):
             environment class, or a function that makes one.
         eval_envs: Environments for evaluation, likewise. By default more of the kind of
             `envs`, where more can be made.
-        model: Networks to train instead of those of `model_class`.
+        model: Networks to train instead of those of `model_class`; or a class or
+            function that makes them from observation space, action space and config.
         algorithm: The algorithm to use instead of `algorithm_class`, with its model.
         agent: The agent to use instead of `agent_class`, with its algorithm.
         buffer: Where transitions wait, instead of the buffer of `make_buffer`.
@@ -118,13 +121,24 @@ class TrainingRun(Run):
         return {
             "agent": self.agent.state_dict(),
             "buffer": self.buffer.state_dict(),
+            "collection": self._collection,
             "collector": self.collector.state_dict(),
             "evaluated_at": self.evaluator.evaluated_at,
             "rng": rng_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore what `state_dict` returned.
+
+        Raises:
+            CheckpointError: If it was taken of the other kind of collection.
+        """
+        saved, own = state.get("collection", "sync"), self._collection
+        if saved != own:
+            raise CheckpointError(
+                f"the checkpoint was saved with collection = {saved!r}, this trainer"
+                f" has {own!r}: load it with {saved!r}, or train again with {own!r}"
+            )
         self.agent.load_state_dict(state["agent"])
         self.buffer.load_state_dict(state["buffer"])
         self.collector.load_state_dict(state["collector"])
@@ -137,6 +151,10 @@ class TrainingRun(Run):
         super().close()
         self.envs.close()
         self.evaluator.close()
+
+    @property
+    def _collection(self) -> str:
+        return "async" if isinstance(self.collector, AsyncCollector) else "sync"
 
     def _checked(self, config: Config | None) -> Config:
         if config is None:
@@ -164,8 +182,9 @@ class TrainingRun(Run):
         if agent is not None:
             return agent
         if algorithm is None:
-            if model is None:
-                model = self.model_class(
+            model = self.model_class if model is None else model
+            if not isinstance(model, nn.Module):
+                model = model(
                     self.envs.single_observation_space,
                     self.envs.single_action_space,
                     self.config,

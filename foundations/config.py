@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import json
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
-import yaml
-
+from yieldrl.foundations.block_fields import to_fields
+from yieldrl.foundations.blocks import has_blocks
 from yieldrl.foundations.checked import MOST_STEPS, Checked, most_threads
+from yieldrl.foundations.files import read_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,8 @@ class Config(Checked):
 
     env_id: str = "CartPole-v1"
     """Id of a registered environment, for example `Pendulum-v1`, `ALE/Pong-v5` or
-    `yieldrl/CartPole-v1`; `my_module:MyEnv-v0` imports `my_module` first."""
+    `yieldrl/CartPole-v1`; `my_module:MyEnv-v0` imports `my_module` first, and
+    `my_module:MyEnv` is a class or function in it that makes environments."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments for the environment's constructor."""
@@ -129,10 +130,14 @@ class Config(Checked):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """The config that `to_dict` or a config file describes.
 
+        Of a file with blocks it takes the fields, in our words or those that
+        `yieldrl.foundations.words` knows; models and loggers are no part of a config.
+
         Raises:
             ValueError: If a name is unknown (the nearest known one is proposed) or a
                 value does not fit its field.
         """
+        values = to_fields(values, cls) if has_blocks(values) else values
         hints = typing.get_type_hints(cls)
         known = {entry.name for entry in dataclasses.fields(cls)}
         for name in values:
@@ -155,31 +160,13 @@ class Config(Checked):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Load a `.json`, `.yaml` or `.yml` file of field names and values.
+        """Load a JSON, YAML or TOML file of field names and values, or of blocks.
 
         Raises:
             FileNotFoundError: If there is no such file.
             ValueError: If the file is malformed or does not describe this config.
         """
         return cls.from_dict(read_file(path))
-
-
-def read_file(path: str | Path) -> dict[str, Any]:
-    """Read a config file as a mapping of field names to plain values."""
-    path = Path(path)
-    if path.suffix not in {".json", ".yaml", ".yml"}:
-        raise ValueError(f"{path}: a config file ends in .json, .yaml or .yml")
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such config file")
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError) as reason:
-        raise ValueError(f"{path}: not a readable config file: {reason}") from reason
-    values = {} if values is None else values
-    if not isinstance(values, dict):
-        raise ValueError(f"{path}: expected names and values, got {type(values)}")
-    return values
 
 
 def _coerce(value: Any, hint: Any) -> Any:

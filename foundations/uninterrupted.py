@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-import signal
+# `signal` takes ten times as long, to look for members of enumerations.
+import _signal  # pyright: ignore[reportMissingImports]
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
+class uninterrupted:  # noqa: N801 - it is used like contextlib's
     """A context in which Ctrl-C waits for the end of it.
 
     For the few assignments that must all be made or none. Outside of the main thread,
     where no signal arrives, there is nothing to do.
+
+    >>> with uninterrupted():
+    ...     first = 1
+    ...     second = 2
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    wanted: list[Any] = []
-    handler = signal.signal(signal.SIGINT, lambda *call: wanted.append(call))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if wanted and callable(handler):
-            handler(*wanted[0])
+
+    __slots__ = ("_calls", "_handler")
+
+    def __enter__(self) -> None:
+        self._calls: list[Any] = []
+        self._handler: Any = None
+        if threading.current_thread() is not threading.main_thread():
+            return
+        handler = _signal.getsignal(_signal.SIGINT)
+        if callable(handler):  # else it raises nothing
+            self._handler = handler
+            _signal.signal(_signal.SIGINT, self._remember)
+
+    def __exit__(self, *_: object) -> None:
+        handler = self._handler
+        if handler is None:
+            return
+        _signal.signal(_signal.SIGINT, handler)
+        if self._calls:
+            handler(*self._calls[0])
+
+    def _remember(self, *call: Any) -> None:
+        self._calls.append(call)

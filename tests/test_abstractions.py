@@ -127,6 +127,20 @@ class TestParts:
         after = list(model.parameters())
         assert not all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
+    def test_what_makes_a_model_gets_spaces_and_config(self, algorithm):
+        given = []
+
+        def make(*args):
+            given.append(args)
+            return algorithm.Model(*args)
+
+        trainer = trainer_of(algorithm, model=make)
+        spaces = trainer.envs.single_observation_space, trainer.envs.single_action_space
+        assert given == [(*spaces, trainer.config)]
+        usual = trainer_of(algorithm).model.state_dict()
+        made = trainer.model.state_dict()
+        assert all(torch.equal(made[name], usual[name]) for name in usual)
+
     def test_algorithm_and_agent_are_used_when_passed(self, algorithm):
         made = trainer_of(algorithm)
         assert trainer_of(algorithm, algorithm=made.algorithm).model is made.model

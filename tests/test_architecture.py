@@ -15,7 +15,7 @@ ALLOWED = {
     "loggers": {"envs", "foundations"},
     "speed": {"networks"},
     "collectors": {"buffers", "envs", "foundations"},
-    "experiments": {"collectors", "envs", "foundations", "loggers"},
+    "experiments": {"collectors", "envs", "foundations", "loggers", "networks"},
     "abstractions": {
         "buffers",
         "collectors",

@@ -126,5 +126,15 @@ def test_importing_costs_no_compiler_and_no_optional_package():
     assert optional == "[]"
 
 
+def test_the_package_itself_imports_nothing():
+    program = "import sys, yieldrl; print('torch' in sys.modules, dir(yieldrl))"
+    heavy, names = run("-c", program).split(maxsplit=1)
+    assert heavy == "False"
+    assert "check_algorithm" in names
+    assert yieldrl.check_algorithm.__name__ == "check_algorithm"
+    with pytest.raises(AttributeError, match="'yieldrl' has no attribute 'nothing'"):
+        _ = yieldrl.nothing
+
+
 def test_version():
     assert yieldrl.__version__.count(".") == 2

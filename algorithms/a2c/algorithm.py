@@ -39,8 +39,8 @@ class Algorithm(ppo.Algorithm):
         return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
     def remember_policy(self, rollout: TensorDict) -> Tensor | None:
-        """Add `value [T, N]` alone, unless acting recorded a `log_prob` to compare."""
-        if "log_prob" in set(rollout.keys()):
+        """Add `value [T, N]` alone, where nothing asks for a ratio."""
+        if "log_prob" in set(rollout.keys()) or self.correction.starts_anew:
             return super().remember_policy(rollout)
         values = self.values(self.inputs(rollout).flatten(0, 1))
         rollout["value"] = values.view(rollout.batch_size)

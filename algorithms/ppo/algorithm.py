@@ -8,26 +8,25 @@ Optimization", found to matter.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.buffers import Passes, explained_variance, transitions
-from yieldrl.foundations import derive_seed, means, spaces
+from yieldrl.foundations import spaces
 from yieldrl.networks import RewardScaler
 
 from .config import Config
 from .correction import CORRECTIONS, Clip
+from .update import RolloutAlgorithm
 
 CHUNK = 4096  # observations evaluated at a time, so that images fit into memory
 
 
-class Algorithm(abstractions.Algorithm):
+class Algorithm(RolloutAlgorithm):
     """Clipped surrogate objective, with value loss and entropy bonus.
 
     Differs from the paper: orthogonal initialisation, normalised advantages, scaled
@@ -36,8 +35,6 @@ class Algorithm(abstractions.Algorithm):
 
     Attributes:
         correction: What is done about actions of an older policy.
-        acted_since: The `policy_version` of the first action since the latest rollout;
-            None before it.
     """
 
     config: Config
@@ -47,7 +44,6 @@ class Algorithm(abstractions.Algorithm):
 
     def __init__(self, model: Policy, config: Config) -> None:
         super().__init__(model, config)
-        self.acted_since: int | None = None
         self.correction = self.corrections[config.correction](config)
         self.optimizer = self.make_optimizer()
         self.step = self.gradient_step(self.loss, self.optimizer, config.max_grad_norm)
@@ -66,72 +62,6 @@ class Algorithm(abstractions.Algorithm):
         """The most likely action `[B, ...]`."""
         return self.model(obs, deterministic=True)[0]
 
-    def update(self, rollout: TensorDict) -> Logs:
-        """Learn from a rollout `[T, N]`; the metrics are means over gradient steps.
-
-        `advantage` and `returns` are added to it. The trainer's generator does the same
-        step by step: `begin`, `accept`, and `learn_from` until nothing is left.
-        """
-        rollout = rollout.to(self.device)
-        passes, logs = self.begin(rollout)
-        self.accept(rollout)
-        steps: list[Logs] = []
-        while not passes.exhausted:
-            steps.append(self.learn_from(passes, self.train_step))
-        return logs | means(steps)
-
-    def begin(self, rollout: TensorDict) -> tuple[Passes, Logs]:
-        """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
-
-        Raises:
-            RuntimeError: If `log_prob` was not written down when acting, and the
-                weights that acted are not those of now.
-        """
-        if "log_prob" not in set(rollout.keys()):
-            self._check_policy()
-        config, now = self.config, self.counters
-        if config.anneal_learning_rate:
-            before = now.sample_step - rollout.numel()
-            self.anneal(before / config.total_steps)
-        prepared = self.prepare(rollout)
-        # The order of minibatches follows from the seed and from how far learning is.
-        seed = derive_seed(config.seed, f"minibatches {now.learn_step}")
-        passes = self.passes(prepared, seed)
-        if not self.model.has_critic:
-            return passes, {}
-        valid = prepared.get("valid", None)
-        variance = explained_variance(prepared["value"], prepared["returns"], valid)
-        return passes, {"explained_variance": variance}
-
-    def passes(self, prepared: TensorDict, seed: int) -> Passes:
-        """Epochs in random order over the transitions of a rollout `[T, N]`."""
-        config, pieces = self.config, transitions(prepared)
-        return Passes(pieces, config.num_epochs, config.num_minibatches, seed)
-
-    def accept(self, rollout: TensorDict) -> None:
-        """Move all that moves once a rollout, between `begin` and learning from it."""
-        self.acted_since = None
-        self.counters.policy_version += 1
-        self.update_normalization(rollout)
-
-    def learn_from(self, passes: Passes, learn: Callable[[TensorDict], Logs]) -> Logs:
-        """Let `learn` take a gradient step on the minibatch that is due."""
-        logs = learn(passes.minibatch())
-        passes.advance()
-        limit = self.config.target_kl
-        if limit is not None and float(logs["approx_kl"]) > 1.5 * limit:
-            passes.stop()
-        return logs
-
-    @torch.no_grad()
-    def complete(self, rollout: TensorDict) -> TensorDict:
-        """Add `log_prob`, `value`, `entropy`, `advantage` and `returns`, `[T, N]`."""
-        self.prepare(rollout)
-        inputs = self.inputs(rollout).flatten(0, 1)
-        action = rollout["action"].flatten(0, 1)
-        entropy = self.model.evaluate_actions(inputs, action)[1]
-        return rollout.set("entropy", entropy.view(rollout.batch_size))
-
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """What one look at the whole rollout `[T, N]` gives every minibatch of it.
@@ -140,8 +70,11 @@ class Algorithm(abstractions.Algorithm):
         back has the `log_prob` that the ratio starts from, as `correction` says.
         """
         start = self.remember_policy(rollout)
-        advantage, returns = self.advantages(rollout, start)
-        rollout["advantage"], rollout["returns"] = advantage, returns
+        steps = rollout.copy()  # where the ratio starts is no matter of the rollout's
+        if start is not None:
+            steps["start"] = start
+        rollout["advantage"] = self.advantages(steps)
+        rollout["returns"] = rollout["advantage"] + rollout["value"]
         wanted = ("obs", "action", "value", "advantage", "returns", "valid")
         prepared = rollout.select(*wanted, strict=False)
         return prepared if start is None else prepared.set("log_prob", start)
@@ -194,10 +127,11 @@ class Algorithm(abstractions.Algorithm):
             rollout["value"] = self.values(inputs).view(rollout.batch_size)
         return start
 
-    def advantages(
-        self, rollout: TensorDict, start: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Advantages and returns, `[T, N]` each, from scaled rewards."""
+    def advantages(self, rollout: TensorDict) -> Tensor:
+        """Advantages `[T, N]`, from scaled rewards, as `correction` estimates them.
+
+        The critic regresses to `advantage + value`.
+        """
         reward, scaler = rollout["reward"], self.reward_scaler
         next_value = self.next_values(rollout)
         if scaler is not None:
@@ -205,7 +139,7 @@ class Algorithm(abstractions.Algorithm):
             scaler = copy.deepcopy(scaler)
             scaler.update(rollout)
             reward = scaler(reward)
-        return self.correction.estimates(rollout, start, reward, next_value)
+        return self.correction.advantages(rollout, reward, next_value)
 
     def next_values(self, rollout: TensorDict) -> Tensor:
         """`V(next_obs)`, `[T, N]`.
@@ -282,16 +216,3 @@ class Algorithm(abstractions.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]`."""
         return self.step(data)
-
-    def _check_policy(self) -> None:
-        """Refuse to compute the `log_prob` of other weights than those that acted."""
-        acted, now = self.acted_since, self.counters.policy_version
-        if acted == now:
-            return
-        who = f"policy version {acted} has acted in it"
-        raise RuntimeError(
-            "the rollout holds no log_prob, and"
-            f" {'another agent' if acted is None else who}, where the weights are"
-            f" version {now}: what they say of its actions would be wrong. Set"
-            " records_policy = True of the agent that acts, before it does"
-        )

@@ -32,23 +32,18 @@ class Clip:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def estimates(
-        self,
-        rollout: TensorDict,
-        start: Tensor | None,
-        reward: Tensor,
-        next_value: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Advantages and returns, `[T, N]` each.
+    def advantages(
+        self, rollout: TensorDict, reward: Tensor, next_value: Tensor
+    ) -> Tensor:
+        """Generalized advantage estimates `[T, N]`.
 
         Args:
-            rollout: `[T, N]`, with mu's `log_prob`, and `value`.
-            start: `[T, N]`, the `log_prob` that the ratio starts from; None where
-                nobody asks for one.
+            rollout: `[T, N]`, with `value` and the `log_prob` of mu, and as `start` the
+                one that the ratio starts from, where anything asks for a ratio.
             reward: `[T, N]`, scaled as the critic's values are.
             next_value: `[T, N]`, `V(next_obs)`.
         """
-        advantage = gae(
+        return gae(
             reward,
             rollout["value"],
             next_value,
@@ -58,7 +53,6 @@ class Clip:
             self.config.gae_lambda,
             rollout.get("valid", None),
         )
-        return advantage, advantage + rollout["value"]
 
     def surrogate(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """What to maximise, `[B]`: the clipped surrogate, equation 7 of PPO's paper."""
@@ -102,17 +96,16 @@ class VTrace(Uncorrected):
     to take them; what the clip then limits is only how far theta goes from pi.
     """
 
-    def estimates(
-        self,
-        rollout: TensorDict,
-        start: Tensor | None,
-        reward: Tensor,
-        next_value: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Advantages and V-trace targets; those of `clip` where pi is mu."""
-        fresh = torch.zeros_like(reward)
+    def advantages(
+        self, rollout: TensorDict, reward: Tensor, next_value: Tensor
+    ) -> Tensor:
+        """V-trace's `[T, N]`, with both thresholds 1.
+
+        They are equal, and so the targets of the critic are `advantage + value`, as
+        those of the other corrections are.
+        """
         return vtrace(
-            fresh if start is None else start - rollout["log_prob"],
+            rollout["start"] - rollout["log_prob"],
             reward,
             rollout["value"],
             next_value,
@@ -121,7 +114,7 @@ class VTrace(Uncorrected):
             self.config.gamma,
             self.config.gae_lambda,
             rollout.get("valid", None),
-        )
+        )[0]
 
 
 CORRECTIONS: dict[str, type[Clip]] = {

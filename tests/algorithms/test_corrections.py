@@ -326,7 +326,9 @@ class TestA2C:
         if recorded:
             rollout["log_prob"] = looks(algorithm, rollout)[0]
         data = algorithm.prepare(rollout).flatten(0, 1)
-        assert ("log_prob" in data.keys()) == recorded  # noqa: SIM118
+        assert ("log_prob" in data.keys()) == (  # noqa: SIM118
+            recorded or name in ("none", "vtrace")
+        )
         for mine, its in zip(gradients(algorithm, data), expected, strict=True):
             torch.testing.assert_close(mine, its, rtol=1e-4, atol=1e-6)
 

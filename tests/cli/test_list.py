@@ -144,7 +144,9 @@ def f():
 HEAVY = "{'torch', 'matplotlib', 'wandb', 'tensorboard', 'gymnasium', 'numpy'}"
 
 
-@pytest.mark.parametrize("words", [["--help"], ["list"], ["plot", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["list"], ["plot", "--help"], ["train", "--help"]]
+)
 def test_help_and_list_import_nothing_heavy(words: list[str]) -> None:
     program = (
         f"import sys; from yieldrl.cli import main\n"

@@ -86,7 +86,7 @@ def test_a_variant_has_no_option_that_means_nothing_to_it(
 
 def test_values_of_every_number_are_read() -> None:
     words = "--hidden-sizes 8 16 --env-kwargs a=1 b=2 --wrappers --log-std-init -1"
-    config = options.parse(ppo.Trainer, [*words.split(), "--compile"], "test")[1]
+    config = options.parse(ppo.Trainer, [*words.split(), "--compile"], "test").config
     assert config.hidden_sizes == (8, 16)
     assert config.env_kwargs == {"a": 1, "b": 2}
     assert (config.wrappers, config.log_std_init, config.compile) == ((), -1.0, True)
@@ -118,5 +118,5 @@ TUNED = [
 @pytest.mark.parametrize("name", TUNED)
 def test_every_tuned_config_loads(name: str) -> None:
     module = importlib.import_module(f"yieldrl.algorithms.{name.partition('/')[0]}")
-    _, config = options.parse(module.Trainer, ["--config", name], "yieldrl train")
+    config = options.parse(module.Trainer, ["--config", name], "yieldrl train").config
     assert isinstance(config, module.Config)

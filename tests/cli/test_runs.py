@@ -124,21 +124,30 @@ def test_the_best_is_gone_on_from_where_there_is_no_other(
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        ({"gamma": 0.5}, "gamma is 0.5, it ran with 0.99. A run goes on with the"),
-        ({"total_steps": 512}, "undo the edit, or give --total-steps 512, or train"),
+        (
+            {"algorithm": {"gamma": 0.5}},
+            "gamma is 0.5, it ran with 0.99. A run goes on with the",
+        ),
+        (
+            {"trainer": {"total_steps": 512}},
+            "undo the edit, or give --total-steps 512, or train",
+        ),
     ],
 )
 def test_an_edited_config_is_not_overwritten(
     edit: dict[str, Any], message: str, train: Run, refused: Any
 ) -> None:
     path = train() / "config.yaml"
-    text = yaml.safe_dump({**yaml.safe_load(path.read_text()), **edit})
+    whole = yaml.safe_load(path.read_text())
+    for block, values in edit.items():
+        whole[block].get("cfg", whole[block]).update(values)
+    text = yaml.safe_dump(whole)
     path.write_text(text)
     error = refused("resume", "runs/tiny")
     assert error.startswith("runs/tiny/config.yaml was edited: ")
     assert message in error
     assert path.read_text() == text
-    if "total_steps" in edit:
+    if "trainer" in edit:
         main(["resume", "runs/tiny", "--total-steps", "512"])
         assert steps_of(Path("runs/tiny")) == [256, 512]
 

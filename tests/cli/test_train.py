@@ -19,7 +19,7 @@ TINY = ("--total-steps", "256", "--eval-every", "0", "--num-steps", "32")
 
 
 def parse(*words: str) -> ppo.Config:
-    return options.parse(ppo.Trainer, words, "test")[1]
+    return options.parse(ppo.Trainer, words, "test").config
 
 
 def test_a_run_leaves_what_it_says(
@@ -90,7 +90,7 @@ def test_help_says_every_docstring_and_default(
         " bias of the critic). (default: 0.95)",
         "--clip-value {None}|FLOAT How far a value may move from its old estimate",
         "--env-kwargs [KEY=VALUE ...] Keyword arguments for the environment's",
-        "--config {None}|STR JSON or YAML file",
+        "--config {None}|STR JSON, YAML or TOML file",
         "--wandb, --no-wandb Log to Weights & Biases as well. (default: False)",
     ):
         assert words in text
@@ -128,7 +128,10 @@ def test_the_config_of_a_run_repeats_it(train: Run) -> None:
         ("ppo --num-minibatches 1000", "a rollout has only 512 transitions"),
         ("ppo --learning-rate 0", "learning_rate = 0.0: choose a number above 0"),
         ("ppo --device abacus", "device = 'abacus': not usable on this machine"),
-        ("ppo --config nothing", "neither a .yaml, .yml, .json file nor the name of a"),
+        (
+            "ppo --config nothing",
+            "neither a .json, .yaml, .yml, .toml file nor",
+        ),
         ("ppo --config nothing.yaml", "nothing.yaml: no such config file"),
         ("dqn --env-id Pendulum-v1", "DQN needs a Discrete action space"),
     ],
@@ -214,11 +217,16 @@ def test_wandb_and_video_are_switched_on_by_flags(
 
     on: list[str] = []
 
-    def switch(name: str) -> Any:
-        return lambda: lambda trainer: on.append(name) or trainer
+    class Switch(loggers.Logger):
+        def __call__(self, target: Any) -> Any:
+            on.append(type(self).__name__)
+            return target
+
+        def run(self, trainer: Any, logs: Any) -> Any:
+            raise AssertionError("it does not decorate")
 
     for name in ("wandb", "video"):
-        monkeypatch.setattr(loggers, name, switch(name))
+        monkeypatch.setattr(loggers, name, type(name, (Switch,), {}))
     run = train("--wandb", "--video")
     assert on == ["wandb", "video"]
     on.clear()
@@ -230,8 +238,9 @@ def test_checkpoints_come_as_the_options_say(train: Run) -> None:
     run = train("--checkpoint-every", "96", "--checkpoint-seconds", "0")
     names = [path.stem for path in list_checkpoints(run)]
     assert names == [f"step_{step:09d}" for step in (256, 192, 96)]
-    about = json.loads((run / "run.json").read_text())
-    assert (about["checkpoint_every"], about["checkpoint_seconds"]) == (96, 0)
+    whole = yaml.safe_load((run / "config.yaml").read_text())
+    checkpoint = {"name": "checkpoint", "cfg": {"every": 96, "seconds": 0.0}}
+    assert whole["loggers"][0] == checkpoint
     main(["resume", str(run), "--total-steps", "384"])
     names = [path.stem for path in list_checkpoints(run)]
     assert names == [f"step_{step:09d}" for step in (384, 288, 256)]

@@ -19,6 +19,7 @@ import pytest
 
 from yieldrl.benchmarks import __main__ as benchmarks
 from yieldrl.cli import app, family, options
+from yieldrl.envs import make
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -139,12 +140,29 @@ def test_commands_exist(page):
         check(words)
 
 
+def test_files_of_pages_are_whole_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    shown = [fence for page in PAGES for fence in fences(page)]
+    for fence in shown:
+        if fence.title.endswith((".json", ".yaml", "my_parts.py")):
+            (tmp_path / fence.title).write_text(fence.body)
+    files = sorted(path.name for path in tmp_path.glob("*.[jy]*"))
+    assert files == ["mine.yaml", "my_config.json"]
+    for file in files:
+        command = options.parse(None, ["--config", file], "yieldrl train")
+        command.plan.check()
+        make(command.config.env_id, command.config).close()
+
+
 def check(words: list[str]) -> None:
     """A command of the project, with options that it has; other programs pass."""
     match words:
         case ["make", *targets]:
             known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
             assert set(targets) <= set(known), words
+        case ["yieldrl", "train", "--config", _, *rest]:  # its page shows the file
+            parse_options("ppo", rest)
         case ["yieldrl", "train", name, *rest]:
             parse_options(name, rest)
         case ["python", "-m", "my_ppo", *rest]:
@@ -176,7 +194,7 @@ def parse_options(name: str, words: list[str]) -> None:
         at = words.index("--config")
         words = words[:at] + words[at + 2 :]
     words = ["1" if word == "$seed" else word for word in words]
-    _, config = options.parse(trainer, words, "yieldrl")
+    config = options.parse(trainer, words, "yieldrl").config
     gymnasium.make(config.env_id).close()
 
 

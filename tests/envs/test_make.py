@@ -108,6 +108,16 @@ def test_a_module_and_an_id(module_on_disk, function):
     envs.close()
 
 
+@pytest.mark.parametrize("function", [make, make_eval])
+def test_a_class_in_a_module(module_on_disk, function):
+    envs = function("on_disk:Mine", config_of(env_kwargs={"sutton_barto_reward": True}))
+    assert [type(env.unwrapped).__name__ for env in envs.envs][:2] == ["Mine"] * 2
+    assert reward_of(envs)[:2] == [0, 0]
+    envs.close()
+    with pytest.raises(ValueError, match="'on_disk:Min': no such environment"):
+        function("on_disk:Min", config_of())
+
+
 def test_a_class():
     envs = make(Corridor, config_of(env_kwargs={"length": 9}))
     assert reward_of(envs) == [9, 9, 9]

@@ -10,6 +10,7 @@ import pytest
 
 from yieldrl.algorithms import ppo
 from yieldrl.experiments import run_files
+from yieldrl.foundations.blocks import to_blocks
 from yieldrl.loggers import list_checkpoints
 
 LOGS = "log_type,sample_step,learn_step,metric,value\n"
@@ -28,19 +29,39 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
-def describe(folder: Path, config: Any = None, **more: Any) -> None:
+def describe(folder: Path, config: Any = None, whole: Any = None) -> None:
     kind = type("Trainer", (SimpleNamespace,), {"__module__": "my_ppo.trainer"})
-    run_files.describe(kind(config=config or ppo.Config(), run_dir=folder), **more)
+    run_files.describe(kind(config=config or ppo.Config(), run_dir=folder), whole)
 
 
 def test_a_described_run_can_be_repeated(tmp_path: Path) -> None:
     config = ppo.Config(env_id="Pendulum-v1", gamma=0.9, hidden_sizes=(8,))
-    describe(tmp_path, config, wandb=True)
+    describe(tmp_path, config)
     assert ppo.Config.from_file(tmp_path / "config.yaml") == config
     assert run_files.read_config(tmp_path) == config.to_dict()
     assert run_files.read_run(tmp_path)["trainer"] == "my_ppo.trainer"
-    assert run_files.read_run(tmp_path)["wandb"] is True
     assert sorted(os.listdir(tmp_path)) == ["config.yaml", "run.json"]
+
+
+def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path: Path) -> None:
+    config = ppo.Config(env_id="Pendulum-v1", gamma=0.9)
+    blocks = to_blocks(config)
+    policy, loggers = {"name": "default", "cfg": {}}, [{"name": "csv", "cfg": {}}]
+    blocks["algorithm"] = {"name": "ppo", "cfg": blocks["algorithm"]}
+    describe(tmp_path, config, {**blocks, "policy": policy, "loggers": loggers})
+    assert ppo.Config.from_file(tmp_path / "config.yaml") == config
+    assert run_files.read_config(tmp_path) == {**config.to_dict(), "loggers": loggers}
+    run_files.refuse_edited_config(tmp_path)
+    path = tmp_path / "config.yaml"
+    path.write_text(path.read_text().replace("gamma: 0.9", "gamma: 0.8"))
+    with pytest.raises(ValueError, match=r"gamma is 0\.8, it ran with 0\.9\. A"):
+        run_files.refuse_edited_config(tmp_path)
+
+
+def test_models_tell_runs_apart(tmp_path: Path) -> None:
+    mine = {"name": "nets:Wide", "cfg": {"width": 8}}
+    describe(tmp_path, whole={"policy": mine, "trainer": {"seed": 2}})
+    assert run_files.read_config(tmp_path) == {"seed": 2, "policy": mine}
 
 
 def test_a_run_without_description_says_nothing(tmp_path: Path) -> None:

@@ -161,7 +161,8 @@ def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("config.toml", "rate = 1", "ends in .json, .yaml or .yml"),
+        ("config.ini", "rate = 1", "ends in .json, .yaml, .yml or .toml"),
+        ("config.toml", "rate =", "not a readable config file"),
         ("config.json", "{", "not a readable config file"),
         ("config.yaml", "a: [", "not a readable config file"),
         ("config.yaml", "- 1\n- 2\n", "expected names and values, got .*list"),

@@ -191,9 +191,9 @@ def test_an_update_that_can_be_compiled_has_the_option(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_help_stands_alone_and_uses_the_words_of_the_field(name: str) -> None:
-    from yieldrl.cli.options import _docstrings
+    from yieldrl.cli.field_options import docstrings
 
-    texts = _docstrings(CLASSES[name])
+    texts = docstrings(CLASSES[name])
     for entry in dataclasses.fields(CLASSES[name]):
         text = texts[entry.name]
         assert len(text) > 20, entry.name

@@ -1,0 +1,124 @@
+"""How PPO learns from a rollout: advantages once, then epochs of minibatches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+
+from yieldrl import abstractions
+from yieldrl.abstractions import Logs, Policy
+from yieldrl.buffers import Passes, explained_variance, transitions
+from yieldrl.foundations import derive_seed, means
+
+from .config import Config
+
+
+class RolloutAlgorithm(abstractions.Algorithm):
+    """Takes rollouts `[T, N]` to pieces; the mathematics is the subclass's business.
+
+    Attributes:
+        acted_since: The `policy_version` of the first action since the latest rollout;
+            None before it.
+    """
+
+    config: Config
+    model: Policy
+
+    def __init__(self, model: Policy, config: Config) -> None:
+        super().__init__(model, config)
+        self.acted_since: int | None = None
+
+    @abstractmethod
+    def prepare(self, rollout: TensorDict) -> TensorDict:
+        """What one look at the whole rollout `[T, N]` gives every minibatch of it."""
+
+    @abstractmethod
+    def inputs(self, data: TensorDict) -> Any:
+        """What the policy goes by, of a rollout or a minibatch."""
+
+    @abstractmethod
+    def update_normalization(self, rollout: TensorDict) -> None:
+        """Move all running statistics, after `prepare` and before learning."""
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn from a rollout `[T, N]`; the metrics are means over gradient steps.
+
+        `advantage` and `returns` are added to it. The trainer's generator does the same
+        step by step: `begin`, `accept`, and `learn_from` until nothing is left.
+        """
+        rollout = rollout.to(self.device)
+        passes, logs = self.begin(rollout)
+        self.accept(rollout)
+        steps: list[Logs] = []
+        while not passes.exhausted:
+            steps.append(self.learn_from(passes, self.train_step))
+        return logs | means(steps)
+
+    def begin(self, rollout: TensorDict) -> tuple[Passes, Logs]:
+        """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
+
+        Raises:
+            RuntimeError: If `log_prob` was not written down when acting, and the
+                weights that acted are not those of now.
+        """
+        if "log_prob" not in set(rollout.keys()):
+            self._check_policy()
+        config, now = self.config, self.counters
+        if config.anneal_learning_rate:
+            before = now.sample_step - rollout.numel()
+            self.anneal(before / config.total_steps)
+        prepared = self.prepare(rollout)
+        # The order of minibatches follows from the seed and from how far learning is.
+        seed = derive_seed(config.seed, f"minibatches {now.learn_step}")
+        passes = self.passes(prepared, seed)
+        if not self.model.has_critic:
+            return passes, {}
+        valid = prepared.get("valid", None)
+        variance = explained_variance(prepared["value"], prepared["returns"], valid)
+        return passes, {"explained_variance": variance}
+
+    def passes(self, prepared: TensorDict, seed: int) -> Passes:
+        """Epochs in random order over the transitions of a rollout `[T, N]`."""
+        config, pieces = self.config, transitions(prepared)
+        return Passes(pieces, config.num_epochs, config.num_minibatches, seed)
+
+    def accept(self, rollout: TensorDict) -> None:
+        """Move all that moves once a rollout, between `begin` and learning from it."""
+        self.acted_since = None
+        self.counters.policy_version += 1
+        self.update_normalization(rollout)
+
+    def learn_from(self, passes: Passes, learn: Callable[[TensorDict], Logs]) -> Logs:
+        """Let `learn` take a gradient step on the minibatch that is due."""
+        logs = learn(passes.minibatch())
+        passes.advance()
+        limit = self.config.target_kl
+        if limit is not None and float(logs["approx_kl"]) > 1.5 * limit:
+            passes.stop()
+        return logs
+
+    @torch.no_grad()
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """Add `log_prob`, `value`, `entropy`, `advantage` and `returns`, `[T, N]`."""
+        self.prepare(rollout)
+        inputs = self.inputs(rollout).flatten(0, 1)
+        action = rollout["action"].flatten(0, 1)
+        entropy = self.model.evaluate_actions(inputs, action)[1]
+        return rollout.set("entropy", entropy.view(rollout.batch_size))
+
+    def _check_policy(self) -> None:
+        """Refuse to compute the `log_prob` of other weights than those that acted."""
+        acted, now = self.acted_since, self.counters.policy_version
+        if acted == now:
+            return
+        who = f"policy version {acted} has acted in it"
+        raise RuntimeError(
+            "the rollout holds no log_prob, and"
+            f" {'another agent' if acted is None else who}, where the weights are"
+            f" version {now}: what they say of its actions would be wrong. Set"
+            " records_policy = True of the agent that acts, before it does"
+        )

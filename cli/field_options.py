@@ -1,0 +1,105 @@
+"""Fields of a dataclass as options of a command line, their docstrings as the help."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import typing
+from collections.abc import Sequence
+from typing import Annotated, Any, get_args
+
+import docstring_parser
+import yaml
+from tyro.conf import arg
+from tyro.constructors import PrimitiveConstructorSpec
+
+
+def options_of(cls: type[Any]) -> list[tuple[str, Any]]:
+    """Every field of a dataclass with its type and, as help, its docstring."""
+    hints, texts = typing.get_type_hints(cls), docstrings(cls)
+    return [
+        (
+            name,
+            Annotated[
+                _readable(hints[name]),
+                arg(help=texts.get(name), help_behavior_hint=_hint),
+            ],
+        )
+        for name in (entry.name for entry in dataclasses.fields(cls))
+    ]
+
+
+def refuse_stray_values(words: Sequence[str], hints: dict[str, Any]) -> None:
+    """Refuse values that no option takes, by the name of the option before them."""
+    most, option, values = _most_values(hints), None, 0
+    for word in words:
+        if word.startswith("--") or word == "-h":
+            option, values = word, 0
+            continue
+        if option is None:
+            raise ValueError(f"got {word!r} where an option should stand: see --help")
+        name, equals, _ = option[2:].replace("-", "_").partition("=")
+        values += 1
+        if values + len(equals) <= most.get(name, math.inf):
+            continue
+        if most[name] == 1:
+            raise ValueError(f"{option} takes one value, got {word!r} too")
+        flag = name.removeprefix("no_").replace("_", "-")
+        raise ValueError(
+            f"{option} takes no value, got {word!r}: write --{flag} or --no-{flag}"
+        )
+
+
+def _most_values(hints: dict[str, Any]) -> dict[str, float]:
+    """Option, with underscores -> how many values it takes at most."""
+    most: dict[str, float] = {}
+    for name, hint in hints.items():
+        kind = get_args(hint)[0]  # of Annotated
+        kinds = {typing.get_origin(each) or each for each in (kind, *get_args(kind))}
+        most[name] = math.inf if kinds & {dict, list, set, tuple} else 1
+        if kind is bool:
+            most[name] = most[f"no_{name}"] = 0
+    return most
+
+
+def docstrings(cls: type[Any]) -> dict[str, str]:
+    """Field -> its docstring in one line, as the nearest class says it."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        for field in docstring_parser.parse_from_object(base).params:
+            texts[field.arg_name] = " ".join((field.description or "").split())
+    return texts
+
+
+def _readable(hint: Any) -> Any:
+    """A type that words can stand for: mappings are read as KEY=VALUE."""
+    return Annotated[hint, _KEY_VALUES] if typing.get_origin(hint) is dict else hint
+
+
+def _hint(default: str) -> str:
+    return "" if default in ("", "None") else f"(default: {default})"
+
+
+def _read_pairs(words: list[str]) -> dict[str, Any]:
+    pairs = [word.partition("=") for word in words]
+    for key, equals, _ in pairs:
+        if not (key and equals):
+            raise ValueError(f"{key!r}: write KEY=VALUE, for example gravity=9.8")
+    try:
+        return {key: yaml.safe_load(value) for key, _, value in pairs}
+    except yaml.YAMLError as reason:
+        raise ValueError(f"{' '.join(words)}: not readable as YAML: {reason}") from None
+
+
+def _write_pairs(values: dict[str, Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in values.items()]
+
+
+_KEY_VALUES = PrimitiveConstructorSpec(
+    nargs="*",
+    metavar="[KEY=VALUE ...]",
+    instance_from_str=_read_pairs,
+    is_instance=lambda value: isinstance(value, dict),
+    str_from_instance=_write_pairs,
+)

@@ -1,0 +1,191 @@
+"""What a name in a config file stands for: ours, or `package.module:Class`."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from yieldrl.cli import family
+from yieldrl.foundations.blocks import Part, nearest
+from yieldrl.foundations.words import NAMES
+
+DEFAULT = "default"
+"""The model that an algorithm makes by itself."""
+
+
+def importable_from_here() -> None:
+    """Let modules of the working directory be imported."""
+    here = str(Path.cwd())
+    if here not in sys.path[:1]:
+        sys.path.insert(0, here)
+
+
+def trainer_class(name: str) -> type[Any]:
+    """The trainer of an algorithm.
+
+    Args:
+        name: One of `yieldrl list`, a module that has a `Trainer`, or the path of one.
+
+    Raises:
+        ImportError: If there is no such module.
+        ValueError: If there is no such algorithm, or the path leads to something else.
+    """
+    if name in family.folders():
+        return importlib.import_module(f"{family.PACKAGE}.{name}").Trainer
+    if ":" in name or "." in name:
+        found = _find("algorithm", name, inside="Trainer")
+    else:
+        module = _module(name)
+        if module is None:
+            family.folder(name)  # says which there are
+        found = getattr(module, "Trainer", None)
+    from yieldrl.abstractions import Trainer
+
+    if isinstance(found, type) and issubclass(found, Trainer):
+        return found
+    raise ValueError(
+        f"block 'algorithm': {name!r} is {found!r}, not a Trainer: name a subclass of"
+        " yieldrl.abstractions.Trainer, or a module that has one called Trainer"
+    )
+
+
+def name_of(cls: type[Any]) -> str:
+    """The name by which `trainer_class` finds a trainer again."""
+    package = cls.__module__.rpartition(".")[0]
+    if getattr(sys.modules.get(package), "Trainer", None) is cls:
+        return package.removeprefix(f"{family.PACKAGE}.")
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def model(policy: Part) -> Callable[..., Any] | None:
+    """What makes the networks from both spaces and the config; None for the default.
+
+    Raises:
+        ImportError: If there is no such module.
+        ValueError: If there is no such model, or it does not take its arguments.
+    """
+    if policy.is_path:
+        made = _find("policy", policy.name)
+        _check_arguments("policy", policy, made, (None, None, None))
+        return functools.partial(made, **policy.cfg)
+    check_model(policy.name)
+    if policy.name == DEFAULT:
+        return None
+    return importlib.import_module(f"{family.PACKAGE}.{policy.name}").Model
+
+
+def check_model(name: str) -> None:
+    """Refuse the name of a model that is not there."""
+    if name == "vla":
+        raise ValueError(
+            "block 'policy': vision-language-action policies are not there yet: give"
+            " 'name' the path of a class of your own, package.module:Class"
+        )
+    known = {DEFAULT, *family.folders()}
+    if name not in known:
+        raise _unknown("policy", "policy", name, known)
+
+
+def logger(part: Part) -> Any:
+    """The logger, ready to decorate a trainer.
+
+    Raises:
+        ImportError: If there is no such module, or the logger lacks a package.
+        TypeError: If one of its arguments has a wrong type.
+        ValueError: If there is no such logger, or it does not take its arguments.
+    """
+    if part.is_path:
+        made = _find("loggers", part.name)
+    else:
+        check_logger(part.name)
+        from yieldrl import loggers
+
+        made = getattr(loggers, part.name)
+    _check_arguments("loggers", part, made)
+    return made(**part.cfg)
+
+
+def check_logger(name: str) -> None:
+    """Refuse the name of a logger that is not there."""
+    from yieldrl import loggers
+
+    known = {
+        key
+        for key, value in vars(loggers).items()
+        if key in loggers.__all__ and key.islower() and inspect.isclass(value)
+    }
+    if name not in known:
+        raise _unknown("loggers", "logger", name, known)
+
+
+def _unknown(block: str, kind: str, name: str, known: set[str]) -> ValueError:
+    hint = nearest(name, known | NAMES.get(block, {}).keys())
+    return ValueError(
+        f"block {block!r}: no {kind} is called {name!r}: {hint}; one of your own is"
+        " written package.module:Class"
+    )
+
+
+def _check_arguments(
+    block: str, part: Part, made: Callable[..., Any], first: tuple[Any, ...] = ()
+) -> None:
+    """Refuse arguments that are not those of a class or function."""
+    parameters = inspect.signature(made).parameters
+    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    known = list(parameters)[len(first) :]
+    for key in part.cfg:
+        if key not in known and not any_name:
+            hint = nearest(key, known) if known else "it takes none"
+            raise ValueError(
+                f"block {block!r}: {part.name} has no argument {key!r}: {hint}"
+            )
+    try:
+        inspect.signature(made).bind(*first, **part.cfg)
+    except TypeError as reason:
+        wanted = "observation_space, action_space, config, **cfg" if first else "**cfg"
+        raise ValueError(
+            f"block {block!r}: {part.name} is called with ({wanted}): {reason}"
+        ) from None
+
+
+def _find(block: str, path: str, inside: str = "") -> Any:
+    """What lies at `package.module:Class` or `package.module.Class`.
+
+    A module stands for what is called `inside` in it, if that is given.
+    """
+    name, colon, attribute = path.partition(":")
+    module = _module(name) if colon or inside else None
+    if not colon:
+        attribute = inside
+        if module is None:
+            name, _, attribute = path.rpartition(".")
+            module = _module(name)
+    if module is None:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"block {block!r}: {path!r} is not found from here, there is no module"
+            f" {name!r}: run this in the folder that holds {package}, or install it"
+        )
+    if not hasattr(module, attribute):
+        public = [known for known in vars(module) if not known.startswith("_")]
+        raise ValueError(
+            f"block {block!r}: the module {name!r} has no {attribute!r}:"
+            f" {nearest(attribute, public)}"
+        )
+    return getattr(module, attribute)
+
+
+def _module(name: str) -> ModuleType | None:
+    """A module; None if there is none. Errors while it is imported pass through."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as reason:
+        if reason.name is not None and f"{name}.".startswith(f"{reason.name}."):
+            return None
+        raise

@@ -1,0 +1,177 @@
+"""A run as a file describes it: algorithm, model and loggers, beside the config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from yieldrl.cli import named
+from yieldrl.foundations.blocks import (
+    BLOCKS,
+    Part,
+    has_blocks,
+    nearest,
+    part,
+    to_blocks,
+)
+
+MODEL = Part(named.DEFAULT, {})
+"""What a run gets that names no model: that of its algorithm."""
+
+LOGGERS = (
+    Part("checkpoint", {"every": 50_000, "seconds": 120.0}),
+    Part("csv", {}),
+    Part("tensorboard", {}),
+    Part("progress", {}),
+)
+"""What a run gets that names none."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What training needs besides the config.
+
+    Attributes:
+        trainer_class: Its class.
+        policy: The model.
+        loggers: The loggers, the innermost first.
+    """
+
+    trainer_class: type[Any]
+    policy: Part = MODEL
+    loggers: tuple[Part, ...] = LOGGERS
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], trainer_class: type[Any] | None) -> Self:
+        """The plan of a file, which may have blocks or fields alone.
+
+        Args:
+            values: What stands in the file.
+            trainer_class: The class, if it is known already.
+
+        Raises:
+            ImportError: If something that is named is not there.
+            ValueError: If there is no algorithm, or two, or a block is malformed.
+        """
+        if not has_blocks(values):
+            return cls(_known(values, trainer_class))
+        name = part("algorithm", values.get("algorithm")).name
+        found = named.trainer_class(name) if name else _known(values, trainer_class)
+        if trainer_class not in (None, found):
+            raise ValueError(
+                f"block 'algorithm': its name is {name!r}, and the command line says"
+                f" {named.name_of(trainer_class)!r}: leave one of them out"
+            )
+        policy = part("policy", values.get("policy"), named.DEFAULT)
+        if not policy.is_path:
+            named.check_model(policy.name)
+            policy = Part(policy.name, {})  # its values are fields of the config
+        return cls(found, policy, _loggers(values.get("loggers")))
+
+    def parts(self) -> dict[str, Any]:
+        """What the trainer's constructor takes besides the config."""
+        made = named.model(self.policy)
+        return {} if made is None else {"model": made}
+
+    def check(self) -> None:
+        """Refuse models and loggers that are not there, or do not take their arguments.
+
+        Raises:
+            ImportError: If something is not there.
+            TypeError: If an argument has a wrong type.
+            ValueError: If a name or an argument is unknown.
+        """
+        self.parts()
+        for one in self.loggers:
+            named.logger(one)
+
+    def logged(self, trainer: Any) -> Any:
+        """The trainer with the loggers around it."""
+        for logger in self.loggers:
+            trainer = named.logger(logger)(trainer)
+        return trainer
+
+    def argument(self, logger: str, name: str, default: Any) -> Any:
+        """An argument of the first logger of a name."""
+        return next(
+            (cfg.get(name, default) for known, cfg in self.loggers if known == logger),
+            default,
+        )
+
+    def has(self, logger: str) -> bool:
+        """Whether there is a logger of this name."""
+        return any(known == logger for known, _ in self.loggers)
+
+    def with_logger(self, logger: str, wanted: bool) -> Self:
+        """With a logger, innermost if it was not there, or without it."""
+        if wanted == self.has(logger):
+            return self
+        others = tuple(one for one in self.loggers if one.name != logger)
+        return replace(self, loggers=(Part(logger, {}), *others) if wanted else others)
+
+    def with_arguments(self, logger: str, **cfg: Any) -> Self:
+        """With other arguments of a logger, if it is there."""
+        return replace(
+            self,
+            loggers=tuple(
+                Part(one.name, {**one.cfg, **cfg}) if one.name == logger else one
+                for one in self.loggers
+            ),
+        )
+
+    def to_dict(self, config: Any) -> dict[str, Any]:
+        """The complete file: every block, in our words."""
+        blocks = to_blocks(config)
+        name = named.name_of(self.trainer_class)
+        loggers = [_written(one) for one in self.loggers]
+        whole = blocks | {
+            "policy": _written(self.policy),
+            "algorithm": _written(Part(name, blocks["algorithm"])),
+            "loggers": loggers,
+        }
+        return {block: whole[block] for block in BLOCKS}
+
+
+def _written(part: Part) -> dict[str, Any]:
+    return {"name": part.name, "cfg": dict(part.cfg)}
+
+
+def _known(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[Any]:
+    """The class that the command line named; nothing in the file does."""
+    if trainer_class is not None:
+        return trainer_class
+    for name in values:
+        hint = nearest(name, BLOCKS)
+        if name not in BLOCKS and hint.startswith("did"):
+            raise ValueError(f"no block is called {name!r}: {hint}")
+    raise ValueError(
+        "no algorithm: name it in the block 'algorithm', or write yieldrl train"
+        " ALGORITHM --config FILE"
+    )
+
+
+def _loggers(said: Any) -> tuple[Part, ...]:
+    """The loggers of a block: a list, or a mapping of names to arguments."""
+    if said is None:
+        return LOGGERS
+    if isinstance(said, dict):
+        pairs: Iterable[Any] = (
+            {name: cfg} for name, cfg in said.items() if cfg is not False
+        )
+    elif isinstance(said, list):
+        pairs = said
+    else:
+        raise ValueError(f"block 'loggers': expected a list of names, got {said!r}")
+    return tuple(_logger(one) for one in pairs)
+
+
+def _logger(said: Any) -> Part:
+    """A logger: its name, `{name: ..., cfg: ...}`, or `{NAME: arguments}`."""
+    if isinstance(said, dict) and len(said) == 1 and "name" not in said:
+        ((name, cfg),) = said.items()
+        said = {"name": name, "cfg": None if cfg is True else cfg}
+    found = part("loggers", said)
+    if not found.is_path:
+        named.check_logger(found.name)
+    return found

@@ -1,0 +1,126 @@
+"""Whether stored actions have the log-probability under which they were chosen."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.experiments.contract.report import Report
+
+MOST_COPIES = 8
+
+
+class StoredLogProbs:
+    """Keeps the policies that act, and asks them again for what they wrote down.
+
+    A rollout that says which `policy_version` acted is compared with that one. What is
+    learned from must agree with the policy that acted last, or, where several acted,
+    with one of them.
+
+    Args:
+        agent: The agent; looked at are policies that have `evaluate_actions`.
+        report: Takes what is found.
+        tolerance: Largest difference of log-probabilities, in units of one nat and of
+            their size: one row and a batch of many are rounded differently.
+
+    Attributes:
+        recorded: Whether log-probabilities and versions were written down when acting.
+    """
+
+    def __init__(self, agent: Any, report: Report, tolerance: float) -> None:
+        self.agent, self.report, self.tolerance = agent, report, tolerance
+        self._policies: dict[int, Any] = {}
+        self._versions: set[int] = set()  # all that have acted, kept or not
+        self._due = self.recorded = False
+
+    def acts(self) -> None:
+        """Keep a copy of the policy that is about to act."""
+        version, model = self.agent.policy_version, self.agent.model
+        self._due = True
+        self._versions.add(version)
+        if hasattr(model, "evaluate_actions") and version not in self._policies:
+            self._policies[version] = copy.deepcopy(model)
+            for oldest in list(self._policies)[:-MOST_COPIES]:
+                del self._policies[oldest]
+
+    def learns(self, data: TensorDict, buffer: Any) -> None:
+        """Look at the first minibatch after acting, and at the rollout it is from.
+
+        Args:
+            data: The minibatch, `[B]`, or `[T, n]` of sequences.
+            buffer: Where the transitions are, a rollout `[T, N]` if it has one.
+        """
+        if not self._due or not self._policies:
+            return
+        self._due, policies = False, dict(list(self._policies.items())[-1:])
+        if hasattr(buffer, "rollout"):
+            rollout = buffer.rollout().flatten(0, 1)
+            if {"log_prob", "policy_version"} <= set(rollout.keys()):
+                self.recorded = True
+                named = set(rollout["policy_version"].unique().tolist())
+                self._judge_versions(named)
+                self._judge(self._inputs(rollout), rollout, self._policies)
+                policies = self._policies if named <= self._policies.keys() else {}
+        if "log_prob" in set(data.keys()) and policies:
+            flat = data.flatten(0, 1) if data.ndim > 1 else data
+            self._judge(self._inputs(data), flat, policies)
+
+    def _judge_versions(self, named: set[int]) -> None:
+        """Look at whether the versions are of policies that have acted."""
+        wrong = {v for v in named - self._versions if v > min(self._versions)}
+        self.report.expect(
+            "policy_version",
+            not wrong,
+            f"transitions name policy_version {sorted(wrong)}, but those that acted"
+            f" were {sorted(self._versions)}: write down agent.policy_version of the"
+            " moment when the action is chosen",
+        )
+
+    def _inputs(self, data: TensorDict) -> Any:
+        inputs = getattr(self.agent.algorithm, "inputs", None)
+        return data["obs"] if inputs is None else inputs(data)
+
+    def _judge(
+        self, inputs: Any, flat: TensorDict, policies: Mapping[int, Any]
+    ) -> None:
+        """Compare transitions `[B]` with what these policies say of them."""
+        seen = torch.ones_like(flat["log_prob"], dtype=torch.bool)
+        keys = set(flat.keys())
+        if "valid" in keys:  # steps that only reset
+            seen &= flat["valid"]
+        if "policy_version" in keys:  # of those that are gone nothing can be said
+            kept = torch.tensor(list(policies), device=seen.device)
+            seen &= torch.isin(flat["policy_version"], kept)
+        miss = _misses(inputs, flat, policies)
+        allowed = self.tolerance * (1 + flat["log_prob"].abs())
+        wrong = (seen & ~(miss <= allowed)).nonzero().squeeze(1)
+        first = int(wrong[0]) if len(wrong) else 0
+        self.report.expect(
+            "stored_log_prob",
+            len(wrong) == 0,
+            f"{len(wrong)} of {int(seen.sum())} stored actions have another log_prob"
+            " under the weights that acted: of the first"
+            f" {float(flat['log_prob'][first]):.6g} is stored,"
+            f" {float(miss[first]):.3g} away. Store the action as it was drawn, before"
+            " it is clipped, and its own log_prob; evaluate it in eval mode; move"
+            " statistics of observations only after log_prob is known",
+        )
+
+
+@torch.no_grad()
+def _misses(inputs: Any, flat: TensorDict, policies: Mapping[int, Any]) -> Tensor:
+    """How far the stored `log_prob` is from what the policies say, `[B]`."""
+    best = torch.full_like(flat["log_prob"], torch.inf)
+    signed = "policy_version" in set(flat.keys())
+    for version, policy in policies.items():
+        log_prob = policy.evaluate_actions(inputs, flat["action"])[0]
+        miss = (log_prob - flat["log_prob"]).abs()
+        if signed:
+            miss = miss.where(flat["policy_version"] == version, torch.inf)
+        best = torch.fmin(best, miss)
+    return best

@@ -1,0 +1,148 @@
+"""What is tried around training: predict, evaluate, save and load, acting copies."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.experiments.contract.ledger import Ledger
+from yieldrl.experiments.contract.report import listed
+from yieldrl.experiments.contract.values import (
+    Values,
+    changed,
+    copied,
+    generators,
+    leaves,
+    same,
+)
+from yieldrl.experiments.contract.watch import Watch
+
+
+def predict_twice(watch: Watch) -> None:
+    """The same observations have the same deterministic action, drawn from nothing."""
+    agent, algorithm = watch.agent, watch.algorithm
+    for obs in watch.seen:
+        owners = {"agent": agent, "algorithm": algorithm, "model": algorithm.model}
+        before = generators(**owners)
+        once, again = (_predicted(agent, obs) for _ in range(2))
+        drawn = changed(before, generators(**owners))
+        watch.report.expect(
+            "predict_is_deterministic",
+            same(once, again) and not drawn,
+            f"predict gave {once.tolist()} and then {again.tolist()} for the same"
+            f" observations, and drew from {listed(drawn) or 'no generator we know'}:"
+            " take the mean, the mode or the greedy action, without noise",
+        )
+
+
+def evaluate(watch: Watch) -> None:
+    """Evaluation leaves everything that training needs alone."""
+    trainer, agent = watch.trainer, watch.agent
+    before = agent.sample_step
+    with watch.phase("evaluate"):
+        trainer.evaluate(1)
+    watch.ledger.acted("evaluate")
+    watch.report.expect(
+        "evaluating_steps_no_training_environment",
+        agent.sample_step == before,
+        f"evaluate moved sample_step from {before} to {agent.sample_step}: count the"
+        " steps that are learned from, alone",
+    )
+
+
+class Moment:
+    """A moment of training: how the agent acted then, and what was saved of it.
+
+    Args:
+        trainer: The trainer.
+        watch: Looks on.
+    """
+
+    def __init__(self, trainer: Any, watch: Watch) -> None:
+        self.trainer, self.agent, self.watch = trainer, trainer.agent, watch
+        self.obs: Any = None
+        self.state: Any = None
+        self.saved: Values = {}
+        self.actions: Values = {}
+        self.actor: Any = None
+        self.weights: Values = {}
+        self.version = 0
+
+    def keep(self) -> None:
+        """Keep what there is now."""
+        self.obs = self._observations()
+        self.state = copy.deepcopy(self.trainer.state_dict())
+        self.saved = copied(leaves(self.trainer.algorithm.state_dict()))
+        self.actions = self._actions()
+        self.agent.load_state_dict(copy.deepcopy(self.state["agent"]))  # its memory
+        if hasattr(self.agent, "actor"):
+            self.actor, self.version = self.agent.actor(), self.agent.policy_version
+            self.weights = copied(leaves(self.agent.model.state_dict()))
+            self._expect_of_copy("when it was made")
+
+    def try_state(self) -> None:
+        """Go back to the moment: the actions must be those of then."""
+        self.trainer.load_state_dict(copy.deepcopy(self.state))
+        now = leaves(self.trainer.algorithm.state_dict())
+        lost = changed(self.saved, now)
+        lost += changed(self.actions, self._actions())
+        self.watch.report.expect(
+            "state_dict",
+            not lost,
+            f"state_dict() was loaded after more training, and {listed(lost)} differ"
+            " from what they were: save all that acting depends on (running statistics"
+            " are buffers of the model, a generator is saved by the agent)",
+        )
+
+    def try_copy(self) -> None:
+        """The acting copy has not heard of what was learned meanwhile."""
+        if self.actor is None:
+            return
+        self._expect_of_copy("after more was learned")
+        self.watch.follow(self.actor, Ledger(self.actor, self.watch.report))
+        self.actor.predict(self.obs)
+        self.actor.sample(self.obs)
+        self.watch.ledger.acted("agent.actor()")
+
+    def _expect_of_copy(self, when: str) -> None:
+        actor, chosen = self.actor, self.actions["predict"]
+        action = _predicted(actor, self.obs)
+        wrong = changed(self.weights, leaves(actor.model.state_dict()))
+        wrong += [n for n, p in actor.model.named_modules() if p.training]
+        self.watch.report.expect(
+            "acting_copy",
+            same(action, chosen) and actor.policy_version == self.version and not wrong,
+            f"{when}, agent.actor() chose {action.tolist()} at policy_version"
+            f" {actor.policy_version}, where the agent had chosen {chosen.tolist()} at"
+            f" {self.version}; other weights or train mode: {listed(wrong) or 'none'}."
+            " Give it a copy of the model, in eval mode, and counters of its own, as"
+            " Algorithm.acting_copy does",
+        )
+
+    def _observations(self) -> Any:
+        """The latest that were acted on; drawn ones, if another thread acted."""
+        if self.watch.seen:
+            return self.watch.seen[-1]
+        envs = self.trainer.envs
+        space = batch_space(envs.single_observation_space, envs.num_envs)
+        space.seed(0)
+        return space.sample()
+
+    def _actions(self) -> Values:
+        """What the agent does in the observations of the moment."""
+        sampled = [self.agent.sample(self.obs)[0] for _ in range(4)]
+        samples = {f"sample {i}": _array(x) for i, x in enumerate(sampled, 1)}
+        return {"predict": _predicted(self.agent, self.obs), **samples}
+
+
+def _predicted(agent: Any, obs: Any) -> np.ndarray:
+    agent.begin_episode()
+    return _array(agent.predict(obs))
+
+
+def _array(action: Any) -> np.ndarray:
+    return action.cpu().numpy() if isinstance(action, Tensor) else np.asarray(action)

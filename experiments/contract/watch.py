@@ -1,0 +1,192 @@
+"""Looks on while a trainer trains: what acts, what learns, and in which mode."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Self
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+from yieldrl.experiments.contract.ledger import Ledger
+from yieldrl.experiments.contract.modes import ACTING, Modes, module_names
+from yieldrl.experiments.contract.report import Report, expect_metrics
+from yieldrl.experiments.contract.stored import StoredLogProbs
+
+FEW = 8  # evaluation steps of which each is looked at
+LEARNING = ("agent.learn", "algorithm.learn")
+
+
+class Watch:
+    """A context in which the methods of a trainer's parts are followed.
+
+    They are wrapped on the objects, never on classes, and freed at the end. What other
+    threads do is not followed.
+
+    Args:
+        trainer: The trainer.
+        report: Takes what is found.
+        tolerance: Of log-probabilities, as `StoredLogProbs` has it.
+
+    Attributes:
+        ledger: What changed, and through what.
+        counts: Of calls: `learn` of the algorithm, `step` of the environments, and how
+            often the trainer `acted` in this thread.
+        moved: Names of the model's parameters that learning changed.
+        quiet: Whether every loss (or TD error) was zero: then nothing need move.
+        seen: The latest observations that were acted on.
+    """
+
+    def __init__(self, trainer: Any, report: Report, tolerance: float) -> None:
+        self.trainer, self.report = trainer, report
+        self.agent, self.algorithm = trainer.agent, trainer.algorithm
+        self.ledger = Ledger(self.agent, report)
+        self.stored = StoredLogProbs(self.agent, report, tolerance)
+        self.counts: Counter[str] = Counter()
+        self.moved: set[str] = set()
+        self.quiet = True
+        self.seen: deque[Any] = deque(maxlen=8)
+        model = self.algorithm.model
+        self.modes = Modes(model, report, lambda: (self._phases or [""])[-1])
+        # Where there is nothing but a table, it is what learning must move.
+        tensors = dict(model.named_parameters()) or dict(model.named_buffers())
+        self._parameters = {f"model.{name}" for name in tensors}
+        self._phases: list[str] = []
+        self._thread = threading.get_ident()
+        self._undo = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.follow(self.agent, self.ledger)
+        self._wrap(self.agent, "learn", self._within, "agent.learn")
+        self._wrap(self.algorithm, "learn", self._learning, "algorithm.learn")
+        self._wrap(self.algorithm, "sync_target", self._syncing, "sync_target")
+        self._wrap(self.trainer.collector, "step", self._collecting, "collector.step")
+        self._wrap(self.trainer.envs, "step", self._stepping, "step")
+        self._wrap(self.trainer.envs, "reset", self._stepping, "reset")
+        hook = register_module_forward_pre_hook(self._forward)
+        self._undo.callback(hook.remove)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def follow(self, agent: Any, ledger: Ledger) -> None:
+        """Look on while an agent acts, and enter what changes into its ledger."""
+        around = functools.partial(self._acting, ledger)
+        for name in ("sample", "predict"):
+            self._wrap(agent, name, around, f"agent.{name}")
+        self.modes.names |= module_names(agent.model)
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None, None, None]:
+        """Within the block this is what goes on."""
+        self._phases.append(name)
+        try:
+            yield
+        finally:
+            self._phases.pop()
+
+    def _wrap(self, owner: Any, name: str, around: Callable[..., Any], as_: str):
+        """Call `around(as_, method, *args)` instead of the method, in this thread."""
+        method = getattr(owner, name)
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != self._thread:
+                return method(*args, **kwargs)
+            return around(as_, method, *args, **kwargs)
+
+        if name in vars(owner):
+            self._undo.callback(setattr, owner, name, method)
+        else:
+            self._undo.callback(delattr, owner, name)
+        setattr(owner, name, wrapper)
+
+    def _within(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
+        with self.phase(name):
+            return call(*args, **kwargs)
+
+    def _acting(self, ledger: Ledger, name: str, call: Any, obs: Any) -> Any:
+        if any(phase in ACTING for phase in self._phases):
+            return call(obs)
+        self.counts["evaluated"] += "evaluate" in self._phases
+        if self.counts["evaluated"] > FEW:  # compared once more at the end
+            return self._within(name, call, obs)
+        ledger.note("the trainer")
+        ledger.version()
+        if name == "agent.sample":
+            self.seen.append(copy.deepcopy(obs))
+            self.counts["acted"] += "collector.step" in self._phases
+        with self.phase(name):
+            self.modes.acts(ledger.agent.model)
+            answer = call(obs)
+        ledger.acted(name)
+        self.modes.acted(name, answer)
+        return answer
+
+    def _learning(self, name: str, call: Any, data: Any) -> Any:
+        if name in self._phases:
+            return call(data)
+        self.ledger.note("the trainer")
+        self.stored.learns(data, self.trainer.buffer)
+        if not self.seen:  # another thread acts: its observations will do
+            rows = data.reshape(-1)[: self.trainer.envs.num_envs]
+            self.seen.append(rows["obs"])
+        with self.phase(name):
+            self.modes.learns(self.algorithm.model)
+            logs = call(data)
+        self.counts["learn"] += 1
+        self.moved |= self._parameters & set(self.ledger.note(name))
+        loss = logs.get("loss", logs.get("td_error", 1.0))
+        self.quiet &= float(loss) == 0
+        expect_metrics(self.report, logs, name, finite=True)
+        return logs
+
+    def _syncing(self, name: str, call: Any) -> Any:
+        self.ledger.note("the trainer")
+        acting = [phase for phase in self._phases if phase in ACTING]
+        if acting:
+            self.report.expect(
+                "target_by_sync_alone",
+                False,
+                f"{acting[0]} called sync_target: let the trainer call it, after"
+                " learning",
+            )
+        with self.phase(name):
+            answer = call()
+        self.ledger.synced |= set(self.ledger.note(name))
+        return answer
+
+    def _collecting(self, name: str, call: Any) -> Any:
+        self.stored.acts()
+        return self._within(name, call)
+
+    def _stepping(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
+        self.counts[name] += 1
+        learning = [phase for phase in self._phases if phase in LEARNING]
+        self.report.expect(
+            "learning_steps_no_environment",
+            not learning,
+            f"{', in '.join(learning[::-1])}, called envs.{name}(): collect in"
+            " _run_collect, and let learn go by the data that it is given",
+        )
+        if "evaluate" in self._phases:
+            self.report.expect(
+                "evaluating_steps_no_training_environment",
+                False,
+                f"evaluate called {name}() of the training environments, whose episodes"
+                " that breaks off: evaluate in trainer.eval_envs",
+            )
+        return call(*args, **kwargs)
+
+    def _forward(self, part: nn.Module, _: Any) -> None:
+        """Called before the forward of any module there is, in any thread."""
+        if torch.compiler.is_compiling():  # what is compiled is looked at as a whole
+            return
+        if threading.get_ident() == self._thread:
+            self.modes.forward(part)

@@ -1,0 +1,112 @@
+"""A run in one file: its blocks, and the config's fields that stand in them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from yieldrl.foundations.words import NAMES
+
+BLOCKS = ("trainer", "env", "policy", "algorithm", "collector", "loggers")
+
+HOMES = {
+    "trainer": (
+        *("total_steps", "seed", "device", "threads", "eval_every", "eval_episodes"),
+        *("run_root", "run_name"),
+    ),
+    "env": ("env_id", "env_kwargs", "wrappers", "num_envs", "vectorization"),
+    "collector": ("collection", "max_policy_lag", "when_stale"),
+}
+"""Block -> fields that `to_blocks` writes there; the others go into `algorithm`."""
+
+
+class Part(NamedTuple):
+    """Something with a name: an algorithm, a model, a logger.
+
+    Attributes:
+        name: A registered name, or the path of your own, `package.module:Class`.
+        cfg: Its values.
+    """
+
+    name: str
+    cfg: dict[str, Any]
+
+    @property
+    def is_path(self) -> bool:
+        """Whether the name is the path of something of the user's own."""
+        return ":" in self.name or "." in self.name
+
+
+def has_blocks(values: Mapping[str, Any]) -> bool:
+    """Whether a file has blocks; otherwise it has an algorithm's fields alone."""
+    return any(name in BLOCKS for name in values)
+
+
+def part(block: str, values: Any, default: str = "") -> Part:
+    """A part as files write it: `name`, and beside it or in `cfg` its values.
+
+    Raises:
+        ValueError: If it is written otherwise.
+    """
+    values = {"name": values} if isinstance(values, str) else values
+    rest = _mapping(block, values)
+    name, cfg = rest.pop("name", default), _mapping(block, rest.pop("cfg", None))
+    if not isinstance(name, str):
+        raise ValueError(f"block {block!r}: name = {name!r}: give a text")
+    for key in rest.keys() & cfg.keys():
+        raise ValueError(f"block {block!r}: {key!r} stands in 'cfg' and beside it")
+    return Part(NAMES.get(block, {}).get(name, name), {**rest, **cfg})
+
+
+def to_blocks(config: Any) -> dict[str, dict[str, Any]]:
+    """All fields of a config, by the blocks that are their homes."""
+    blocks: dict[str, dict[str, Any]] = {block: {} for block in (*HOMES, "algorithm")}
+    for name, value in config.to_dict().items():
+        blocks[home(name)][name] = value
+    return blocks
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run's own file says, in one mapping, whether it has blocks or not.
+
+    The fields stand beside `loggers`, and beside `policy` if that is not the default.
+    """
+    if not has_blocks(values):
+        return dict(values)
+    fields: dict[str, Any] = {}
+    for block in ("trainer", "env", "algorithm", "collector"):
+        fields |= keys(block, values.get(block))
+    for block in ("policy", "loggers"):
+        said = values.get(block)
+        if said and said != {"name": "default", "cfg": {}}:
+            fields[block] = said
+    return fields
+
+
+def home(field: str) -> str:
+    """The block into which a field goes."""
+    return next((b for b, names in HOMES.items() if field in names), "algorithm")
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """What was probably meant, as the end of a message."""
+    known = sorted(known)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"choose one of {known}"
+
+
+def keys(block: str, values: Any) -> dict[str, Any]:
+    """What stands in a block and may be fields of the config."""
+    if block not in ("policy", "algorithm"):
+        return _mapping(block, values)
+    found = part(block, values)
+    return {} if block == "policy" and found.is_path else found.cfg
+
+
+def _mapping(block: str, values: Any) -> dict[str, Any]:
+    if values is None:
+        return {}
+    if isinstance(values, dict):
+        return dict(values)
+    raise ValueError(f"block {block!r}: expected keys and values, got {values!r}")

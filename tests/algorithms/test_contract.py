@@ -1,0 +1,117 @@
+"""Every algorithm keeps acting and learning apart, whatever its networks hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any
+
+import pytest
+from torch import Tensor, nn
+
+import yieldrl
+from yieldrl.cli import family
+from yieldrl.collectors import AsyncCollector
+from yieldrl.networks import MLP
+
+SMALL = {
+    "batch_size": 8,
+    "hidden_sizes": (8,),
+    "learning_starts": 8,
+    "lstm_size": 4,
+    "num_envs": 2,
+    "num_episodes": 2,
+    "num_epochs": 2,
+    "num_minibatches": 2,
+    "num_steps": 8,
+    "target_every": 2,
+    "total_steps": 400,
+    "device": "cpu",
+}
+ALL = list(family.folders())
+EVALUATED = ["a2c", "ppo", "ppo_lstm", "ppo_masked"]
+TARGETS = [
+    name for name in ALL if name not in (*EVALUATED, "q_learning", "reinforce", "sarsa")
+]
+
+
+def config_of(module: Any, **options: Any) -> Any:
+    """A small config, of the options that the algorithm has."""
+    known = {field.name for field in dataclasses.fields(module.Config)}
+    return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)
+
+
+class Moody(nn.Module):
+    """A layer's features `[..., F]`, of which the mode decides what becomes of them."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.layer = layer
+        self.norm = nn.BatchNorm1d(layer.out_features)
+        self.dropout = nn.Dropout(0.3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.layer(x)
+        return self.dropout(self.norm(x.flatten(0, -2))).view(x.shape)
+
+
+def moody(model_class: Any) -> Any:
+    """A model whose layers have batch norm and dropout."""
+
+    class Model(model_class):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            for part in list(self.modules()):
+                if type(part) is MLP:
+                    layers: Any = part.layers
+                    layers[0] = Moody(layers[0])
+
+    return Model
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_algorithm_keeps_the_contract(name: str) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    looks = yieldrl.check_algorithm(module.Trainer(config_of(module)))
+    assert (looks.pop("stored_log_prob") > 0) == (name in EVALUATED)
+    assert (looks.pop("target_by_sync_alone") > 0) == (name in TARGETS)
+    assert min(looks.values()) > 0
+
+
+@pytest.mark.parametrize("name", sorted({*ALL} - {"q_learning", "sarsa", "rainbow"}))
+def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+
+    class Trainer(module.Trainer):
+        model_class = moody(module.Model)
+
+    trainer = Trainer(config_of(module))
+    kinds = {type(part) for part in trainer.model.modules()}
+    assert {nn.BatchNorm1d, nn.Dropout} <= kinds
+    looks = yieldrl.check_algorithm(trainer)
+    assert (looks["stored_log_prob"] > 0) == (name in EVALUATED)
+
+
+@pytest.mark.parametrize("name", sorted({*ALL} - {"reinforce", "sarsa"}))
+def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    trainer = module.Trainer(config_of(module, collection="async"))
+    assert isinstance(trainer.collector, AsyncCollector)
+    looks = yieldrl.check_algorithm(trainer)
+    assert looks["acting_copy"] > 0
+    assert (looks["stored_log_prob"] > 0) == (name in EVALUATED)
+
+
+@pytest.mark.parametrize("name", EVALUATED)
+def test_it_does_with_normalized_observations(name: str) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    trainer = module.Trainer(config_of(module, normalize_observation=True))
+    assert trainer.model.normalizer is not None
+    assert yieldrl.check_algorithm(trainer)["stored_log_prob"] > 0
+
+
+@pytest.mark.parametrize("name", ["ppo", "ppo_lstm", "sac"])
+def test_it_does_with_clipped_actions_on_tensor_environments(name: str) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    config = config_of(module, env_id="yieldrl/Pendulum-v1")
+    yieldrl.check_algorithm(module.Trainer(config))

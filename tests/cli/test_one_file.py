@@ -1,0 +1,412 @@
+"""Runs from one file: the document's as it stands, and parts of the user's own."""
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from yieldrl import loggers
+from yieldrl.algorithms import ppo
+from yieldrl.cli import main, options
+from yieldrl.cli.plan import Plan
+from yieldrl.loggers import list_checkpoints
+
+Refused = Callable[..., str]
+
+# The first example of a founding document of the project, as it stands there.
+DOCUMENT = """{
+  "trainer": {
+    "buffer_size": 2048,
+    "buffer_type": "standard",  // "standard" or "vla"
+    "iterations": 500
+  },
+  "algorithm": {
+    "name": "ppo",
+    "cfg": {
+      "learning_rate": 3e-4,
+      "gamma": 0.99,
+      "n_epochs": 10,
+      "batch_size": 64
+    }
+  }
+}
+"""
+
+PARTS = """
+import gymnasium
+from yieldrl import loggers
+from yieldrl.algorithms import ppo
+
+SEEN = []
+
+class Short(gymnasium.wrappers.TimeLimit):
+    def __init__(self, length=20, render_mode=None):
+        super().__init__(gymnasium.make("CartPole-v1", render_mode=render_mode), length)
+
+class Wide(ppo.Model):
+    def __init__(self, observation_space, action_space, config, width=64):
+        super().__init__(
+            observation_space, action_space, ppo.Config(hidden_sizes=(width,))
+        )
+
+class Note(loggers.Logger):
+    def __init__(self, word):
+        self.word = word
+
+    def run(self, trainer, logs):
+        SEEN.append(self.word)
+        yield from logs
+
+class Mine(ppo.Trainer):
+    pass
+
+class Helper:
+    pass
+"""
+
+TINY = {
+    "trainer": {"iterations": 2, "eval_every": 0, "seed": 3},
+    "env": {"env_id": "yieldrl/CartPole-v1", "num_envs": 4},
+    "algorithm": {"name": "ppo", "n_steps": 32, "batch_size": 32, "n_epochs": 2},
+}
+
+
+@pytest.fixture
+def parts() -> Iterator[Any]:
+    """A module of the user's own, in the working directory."""
+    Path("parts_of_mine.py").write_text(PARTS)
+    yield lambda: sys.modules["parts_of_mine"]
+    sys.modules.pop("parts_of_mine", None)
+
+
+def write(values: dict[str, Any], name: str = "run.json") -> str:
+    dump = json.dumps if name.endswith(".json") else yaml.safe_dump
+    Path(name).write_text(dump(values))
+    return name
+
+
+def train(file: str, *words: str, name: str = "tiny") -> Path:
+    main(["train", "--config", file, "--run-name", name, *words])
+    return Path("runs") / name
+
+
+def logs(run: Path) -> str:
+    return (run / "logs.csv").read_text()
+
+
+def test_the_file_of_the_document_trains_as_it_stands() -> None:
+    Path("my_config.json").write_text(DOCUMENT)
+    command = options.parse(None, ["--config", "my_config.json"], "yieldrl train")
+    assert command.plan.trainer_class is ppo.Trainer
+    assert command.config == ppo.Config(
+        num_steps=2048,
+        num_epochs=10,
+        num_minibatches=128,
+        learning_rate=3e-4,
+        total_steps=4_096_000,
+    )
+    words = ("--total-steps", "8192", "--num-epochs", "1", "--eval-every", "0")
+    run = train("my_config.json", *words)
+    whole = yaml.safe_load((run / "config.yaml").read_text())
+    assert whole["trainer"]["total_steps"] == 8192
+    assert whole["algorithm"]["cfg"]["num_minibatches"] == 128
+
+
+@pytest.mark.parametrize("original", ["run.json", "run.yaml"])
+def test_what_is_printed_trains_to_the_same_losses(
+    original: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = train(write(TINY, original), name="first")
+    capsys.readouterr()
+    main(["train", "--config", original, "--print-config"])
+    printed = capsys.readouterr().out
+    Path("whole.yaml").write_text(printed)
+    assert list(yaml.safe_load(printed)) == [
+        "trainer",
+        "env",
+        "policy",
+        "algorithm",
+        "collector",
+        "loggers",
+    ]
+    assert not [path for path in Path("runs").iterdir() if path != first]
+    second = train("whole.yaml", name="second")
+    third = train(str(first / "config.yaml"), name="third")
+    assert "loss" in logs(first)
+    assert logs(first) == logs(second) == logs(third)
+    texts = [(run / "config.yaml").read_text() for run in (first, second)]
+    assert texts[0].replace("name: first", "") == texts[1].replace("name: second", "")
+    main(["train", "--config", "whole.yaml", "--print-config"])
+    assert capsys.readouterr().out.endswith(printed)
+
+
+def test_toml_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("run.toml").write_text(
+        "[trainer]\niterations = 2\neval_every = 0\nseed = 3\n"
+        "[env]\nenv_id = 'yieldrl/CartPole-v1'\nnum_envs = 4\n"
+        "[algorithm]\nname = 'ppo'\nn_steps = 32\nbatch_size = 32\nn_epochs = 2\n"
+    )
+    printed = []
+    for file in (write(TINY), "run.toml"):
+        main(["train", "--config", file, "--print-config"])
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
+def test_options_override_the_file_and_its_computed_values() -> None:
+    words = ["--config", write(TINY), "--total-steps", "1000", "--num-envs", "2"]
+    config = options.parse(None, words, "test").config
+    assert (config.total_steps, config.num_envs, config.seed) == (1000, 2, 3)
+    assert config.num_minibatches == 4  # of the file, which had 4 environments
+
+
+def test_the_algorithm_may_be_named_in_either_place(refused: Refused) -> None:
+    file = write(TINY)
+    command = options.parse(ppo.Trainer, ["--config", file], "test")
+    assert command == options.parse(None, ["--config", file], "test")
+    said = refused("train", "a2c", "--config", file)
+    assert said == (
+        "run.json: block 'algorithm': its name is 'ppo', and the command line says"
+        " 'a2c': leave one of them out"
+    )
+    nameless = write({**TINY, "algorithm": {}}, "nameless.json")
+    assert options.parse(ppo.Trainer, ["--config", nameless], "test").config.seed == 3
+    said = refused("train", "--config", nameless)
+    assert said == (
+        "nameless.json: no algorithm: name it in the block 'algorithm', or write"
+        " yieldrl train ALGORITHM --config FILE"
+    )
+
+
+def test_parts_of_the_users_own_train_resume_and_play(
+    parts: Callable[[], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(
+        {
+            "trainer": {"iterations": 2, "eval_every": 0},
+            "env": {"name": "parts_of_mine:Short", "cfg": {"length": 5}},
+            "policy": {"name": "parts_of_mine:Wide", "width": 5},
+            "algorithm": {"name": "parts_of_mine:Mine", "n_steps": 32},
+            "loggers": ["csv", "checkpoint", {"parts_of_mine.Note": {"word": "hi"}}],
+        }
+    )
+    run = train(file)
+    assert parts().SEEN == ["hi"]
+    whole = yaml.safe_load((run / "config.yaml").read_text())
+    assert whole["policy"] == {"name": "parts_of_mine:Wide", "cfg": {"width": 5}}
+    assert whole["algorithm"]["name"] == "parts_of_mine:Mine"
+    assert {path.name for path in run.iterdir()} == {
+        *("config.yaml", "run.json", "owner.json", "logs.csv", "checkpoints")
+    }
+    assert "parts_of_mine on parts_of_mine:Short, 20 episodes: return 5.00 +- 0.00" in (
+        capsys.readouterr().out
+    )
+    main(["resume", str(run), "--total-steps", "512"])
+    assert parts().SEEN == ["hi", "hi"]
+    assert list_checkpoints(run)[0].name == "step_000000512.pt"
+    again = yaml.safe_load((run / "config.yaml").read_text())
+    assert again == {**whole, "trainer": {**whole["trainer"], "total_steps": 512}}
+    capsys.readouterr()
+    main(["evaluate", str(run), "--episodes", "2"])
+    assert "return 5.00 +- 0.00" in capsys.readouterr().out
+    wide = functools.partial(parts().Wide, width=5)
+    with parts().Mine.load(list_checkpoints(run)[0], model=wide) as trainer:
+        assert sum(1 for p in trainer.model.critic.parameters() if 5 in p.shape) == 3
+
+
+def test_a_copied_folder_is_an_algorithm_too(parts: Any, refused: Refused) -> None:
+    main(["new", "ppo_of_mine", "--from", "ppo"])
+    words = ["--total-steps", "64", "--num-steps", "16", "--eval-every", "0"]
+    main(["train", "ppo_of_mine", *words, "--run-name", "one"])
+    whole = yaml.safe_load(Path("runs/one/config.yaml").read_text())
+    assert whole["algorithm"]["name"] == "ppo_of_mine"
+    train("runs/one/config.yaml", name="two")
+    assert logs(Path("runs/one")) == logs(Path("runs/two"))
+    main(["resume", "runs/two", "--total-steps", "128"])
+
+
+def test_models_of_other_algorithms_have_names() -> None:
+    policy = {"name": "dueling_dqn", "hidden_sizes": [8]}
+    file = write({"algorithm": "double_dqn", "policy": policy})
+    command = options.parse(None, ["--config", file], "test")
+    assert command.config.hidden_sizes == (8,)
+    assert command.plan.parts()["model"].__module__.endswith("dueling_dqn.model")
+
+
+@pytest.mark.parametrize(
+    ("block", "said", "message"),
+    [
+        (
+            "policy",
+            {"name": "vla", "action_dim": 7},
+            "block 'policy': vision-language-action policies are not there yet: give"
+            " 'name' the path of a class of your own, package.module:Class",
+        ),
+        (
+            "policy",
+            "actr_critic",
+            "block 'policy': no policy is called 'actr_critic': did you mean"
+            " 'actor_critic'?; one of your own is written package.module:Class",
+        ),
+        (
+            "policy",
+            "parts_of_mine:Wid",
+            "block 'policy': the module 'parts_of_mine' has no 'Wid': did you mean"
+            " 'Wide'?",
+        ),
+        (
+            "policy",
+            "parts_of_nobody:Wide",
+            "block 'policy': 'parts_of_nobody:Wide' is not found from here, there is no"
+            " module 'parts_of_nobody': run this in the folder that holds"
+            " parts_of_nobody, or install it",
+        ),
+        (
+            "policy",
+            {"name": "parts_of_mine:Wide", "witdh": 5},
+            "block 'policy': parts_of_mine:Wide has no argument 'witdh': did you mean"
+            " 'width'?",
+        ),
+        (
+            "policy",
+            "parts_of_mine:Helper",
+            "block 'policy': parts_of_mine:Helper is called with (observation_space,"
+            " action_space, config, **cfg): too many positional arguments",
+        ),
+        (
+            "algorithm",
+            "parts_of_mine",
+            "block 'algorithm': 'parts_of_mine' is None, not a Trainer: name a subclass"
+            " of yieldrl.abstractions.Trainer, or a module that has one called Trainer",
+        ),
+        (
+            "loggers",
+            ["tensorbord"],
+            "block 'loggers': no logger is called 'tensorbord': did you mean"
+            " 'tensorboard'?; one of your own is written package.module:Class",
+        ),
+        (
+            "loggers",
+            {"checkpoint": {"evry": 3}},
+            "block 'loggers': checkpoint has no argument 'evry': did you mean 'every'?",
+        ),
+        (
+            "loggers",
+            ["parts_of_mine:Note"],
+            "block 'loggers': parts_of_mine:Note is called with (**cfg): missing a"
+            " required argument: 'word'",
+        ),
+        (
+            "loggers",
+            {"checkpoint": {"every": "often"}},
+            "every = 'often': give a whole number, at least 0 (a logger is called"
+            " before it decorates: loggers.csv()(trainer))",
+        ),
+        (
+            "loggers",
+            "csv",
+            "run.json: block 'loggers': expected a list of names, got 'csv'",
+        ),
+    ],
+)
+def test_a_name_that_is_not_there_gets_one_line(
+    block: str, said: Any, message: str, parts: Any, refused: Refused
+) -> None:
+    file = write({**TINY, block: said})
+    assert refused("train", "--config", file).endswith(message)
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"algoritm": {}}, "no block is called 'algoritm': did you mean 'algorithm'?"),
+        (
+            {"gamma": 0.9},
+            "no algorithm: name it in the block 'algorithm', or write yieldrl train"
+            " ALGORITHM --config FILE",
+        ),
+    ],
+)
+def test_a_file_without_an_algorithm_gets_one_line(
+    values: dict[str, Any], message: str, refused: Refused
+) -> None:
+    assert refused("train", "--config", write(values)) == f"run.json: {message}"
+
+
+def test_a_tuned_name_needs_its_algorithm(refused: Refused) -> None:
+    assert refused("train", "--config", "ppo/pendulum") == (
+        "--config ppo/pendulum: neither a .json, .yaml, .yml, .toml file nor the name"
+        " of a tuned one: name the algorithm too, as in yieldrl train ppo --config"
+        " ppo/pendulum"
+    )
+
+
+def test_without_a_word_of_loggers_a_run_has_the_usual_ones() -> None:
+    with ppo.Trainer(ppo.Config(num_envs=1)) as trainer:
+        usual = repr(loggers.default(trainer))
+        assert repr(Plan(ppo.Trainer).logged(trainer)) == usual
+
+
+def test_an_environment_that_is_not_there_is_named(
+    parts: Any, refused: Refused
+) -> None:
+    file = write({**TINY, "env": {"name": "parts_of_mine:Shorter"}})
+    said = refused("train", "--config", file)
+    assert said.startswith("env_id = 'parts_of_mine:Shorter': no such environment")
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        (None, ["checkpoint", "csv", "tensorboard", "progress"]),
+        ([], []),
+        (["progress_bar", {"name": "jsonl", "every": 9}], ["progress", "jsonl"]),
+        ({"csv": True, "jsonl": None, "video": False}, ["csv", "jsonl"]),
+        ([{"early_stopping": {"threshold": 9}}], ["early_stop"]),
+    ],
+)
+def test_loggers_are_a_list_or_a_mapping(said: Any, names: list[str]) -> None:
+    words = ["--config", write({**TINY, "loggers": said})]
+    plan = options.parse(None, words, "test").plan
+    assert [one.name for one in plan.loggers] == names
+
+
+def test_options_change_the_loggers_of_the_file() -> None:
+    checkpoint = {"checkpoint": {"every": 64, "seconds": 9.0}}
+    file = write({**TINY, "loggers": [checkpoint, "video"]})
+
+    def chosen(*words: str) -> dict[str, Any]:
+        plan = options.parse(None, ["--config", file, *words], "test").plan
+        return dict(plan.loggers)
+
+    assert chosen() == {**checkpoint, "video": {}}
+    changed = chosen("--checkpoint-every", "8", "--no-video", "--wandb")
+    assert changed == {"wandb": {}, "checkpoint": {"every": 8, "seconds": 9.0}}
+    file = write({**TINY, "loggers": []})
+    assert chosen("--seed", "2") == {}
+    every = chosen("--checkpoint-every", "8")
+    assert every == {"checkpoint": {"every": 8, "seconds": 120.0}}
+
+
+def test_a_run_of_an_older_version_goes_on() -> None:
+    """Its config.yaml has fields alone, its run.json the options for loggers."""
+    run = train(write(TINY))
+    config = ppo.Config.from_file(run / "config.yaml").to_dict()
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    about = json.loads((run / "run.json").read_text())
+    extras = {"wandb": False, "video": False}
+    every = {"checkpoint_every": 128, "checkpoint_seconds": 0.0}
+    (run / "run.json").write_text(
+        json.dumps({**about, "config": config, **extras, **every})
+    )
+    main(["resume", str(run), "--total-steps", "512"])
+    names = [path.name for path in list_checkpoints(run)]
+    assert names == ["step_000000512.pt", "step_000000384.pt", "step_000000256.pt"]
+    whole = yaml.safe_load((run / "config.yaml").read_text())
+    assert whole["loggers"][0]["cfg"] == {"every": 128, "seconds": 0.0}

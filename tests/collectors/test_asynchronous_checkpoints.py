@@ -1,0 +1,191 @@
+"""A checkpoint of a run in the background loses nothing that was collected."""
+
+import io
+import random
+
+import pytest
+import torch
+from interruptions import Watched
+from pacing import Paced
+
+from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
+from yieldrl.collectors import AsyncCollector
+from yieldrl.foundations import CheckpointError
+
+OFF_POLICY = {
+    "learning_starts": 8,
+    "batch_size": 4,
+    "hidden_sizes": (4,),
+    "train_every": 2,
+}
+ON_POLICY = {
+    "num_steps": 4,
+    "num_envs": 2,
+    "hidden_sizes": (4,),
+    "num_minibatches": 2,
+    "num_epochs": 2,
+}
+CASES = {
+    ppo: ON_POLICY,
+    ppo_lstm: {**ON_POLICY, "lstm_size": 4},
+    dqn: {**OFF_POLICY, "num_envs": 2},
+}
+IDS = [module.__name__.rpartition(".")[2] for module in CASES]
+
+
+def trainer_of(module, **options):
+    """Of tensor environments, which say where they stand."""
+    own = {"total_steps": 120, "eval_every": 0, "device": "cpu"}
+    own |= {"env_id": "yieldrl/CartPole-v1", "collection": "async"}
+    return module.Trainer(module.Config(**{**CASES[module], **own, **options}))
+
+
+def numbers(logs):
+    return [
+        (log["log_type"], log["sample_step"], log["learn_step"], log["logs"])
+        for log in logs
+    ]
+
+
+def plain(logs):
+    return [(*log[:3], {k: float(v) for k, v in log[3].items()}) for log in logs]
+
+
+@pytest.mark.parametrize("module", CASES, ids=IDS)
+def test_a_resumed_run_equals_one_that_was_not_interrupted(module, tmp_path):
+    """Bitwise: the newest policy acts, and environments and generators are restored."""
+    expected = plain(numbers(trainer_of(module, max_policy_lag=0)()))
+    rng = random.Random(1)
+    for point in sorted(rng.sample(range(1, len(expected) - 1), 6)):
+        trainer, found = trainer_of(module, max_policy_lag=0), []
+        for log in trainer():
+            found += numbers([log])
+            if len(found) == point:
+                trainer.save(tmp_path / "checkpoint.pt")
+                break
+        resumed = type(trainer).load(tmp_path / "checkpoint.pt")
+        found += numbers(resumed())
+        assert repr(plain(found)) == repr(expected), f"saved after log {point}"
+
+
+@pytest.mark.parametrize("lag", [1, 3])
+@pytest.mark.parametrize("module", CASES, ids=IDS)
+def test_what_was_collected_ahead_is_learned_from_after_a_checkpoint(
+    module, lag, tmp_path
+):
+    trainer = trainer_of(module, max_policy_lag=lag)
+    paced = Paced(trainer)
+    for log in trainer():
+        if log["log_type"] == "train":
+            break
+    trainer.collector._background.start()
+    paced.reach(trainer.agent.sample_step // 2 + lag)
+    trainer.save(tmp_path / "checkpoint.pt")
+    waiting = trainer.collector.ring.waiting
+    assert waiting >= lag
+    resumed = type(trainer).load(tmp_path / "checkpoint.pt")
+    ring = resumed.collector.ring
+    assert ring.waiting == waiting
+    assert isinstance(resumed.collector, AsyncCollector)
+    before = [row.to_dict() for row in unread(trainer)]
+    after = [row.to_dict() for row in unread(resumed)]
+    assert repr(before) == repr(after)
+    for _ in resumed():
+        pass
+    assert resumed.training_done
+
+
+def unread(trainer):
+    """The rows that wait, taken out of the ring's memory."""
+    ring = trainer.collector.ring
+    storage = ring._storage.tensordict()
+    now = ring._now
+    first = now.row if now.claimed in now.slots else 0
+    places = [
+        now.place(n, row)
+        for n in now.kept
+        for row in range(first if n == now.claimed else 0, now.rows(n))
+    ]
+    return [storage[place] for place in places]
+
+
+@pytest.mark.parametrize("module", [ppo, ppo_lstm, dqn, n_step_dqn])
+@pytest.mark.parametrize("lag", [0, 2])
+def test_checkpoints_at_random_points_lose_and_repeat_nothing(module, lag):
+    """Environments that cannot be restored begin new episodes; their steps go on
+    being numbered, and whatever was written is handed over, once."""
+    rng, seen, watched = random.Random(lag), [], None
+    for _ in range(6):
+        following = Watched(module, max_policy_lag=lag)
+        if watched is not None:
+            state = watched.trainer.state_dict()
+            waiting = watched.collector.ring.waiting
+            taken = watched.envs.taken
+            assert seen == taken[: len(taken) - waiting]
+            following.trainer.load_state_dict(state)
+            following.envs.taken = taken
+            for mine, other in zip(following.envs.envs, watched.envs.envs, strict=True):
+                mine.number, mine.action = other.number, other.action
+        watched = following
+        watched.seen = seen
+        steps = rng.randint(20, 60)
+        for count, _ in enumerate(watched.trainer()):
+            if count == steps:
+                break
+        watched.check_handed_over()
+    assert len(seen) > 60
+
+
+def test_the_lag_goes_on_being_counted(tmp_path):
+    trainer = trainer_of(ppo, max_policy_lag=2)
+    for log in trainer():
+        if log["learn_step"] == 12:
+            break
+    lag = trainer.collector._lag
+    trainer.save(tmp_path / "checkpoint.pt")
+    resumed = ppo.Trainer.load(tmp_path / "checkpoint.pt").collector._lag
+    assert resumed.state_dict() == lag.state_dict()
+    assert resumed.newest == lag.newest
+
+
+def test_the_other_collection_is_named(tmp_path):
+    for saved, other in (("sync", "async"), ("async", "sync")):
+        trainer = trainer_of(ppo, collection=saved)
+        for count, _ in enumerate(trainer()):
+            if count == 7:
+                break
+        path = trainer.save(tmp_path / f"{saved}.pt")
+        config = ppo.Config(**{**vars(trainer.config), "collection": other})
+        with pytest.raises(CheckpointError, match=rf"saved with collection = '{saved}'"):
+            ppo.Trainer.load(path, config=config)
+        with pytest.raises(CheckpointError, match=rf"this trainer has '{other}'"):
+            trainer_of(ppo, collection=other).load_state_dict(trainer.state_dict())
+
+
+def test_a_checkpoint_from_before_there_was_a_choice_is_synchronous():
+    trainer = trainer_of(ppo, collection="sync")
+    state = trainer.state_dict()
+    del state["collection"]
+    trainer_of(ppo, collection="sync").load_state_dict(state)
+    with pytest.raises(CheckpointError, match="saved with collection = 'sync'"):
+        trainer_of(ppo).load_state_dict(state)
+
+
+def test_an_older_checkpoint_takes_a_trainer_back():
+    """In place: the thread ends, and what it was allowed to do is forgotten."""
+    trainer = trainer_of(ppo, max_policy_lag=0)
+    logs = trainer()
+    for _ in range(6):
+        next(logs)
+    logs.close()
+    state = torch.load(saved(trainer.state_dict()), weights_only=True)
+    expected = plain(numbers(trainer()))
+    trainer.load_state_dict(state)
+    assert repr(plain(numbers(trainer()))) == repr(expected)
+
+
+def saved(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return file

@@ -1,0 +1,389 @@
+"""However a loop ends: its reason surfaces at once, no thread is left, it goes on."""
+
+import gc
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import traceback
+
+import numpy as np
+import pytest
+import torch
+from interruptions import (
+    CASES,
+    PlannedError,
+    Recorded,
+    Watched,
+    check_row,
+    interrupt,
+)
+from pacing import Paced
+from worlds import Broken, Counter
+
+from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm, sac
+from yieldrl.envs import SerialVectorEnv
+
+
+def trainer_of(module, envs=None, **options):
+    own = {"total_steps": 10**6, "eval_every": 0, "device": "cpu"}
+    config = module.Config(**{**CASES[module], **own, "collection": "async", **options})
+    if envs is None:
+        envs = SerialVectorEnv([lambda: Counter(5)] * 2)
+    return module.Trainer(config, envs=envs)
+
+
+def count_threads():
+    return sum(t.name == "yieldrl collector" for t in threading.enumerate())
+
+
+def take(trainer, count):
+    logs = trainer()
+    for _ in range(count):
+        next(logs)
+    return logs
+
+
+@pytest.mark.parametrize("module", [ppo, dqn])
+@pytest.mark.parametrize("kind", [PlannedError, KeyboardInterrupt, SystemExit])
+def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, kind):
+    watched = Watched(module, max_policy_lag=1)
+    trainer, envs = watched.trainer, watched.envs
+    take(trainer, 10).close()
+    step = envs.envs[1].step
+
+    def failing(action):
+        envs.envs[1].step = step
+        raise kind("the wheel came off")
+
+    envs.envs[1].step = failing
+    with pytest.raises(kind, match="the wheel came off") as failure:
+        for _ in trainer():
+            pass
+    lines = [frame.name for frame in traceback.extract_tb(failure.tb)]
+    assert "failing" in lines  # the background's own
+    assert count_threads() == 0
+    watched.check()
+    waiting = trainer.collector.ring.waiting
+    before = len(watched.seen)
+    take(trainer, 60).close()  # once, and it goes on
+    watched.check()
+    assert len(watched.seen) > before + waiting
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "text"),
+    [
+        ("reward", ValueError, "returned reward nan"),
+        ("observation", ValueError, "returned observation inf"),
+    ],
+)
+def test_numbers_that_are_none_are_refused_in_the_background(what, kind, text):
+    envs = SerialVectorEnv([lambda: Counter(5), lambda: Broken(what)])
+    trainer = trainer_of(ppo, envs)
+    with pytest.raises(kind, match=rf"environment 1 {text}"):
+        take(trainer, 10)
+    assert trainer.agent.sample_step == 2  # the step before it
+    assert count_threads() == 0
+
+
+def test_an_action_that_is_none_blames_the_policy():
+    config = sac.Config(
+        learning_starts=2,
+        batch_size=2,
+        hidden_sizes=(4,),
+        collection="async",
+        max_policy_lag=0,
+        eval_every=0,
+        device="cpu",
+    )
+    trainer = sac.Trainer(config)
+    take(trainer, 5).close()
+    for parameter in trainer.model.parameters():
+        parameter.data.fill_(float("nan"))
+    trainer.agent.policy_version += 1
+    with pytest.raises(FloatingPointError, match=r"policy gave|loss became"):
+        take(trainer, 20)
+
+
+def test_it_surfaces_while_the_learner_learns():
+    """Before the next gradient step, though a rollout is there to learn from."""
+    trainer = trainer_of(ppo, Recorded(), max_policy_lag=1, num_epochs=4)
+    paced, steps = Paced(trainer, 4), []
+    learn, background = trainer.algorithm.learn, trainer.collector._background
+
+    def learned(data):
+        steps.append(1)
+        trainer.envs.envs[0].fails_in = 2
+        paced.allowed = 100
+        background.notify()
+        background._life.thread.join(5)
+        return learn(data)
+
+    trainer.algorithm.learn = learned
+    with pytest.raises(PlannedError, match="environment"):
+        for _ in trainer():
+            pass
+    assert len(steps) == 1
+    trainer.algorithm.learn = learn
+    assert trainer.buffer.waiting == 1  # the step that did not fail
+    assert len(trainer.buffer) == 4
+    take(trainer, 30).close()
+
+
+@pytest.mark.parametrize("where", ["policy", "learner", "logger", "buffer"])
+def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch):
+    watched = Watched(dqn, max_policy_lag=0)
+    trainer, failed = watched.trainer, []
+    owner, name = {
+        "policy": (trainer.collector._acting.actor.agent, "sample"),
+        "learner": (trainer.algorithm, "learn"),
+        "logger": (trainer, "_log"),
+        "buffer": (trainer.buffer, "add"),
+    }[where]
+    whole, calls = getattr(owner, name), []
+
+    def flaky(*args):
+        calls.append(1)
+        if len(calls) == 7:
+            raise PlannedError(where)
+        return whole(*args)
+
+    monkeypatch.setattr(owner, name, flaky)
+    for _ in range(3):
+        try:
+            take(trainer, 20).close()
+        except PlannedError:
+            failed.append(len(watched.seen))
+            assert count_threads() == 0
+        watched.check()
+    assert len(failed) == 1
+    assert len(watched.seen) > failed[0] + 10
+
+
+def test_a_step_that_a_buffer_refuses_stays_the_next_one():
+    """With its own version and logs, and nobody acts ahead of it."""
+    watched = Watched(dqn, max_policy_lag=0)
+    trainer, add = watched.trainer, watched.trainer.buffer.add
+    take(trainer, 3).close()
+
+    def refuse(_):
+        raise PlannedError
+
+    trainer.buffer.add = refuse
+    for _ in range(3):
+        with pytest.raises(PlannedError):
+            take(trainer, 1)
+    assert len(watched.envs.taken) == 4
+    trainer.buffer.add = add
+    take(trainer, 20).close()
+    watched.check()
+
+
+def test_an_agent_that_fails_after_the_step_was_written_loses_nothing():
+    watched = Watched(ppo_lstm, max_policy_lag=1)
+    actor = watched.collector._acting.actor.agent
+    begin, calls = actor.begin_episode, []
+
+    def flaky(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 6:
+            raise PlannedError
+        return begin(*args, **kwargs)
+
+    actor.begin_episode = flaky
+    with pytest.raises(PlannedError):
+        take(watched.trainer, 40)
+    watched.check()
+    take(watched.trainer, 40).close()
+    watched.check()
+    assert watched.seen == watched.envs.taken[: len(watched.seen)]
+
+
+class TestNoThreadIsLeft:
+    def trainer(self):
+        trainer = trainer_of(ppo)
+        logs = take(trainer, 5)
+        assert count_threads() == 1
+        return trainer, logs
+
+    def test_by_a_break(self):
+        trainer = trainer_of(ppo)
+        for _ in trainer():
+            break
+        assert count_threads() == 0
+
+    def test_by_the_end(self):
+        trainer = trainer_of(ppo, total_steps=32)
+        for _ in trainer():
+            pass
+        assert count_threads() == 0
+
+    def test_by_closing_the_generator(self):
+        _trainer, logs = self.trainer()
+        logs.close()
+        assert count_threads() == 0
+
+    def test_by_closing_the_trainer(self):
+        trainer, _logs = self.trainer()
+        trainer.close()
+        assert count_threads() == 0
+
+    def test_by_leaving_a_with_block(self):
+        with trainer_of(ppo) as trainer:
+            _logs = take(trainer, 5)
+            assert count_threads() == 1
+        assert count_threads() == 0
+
+    def test_by_an_exception_in_the_body(self):
+        trainer = trainer_of(ppo)
+        with pytest.raises(PlannedError):
+            self.loop(trainer)
+        gc.collect()
+        assert count_threads() == 0
+
+    def loop(self, trainer):
+        for _ in trainer():
+            raise PlannedError
+
+    def test_by_forgetting_the_trainer_while_its_generator_is_under_way(self):
+        trainer, logs = self.trainer()
+        del trainer, logs
+        gc.collect()
+        assert count_threads() == 0
+
+    def test_by_forgetting_a_trainer_that_collected_by_hand(self):
+        trainer = trainer_of(ppo)
+        trainer.collector.step()
+        assert count_threads() == 1
+        del trainer
+        gc.collect()
+        assert count_threads() == 0
+
+    def test_by_a_checkpoint(self):
+        trainer, logs = self.trainer()
+        trainer.state_dict()
+        assert count_threads() == 0
+        for _ in range(8):
+            next(logs)
+        assert count_threads() == 1
+        logs.close()
+
+    def test_while_it_is_reset(self):
+        trainer, logs = self.trainer()
+        trainer.collector.reset(3)
+        assert count_threads() == 0
+        next(logs)
+        logs.close()
+
+
+PROGRAM = """
+import sys
+from yieldrl.algorithms import ppo
+
+config = ppo.Config(
+    num_steps=8, hidden_sizes=(4,), collection="async", eval_every=0, device="cpu"
+)
+trainer = ppo.Trainer(config)
+logs = trainer()
+for _ in range(20):
+    next(logs)
+print("collected", flush=True)
+{end}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [("", 0), ("sys.exit(3)", 3), ("1 / 0", 1), ("del trainer, logs", 0)],
+)
+def test_a_program_ends_though_it_collects(end, code):
+    program = PROGRAM.format(end=end)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stdout == "collected\n"
+    assert ("ZeroDivisionError" in done.stderr) == (code == 1)
+    assert code == 1 or done.stderr == ""
+
+
+@pytest.mark.parametrize("module", CASES)
+@pytest.mark.parametrize(("stale", "rounds"), [("wait", 8), ("drop", 3)])
+def test_random_interruptions_lose_repeat_and_tear_nothing(module, stale, rounds):
+    done = interrupt(rounds, module, seed=1, max_policy_lag=1, when_stale=stale)
+    assert sum(done.happened.values()) == rounds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lag", [0, 1, 3])
+@pytest.mark.parametrize("module", CASES)
+def test_many_random_interruptions_lose_repeat_and_tear_nothing(module, lag):
+    done = interrupt(100, module, seed=2, max_policy_lag=lag)
+    assert done.happened["signal"] > 10
+
+
+def test_ctrl_c_surfaces_from_a_wait_for_a_slow_environment():
+    """At once: it does not wait for the step, only the end of the loop does."""
+    may_go_on, envs = threading.Event(), Recorded()
+    trainer = trainer_of(ppo, envs)
+    take(trainer, 3).close()
+    whole = envs.step
+
+    def slow(actions):
+        may_go_on.wait(5)
+        return whole(actions)
+
+    envs.step = slow
+    release = threading.Timer(0.2, may_go_on.set)
+    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(2))
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    release.start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            for _ in trainer():
+                pass
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        release.join()
+    assert time.monotonic() - began < 4
+    assert count_threads() == 0
+    take(trainer, 30).close()
+
+
+def test_an_interrupted_learner_keeps_its_gradients_and_acts_in_eval_mode():
+    """Ctrl-C on the way into `no_grad` would leave gradients off for good."""
+    trainer = trainer_of(n_step_dqn)
+    learn = trainer.algorithm.learn
+
+    def interrupted(_):
+        torch.set_grad_enabled(False)  # as `no_grad` does on its way in
+        trainer.model.train()
+        trainer.algorithm.learn = learn
+        raise KeyboardInterrupt
+
+    trainer.algorithm.learn = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        for _ in trainer():
+            pass
+    assert torch.is_grad_enabled()
+    assert not trainer.model.training
+    take(trainer, 30).close()
+    assert trainer.agent.learn_step > 5
+
+
+def test_the_checks_find_what_is_torn():
+    watched = Watched(ppo)
+    take(watched.trainer, 30).close()
+    row = {k: v.numpy() for k, v in watched.buffer.rollout()[0].items()}
+    row = {**row, "next_obs": row["next_obs"] + np.float32(1)}
+    with pytest.raises(AssertionError):
+        check_row(row)

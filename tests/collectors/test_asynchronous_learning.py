@@ -1,0 +1,144 @@
+"""With the newest policy alone, collecting in the background changes no number."""
+
+import dataclasses
+import importlib
+
+import pytest
+import torch
+from worlds import Doors
+
+from yieldrl import algorithms
+from yieldrl.cli import family
+from yieldrl.collectors import AsyncCollector
+
+OFF_POLICY = {
+    "learning_starts": 24,
+    "batch_size": 8,
+    "hidden_sizes": (8,),
+    "train_every": 2,
+}
+ON_POLICY = {"num_steps": 8, "hidden_sizes": (8,)}
+CONTINUOUS = {"env_id": "Pendulum-v1", **OFF_POLICY}
+PASSES = {**ON_POLICY, "num_minibatches": 2, "num_epochs": 2}
+CASES = {
+    "a2c": {**ON_POLICY, "num_envs": 2},
+    "ppo": PASSES,
+    "ppo_lstm": {**PASSES, "lstm_size": 8},
+    "ppo_masked": PASSES,
+    "dqn": OFF_POLICY,
+    "double_dqn": OFF_POLICY,
+    "dueling_dqn": OFF_POLICY,
+    "prioritized_dqn": OFF_POLICY,
+    "n_step_dqn": OFF_POLICY,
+    "c51": OFF_POLICY,
+    "rainbow": OFF_POLICY,
+    "ddpg": CONTINUOUS,
+    "td3": CONTINUOUS,
+    "sac": CONTINUOUS,
+    "sac_discrete": OFF_POLICY,
+    "q_learning": {},
+}
+
+RECORDING = {"a2c", "ppo", "ppo_lstm", "ppo_masked"}
+ALWAYS_SYNC = {"reinforce", "sarsa"}
+
+
+def module_of(name):
+    return importlib.import_module(f"{algorithms.__name__}.{name}")
+
+
+def trainer_of(name, collection="async", tensors=False, **options):
+    module, steps = module_of(name), {"total_steps": 128, "eval_every": 0}
+    config = module.Config(
+        **{**CASES[name], **steps, "device": "cpu", "collection": collection, **options}
+    )
+    if not tensors:
+        trainer = module.Trainer(config)
+    elif name == "ppo_masked":
+        trainer = module.Trainer(config, envs=Doors(4, max_episode_steps=8))
+    else:
+        config = dataclasses.replace(config, env_id=f"yieldrl/{config.env_id}")
+        trainer = module.Trainer(config)
+    if collection == "sync" and name in RECORDING:
+        trainer.agent.records_policy = True
+    return trainer
+
+
+def metrics(trainer):
+    """All numbers of training, but for what tells how old the policies were."""
+    found = []
+    for log in trainer():
+        logs = {k: float(v) for k, v in log["logs"].items()}
+        for name in ("policy_lag", "policy_lag_max"):
+            assert logs.pop(name, 0) == 0
+        found.append((log["log_type"], log["sample_step"], log["learn_step"], logs))
+    return found
+
+
+def test_all_algorithms_are_here():
+    assert {*CASES, *ALWAYS_SYNC} == set(family.descriptions())
+
+
+KINDS = [(name, tensors) for name in CASES for tensors in (False, True)]
+KINDS.remove(("q_learning", True))  # its states are numbers: FrozenLake's
+KINDS = [(name, tensors) for name, tensors in KINDS if name != "rainbow"]
+
+
+@pytest.mark.parametrize(("name", "tensors"), KINDS)
+def test_what_the_newest_policy_collects_gives_the_same_numbers(name, tensors):
+    options = {"tensors": tensors, "max_policy_lag": 0}
+    sync = trainer_of(name, "sync", **options)
+    expected = metrics(sync)  # before another is made, which seeds PyTorch
+    background = trainer_of(name, **options)
+    assert isinstance(background.collector, AsyncCollector)
+    assert sum(kind == "train" for kind, *_ in expected) >= 4
+    assert repr(metrics(background)) == repr(expected)  # nan is like nan
+    pairs = zip(sync.model.parameters(), background.model.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+
+
+def test_rainbow_acts_and_learns_with_noise_of_two_generators():
+    """One thread draws both from one, in turns; two threads could not."""
+    runs = [metrics(trainer_of("rainbow", max_policy_lag=0)) for _ in range(2)]
+    assert repr(runs[0]) == repr(runs[1])
+    sync = metrics(trainer_of("rainbow", "sync"))
+    assert [log[:3] for log in sync] == [log[:3] for log in runs[0]]
+
+
+@pytest.mark.parametrize("lag", [1, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_older_policies_train_as_many_steps(name, lag):
+    trainer = trainer_of(name, max_policy_lag=lag)
+    lags = [log["logs"].get("policy_lag_max", 0) for log in trainer()]
+    assert max(lags) <= lag
+    assert trainer.agent.sample_step == 128
+    assert trainer.agent.learn_step == trainer_of_steps(name)
+    assert trainer.training_done
+    assert all(bool(p.isfinite().all()) for p in trainer.model.parameters())
+
+
+def trainer_of_steps(name):
+    trainer = trainer_of(name, "sync")
+    for _ in trainer():
+        pass
+    return trainer.agent.learn_step
+
+
+@pytest.mark.parametrize("name", sorted(ALWAYS_SYNC))
+def test_who_must_decide_after_learning_refuses(name):
+    config = module_of(name).Config
+    with pytest.raises(TypeError, match="collection"):
+        config(collection="async")
+    with pytest.raises(ValueError, match="'collection': it means nothing to"):
+        config.from_dict({"collection": "async"})
+
+
+@pytest.mark.slow
+def test_a_compiled_update_learns_from_the_background(traced):
+    sync = metrics(trainer_of("ppo", "sync", compile=True))
+    background = metrics(trainer_of("ppo", max_policy_lag=0, compile=True))
+    assert repr(background) == repr(sync)
+    older = trainer_of("dqn", max_policy_lag=2, compile=True)
+    for _ in older():
+        pass
+    assert older.training_done

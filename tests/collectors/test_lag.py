@@ -1,0 +1,51 @@
+"""The lag counts policies that were handed over, not the numbers they bear."""
+
+from yieldrl.collectors import lag
+from yieldrl.collectors.lag import PolicyLag
+
+
+def test_it_counts_the_policies_handed_over_since():
+    policies = PolicyLag(3)
+    assert policies.of(3) == 0
+    policies.publish(20)  # seventeen gradient steps on one rollout
+    policies.publish(37)
+    assert [policies.of(version) for version in (3, 20, 37)] == [2, 1, 0]
+    assert policies.newest == 37
+
+
+def test_a_report_has_mean_and_maximum_since_the_one_before():
+    policies = PolicyLag(0)
+    policies.publish(1)
+    for version in (0, 1, 1, 1):
+        policies.add(version)
+    assert policies.report() == {"policy_lag": 0.25, "policy_lag_max": 1}
+    policies.add(1)
+    assert policies.report() == {"policy_lag": 0.0, "policy_lag_max": 0}
+
+
+def test_a_checkpoint_keeps_the_versions():
+    policies = PolicyLag(0)
+    policies.publish(1)
+    policies.publish(2)
+    saved = PolicyLag(0)
+    saved.load_state_dict(policies.state_dict())
+    assert [saved.of(version) for version in (0, 1, 2)] == [2, 1, 0]
+    assert saved.newest == 2
+
+
+def test_a_checkpoint_keeps_what_was_not_reported():
+    policies, restored = PolicyLag(0), PolicyLag(0)
+    policies.publish(5)
+    policies.add(0)
+    policies.add(5)
+    restored.load_state_dict(policies.state_dict())
+    assert restored.report() == {"policy_lag": 0.5, "policy_lag_max": 1}
+
+
+def test_it_remembers_so_many_versions(monkeypatch):
+    monkeypatch.setattr(lag, "_KEPT", 4)
+    policies = PolicyLag(0)
+    for version in range(1, 10):
+        policies.publish(version)
+    assert [policies.of(version) for version in (6, 7, 8, 9)] == [3, 2, 1, 0]
+    assert len(policies.state_dict()["versions"]) == 4

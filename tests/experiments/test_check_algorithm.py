@@ -1,0 +1,451 @@
+"""The check of an algorithm passes what is right and names what is wrong."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from quick_tasks import Aim
+from torch import nn
+from worlds import Counter
+
+import yieldrl
+from yieldrl import abstractions
+from yieldrl.algorithms import dqn, ppo
+from yieldrl.collectors import evaluate
+from yieldrl.experiments import CHECKS, ContractError
+from yieldrl.experiments.contract.values import changed, leaves
+from yieldrl.networks import MLP
+
+PPO = ppo.Config(
+    num_envs=4,
+    num_steps=8,
+    num_minibatches=2,
+    num_epochs=2,
+    hidden_sizes=(8,),
+    log_std_init=1.0,
+    normalize_observation=True,
+    total_steps=256,
+    device="cpu",
+)
+DQN = dqn.Config(
+    learning_starts=8,
+    batch_size=8,
+    hidden_sizes=(8,),
+    target_every=2,
+    total_steps=64,
+    device="cpu",
+)
+
+
+def found(trainer: Any) -> set[str]:
+    """Names of the checks that failed; the message must say what they are about."""
+    with pytest.raises(ContractError, match="breaks the contract") as caught:
+        yieldrl.check_algorithm(trainer)
+    error = caught.value
+    message = str(error)
+    assert all(f"- {name}: {text}" in message for name, text in error.found.items())
+    return set(error.found)
+
+
+def trainer_of(cls: type, config: Any = None) -> Any:
+    """PPO's or DQN's trainer with one class replaced, and layers that know the mode."""
+    module = dqn if issubclass(cls, FROM_DQN) else ppo
+    part = next(name for name in PARTS if issubclass(cls, getattr(abstractions, name)))
+    args = config or (DQN if module is dqn else PPO)
+    named_one = module is dqn or args.env_id != PPO.env_id
+    options: Any = {} if named_one else {"envs": Aim}
+    if part == "Trainer":
+        return cls(args, **options)
+
+    class Model(cls if part == "Model" else module.Model):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            for mlp in [p for p in self.modules() if type(p) is MLP]:
+                layers: Any = mlp.layers
+                width = layers[0].out_features
+                moody = nn.BatchNorm1d(width), nn.Dropout(0.3)
+                layers[0] = nn.Sequential(layers[0], *moody)
+
+    named = {} if part == "Model" else {f"{part.lower()}_class": cls}
+    trainer_class = type("Trainer", (module.Trainer,), {"model_class": Model, **named})
+    return trainer_class(args, **options)
+
+
+PARTS = ("Model", "Algorithm", "Agent", "Trainer")
+FROM_DQN = (dqn.Model, dqn.Algorithm, dqn.Agent, dqn.Trainer)
+
+
+@pytest.mark.parametrize("cls", [ppo.Algorithm, dqn.Algorithm])
+def test_what_is_right_passes(cls: type) -> None:
+    looks = yieldrl.check_algorithm(trainer_of(cls))
+    assert looks.keys() == CHECKS.keys()
+    absent = {name for name, count in looks.items() if count == 0}
+    assert absent == {
+        "target_by_sync_alone" if cls is ppo.Algorithm else "stored_log_prob"
+    }
+
+
+# Planted faults, one each.
+
+
+class PredictsInTrainMode(ppo.Agent):
+    def predict(self, obs: Any) -> Any:
+        self.model.train()
+        action = super().predict(obs)
+        self.model.eval()
+        return action
+
+
+class PredictTrainsStatistics(dqn.Agent):
+    def exploit(self, obs: Any) -> Any:
+        norm = next(p for p in self.model.modules() if isinstance(p, nn.BatchNorm1d))
+        assert norm.running_mean is not None
+        norm.running_mean.add_(0.1)
+        return super().exploit(obs)
+
+
+class NormalizesWhileActing(ppo.Agent):
+    def explore(self, obs: Any) -> Any:
+        self.model.normalizer.update(obs)
+        return super().explore(obs)
+
+
+class ActsWithGradients(ppo.Agent):
+    def sample(self, obs: Any) -> Any:
+        action, extras = self.explore(torch.as_tensor(obs))
+        return action.detach().clamp(-1, 1).numpy(), extras
+
+
+class LearnsInEvalMode(ppo.Algorithm):
+    def learn(self, data: Any) -> Any:
+        self.model.eval()
+        return super().learn(data)
+
+
+class LossInEvalMode(dqn.Algorithm):
+    def loss(self, data: Any) -> Any:
+        self.model.eval()
+        return super().loss(data)
+
+
+class StaysInTrainMode(ppo.Algorithm):
+    def train_step(self, data: Any) -> Any:
+        logs = super().train_step(data)
+        self.model.train()
+        return logs
+
+
+class LearnStepsTheEnvironment(ppo.Trainer):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.agent.learn = self.step_and_learn
+
+    def step_and_learn(self, data: Any) -> Any:
+        self.envs.step(np.zeros((4, 1), np.float32))
+        return self.algorithm.train_step(data)
+
+
+class TrainStepCollects(dqn.Trainer):
+    def _run_train(self) -> Any:
+        self.collector.step()
+        return super()._run_train()
+
+
+class EvaluatesInTrainingEnvironments(ppo.Trainer):
+    def evaluate(self, episodes: int = 10, seed: int | None = None) -> Any:
+        return self._log("evaluate", evaluate(self.agent, self.envs, 1, 0).logs())
+
+
+class KeepsTheClippedAction(ppo.Agent):
+    def sample(self, obs: Any) -> Any:
+        action, extras = super().sample(obs)
+        extras.pop("action", None)
+        return action, extras
+
+
+class SamplesFromAnotherPolicy(ppo.Model):
+    def sample(self, obs: Any, generator: Any, *, record: bool = False) -> Any:
+        action, extras = super().sample(obs, generator, record=record)
+        return 2 * action, extras
+
+
+class NormalizesBeforeLogProb(ppo.Algorithm):
+    def prepare(self, rollout: Any) -> Any:
+        self.counters.policy_version += 1
+        self.model.update_normalization(rollout)
+        return super().prepare(rollout)
+
+
+class ActsWithOldWeights(ppo.Agent):
+    def explore(self, obs: Any) -> Any:
+        if not hasattr(self, "old"):
+            self.old = copy.deepcopy(self.model)
+        action, extras = self.old.sample(
+            obs, self.generator, record=self.records_policy
+        )
+        return action, self.sign(extras, len(action))
+
+
+class SignsAnotherVersion(ppo.Agent):
+    def sign(self, extras: Any, count: int) -> Any:
+        signed = super().sign(extras, count)
+        if "policy_version" in signed:
+            signed["policy_version"] -= 1
+        return signed
+
+
+class ForgetsTheVersion(dqn.Algorithm):
+    def train_step(self, data: Any) -> Any:
+        before = self.counters.policy_version
+        logs = super().train_step(data)
+        self.counters.policy_version = before
+        return logs
+
+
+class DecaysWeightsInBetween(ppo.Trainer):
+    @torch.no_grad()
+    def _run_collect(self) -> Any:
+        for parameter in self.model.parameters():
+            parameter.mul_(0.99)
+        return super()._run_collect()
+
+
+class ActingRaisesTheVersion(dqn.Agent):
+    def explore(self, obs: Any) -> Any:
+        self.policy_version += 1
+        return super().explore(obs)
+
+
+class PredictSamples(ppo.Algorithm):
+    def predict(self, obs: Any) -> Any:
+        return self.model(obs)[0]
+
+
+class PredictDraws(dqn.Agent):
+    def predict(self, obs: Any) -> Any:
+        self.rng.random()
+        return super().predict(obs)
+
+
+class LogsAGraph(ppo.Algorithm):
+    def learn(self, data: Any) -> Any:
+        log_prob = self.model.evaluate_actions(data["obs"], data["action"])[0]
+        return super().learn(data) | {"log_prob": log_prob.mean()}
+
+
+class LogsWhatIsNotANumber(dqn.Algorithm):
+    def learn(self, data: Any) -> Any:
+        return super().learn(data) | {"spread": torch.nan}
+
+
+class LogsManyNumbers(dqn.Algorithm):
+    def learn(self, data: Any) -> Any:
+        return super().learn(data) | {"reward": data["reward"]}
+
+
+class LearnsNothing(dqn.Algorithm):
+    def learn(self, data: Any) -> Any:
+        loss, logs = self.loss(data)
+        loss.backward()
+        return logs
+
+
+class SampleSyncs(dqn.Agent):
+    def sample(self, obs: Any) -> Any:
+        self.algorithm.sync_target()
+        return super().sample(obs)
+
+
+class LearnMovesTheTarget(dqn.Algorithm):
+    def learn(self, data: Any) -> Any:
+        logs = super().learn(data)
+        self.target_update()
+        return logs
+
+
+class CountsTwice(ppo.Algorithm):
+    def train_step(self, data: Any) -> Any:
+        logs = super().train_step(data)
+        self.counters.learn_step += 1
+        return logs
+
+
+class SampleCountsSteps(dqn.Agent):
+    def sample(self, obs: Any) -> Any:
+        self.count_steps(len(obs))
+        return super().sample(obs)
+
+
+class StatisticsAreNoBuffer(ppo.Model):
+    """Observation normalisation that is lost on load."""
+
+    scale: Any = 1.0
+
+    def features(self, obs: Any) -> Any:
+        return super().features(obs) * self.scale
+
+    def update_normalization(self, data: Any) -> None:
+        self.scale = self.scale + data["obs"].abs().mean()
+
+
+class ForgetsTheGenerator(dqn.Agent):
+    def load_state_dict(self, state: Any) -> None:
+        super().load_state_dict({**state, "rng": self.rng.bit_generator.state})
+
+
+class ForgetsTheModel(ppo.Algorithm):
+    def load_state_dict(self, state: Any) -> None:
+        super().load_state_dict({**state, "model": self.model.state_dict()})
+
+
+class ActorIsTheAgent(ppo.Agent):
+    def actor(self) -> Any:
+        return self
+
+
+class ActorSharesTheWeights(dqn.Algorithm):
+    def acting_copy(self) -> Any:
+        acting = super().acting_copy()
+        acting.model = self.model
+        return acting
+
+
+@pytest.mark.parametrize(
+    ("faulty", "check"),
+    [
+        (PredictsInTrainMode, "acting_in_eval_mode"),
+        (PredictTrainsStatistics, "acting_changes_nothing"),
+        (NormalizesWhileActing, "acting_changes_nothing"),
+        (ActsWithGradients, "acting_without_gradients"),
+        (LearnsInEvalMode, "learning_in_train_mode"),
+        (LossInEvalMode, "learning_in_train_mode"),
+        (StaysInTrainMode, "learning_in_train_mode"),
+        (LearnStepsTheEnvironment, "learning_steps_no_environment"),
+        (TrainStepCollects, "learning_steps_no_environment"),
+        (EvaluatesInTrainingEnvironments, "evaluating_steps_no_training_environment"),
+        (KeepsTheClippedAction, "stored_log_prob"),
+        (SamplesFromAnotherPolicy, "stored_log_prob"),
+        (NormalizesBeforeLogProb, "stored_log_prob"),
+        (ActsWithOldWeights, "stored_log_prob"),
+        (SignsAnotherVersion, "policy_version"),
+        (ForgetsTheVersion, "policy_version"),
+        (DecaysWeightsInBetween, "policy_version"),
+        (ActingRaisesTheVersion, "policy_version"),
+        (PredictSamples, "predict_is_deterministic"),
+        (PredictDraws, "predict_is_deterministic"),
+        (LogsAGraph, "metrics"),
+        (LogsWhatIsNotANumber, "metrics"),
+        (LogsManyNumbers, "metrics"),
+        (LearnsNothing, "learning_moves_parameters"),
+        (SampleSyncs, "target_by_sync_alone"),
+        (LearnMovesTheTarget, "target_by_sync_alone"),
+        (CountsTwice, "counters"),
+        (SampleCountsSteps, "counters"),
+        (StatisticsAreNoBuffer, "state_dict"),
+        (ForgetsTheGenerator, "state_dict"),
+        (ForgetsTheModel, "state_dict"),
+        (ActorIsTheAgent, "acting_copy"),
+        (ActorSharesTheWeights, "acting_copy"),
+    ],
+)
+def test_planted_faults(faulty: type, check: str) -> None:
+    assert check in found(trainer_of(faulty))
+
+
+@pytest.mark.parametrize(
+    ("faulty", "check"),
+    [
+        (ActsWithOldWeights, "stored_log_prob"),
+        (SignsAnotherVersion, "policy_version"),
+        (NormalizesWhileActing, "acting_changes_nothing"),
+        (PredictsInTrainMode, "acting_in_eval_mode"),
+        (ActorSharesTheWeights, "acting_copy"),
+        (LearnsInEvalMode, "learning_in_train_mode"),
+    ],
+)
+def test_planted_faults_beside_a_collector_in_the_background(
+    faulty: type, check: str
+) -> None:
+    config = DQN if issubclass(faulty, FROM_DQN) else PPO
+    config = dataclasses.replace(config, collection="async")
+    assert check in found(trainer_of(faulty, config))
+
+
+def test_every_check_has_a_planted_fault() -> None:
+    marks: Any = test_planted_faults.pytestmark  # pyright: ignore[reportFunctionMemberAccess]
+    assert {check for _, check in marks[0].args[1]} == set(CHECKS)
+
+
+def test_a_part_that_stays_in_eval_mode_by_its_own_will_is_no_fault() -> None:
+    class Frozen(ppo.Model):
+        def train(self, mode: bool = True) -> Any:
+            super().train(mode)
+            self.critic.eval()
+            return self
+
+    yieldrl.check_algorithm(trainer_of(Frozen))
+
+
+@pytest.mark.parametrize("steps", [0, 9, 40])
+@pytest.mark.parametrize("cls", [ppo.Algorithm, dqn.Algorithm])
+def test_training_goes_on_as_if_nothing_had_happened(cls: type, steps: int) -> None:
+    config = PPO if cls is ppo.Algorithm else DQN
+    config = dataclasses.replace(config, env_id="yieldrl/CartPole-v1", num_envs=4)
+
+    def trained(*, checked: bool) -> Any:
+        trainer = trainer_of(cls, config)
+        for _ in zip(range(steps), trainer(), strict=False):
+            pass
+        if checked:
+            yieldrl.check_algorithm(trainer)
+        logs = list(trainer())
+        return logs, trainer.agent.state_dict()
+
+    (logs, state), (others, other) = trained(checked=True), trained(checked=False)
+    assert logs == others
+    assert not changed(leaves(state), leaves(other))
+
+
+def test_nothing_stays_wrapped_whatever_happens() -> None:
+    class Breaks(ppo.Algorithm):
+        def learn(self, data: Any) -> Any:
+            raise ConnectionError("in the cable")
+
+    for cls in (ppo.Algorithm, Breaks):
+        trainer = trainer_of(cls)
+        if cls is Breaks:
+            with pytest.raises(ConnectionError, match="in the cable"):
+                yieldrl.check_algorithm(trainer)
+        else:
+            yieldrl.check_algorithm(trainer)
+        for part in (trainer.agent, trainer.algorithm, trainer.collector, trainer.envs):
+            assert "Watch" not in repr(vars(part).values())
+        assert not trainer.agent.records_policy
+        assert not any(part._forward_pre_hooks for part in trainer.model.modules())
+        assert trainer.agent.sample_step == 0
+
+
+def test_a_trainer_that_does_not_learn_is_refused() -> None:
+    trainer = trainer_of(ppo.Algorithm)
+    with pytest.raises(ValueError, match=re.escape("took 3 steps and did not learn")):
+        yieldrl.check_algorithm(trainer, max_steps=3)
+    for _ in trainer():
+        pass
+    with pytest.raises(ValueError, match="took 0 steps and did not learn"):
+        yieldrl.check_algorithm(trainer)
+
+
+def test_an_environment_of_which_there_is_but_one_is_not_evaluated_in() -> None:
+    class Single(Counter):
+        def __deepcopy__(self, _: Any) -> Any:
+            raise TypeError
+
+    config = dataclasses.replace(DQN, num_envs=1, eval_every=0)
+    looks = yieldrl.check_algorithm(dqn.Trainer(config, envs=Single(5)))
+    assert looks["evaluating_steps_no_training_environment"] == 0

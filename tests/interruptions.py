@@ -1,0 +1,287 @@
+"""Interrupts asynchronous training at random, and checks every transition of it.
+
+`python tests/interruptions.py 1000` does so a thousand times and prints what happened.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import random
+import signal
+import sys
+import threading
+from collections import Counter
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
+from yieldrl.envs import SerialVectorEnv
+
+NUM_ENVS, NUM_STEPS, PATIENCE = 2, 4, 120
+OFF_POLICY = {"learning_starts": 8, "batch_size": 4, "hidden_sizes": (4,)}
+ON_POLICY = {"num_steps": NUM_STEPS, "hidden_sizes": (4,), "num_minibatches": 2}
+CASES = {
+    ppo: ON_POLICY,
+    ppo_lstm: {**ON_POLICY, "lstm_size": 4},
+    dqn: {**OFF_POLICY, "train_every": 2},
+    n_step_dqn: {**OFF_POLICY, "train_every": 2, "n_step": 3},
+}
+
+
+def checksum(number: Any, action: Any) -> Any:
+    """What an observation must say besides; exact in float32."""
+    return (number * 31 + action * 17) % 97
+
+
+class PlannedError(Exception):
+    """What is raised on purpose."""
+
+
+class Numbered(gym.Env[np.ndarray, Any]):
+    """Numbers its steps, over all episodes: `[number, latest action, checksum]`.
+
+    Episodes last seven steps; the observation after a reset is the one before it.
+    """
+
+    observation_space = Box(-1e9, 1e9, (3,), np.float32)
+    action_space = Discrete(2)
+
+    def __init__(self) -> None:
+        self.number = self.action = self.fails_in = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self._obs(), {}
+
+    def step(self, action: int) -> Any:
+        self.fails_in -= 1
+        if self.fails_in == 0:
+            raise PlannedError("environment")
+        self.number, self.action = self.number + 1, int(action)
+        reward = float(self.number % 13)
+        return self._obs(), reward, self.number % 7 == 0, False, {}
+
+    def _obs(self) -> np.ndarray:
+        number, action = self.number, self.action
+        return np.array([number, action, checksum(number, action)], np.float32)
+
+
+class Recorded(SerialVectorEnv):
+    """Remembers the numbers of its steps that came to their end."""
+
+    def __init__(self) -> None:
+        super().__init__([Numbered] * NUM_ENVS)
+        self.taken: list[list[int]] = []
+
+    def step(self, actions: Any) -> Any:
+        answer = super().step(actions)
+        self.taken.append([env.number for env in self.envs])  # type: ignore[attr-defined]
+        return answer
+
+
+def check_row(row: Any) -> list[int]:
+    """Whether a row `[N]` is one that Numbered made; the numbers of its steps."""
+    obs, after = np.asarray(row["obs"]), np.asarray(row["next_obs"])
+    for one in (obs, after):
+        assert np.array_equal(one[:, 2], checksum(one[:, 0], one[:, 1])), "torn"
+    assert np.array_equal(after[:, 0], obs[:, 0] + 1), "of two transitions"
+    assert np.array_equal(after[:, 1], np.asarray(row["action"])), "another action"
+    assert np.array_equal(np.asarray(row["reward"]), after[:, 0] % 13), "reward"
+    assert np.array_equal(np.asarray(row["terminated"]), after[:, 0] % 7 == 0)
+    return [int(number) for number in after[:, 0]]
+
+
+class Watched:
+    """A trainer of which every transition is checked, when it is handed over and when
+    it is learned from.
+
+    Attributes:
+        seen: The numbers of the steps that were handed over.
+        learned: Those of rollouts that were learned from and cleared.
+    """
+
+    def __init__(self, module: Any, **options: Any) -> None:
+        config = module.Config(
+            total_steps=10**6,
+            eval_every=0,
+            device="cpu",
+            collection="async",
+            **CASES[module],
+            **options,
+        )
+        self.envs = Recorded()
+        self.trainer = module.Trainer(config, envs=self.envs)
+        self.buffer: Any = self.trainer.buffer
+        self.collector: Any = self.trainer.collector
+        self.seen: list[list[int]] = []
+        self.learned: list[list[int]] = []
+        self.is_ring = self.collector.ring is self.buffer
+        self._watch()
+
+    def _watch(self) -> None:
+        name = "hand_over" if self.is_ring else "add"
+        take, learn = getattr(self.buffer, name), self.trainer.algorithm.learn
+
+        def taken(*row: Any) -> None:
+            numbers = check_row(*(row or [self.buffer.peek()]))
+            take(*row)
+            self.seen.append(numbers)
+
+        def learned(data: Any) -> Any:
+            one = data["obs"].numpy()
+            assert np.array_equal(one[..., 2], checksum(one[..., 0], one[..., 1]))
+            return learn(data)
+
+        setattr(self.buffer, name, taken)
+        self.trainer.algorithm.learn = learned
+        if self.is_ring:
+            self._watch_clear()
+
+    def _watch_clear(self) -> None:
+        clear = self.buffer.clear
+
+        def cleared() -> None:
+            rows = [check_row(row) for row in self.buffer.rollout()]
+            assert self.buffer.exhausted
+            clear()
+            self.learned[len(self.learned) :] = rows  # by one instruction
+
+        self.buffer.clear = cleared
+
+    def check(self) -> None:
+        """Nothing that was collected is lost, torn or repeated."""
+        self.check_handed_over()
+        seen = self.seen
+        # Ctrl-C may come between `clear` and the note that it was done.
+        short = [row for row in seen if row not in self.learned]
+        behind = len(seen) - len(self.learned)
+        assert not self.is_ring or behind == len(short)
+
+
+    def check_handed_over(self) -> None:
+        """What was collected was handed over, it waits, or it was dropped."""
+        self.collector.stop()
+        ring, taken, seen = self.collector.ring, self.envs.taken, self.seen
+        assert len(taken) == len(seen) + ring.waiting + ring.dropped
+        assert self.trainer.agent.sample_step == len(seen) * NUM_ENVS
+        if ring.dropped == 0:
+            assert seen == taken[: len(seen)]
+        numbers = [row[0] for row in seen]
+        assert numbers == sorted(set(numbers)), "repeated"
+
+
+class Interruptions:
+    """Rounds of training, each of which something ends."""
+
+    def __init__(self, watched: Watched, seed: int) -> None:
+        self.watched, self.rng = watched, random.Random(seed)
+        self.happened: Counter[str] = Counter()
+        agent = watched.collector._acting.actor.agent
+        self._fails_in = {"policy": 0, "learner": 0}
+        self._fail_sometimes(agent, "sample", "policy")
+        self._fail_sometimes(watched.trainer.algorithm, "learn", "learner")
+
+    def round(self) -> None:
+        kinds = ["environment", "policy", "learner", "logger", "break", "close"]
+        kind = self.rng.choice([*kinds, "forgotten", "signal", "signal", "signal"])
+        steps = self.rng.randint(1, 30)
+        try:
+            if kind == "signal":
+                self._with_signal(steps)
+            else:
+                self._with(kind, steps)
+        except PlannedError as reason:
+            kind = str(reason)
+        except KeyboardInterrupt:
+            kind = "signal"
+        self.happened[kind] += 1
+        self.watched.check()
+
+    def _with(self, kind: str, steps: int) -> None:
+        if kind == "environment":
+            env = self.rng.choice(self.watched.envs.envs)
+            env.fails_in = self.rng.randint(1, 10)  # type: ignore[attr-defined]
+        elif kind in self._fails_in:
+            self._fails_in[kind] = self.rng.randint(1, 10)
+        logs = self.watched.trainer()
+        for number, _ in enumerate(logs):
+            if number < steps or kind in ("environment", *self._fails_in):
+                continue
+            if kind == "logger":
+                raise PlannedError("logger")
+            if kind == "close":
+                logs.close()
+            if kind == "break":
+                break
+            if kind == "forgotten":
+                del logs
+                return
+
+    def _with_signal(self, steps: int) -> None:
+        def press(*_: Any) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+        before = signal.signal(signal.SIGALRM, press)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, self.rng.uniform(1e-4, 2e-2))
+            for _ in self.watched.trainer():
+                pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _fail_sometimes(self, owner: Any, name: str, kind: str) -> None:
+        function = getattr(owner, name)
+
+        def flaky(*args: Any) -> Any:
+            self._fails_in[kind] -= 1
+            if self._fails_in[kind] == 0:
+                raise PlannedError(kind)
+            return function(*args)
+
+        setattr(owner, name, flaky)
+
+
+def interrupt(rounds: int, module: Any, seed: int, **options: Any) -> Interruptions:
+    """Interrupt a trainer so often, check it, and let go of it: no thread is left.
+
+    A round that hangs ends the process after two minutes, with all its tracebacks.
+    """
+    interruptions = Interruptions(Watched(module, **options), seed)
+    try:
+        for _ in range(rounds):
+            faulthandler.dump_traceback_later(PATIENCE, exit=True)
+            interruptions.round()
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    names = [thread.name for thread in threading.enumerate()]
+    assert "yieldrl collector" not in names
+    return interruptions
+
+
+def main(rounds: int) -> None:
+    """Interrupt each case as often as the others, `rounds` times in all."""
+    cases = [(m, lag) for m in CASES for lag in (0, 1, 3)]
+    cases += [(m, -1) for m in CASES]  # drop
+    for number, (module, lag) in enumerate(cases):
+        count = rounds // len(cases) + (number < rounds % len(cases))
+        options: dict[str, Any] = {"max_policy_lag": lag}
+        if lag < 0:
+            options = {"max_policy_lag": 1, "when_stale": "drop"}
+        done = interrupt(count, module, number, **options)
+        watched = done.watched
+        print(
+            module.__name__.rpartition(".")[2],
+            options,
+            f"{len(watched.seen)} rows, {watched.trainer.agent.learn_step} updates,",
+            f"{watched.collector.ring.dropped} dropped,",
+            dict(done.happened),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

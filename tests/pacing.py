@@ -1,0 +1,45 @@
+"""A background that takes exactly as many steps as a test says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Paced:
+    """Lets the background of a trainer go on to a step and no further.
+
+    Args:
+        trainer: One with an asynchronous collector.
+        allowed: How many steps of all environments it may have taken.
+    """
+
+    def __init__(self, trainer: Any, allowed: int = 10**9) -> None:
+        self.collector, self.allowed = trainer.collector, allowed
+        self.background = self.collector._background
+        self._ready = self.background._ready
+        self.background._ready = lambda: self.taken < self.allowed and self._ready()
+
+    @property
+    def taken(self) -> int:
+        """Steps that are there."""
+        return self.collector._acting.finished
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether the collector, left alone, would take no more."""
+        return not self._ready()
+
+    def reach(self, count: int) -> None:
+        """Wait until so many steps are there."""
+        self.background.wait(lambda: self.taken >= count)
+
+    def go_on_to(self, count: int) -> None:
+        """Let it go on to so many steps, and wait for them."""
+        self.allowed = count
+        self.background.notify()
+        self.reach(count)
+
+    def let_go(self) -> None:
+        """Let it go on as it likes."""
+        self.allowed = 10**9
+        self.background.notify()
