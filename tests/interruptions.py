@@ -160,7 +160,6 @@ class Watched:
         behind = len(seen) - len(self.learned)
         assert not self.is_ring or behind == len(short)
 
-
     def check_handed_over(self) -> None:
         """What was collected was handed over, it waits, or it was dropped."""
         self.collector.stop()

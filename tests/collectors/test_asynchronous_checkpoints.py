@@ -156,7 +156,8 @@ def test_the_other_collection_is_named(tmp_path):
                 break
         path = trainer.save(tmp_path / f"{saved}.pt")
         config = ppo.Config(**{**vars(trainer.config), "collection": other})
-        with pytest.raises(CheckpointError, match=rf"saved with collection = '{saved}'"):
+        said = rf"saved with collection = '{saved}'"
+        with pytest.raises(CheckpointError, match=said):
             ppo.Trainer.load(path, config=config)
         with pytest.raises(CheckpointError, match=rf"this trainer has '{other}'"):
             trainer_of(ppo, collection=other).load_state_dict(trainer.state_dict())
