@@ -32,6 +32,7 @@ class Weights:
         self._shared = [a if a is b else None for a, b in pairs]
         self._acting = [b for a, b in pairs if a is not b]
         self._mail = [tensor.clone() for tensor in self._acting]
+        self._learned()  # whether it can be put in at all
         self._lock = threading.Lock()
         self._version: int | None = None  # of what was not taken yet
         self._copied: Any = None
@@ -56,9 +57,7 @@ class Weights:
         Returns:
             Their version; None if there are no newer ones.
         """
-        if self._version is None:
-            return None
-        with self._lock:
+        with self._lock:  # also where none waits: newer ones may be on their way in
             version, self._version = self._version, None
             if version is not None:
                 self._copy(self._acting, self._mail)
@@ -87,9 +86,9 @@ class Weights:
         pairs = list(zip(learned, self._shared, strict=True))
         if any(a is b and a.requires_grad for a, b in pairs):
             raise RuntimeError(
-                "a parameter that was frozen when the collector was made learns now,"
-                " and the copy that acts shares it: make the trainer with the changed"
-                " model"
+                "the agent that acts shares parameters that learn: let its `actor` have"
+                " a copy of the model; or, if they were frozen when the collector was"
+                " made, make the trainer with the changed model"
             )
         return [tensor for tensor, shared in pairs if shared is None]
 

@@ -144,8 +144,8 @@ def named(side: str) -> str:
 def _trial(task: str) -> Trial:
     algorithm, _, world = task.partition("-")
     return Trial(
-        statement=f"What {algorithm} returns on {world} after as many steps, collected in"
-        " turn and, with each correction, in the background.",
+        statement=f"What {algorithm} returns on {world} after as many steps, collected"
+        " in turn and, with each correction, in the background.",
         measure=partial(measure, task),
         judge=judge,
         table=table,

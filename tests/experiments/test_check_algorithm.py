@@ -365,7 +365,6 @@ def test_planted_faults(faulty: type, check: str) -> None:
         (SignsAnotherVersion, "policy_version"),
         (NormalizesWhileActing, "acting_changes_nothing"),
         (PredictsInTrainMode, "acting_in_eval_mode"),
-        (ActorSharesTheWeights, "acting_copy"),
         (LearnsInEvalMode, "learning_in_train_mode"),
     ],
 )
@@ -375,6 +374,12 @@ def test_planted_faults_beside_a_collector_in_the_background(
     config = DQN if issubclass(faulty, FROM_DQN) else PPO
     config = dataclasses.replace(config, collection="async")
     assert check in found(trainer_of(faulty, config))
+
+
+def test_a_collector_in_the_background_refuses_to_act_with_what_learns() -> None:
+    config = dataclasses.replace(DQN, collection="async")
+    with pytest.raises(RuntimeError, match="shares parameters that learn"):
+        trainer_of(ActorSharesTheWeights, config)
 
 
 def test_every_check_has_a_planted_fault() -> None:
