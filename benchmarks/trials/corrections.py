@@ -142,14 +142,14 @@ def named(side: str) -> str:
 
 
 def _trial(task: str) -> Trial:
-    algorithm, _, world = task.partition("-")
+    algorithm, env_id = TASKS[task].algorithm, TASKS[task].config["env_id"]
     return Trial(
-        statement=f"What {algorithm} returns on {world} after as many steps, collected"
+        statement=f"What {algorithm} returns on {env_id} after as many steps, collected"
         " in turn and, with each correction, in the background.",
         measure=partial(measure, task),
         judge=judge,
         table=table,
-        fill=partial(fill, f"{algorithm} on {world}, collected in the background"),
+        fill=partial(fill, f"{algorithm} on {env_id}, collected in the background"),
         settings={"task": task, "total_steps": STEPS[task], "episodes": EPISODES},
     )
 
