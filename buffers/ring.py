@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from yieldrl.buffers.passes import Passes
 from yieldrl.buffers.positions import NONE, Positions
 
@@ -17,8 +15,7 @@ class RingProgress(Positions):
             return self
         slot, number = self.oldest_slot, self.newest + 1
         lost = self.num_steps if self.slots[slot] > self.seen else 0
-        return replace(
-            self,
+        return self.changed(
             slots=(*self.slots[:slot], number, *self.slots[slot + 1 :]),
             newest=number,
             written=0,
@@ -27,18 +24,18 @@ class RingProgress(Positions):
 
     def counted(self) -> RingProgress:
         """The row is written, if the reader did not give its segment up meanwhile."""
-        return replace(self, written=self.written + 1)
+        return self.changed(written=self.written + 1)
 
     def ended(self) -> RingProgress:
         """The next row continues no episode."""
         at = (self.newest, self.written) if self.open else (self.newest + 1, 0)
-        return replace(self, breaks=self.breaks | {at})
+        return self.changed(breaks=self.breaks | {at})
 
     def reading(self) -> RingProgress:
         """The oldest unread segment is claimed, if none is and there is one."""
         if self.claimed != NONE or not (unread := self.unread):
             return self
-        return replace(self, claimed=unread[0], seen=unread[0])
+        return self.changed(claimed=unread[0], seen=unread[0])
 
     def due(self) -> RingProgress:
         """The next row is one of the claimed segment, or nothing can be handed over."""
@@ -53,16 +50,16 @@ class RingProgress(Positions):
     def handed_over(self) -> RingProgress:
         """The next row belongs to what the reader sees."""
         now = self.due()
-        return replace(now, row=now.row + 1)
+        return now.changed(row=now.row + 1)
 
     def caught_up(self) -> RingProgress:
         """All rows of the claimed segment do."""
         now = self.reading()
-        return now if now.claimed == NONE else replace(now, row=now.rows(now.claimed))
+        return now if now.claimed == NONE else now.changed(row=now.rows(now.claimed))
 
     def begun(self, passes: Passes) -> RingProgress:
         """The claimed segment is learned from."""
-        return replace(self, passes=passes)
+        return self.changed(passes=passes)
 
     def skipped(self) -> RingProgress:
         """The oldest segment of which no row was handed over is given up."""
@@ -70,17 +67,16 @@ class RingProgress(Positions):
         if number == NONE or self.row > 0:
             if not self.unread:
                 raise RuntimeError("no segment is there to skip: write one first")
-            return replace(self, seen=self.unread[0])._without(self.unread[0])
-        return replace(self, claimed=NONE)._without(number)
+            return self.changed(seen=self.unread[0])._without(self.unread[0])
+        return self.changed(claimed=NONE)._without(number)
 
     def cleared(self) -> RingProgress:
         """The claimed segment is given up; rows of it that were not read are lost."""
         if self.claimed == NONE:
-            return replace(self, passes=None)
+            return self.changed(passes=None)
         number, row = self.claimed, self.row
         continued = row == self.rows(number) and (number, row) not in self.breaks
-        return replace(
-            self,
+        return self.changed(
             row=0,
             passes=None,
             claimed=NONE,
@@ -94,4 +90,4 @@ class RingProgress(Positions):
         if number == self.newest and self.open:  # what follows begins another one
             slots = tuple(NONE if n == number else n for n in slots)
         lost = self.rows(number) - row
-        return replace(self, slots=slots, dropped=self.dropped + lost)
+        return self.changed(slots=slots, dropped=self.dropped + lost)

@@ -87,6 +87,7 @@ class Background:
     def wait(self, until: Callable[[], bool]) -> None:
         """Wait in the caller's thread, and raise what the work fails with meanwhile."""
         while self._error is None and not until():
+            self._wanted.ring()  # Ctrl-C may have come before a `notify`
             self._done.wait()
         self.check()
 

@@ -94,4 +94,10 @@ class Weights:
 
 
 def _tensors(model: nn.Module) -> list[Tensor]:
-    return [*model.parameters(), *model.buffers()]
+    """All parameters and buffers, found on one way through the model."""
+    return [
+        tensor
+        for part in model.modules()
+        for tensor in (*part._parameters.values(), *part._buffers.values())
+        if tensor is not None
+    ]

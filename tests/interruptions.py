@@ -21,6 +21,7 @@ from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
 from yieldrl.envs import SerialVectorEnv
 
 NUM_ENVS, NUM_STEPS, PATIENCE = 2, 4, 120
+LOGS = 2000  # far more than come before a signal does
 OFF_POLICY = {"learning_starts": 8, "batch_size": 4, "hidden_sizes": (4,)}
 ON_POLICY = {"num_steps": NUM_STEPS, "hidden_sizes": (4,), "num_minibatches": 2}
 CASES = {
@@ -226,8 +227,9 @@ class Interruptions:
         before = signal.signal(signal.SIGALRM, press)
         try:
             signal.setitimer(signal.ITIMER_REAL, self.rng.uniform(1e-4, 2e-2))
-            for _ in self.watched.trainer():
-                pass
+            for number, _ in enumerate(self.watched.trainer()):
+                if number == LOGS:  # it came in a `__del__`, where Python swallows it
+                    raise PlannedError("swallowed signal")
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)

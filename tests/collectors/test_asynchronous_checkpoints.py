@@ -159,7 +159,7 @@ def test_the_other_collection_is_named(tmp_path):
         said = rf"saved with collection = '{saved}'"
         with pytest.raises(CheckpointError, match=said):
             ppo.Trainer.load(path, config=config)
-        with pytest.raises(CheckpointError, match=rf"this trainer has '{other}'"):
+        with pytest.raises(CheckpointError, match=f"this trainer has '{other}'"):
             trainer_of(ppo, collection=other).load_state_dict(trainer.state_dict())
 
 

@@ -1,0 +1,264 @@
+"""Rollouts for a caller hold what the generator learns from, and teach the same."""
+
+import importlib
+
+import numpy as np
+import pytest
+import torch
+from interruptions import Recorded
+from worlds import Counter, Doors
+
+from yieldrl.algorithms import dqn, ppo, ppo_lstm
+from yieldrl.collectors import AsyncCollector
+from yieldrl.envs import SerialVectorEnv
+from yieldrl.foundations import means
+
+STEPS, ENVS, UPDATES = 8, 2, 4
+ON_POLICY = {"num_steps": STEPS, "num_envs": ENVS, "hidden_sizes": (8,)}
+PASSES = {**ON_POLICY, "num_minibatches": 2, "num_epochs": 2}
+NORMALIZING = {"normalize_observation": True, "normalize_reward": True}
+CASES = {
+    "a2c": ON_POLICY,
+    "ppo": {**PASSES, **NORMALIZING},
+    "ppo_lstm": {**PASSES, "lstm_size": 8},
+    "ppo_masked": PASSES,
+}
+OFF_POLICY = {"hidden_sizes": (8,), "num_envs": ENVS}
+OTHERS = {
+    "dqn": OFF_POLICY,
+    "double_dqn": OFF_POLICY,
+    "dueling_dqn": OFF_POLICY,
+    "prioritized_dqn": OFF_POLICY,
+    "n_step_dqn": OFF_POLICY,
+    "c51": OFF_POLICY,
+    "rainbow": OFF_POLICY,
+    "ddpg": {**OFF_POLICY, "env_id": "Pendulum-v1"},
+    "td3": {**OFF_POLICY, "env_id": "Pendulum-v1"},
+    "sac": {**OFF_POLICY, "env_id": "Pendulum-v1"},
+    "sac_discrete": OFF_POLICY,
+    "q_learning": {},
+    "sarsa": {},
+    "reinforce": {"num_envs": ENVS, "num_episodes": 2, "hidden_sizes": (8,)},
+}
+
+
+def trainer_of(name, collection="sync", records=None, **options):
+    module = importlib.import_module(f"yieldrl.algorithms.{name}")
+    case = {**CASES, **OTHERS}[name]
+    own = {"total_steps": STEPS * ENVS * UPDATES, "eval_every": 0, "device": "cpu"}
+    if name not in ("sarsa", "reinforce"):
+        own |= {"collection": collection, "max_policy_lag": 0}
+    config = module.Config(**{**case, **own, **options})
+    parts = {}
+    if name == "ppo_masked":
+        parts = {"envs": Doors(ENVS, max_episode_steps=5)}
+    trainer = module.Trainer(config, **parts)
+    if records is not None and hasattr(trainer.agent, "records_policy"):
+        trainer.agent.records_policy = records
+    return trainer
+
+
+def by_the_generator(trainer):
+    """Rollouts as they were learned from, and the metrics of each."""
+    rollouts, metrics, begin = [], [], trainer.algorithm.begin
+
+    def begun(rollout):
+        answer = begin(rollout)
+        rollouts.append(rollout.clone())
+        metrics.append((dict(answer[1]), []))  # the trainer adds to it
+        return answer
+
+    trainer.algorithm.begin = begun
+    for log in trainer():
+        if log["log_type"] == "train":
+            metrics[-1][1].append(log["logs"])
+    return rollouts, metrics
+
+
+def by_hand(trainer):
+    rollouts, metrics = [], []
+    for _ in range(UPDATES):
+        rollouts.append(trainer.collector.collect(STEPS))
+        metrics.append(trainer.algorithm.update(rollouts[-1]))
+    trainer.collector.stop()
+    return rollouts, metrics
+
+
+@pytest.mark.parametrize("collection", ["sync", "async"])
+@pytest.mark.parametrize("name", CASES)
+def test_collect_and_update_do_what_the_generator_does(name, collection):
+    """Bitwise: transitions, advantages, losses and weights."""
+    records = collection == "async" or name == "a2c"
+    one = trainer_of(name, collection, records)
+    expected, logs = by_the_generator(one)
+    other = trainer_of(name, collection, records)
+    found, metrics = by_hand(other)
+    assert len(expected) == len(found) == UPDATES
+    for mine, theirs in zip(found, expected, strict=True):
+        for key, value in theirs.items(True, True):
+            assert torch.equal(mine[key], value), key
+    for mine, (begun, steps) in zip(metrics, logs, strict=True):
+        own = [{k: v for k, v in step.items() if k not in begun} for step in steps]
+        assert mine.keys() == {*begun, *own[0]}
+        for key, value in {**begun, **means(own)}.items():
+            assert repr(float(mine[key])) == repr(float(value)), key
+    for mine, theirs in zip(
+        other.model.parameters(), one.model.parameters(), strict=True
+    ):
+        assert mine.equal(theirs)
+    assert other.agent.learn_step == one.agent.learn_step
+    assert other.agent.sample_step == one.agent.sample_step
+
+
+@pytest.mark.parametrize("collection", ["sync", "async"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_rollout_has_every_key(name, collection):
+    trainer = trainer_of(name, collection, records=True)
+    rollout = trainer.collector.collect(5)
+    trainer.collector.stop()
+    keys = "obs next_obs action reward terminated truncated log_prob policy_version"
+    keys += " value entropy advantage returns"
+    assert set(keys.split()) <= set(rollout.keys())
+    assert rollout.batch_size == (5, ENVS)
+    assert all(leaf.shape[:2] == (5, ENVS) for leaf in rollout.values(True, True))
+    assert torch.equal(rollout["returns"], rollout["advantage"] + rollout["value"])
+    assert not any(leaf.requires_grad for leaf in rollout.values(True, True))
+    if name == "ppo_masked":
+        assert set(rollout["obs"].keys()) == {"there", "action_mask"}
+        assert rollout["obs"].batch_size == (5, ENVS)
+
+
+@pytest.mark.parametrize("collection", ["sync", "async"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_algorithm_learns_from_a_rollout(name, collection):
+    steps = 64 if name == "reinforce" else STEPS  # some episodes must be whole
+    trainer = trainer_of(name, collection)
+    before = [p.clone() for p in trainer.model.parameters()]
+    for count in (1, 2, 3):
+        rollout = trainer.collector.collect(steps)
+        logs = trainer.algorithm.update(rollout)
+        assert all(np.isfinite(float(value)) for value in logs.values())
+        assert trainer.agent.learn_step >= count
+    trainer.collector.stop()
+    after = list(trainer.model.parameters())
+    changed = [not a.equal(b) for a, b in zip(after, before, strict=True)]
+    assert any(changed) or name in ("q_learning", "sarsa")  # no reward, nothing learned
+    assert trainer.agent.sample_step == 3 * steps * trainer.envs.num_envs
+
+
+def numbered(module, **options):
+    own = {"collection": "async", "eval_every": 0, "device": "cpu", "num_envs": ENVS}
+    config = module.Config(**{**own, "hidden_sizes": (4,), **options})
+    return module.Trainer(config, envs=Recorded())
+
+
+def steps_of(rollout):
+    return rollout["next_obs"][:, 0, 0].int().tolist()
+
+
+def test_rollouts_follow_each_other():
+    trainer = numbered(dqn, max_policy_lag=2)
+    found = [steps_of(trainer.collector.collect(n)) for n in (3, 1, 4)]
+    trainer.collector.stop()
+    assert found == [[1, 2, 3], [4], [5, 6, 7, 8]]
+    assert len(trainer.buffer) == 0
+
+
+def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
+    """The replay buffer has neither its steps nor an episode that leads over them."""
+    trainer = numbered(dqn, max_policy_lag=1, learning_starts=100)
+    logs = trainer()
+    for _ in range(3):
+        next(logs)
+    assert steps_of(trainer.collector.collect(4)) == [4, 5, 6, 7]
+    for _ in range(2):
+        next(logs)
+    logs.close()
+    storage = trainer.buffer._storage
+    assert storage["next_obs"][:5, 0, 0].int().tolist() == [1, 2, 3, 8, 9]
+    assert storage["truncated"][:5, 0].tolist() == [False, False, True, False, False]
+    assert trainer.agent.sample_step == 9 * ENVS
+
+
+def test_a_rollout_between_two_updates_takes_whole_segments():
+    options = {"num_steps": 4, "num_minibatches": 1, "num_epochs": 1}
+    trainer = numbered(ppo, max_policy_lag=1, **options)
+    learned = []
+    begin = trainer.algorithm.begin
+
+    def begun(rollout):
+        learned.append(steps_of(rollout))
+        return begin(rollout)
+
+    trainer.algorithm.begin = begun
+    logs = trainer()
+    for _ in range(5):
+        next(logs)
+    assert steps_of(trainer.collector.collect(8)) == [*range(5, 13)]
+    for _ in range(5):
+        next(logs)
+    logs.close()
+    assert learned == [[1, 2, 3, 4], [13, 14, 15, 16]]
+    assert trainer.buffer.dropped == 0
+
+
+def test_what_is_left_of_a_segment_is_dropped_and_never_handed_over_twice():
+    options = {"num_steps": 4, "num_minibatches": 1, "num_epochs": 1}
+    trainer = numbered(ppo, max_policy_lag=1, **options)
+    assert steps_of(trainer.collector.collect(6)) == [1, 2, 3, 4, 5, 6]
+    logs = trainer()
+    for _ in range(5):
+        log = next(logs)
+    logs.close()
+    assert log["log_type"] == "train"
+    found = trainer.envs.taken
+    dropped = trainer.buffer.dropped
+    assert dropped <= 2
+    assert len(found) == 6 + 4 + dropped + trainer.buffer.waiting
+
+
+def test_half_a_rollout_of_the_loop_is_not_given_away():
+    trainer = numbered(ppo, num_steps=4, num_minibatches=1)
+    logs = trainer()
+    for _ in range(3):
+        next(logs)
+    with pytest.raises(RuntimeError, match=r"3 steps of a rollout .* loop on"):
+        trainer.collector.collect(4)
+    next(logs)
+    logs.close()
+    assert trainer.buffer.full
+
+
+def test_an_error_in_between_gives_the_buffer_back():
+    trainer = trainer_of("ppo", "async")
+    envs, buffer = trainer.envs, trainer.collector.buffer
+    step, calls = envs.step, []
+
+    def flaky(action):
+        calls.append(1)
+        if len(calls) == 3:
+            raise ConnectionError
+        return step(action)
+
+    envs.step = flaky
+    with pytest.raises(ConnectionError):
+        trainer.collector.collect(STEPS)
+    assert trainer.collector.buffer is buffer
+    assert len(buffer) == 0
+    for _ in trainer():
+        pass
+    assert trainer.training_done
+
+
+def test_memories_and_masks_come_with_the_rollout():
+    envs = SerialVectorEnv([lambda: Counter(3)] * ENVS)
+    config = ppo_lstm.Config(
+        num_steps=4, lstm_size=4, num_minibatches=2, collection="async", device="cpu"
+    )
+    trainer = ppo_lstm.Trainer(config, envs=envs)
+    assert isinstance(trainer.collector, AsyncCollector)
+    rollout = trainer.collector.collect(8)
+    trainer.collector.stop()
+    assert rollout["first"][:, 0].tolist() == [True, False, False] * 2 + [True, False]
+    assert rollout["memory"].shape[:2] == (8, ENVS)
+    assert trainer.algorithm.update(rollout)["loss"].isfinite()

@@ -1,0 +1,107 @@
+"""Ctrl-C waits for the end of a few lines."""
+
+import signal
+import threading
+
+import pytest
+
+from yieldrl.foundations import uninterrupted
+
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_comes_after_the_last_line():
+    done = []
+
+    def work():
+        with uninterrupted():
+            press()
+            done.append(1)
+            press()
+            done.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [1, 2]
+    with pytest.raises(KeyboardInterrupt):
+        press()
+
+
+def test_without_one_nothing_changes():
+    handler = signal.getsignal(signal.SIGINT)
+    with uninterrupted():
+        assert signal.getsignal(signal.SIGINT) is not handler
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_an_error_within_ends_it():
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ValueError, match="mine"), uninterrupted():
+        raise ValueError("mine")
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_ctrl_c_is_not_lost_where_an_error_came_too():
+    def work():
+        with uninterrupted():
+            press()
+            raise ValueError("mine")
+
+    with pytest.raises(KeyboardInterrupt) as failure:
+        work()
+    assert isinstance(failure.value.__context__, ValueError)
+
+
+def test_one_within_another_waits_for_both():
+    done = []
+
+    def work():
+        with uninterrupted():
+            with uninterrupted():
+                press()
+                done.append(1)
+            done.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [1, 2]
+
+
+def test_a_handler_of_somebody_else_hears_of_it_once():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *call: heard.append(call))
+    try:
+        with uninterrupted():
+            press()
+            press()
+            assert not heard
+        assert len(heard) == 1
+        assert heard[0][0] == signal.SIGINT
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_where_ctrl_c_raises_nothing_there_is_nothing_to_do(handler):
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with uninterrupted():
+            assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_outside_of_the_main_thread_there_is_nothing_to_do():
+    handlers = []
+
+    def work():
+        with uninterrupted():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert handlers == [before]

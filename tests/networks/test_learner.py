@@ -1,0 +1,86 @@
+"""What every algorithm does alike: it counts, it watches, it lends itself to act."""
+
+import pytest
+import torch
+from torch import nn
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.networks import Learner
+
+
+class Line(Learner):
+    """Learns one weight, the second layer's."""
+
+    device = torch.device("cpu")
+
+    def __init__(self):
+        model = nn.Sequential(nn.Linear(1, 1), nn.Dropout(), nn.Linear(1, 1))
+        model[0].requires_grad_(False)
+        super().__init__(model.eval())
+        self.optimizer = torch.optim.SGD(model[2].parameters(), lr=0.1)
+        self.modes, self.answer = [], {"loss": torch.tensor(1.0)}
+
+    def learn(self, data):
+        self.modes.append(self.model.training)
+        if data is None:
+            raise ConnectionError
+        return self.answer
+
+
+def test_a_step_is_counted_and_taken_in_train_mode():
+    line = Line()
+    assert line.train_step({}) is line.answer
+    line.train_step({})
+    assert line.modes == [True, True]
+    assert not line.model.training
+    assert (line.counters.learn_step, line.counters.policy_version) == (2, 2)
+
+
+def test_a_step_that_failed_may_have_moved_the_weights():
+    line = Line()
+    with pytest.raises(ConnectionError):
+        line.train_step(None)
+    assert not line.model.training
+    assert (line.counters.learn_step, line.counters.policy_version) == (0, 1)
+
+
+def test_a_loss_that_is_no_number_is_refused_and_counted():
+    line = Line()
+    line.answer = {"loss": torch.tensor(float("nan"))}
+    with pytest.raises(FloatingPointError, match="at learn_step 1"):
+        line.train_step({})
+
+
+def test_who_only_acts_has_a_model_and_counters_of_its_own():
+    line = Line()
+    line.train_step({})
+    acting = line.acting_copy()
+    assert type(acting) is Line
+    assert acting.model is not line.model
+    assert acting.model[0].weight is line.model[0].weight  # frozen
+    assert acting.model[2].weight is not line.model[2].weight
+    assert acting.model[2].weight.equal(line.model[2].weight)
+    assert not any(p.requires_grad for p in acting.model.parameters())
+    assert all(p.requires_grad for p in line.model[2].parameters())
+    acting.counters.sample_step = 9
+    assert line.counters.sample_step == 0
+    assert acting.counters.policy_version == 1
+
+
+def test_the_rate_that_is_set_is_where_annealing_starts():
+    line = Line()
+    line.learning_rate = 0.4
+    line.anneal(0.25)
+    assert line.optimizer.param_groups[0]["lr"] == pytest.approx(0.3)
+    line.anneal(2.0)
+    assert line.optimizer.param_groups[0]["lr"] == 0
+    assert line.learning_rate == 0.4
+
+
+def test_other_parts_do_not_fit():
+    line = Line()
+    state = line.state_dict()
+    assert set(state) == {"model", "optimizer"}
+    line.load_state_dict(state)
+    with pytest.raises(CheckpointError, match=r"\['model', 'optimizer'\], the"):
+        line.load_state_dict({"model": state["model"]})
