@@ -114,7 +114,7 @@ def test_frozen_parameters_that_both_share_are_left_alone():
     weights.take()
     assert actor[1].weight.eq(5).all()
     learner[0].requires_grad_(True)
-    with pytest.raises(RuntimeError, match=r"was frozen .* make the trainer with"):
+    with pytest.raises(RuntimeError, match=r"were frozen .* make the trainer with"):
         weights.put(2)
 
 
