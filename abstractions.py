@@ -381,12 +381,14 @@ class Trainer(TrainingRun):
     @property
     def evaluation_due(self) -> bool:
         """Whether `eval_every` was crossed, or the end reached, since the last one."""
-        return self.evaluator.due(self.agent.sample_step, lambda: self.training_done)
+        now = self.agent.counters
+        return self.evaluator.due(now.sample_step, lambda: self.training_done)
 
     def _log(self, kind: LogType, logs: Logs) -> LogData:
+        now = self.agent.counters
         return {
             "log_type": kind,
-            "sample_step": self.agent.sample_step,
-            "learn_step": self.agent.learn_step,
+            "sample_step": now.sample_step,
+            "learn_step": now.learn_step,
             "logs": logs,
         }

@@ -59,6 +59,7 @@ class Passes:
 
     Attributes:
         learned: Minibatches that were learned from, over all epochs.
+        num_minibatches: Minibatches of an epoch, none of which is empty.
 
     Raises:
         ValueError: If a number is less than 1.
@@ -81,13 +82,9 @@ class Passes:
                 raise ValueError(f"{name} = {value}: choose at least 1")
         self.pieces, self.seed, self.sequences = pieces, seed, sequences
         self.num_epochs, self._at_most = num_epochs, num_minibatches
+        self.num_minibatches = min(num_minibatches, len(pieces))
         self.learned = 0
         self._epoch: _Epoch | None = None
-
-    @property
-    def num_minibatches(self) -> int:
-        """Minibatches of an epoch, none of which is empty."""
-        return min(self._at_most, len(self.pieces))
 
     @property
     def exhausted(self) -> bool:

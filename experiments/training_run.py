@@ -108,7 +108,7 @@ class TrainingRun(Run):
     @property
     def collecting_done(self) -> bool:
         """Whether all environment steps of the config were taken."""
-        return self.agent.sample_step >= self.config.total_steps
+        return self.agent.counters.sample_step >= self.config.total_steps
 
     @property
     def eval_envs(self) -> VectorEnv[Any, Any, Any]:

@@ -35,14 +35,14 @@ class Trainer(abstractions.Trainer):
     @property
     def learning_due(self) -> bool:
         """Whether fewer gradient steps were taken than the steps so far call for."""
-        config = self.config
+        config, now = self.config, self.agent.counters
         due = updates_due(
-            self.agent.sample_step,
+            now.sample_step,
             config.learning_starts,
             config.train_every,
             config.gradient_steps,
         )
-        return self.agent.learn_step < due and len(self.buffer) > 0
+        return now.learn_step < due and len(self.buffer) > 0
 
     def make_buffer(self) -> ReplayBuffer:
         return ReplayBuffer(

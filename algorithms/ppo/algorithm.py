@@ -69,10 +69,9 @@ class Algorithm(RolloutAlgorithm):
         Adds `log_prob`, `value`, `advantage` and `returns` to the rollout. What comes
         back has the `log_prob` that the ratio starts from, as `correction` says.
         """
-        start = self.remember_policy(rollout)
-        steps = rollout.copy()  # where the ratio starts is no matter of the rollout's
-        if start is not None:
-            steps["start"] = start
+        start, steps = self.remember_policy(rollout), rollout
+        if start is not None and self.correction.starts_anew:
+            steps = rollout.copy().set("start", start)  # no matter of the rollout's
         rollout["advantage"] = self.advantages(steps)
         rollout["returns"] = rollout["advantage"] + rollout["value"]
         wanted = ("obs", "action", "value", "advantage", "returns", "valid")
