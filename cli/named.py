@@ -55,14 +55,6 @@ def trainer_class(name: str) -> type[Any]:
     )
 
 
-def name_of(cls: type[Any]) -> str:
-    """The name by which `trainer_class` finds a trainer again."""
-    package = cls.__module__.rpartition(".")[0]
-    if getattr(sys.modules.get(package), "Trainer", None) is cls:
-        return package.removeprefix(f"{family.PACKAGE}.")
-    return f"{cls.__module__}:{cls.__qualname__}"
-
-
 def model(policy: Part) -> Callable[..., Any] | None:
     """What makes the networks from both spaces and the config; None for the default.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from yieldrl.cli import named
+from yieldrl.experiments import run_files
 from yieldrl.foundations.blocks import (
     BLOCKS,
     Part,
@@ -61,7 +62,7 @@ class Plan:
         if trainer_class not in (None, found):
             raise ValueError(
                 f"block 'algorithm': its name is {name!r}, and the command line says"
-                f" {named.name_of(trainer_class)!r}: leave one of them out"
+                f" {run_files.trainer_name(trainer_class)!r}: leave one of them out"
             )
         policy = part("policy", values.get("policy"), named.DEFAULT)
         if not policy.is_path:
@@ -123,7 +124,7 @@ class Plan:
     def to_dict(self, config: Any) -> dict[str, Any]:
         """The complete file: every block, in our words."""
         blocks = to_blocks(config)
-        name = named.name_of(self.trainer_class)
+        name = run_files.trainer_name(self.trainer_class)
         loggers = [_written(one) for one in self.loggers]
         whole = blocks | {
             "policy": _written(self.policy),

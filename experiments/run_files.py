@@ -1,7 +1,7 @@
 """What lies in the folder of a run, who writes it and how to read it.
 
-config.yaml       the whole run, loadable with `--config`  written by the command line
-run.json          which trainer, which versions            written by the command line
+config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
+run.json          which trainer, which versions            the trainer's `claim`
 owner.json        who trains here, or did so last          the trainer's `claim`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
@@ -14,6 +14,7 @@ import io
 import json
 import platform
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import torch
 import yaml
 
 import yieldrl
-from yieldrl.foundations.blocks import flat
+from yieldrl.foundations.blocks import flat, to_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.checkpoint_index import BEST
@@ -38,9 +39,10 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
 
     Args:
         trainer: A trainer.
-        whole: The run in blocks, with its model and loggers; its config if omitted.
+        whole: The run in blocks; what the trainer says of itself if omitted, with the
+            path of its model's class, and no loggers, which it does not know.
     """
-    whole = trainer.config.to_dict() if whole is None else whole
+    whole = _blocks(trainer) if whole is None else whole
     run = {
         "trainer": type(trainer).__module__,
         "config": whole,
@@ -57,8 +59,25 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
 
 
+def trainer_name(cls: type[Any]) -> str:
+    """The name by which a config file has a trainer: of its folder, or a path."""
+    package = cls.__module__.rpartition(".")[0]
+    if getattr(sys.modules.get(package), "Trainer", None) is cls:
+        return package.removeprefix("yieldrl.algorithms.")
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _blocks(trainer: Any) -> dict[str, Any]:
+    blocks, model = to_blocks(trainer.config), type(trainer.model)
+    path = f"{model.__module__}:{model.__qualname__}"
+    usual = model is getattr(type(trainer), "model_class", None)
+    policy = {"name": "default" if usual else path, "cfg": {}}
+    algorithm = {"name": trainer_name(type(trainer)), "cfg": blocks["algorithm"]}
+    return blocks | {"policy": policy, "algorithm": algorithm}
+
+
 def read_run(run_dir: str | Path) -> dict[str, Any]:
-    """What `run.json` says; nothing if the command line did not make the run."""
+    """What `run.json` says; nothing if there is none."""
     path = Path(run_dir) / RUN
     return read_file(path) if path.is_file() else {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
@@ -12,6 +13,7 @@ from torch import nn
 
 from yieldrl import envs as environments
 from yieldrl.collectors import AsyncCollector, Buffer, Collector, Evaluator
+from yieldrl.experiments import run_files
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
     CheckpointError,
@@ -71,6 +73,7 @@ class TrainingRun(Run):
         if envs is not None:
             config = dataclasses.replace(config, env_id=environments.name_of(envs))
         super().__init__(config)
+        self._described = False  # whether the run's folder says what it is
         seed_everything(config.seed)
         device = str(resolve_device(config.device))
         self.envs = environments.make(source, config, device=device)
@@ -86,6 +89,18 @@ class TrainingRun(Run):
             str(self.agent.device),
             as_it_is=eval_envs is not None,
         )
+
+    def claim(self) -> Path:
+        """Become the only one that writes into `run_dir`, which says what the run is.
+
+        `config.yaml` and `run.json` are written where nobody has written them yet.
+        """
+        folder = super().claim()
+        if not self._described:
+            self._described = True
+            if not (folder / run_files.CONFIG).exists():
+                run_files.describe(self)
+        return folder
 
     @abstractmethod
     def make_buffer(self) -> Buffer:

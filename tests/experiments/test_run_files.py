@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from yieldrl import loggers
 from yieldrl.algorithms import ppo
+from yieldrl.cli import plan
 from yieldrl.experiments import run_files
 from yieldrl.foundations.blocks import to_blocks
+from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
 
 LOGS = "log_type,sample_step,learn_step,metric,value\n"
@@ -31,7 +34,31 @@ def run(tmp_path: Path) -> Path:
 
 def describe(folder: Path, config: Any = None, whole: Any = None) -> None:
     kind = type("Trainer", (SimpleNamespace,), {"__module__": "my_ppo.trainer"})
-    run_files.describe(kind(config=config or ppo.Config(), run_dir=folder), whole)
+    config = config or ppo.Config()
+    whole = config.to_dict() if whole is None else whole
+    run_files.describe(kind(config=config, run_dir=folder), whole)
+
+
+class Wide(ppo.Model):
+    """A model of one's own."""
+
+
+def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path: Path) -> None:
+    """Whoever begins the run, and not only on the command line."""
+    options = {"run_root": str(tmp_path), "eval_every": 0, "hidden_sizes": (8,)}
+    config = ppo.Config(total_steps=512, **options)
+    with ppo.Trainer(config) as usual:
+        for _ in loggers.csv()(usual)():
+            pass
+        found = plan.Plan.of(read_file(usual.run_dir / "config.yaml"), None)
+        assert found.trainer_class is ppo.Trainer
+        assert ppo.Config.from_file(usual.run_dir / "config.yaml") == config
+        (usual.run_dir / "config.yaml").write_text("mine")
+        usual.claim()
+        assert (usual.run_dir / "config.yaml").read_text() == "mine"
+    with ppo.Trainer(config, model=Wide) as own:
+        said = read_file(own.claim() / "config.yaml")["policy"]
+        assert said == {"name": f"{__name__}:Wide", "cfg": {}}
 
 
 def test_a_described_run_can_be_repeated(tmp_path: Path) -> None:
