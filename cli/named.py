@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from yieldrl.cli import family
+from yieldrl.cli import family, models
 from yieldrl.foundations.blocks import Part, nearest
 from yieldrl.foundations.words import NAMES
 
@@ -55,12 +55,13 @@ def trainer_class(name: str) -> type[Any]:
     )
 
 
-def model(policy: Part) -> Callable[..., Any] | None:
+def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
     """What makes the networks from both spaces and the config; None for the default.
 
     Raises:
         ImportError: If there is no such module.
-        ValueError: If there is no such model, or it does not take its arguments.
+        ValueError: If there is no such model, or it does not take its arguments, or
+            does not fit the trainer.
     """
     if policy.is_path:
         made = _find("policy", policy.name)
@@ -69,7 +70,7 @@ def model(policy: Part) -> Callable[..., Any] | None:
     check_model(policy.name)
     if policy.name == DEFAULT:
         return None
-    return importlib.import_module(f"{family.PACKAGE}.{policy.name}").Model
+    return models.of_algorithm(policy.name, trainer_class)
 
 
 def check_model(name: str) -> None:
@@ -89,7 +90,6 @@ def logger(part: Part) -> Any:
 
     Raises:
         ImportError: If there is no such module, or the logger lacks a package.
-        TypeError: If one of its arguments has a wrong type.
         ValueError: If there is no such logger, or it does not take its arguments.
     """
     if part.is_path:
@@ -100,7 +100,10 @@ def logger(part: Part) -> Any:
 
         made = getattr(loggers, part.name)
     _check_arguments("loggers", part, made)
-    return made(**part.cfg)
+    try:
+        return made(**part.cfg)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"block 'loggers': {part.name}: {reason}") from reason
 
 
 def check_logger(name: str) -> None:

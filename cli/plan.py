@@ -72,7 +72,7 @@ class Plan:
 
     def parts(self) -> dict[str, Any]:
         """What the trainer's constructor takes besides the config."""
-        made = named.model(self.policy)
+        made = named.model(self.policy, self.trainer_class)
         return {} if made is None else {"model": made}
 
     def check(self) -> None:
@@ -80,8 +80,7 @@ class Plan:
 
         Raises:
             ImportError: If something is not there.
-            TypeError: If an argument has a wrong type.
-            ValueError: If a name or an argument is unknown.
+            ValueError: If a name or an argument is unknown, or has a wrong value.
         """
         self.parts()
         for one in self.loggers:

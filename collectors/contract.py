@@ -12,7 +12,7 @@ from tensordict import TensorDict
 class Buffer(Protocol):
     """Where transitions wait until they are learned from.
 
-    How it hands them out (`sample`, `minibatch`, ...) is between it and the trainer of
+    How it hands them out (`sample`, `rollout`, ...) is between it and the trainer of
     its algorithm.
     """
 

@@ -29,9 +29,6 @@ class Stepper:
         mode: The autoreset mode.
         resets: NEXT_STEP mode: which environments the next step resets, bool `[N]`.
         steps: How many were taken since the latest `reset`.
-        interrupted: Whether the latest step was not completed, because of an error or
-            of Ctrl-C. Some environments may have taken it and others not, so that what
-            they stand at is unknown: `reset` them.
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
@@ -40,7 +37,6 @@ class Stepper:
         self.mode = self.reader.mode
         self.resets: Any = None
         self.steps = 0
-        self.interrupted = False
         self._resets_here = self.mode is AutoresetMode.DISABLED
         self._choices: list[ChoiceRange] = []  # to look at, where it is cheap
 
@@ -65,7 +61,6 @@ class Stepper:
                 f"reset() of {self.envs} gave no observations of {space}: {reason}."
                 " Make the environment's observations and its observation_space agree"
             ) from reason
-        self.interrupted = False
         # In tensors nobody looks, which would wait for their device.
         tensors = spaces.holds_tensors(obs)
         self._choices = [] if tensors else choice_ranges(space)
@@ -82,7 +77,6 @@ class Stepper:
             ValueError: If an observation lies outside of its space of choices, or the
                 last observation of an episode is missing.
         """
-        self.interrupted = True
         try:
             obs, reward, terminated, truncated, info = self.envs.step(action)
         except Exception as reason:
@@ -103,7 +97,6 @@ class Stepper:
             self._check_choices(step.next_obs)
             if step.obs is not step.next_obs:
                 self._check_choices(step.obs)
-        self.interrupted = False
         return step
 
     def _reset_ended(self, step: Step) -> Step:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from yieldrl.foundations.blocks import BLOCKS, HOMES, home, keys, nearest
+from yieldrl.foundations.checked import FieldError, shown
 from yieldrl.foundations.words import WORDS, Word
 
 GUESTS = {"collector": ("num_steps", "num_envs", "vectorization")}
@@ -29,6 +30,23 @@ def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, A
         ValueError: If a block or key is unknown, or two say the same. The message names
             the block, the key and what was probably meant.
     """
+    return _translated(_given(values, config_class), config_class)
+
+
+def in_their_words(
+    error: FieldError, values: Mapping[str, Any], config_class: type[Any]
+) -> ValueError:
+    """The error of a field, with the block and the key that stand in the file."""
+    given = _given(values, config_class).get(error.field)
+    if given is None:
+        return error
+    said = f"block {given.block!r}: {given.key} = {shown(given.value)}"
+    ours = f", our {error.field} = {error.value}" if given.key != error.field else ""
+    return ValueError(f"{said}{ours}: {error.remedy}")
+
+
+def _given(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, _Given]:
+    """Field -> where and how it stands in the blocks."""
     _check_names(values, config_class)
     found: dict[str, _Given] = {}
     for block in BLOCKS[:-1]:
@@ -42,7 +60,7 @@ def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, A
                     f" block {block!r} both say {word.ours!r}: leave one out"
                 )
             found[word.ours] = _Given(block, key, value, word)
-    return _translated(found, config_class)
+    return found
 
 
 def _translated(given: Mapping[str, _Given], config_class: type[Any]) -> dict[str, Any]:

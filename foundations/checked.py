@@ -46,6 +46,20 @@ def most_threads() -> int:
     return max(256, 4 * (os.cpu_count() or 1))
 
 
+class FieldError(ValueError):
+    """A value that its field does not take.
+
+    Attributes:
+        field: Name of the field.
+        value: What was got, as text.
+        remedy: What is wrong with it, and what to do.
+    """
+
+    def __init__(self, owner: str, field: str, value: str, remedy: str) -> None:
+        super().__init__(f"{owner}.{field} = {value}: {remedy}")
+        self.field, self.value, self.remedy = field, value, remedy
+
+
 @dataclass(frozen=True, kw_only=True)
 class Checked:
     """A frozen dataclass that refuses values of a wrong type or out of range.
@@ -54,10 +68,10 @@ class Checked:
     value that was got and the remedy.
     """
 
-    def error(self, name: str, remedy: str) -> ValueError:
+    def error(self, name: str, remedy: str) -> FieldError:
         """The error that says which field has which value, and what to do."""
-        value = _shown(getattr(self, name))
-        return ValueError(f"{type(self).__qualname__}.{name} = {value}: {remedy}")
+        value = shown(getattr(self, name))
+        return FieldError(type(self).__qualname__, name, value, remedy)
 
     def _check_types(self) -> None:
         """Refuse values of a wrong type, and numbers that are not finite."""
@@ -67,7 +81,7 @@ class Checked:
             try:
                 typeguard.check_type(value, hint, collection_check_strategy=_ALL)
             except typeguard.TypeCheckError as reason:
-                raise self.error(entry.name, f"wrong type: it {reason}") from None
+                raise self.error(entry.name, f"wrong type: {reason}") from None
             if isinstance(value, bool) and hint is not bool:
                 raise self.error(entry.name, f"wrong type: it must be {hint}")
             if isinstance(value, float) and not math.isfinite(value):
@@ -120,7 +134,7 @@ class Checked:
             )
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """What was got, cut short where it would fill the screen."""
     try:
         text = repr(value)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
-from yieldrl.foundations.block_fields import to_fields
+from yieldrl.foundations.block_fields import in_their_words, to_fields
 from yieldrl.foundations.blocks import has_blocks
-from yieldrl.foundations.checked import MOST_STEPS, Checked, most_threads
+from yieldrl.foundations.checked import MOST_STEPS, Checked, FieldError, most_threads
 from yieldrl.foundations.files import read_file
 
 
@@ -137,13 +137,20 @@ class Config(Checked):
             ValueError: If a name is unknown (the nearest known one is proposed) or a
                 value does not fit its field.
         """
-        values = to_fields(values, cls) if has_blocks(values) else values
+        said, blocks = values, has_blocks(values)
+        values = to_fields(values, cls) if blocks else values
         hints = typing.get_type_hints(cls)
         known = {entry.name for entry in dataclasses.fields(cls)}
         for name in values:
             if name not in known:
                 raise cls._unknown(name)
-        return cls(**{key: _coerce(value, hints[key]) for key, value in values.items()})
+        coerced = {key: _coerce(value, hints[key]) for key, value in values.items()}
+        try:
+            return cls(**coerced)
+        except FieldError as error:
+            if not blocks:
+                raise
+            raise in_their_words(error, said, cls) from None
 
     @classmethod
     def _unknown(cls, name: Any) -> ValueError:

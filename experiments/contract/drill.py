@@ -79,8 +79,8 @@ class Drill:
         self._judge_counters(log, before, self._counted)
         self.report.expect(
             "learning_steps_no_environment",
-            kind != "train" or self._counted["step"] == before["step"],
-            f"{by} called envs.step(): collect in _run_collect",
+            kind != "train" or self._counted["envs"] == before["envs"],
+            f"{by} called envs.step() or reset(): collect in _run_collect",
         )
 
     def _judge_counters(
@@ -105,5 +105,5 @@ class Drill:
             "sample_step": agent.sample_step,
             "learn_step": agent.learn_step,
             "learn": calls["learn"],
-            "step": calls["step"],
+            "envs": calls["step"] + calls["reset"],
         }

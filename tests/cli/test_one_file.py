@@ -279,6 +279,20 @@ def test_models_of_other_algorithms_have_names() -> None:
             " action_space, config, **cfg): too many positional arguments",
         ),
         (
+            "policy",
+            "dqn",
+            "block 'policy': the model of dqn does not fit yieldrl.algorithms.ppo."
+            "trainer: it is no yieldrl.algorithms.ppo.model.Model. Leave 'name' out, or"
+            " name one of your own, package.module:Class",
+        ),
+        (
+            "policy",
+            "ppo_lstm",
+            "block 'policy': the model of ppo_lstm does not fit yieldrl.algorithms.ppo."
+            "trainer, whose config has no 'lstm_size': take the algorithm 'ppo_lstm',"
+            " or leave 'name' out",
+        ),
+        (
             "algorithm",
             "parts_of_mine",
             "block 'algorithm': 'parts_of_mine' is None, not a Trainer: name a subclass"
@@ -304,8 +318,8 @@ def test_models_of_other_algorithms_have_names() -> None:
         (
             "loggers",
             {"checkpoint": {"every": "often"}},
-            "every = 'often': give a whole number, at least 0 (a logger is called"
-            " before it decorates: loggers.csv()(trainer))",
+            "block 'loggers': checkpoint: every = 'often': give a whole number, at"
+            " least 0 (a logger is called before it decorates: loggers.csv()(trainer))",
         ),
         (
             "loggers",

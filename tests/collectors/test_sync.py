@@ -358,25 +358,6 @@ def test_an_error_of_the_environment_at_such_an_action_is_the_policys_too():
         stepper.step(np.zeros((1, 2)))
 
 
-def test_an_interrupted_step_is_remembered_until_a_reset():
-    class Interrupted(Counter):
-        def step(self, action):
-            if self.episode == 0:
-                raise KeyboardInterrupt
-            return super().step(action)
-
-    stepper = Stepper(SerialVectorEnv([Interrupted]))
-    stepper.reset(0)
-    assert not stepper.interrupted
-    with pytest.raises(KeyboardInterrupt):
-        stepper.step(np.zeros(1, np.int64))
-    assert stepper.interrupted
-    stepper.reset(None)
-    assert not stepper.interrupted
-    stepper.step(np.zeros(1, np.int64))
-    assert not stepper.interrupted
-
-
 class Stuck(Counter):
     """A world whose reset fails for a reason of its own."""
 

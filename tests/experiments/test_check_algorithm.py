@@ -157,6 +157,12 @@ class TrainStepCollects(dqn.Trainer):
         return super()._run_train()
 
 
+class TrainStepResets(ppo.Trainer):
+    def _run_train(self) -> Any:
+        self.envs.reset()
+        return super()._run_train()
+
+
 class EvaluatesInTrainingEnvironments(ppo.Trainer):
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> Any:
         return self._log("evaluate", evaluate(self.agent, self.envs, 1, 0).logs())
@@ -328,6 +334,7 @@ class ActorSharesTheWeights(dqn.Algorithm):
         (StaysInTrainMode, "learning_in_train_mode"),
         (LearnStepsTheEnvironment, "learning_steps_no_environment"),
         (TrainStepCollects, "learning_steps_no_environment"),
+        (TrainStepResets, "learning_steps_no_environment"),
         (EvaluatesInTrainingEnvironments, "evaluating_steps_no_training_environment"),
         (KeepsTheClippedAction, "stored_log_prob"),
         (SamplesFromAnotherPolicy, "stored_log_prob"),

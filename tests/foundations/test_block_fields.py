@@ -184,6 +184,29 @@ def test_every_word_stands_for_a_field_of_some_algorithm() -> None:
         ),
         (
             ppo.Config,
+            {"algorithm": {"gamma": 7}},
+            "block 'algorithm': gamma = 7: choose a number at least 0 and at most 1",
+        ),
+        (
+            ppo.Config,
+            {"trainer": {"buffer_size": "many"}},
+            "block 'trainer': buffer_size = 'many', our num_steps = 'many': wrong type:"
+            " str is not an instance of int",
+        ),
+        (
+            ppo.Config,
+            {"trainer": {"iterations": 10**12}},
+            f"block 'trainer': iterations = {10**12}, our total_steps = {512 * 10**12}:"
+            f" choose a number at least 1 and at most {10**12}",
+        ),
+        (
+            ppo.Config,
+            {"collector": {"name": "asink"}},
+            "block 'collector': name = 'asink', our collection = 'asink': wrong type:"
+            " str is not any of ('sync', 'async')",
+        ),
+        (
+            ppo.Config,
             {"env": "Pendulum-v1"},
             "block 'env': expected keys and values, got 'Pendulum-v1'",
         ),
