@@ -46,7 +46,7 @@ class AsyncCollector(Collector):
         report_every: Steps between reports of episodes, for tensor environments.
 
     Raises:
-        ValueError: If the limit is negative.
+        ValueError: If the limit is negative, or there is no such `when_stale`.
     """
 
     def __init__(
@@ -62,6 +62,8 @@ class AsyncCollector(Collector):
     ) -> None:
         if max_policy_lag < 0:
             raise ValueError(f"max_policy_lag = {max_policy_lag}: choose at least 0")
+        if when_stale not in ("wait", "drop"):
+            raise ValueError(f"when_stale = {when_stale!r}: choose 'wait' or 'drop'")
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
         if isinstance(buffer, CircularBuffer):

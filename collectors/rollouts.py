@@ -23,11 +23,15 @@ def collect(collector: Any, num_steps: int) -> TensorDict:
     spaces = envs.single_observation_space, envs.single_action_space
     device = getattr(agent, "device", "cpu")
     into = RolloutBuffer(num_steps, *spaces, num_envs=envs.num_envs, device=device)
+    # These actions are none of those that wait in the collector's buffer.
+    signs, acted = hasattr(agent, "acted_since"), getattr(agent, "acted_since", None)
     collector.buffer = into
     try:
         for _ in range(num_steps):
             collector.step()
     finally:
         collector.buffer = buffer
+        if signs:
+            agent.acted_since = acted
     rollout = into.rollout()
     return agent.complete(rollout) if hasattr(agent, "complete") else rollout

@@ -183,9 +183,20 @@ class TrainingRun(Run):
         if given is None:
             return self.make_collector()
         if not isinstance(given, type):
+            self._check_parts_of(given)
             return given
         seed = derive_seed(self.config.seed, "envs")
         return given(self.envs, self.agent, self.buffer, seed=seed)
+
+    def _check_parts_of(self, collector: Any) -> None:
+        """Refuse a collector that steps for other parts, which would never end."""
+        for name in ("agent", "buffer"):
+            own = getattr(self, name)
+            if getattr(collector, name, own) is not own:
+                raise ValueError(
+                    f"the collector was made of another {name} than the trainer's:"
+                    " pass its envs, agent and buffer with it, or pass its class"
+                )
 
     def _make_agent(self, model: Any, algorithm: Any, agent: Any) -> Any:
         parts = {"model": model, "algorithm": algorithm, "agent": agent}

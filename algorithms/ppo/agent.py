@@ -31,6 +31,15 @@ class Agent(abstractions.Agent):
         super().__init__(algorithm, config)
         self.records_policy = False
 
+    @property
+    def acted_since(self) -> int | None:
+        """The `policy_version` of the first action that waits to be learned from."""
+        return self.algorithm.acted_since
+
+    @acted_since.setter
+    def acted_since(self, version: int | None) -> None:
+        self.algorithm.acted_since = version
+
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]` of the policy, and what the buffer keeps of it."""
         model, record = self.algorithm.model, self.records_policy
@@ -57,8 +66,8 @@ class Agent(abstractions.Agent):
 
     def state_dict(self) -> dict[str, Any]:
         """What every agent has, and since when it acts with the weights of now."""
-        return {**super().state_dict(), "acted_since": self.algorithm.acted_since}
+        return {**super().state_dict(), "acted_since": self.acted_since}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self.algorithm.acted_since = state["acted_since"]
+        self.acted_since = state["acted_since"]

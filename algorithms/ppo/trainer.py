@@ -53,6 +53,8 @@ class Trainer(abstractions.Trainer):
     def _run_collect(self) -> LogData:
         if self.buffer.exhausted:  # the step that should have cleared it failed
             self.buffer.clear()
+        if len(self.buffer) == 0:  # also where somebody else has cleared it
+            self.agent.acted_since = None
         return super()._run_collect()
 
     def _run_train(self) -> LogData:

@@ -51,8 +51,11 @@ class RolloutAlgorithm(abstractions.Algorithm):
         step by step: `begin`, `accept`, and `learn_from` until nothing is left.
         """
         rollout = rollout.to(self.device)
+        # One that brings its log_prob is not the one that waits in a buffer for it.
+        waiting = self.acted_since if "log_prob" in set(rollout.keys()) else None
         passes, logs = self.begin(rollout)
         self.accept(rollout)
+        self.acted_since = waiting
         steps: list[Logs] = []
         while not passes.exhausted:
             steps.append(self.learn_from(passes, self.train_step))
@@ -120,5 +123,6 @@ class RolloutAlgorithm(abstractions.Algorithm):
             "the rollout holds no log_prob, and"
             f" {'another agent' if acted is None else who}, where the weights are"
             f" version {now}: what they say of its actions would be wrong. Set"
-            " records_policy = True of the agent that acts, before it does"
+            " records_policy = True of the agent that acts, before it does; or clear()"
+            " the buffer, if it holds the rollout"
         )

@@ -9,7 +9,7 @@ from interruptions import Recorded
 from worlds import Counter, Doors
 
 from yieldrl.algorithms import dqn, ppo, ppo_lstm
-from yieldrl.collectors import AsyncCollector
+from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.foundations import means
 
@@ -262,3 +262,69 @@ def test_memories_and_masks_come_with_the_rollout():
     assert rollout["first"][:, 0].tolist() == [True, False, False] * 2 + [True, False]
     assert rollout["memory"].shape[:2] == (8, ENVS)
     assert trainer.algorithm.update(rollout)["loss"].isfinite()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "a2c"])
+def test_a_rollout_between_two_gradient_steps_of_the_loop_leaves_it_alone(name):
+    trainer = trainer_of(name)
+    for log in trainer():
+        if log["log_type"] == "train":
+            break
+    assert trainer.learning_due
+    trainer.collector.collect(3)
+    for _ in trainer():
+        pass
+    assert trainer.training_done
+
+
+def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from():
+    trainer = trainer_of("ppo")
+    logs = trainer()
+    for _ in range(3):
+        next(logs)
+    trainer.algorithm.update(trainer.collector.collect(STEPS))
+    with pytest.raises(RuntimeError, match=r"version 0 has acted .* clear\(\)"):
+        for _ in trainer():
+            pass
+    trainer.buffer.clear()
+    for _ in trainer():
+        pass
+    assert trainer.training_done
+
+
+def test_half_a_rollout_is_learned_from_where_its_log_prob_was_written_down():
+    trainer = trainer_of("ppo", records=True)
+    logs = trainer()
+    for _ in range(3):
+        next(logs)
+    trainer.algorithm.update(trainer.collector.collect(STEPS))
+    for _ in trainer():
+        pass
+    assert trainer.training_done
+
+
+def test_what_was_stepped_by_hand_after_other_rollouts_is_learned_from():
+    trainer = trainer_of("ppo")
+    trainer.algorithm.update(trainer.collector.collect(STEPS))
+    for _ in range(STEPS):
+        trainer.collector.step()
+    trainer.algorithm.update(trainer.buffer.rollout())
+    assert trainer.agent.learn_step == 2 * 2 * 2
+
+
+@pytest.mark.parametrize("kind", [SyncCollector, AsyncCollector])
+def test_a_collector_of_another_trainers_parts_is_refused(kind):
+    other = trainer_of("dqn")
+    parts = {"agent": other.agent, "buffer": other.buffer}
+    collector = kind(other.envs, *parts.values(), seed=1)
+    with pytest.raises(ValueError, match="made of another agent than the trainer's"):
+        dqn.Trainer(other.config, collector=collector)
+    trainer = dqn.Trainer(other.config, envs=other.envs, **parts, collector=collector)
+    assert trainer.collector is collector
+
+
+def test_an_unknown_remedy_for_what_is_stale_is_refused():
+    trainer = trainer_of("ppo")
+    parts = trainer.envs, trainer.agent, trainer.buffer
+    with pytest.raises(ValueError, match="when_stale = 'forget': choose 'wait' or"):
+        AsyncCollector(*parts, seed=1, when_stale="forget")  # pyright: ignore
