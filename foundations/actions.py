@@ -86,8 +86,9 @@ def _bounds_inside(space: Box, precision: torch.dtype) -> tuple[Tensor, Tensor]:
     below = (low.astype(object) < space.low.astype(object)).astype(bool)
     above = (high.astype(object) > space.high.astype(object)).astype(bool)
     infinity = np.array(np.inf, dtype)
-    low = np.where(below, np.nextafter(low, infinity), low)
-    high = np.where(above, np.nextafter(high, -infinity), high)
+    # Where it must be alone: the largest number of all has none after it.
+    low = np.nextafter(low, infinity, out=low, where=below)
+    high = np.nextafter(high, -infinity, out=high, where=above)
     return torch.from_numpy(np.asarray(low)), torch.from_numpy(np.asarray(high))
 
 

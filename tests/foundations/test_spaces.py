@@ -334,6 +334,13 @@ def test_no_accepted_action_leaves_its_box(dtype, data):
         assert space.contains(accepted)
 
 
+def test_a_bound_may_be_the_largest_number():
+    most = np.full(1, np.finfo(np.float64).max)
+    for low in (most, -most):
+        border = spaces.ActionBorder(Box(low, most, dtype=np.float64), CPU)
+        assert border.to_env(torch.ones(1, 1)).item() in (1.0, most[0])
+
+
 def test_bounds_of_float64_are_reached_exactly():
     space = Box(np.array([-0.1]), np.array([0.1]), dtype=np.float64)
     border = spaces.ActionBorder(space, CPU)
