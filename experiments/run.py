@@ -160,6 +160,9 @@ class Run(ABC):
         trainer = cls(config, **parts)
         try:
             trainer.load_state_dict(state)
+        except CheckpointError as reason:  # it says what to do
+            trainer.close()
+            raise CheckpointError(f"{path}: {reason}") from reason
         except _MISFITS as reason:
             trainer.close()
             raise CheckpointError(f"{remedy} ({reason})") from reason

@@ -69,6 +69,9 @@ class TrainingRun(Run):
         collector: Any = None,
     ) -> None:
         config = self._checked(config)
+        kind = collector if isinstance(collector, type) else type(collector)
+        if issubclass(kind, AsyncCollector):
+            config = self._in_background(config)
         source = config.env_id if envs is None else envs
         if envs is not None:
             config = dataclasses.replace(config, env_id=environments.name_of(envs))
@@ -185,8 +188,21 @@ class TrainingRun(Run):
         if not isinstance(given, type):
             self._check_parts_of(given)
             return given
-        seed = derive_seed(self.config.seed, "envs")
-        return given(self.envs, self.agent, self.buffer, seed=seed)
+        config = self.config
+        options: dict[str, Any] = {"seed": derive_seed(config.seed, "envs")}
+        if issubclass(given, AsyncCollector):
+            options["max_policy_lag"] = config.max_policy_lag
+            options["when_stale"] = config.when_stale
+        return given(self.envs, self.agent, self.buffer, **options)
+
+    def _in_background(self, config: Config) -> Config:
+        """The config of a run whose collector steps in the background."""
+        if "collection" not in {entry.name for entry in dataclasses.fields(config)}:
+            raise ValueError(
+                f"{self.name} learns from nothing but what its newest policy did: it"
+                " cannot be collected in the background, use a SyncCollector"
+            )
+        return dataclasses.replace(config, collection="async")
 
     def _check_parts_of(self, collector: Any) -> None:
         """Refuse a collector that steps for other parts, which would never end."""

@@ -8,7 +8,8 @@ import torch
 from interruptions import Recorded
 from worlds import Counter, Doors
 
-from yieldrl.algorithms import dqn, ppo, ppo_lstm
+from yieldrl.algorithms import dqn, ppo, ppo_lstm, reinforce, sarsa
+from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.foundations import means
@@ -328,3 +329,17 @@ def test_an_unknown_remedy_for_what_is_stale_is_refused():
     parts = trainer.envs, trainer.agent, trainer.buffer
     with pytest.raises(ValueError, match="when_stale = 'forget': choose 'wait' or"):
         AsyncCollector(*parts, seed=1, when_stale="forget")  # pyright: ignore
+
+
+def test_a_collector_in_the_background_is_that_of_the_config():
+    config = ppo.Config(max_policy_lag=3, when_stale="drop", device="cpu")
+    trainer = ppo.Trainer(config, collector=AsyncCollector)
+    assert trainer.config.collection == "async"
+    assert isinstance(trainer.buffer, CircularBuffer)
+    assert (trainer.collector.max_policy_lag, trainer.collector.drops) == (3, True)
+
+
+@pytest.mark.parametrize("module", [reinforce, sarsa])
+def test_what_learns_from_its_newest_policy_alone_is_refused_there(module):
+    with pytest.raises(ValueError, match="cannot be collected in the background"):
+        module.Trainer(module.Config(device="cpu"), collector=AsyncCollector)
