@@ -55,9 +55,13 @@ class Trainer(abstractions.Trainer):
             self.envs, self.agent, self.buffer, seed=seed, report_every=1
         )
 
+    def _run_collect(self) -> LogData:
+        again = len(self.buffer) == 0 and self.agent.learn_step > 0
+        if again and self.envs.num_envs > 1:
+            self.collector.reset(None)  # the first to be done had begun another episode
+        return super()._run_collect()
+
     def _run_train(self) -> LogData:
         logs = self.agent.learn(self.agent.prepare(self.buffer.episodes()))
-        if self.envs.num_envs > 1:  # the first to be done have begun another episode
-            self.collector.reset(None)
         self.buffer.clear()
         return self._log("train", logs)
