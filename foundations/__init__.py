@@ -15,6 +15,7 @@ from yieldrl.foundations.seeding import (
     seed_everything,
     set_rng_state,
 )
+from yieldrl.foundations.text import Utf8Text
 from yieldrl.foundations.uninterrupted import uninterrupted
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Config",
     "Counters",
     "Counting",
+    "Utf8Text",
     "derive_seed",
     "linear",
     "means",

@@ -8,7 +8,7 @@ import torch
 from gymnasium import Space
 from torch import Tensor
 
-from yieldrl.foundations import spaces
+from yieldrl.foundations import spaces, text
 
 
 class Border:
@@ -33,14 +33,18 @@ class Border:
         unit_box: bool = False,
     ) -> None:
         self._space, self._device = observation_space, device
+        self._reads = text.has_text(observation_space)
         self.actions = spaces.ActionBorder(action_space, device, unit_box=unit_box)
 
     def inward(self, obs: Any) -> tuple[Any, bool]:
         """Observations as tensors `[B, ...]`, and whether they had the batch axis.
 
+        Sentences may be written as text: strings, or a sequence of them.
+
         Raises:
             ValueError: If they are neither one observation nor a batch of them.
         """
+        obs = text.encoded(self._space, obs) if self._reads else obs
         tensors = spaces.to_tensor(obs, self._device)
         batched = spaces.is_batched(self._space, tensors)
         return tensors if batched else spaces.add_batch_axis(tensors), batched

@@ -24,6 +24,7 @@ ALLOWED = {
         "networks",
         "speed",
     },
+    "vla": {"abstractions", "foundations", "networks"},
     "algorithms": {
         "abstractions",
         "buffers",
@@ -33,6 +34,7 @@ ALLOWED = {
         "foundations",
         "networks",
         "speed",
+        "vla",
     },
     "cli": {
         "abstractions",
@@ -41,6 +43,7 @@ ALLOWED = {
         "experiments",
         "foundations",
         "loggers",
+        "vla",
     },
 }
 """Room -> the rooms that it may import when it runs."""

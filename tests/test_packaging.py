@@ -25,6 +25,7 @@ ROOMS = [
     "loggers",
     "networks",
     "speed",
+    "vla",
 ]
 
 

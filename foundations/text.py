@@ -1,0 +1,97 @@
+"""Sentences as tensors of fixed size: their bytes in UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict
+from torch import Tensor
+
+
+class Utf8Text(Box):
+    """A sentence as its bytes in UTF-8, `[max_bytes]` uint8, with zeros after it.
+
+    So a sentence lies in buffers as every other observation does, and whoever reads it
+    makes tokens of it in a way of their own.
+
+    Args:
+        max_bytes: Bytes of the longest sentence; a letter without an accent takes one.
+
+    Raises:
+        ValueError: If `max_bytes` is less than 1.
+
+    >>> space = Utf8Text(8)
+    >>> space.encode("go")
+    array([103, 111,   0,   0,   0,   0,   0,   0], dtype=uint8)
+    >>> decode(space.encode(["go", "stop"]))
+    ['go', 'stop']
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        if max_bytes < 1:
+            raise ValueError(f"max_bytes = {max_bytes}: must be at least 1")
+        super().__init__(0, 255, (max_bytes,), np.uint8)
+        self.max_bytes = max_bytes
+
+    def encode(self, text: str | Sequence[str]) -> np.ndarray:
+        """A sentence `[max_bytes]`, or several `[B, max_bytes]`, as uint8.
+
+        Raises:
+            ValueError: If one is longer than the space holds.
+        """
+        if not isinstance(text, str):
+            rows = [self.encode(str(one)) for one in text]
+            return np.stack(rows) if rows else np.zeros((0, self.max_bytes), np.uint8)
+        encoded = text.encode()
+        if len(encoded) > self.max_bytes:
+            raise ValueError(
+                f"a sentence of {len(encoded)} bytes, {text!r}, is longer than"
+                f" max_bytes = {self.max_bytes}: shorten it, or give the space more"
+            )
+        row = np.zeros(self.max_bytes, np.uint8)
+        row[: len(encoded)] = np.frombuffer(encoded, np.uint8)
+        return row
+
+    def __repr__(self) -> str:
+        return f"Utf8Text({self.max_bytes})"
+
+
+def decode(encoded: np.ndarray | Tensor) -> list[str]:
+    """The sentences in bytes `[B, S]` or `[S]`, uint8; what is no UTF-8 becomes U+FFFD.
+
+    Of tensors on a GPU this waits for the device.
+    """
+    array = encoded.cpu().numpy() if isinstance(encoded, Tensor) else encoded
+    rows = array.reshape(-1, array.shape[-1])
+    return [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in rows]
+
+
+def has_text(space: Space[Any]) -> bool:
+    """Whether a sentence is among what a space describes."""
+    if isinstance(space, Dict):
+        return any(has_text(child) for child in space.values())
+    return isinstance(space, Utf8Text)
+
+
+def encoded(space: Space[Any], obs: Any) -> Any:
+    """Observations whose sentences are written as text, with bytes in their place.
+
+    Args:
+        space: Of one observation.
+        obs: One, or a batch of them, nested as the space is: strings, or sequences of
+            them, where the space has `Utf8Text`. What are bytes already stay so.
+
+    Raises:
+        ValueError: If a sentence is longer than its space holds.
+    """
+    if isinstance(space, Dict) and (isinstance(obs, Mapping) or hasattr(obs, "items")):
+        return {
+            name: encoded(space[name], child) if name in space.keys() else child
+            for name, child in obs.items()
+        }
+    if isinstance(space, Utf8Text) and not isinstance(obs, (np.ndarray, Tensor)):
+        return space.encode(obs)
+    return obs

@@ -1,0 +1,1 @@
+"""Vision-language-action models as policies; imported on use."""

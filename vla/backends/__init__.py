@@ -1,0 +1,1 @@
+"""Where models come from, a file for each kind; imported on use."""
