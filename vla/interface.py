@@ -40,7 +40,7 @@ class VLAModelInterface(Protocol):
     | `rgb` | an image, or a nested TensorDict of cameras | `[B, H, W, 3]` uint8 |
     | `depth` | distances, or a nested TensorDict of cameras | `[B, H, W, 1]` float32 |
     | `proprio` | what the robot feels of itself | `[B, P]` float32 |
-    | `language` | the instruction, as bytes in UTF-8 with zeros after | `[B, S]` uint8 |
+    | `language` | the instruction in UTF-8, zeros after it | `[B, S]` uint8 |
 
     `language` is always there, and `yieldrl.foundations.text.decode` makes strings of
     it. Actions are in the environment's units; choices are whole numbers from zero.
