@@ -1,1 +1,62 @@
-"""Vision-language-action models as policies; imported on use."""
+"""Vision-language-action models as policies.
+
+Importing this room imports none of the libraries that models are loaded with.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from yieldrl.vla.actions import ActionLayout, action_layout
+from yieldrl.vla.backbone import Backbone
+from yieldrl.vla.bins import ActionBins
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.interface import OnePassVLA, VLAModelInterface, VLAOutput
+from yieldrl.vla.model import VLAModel
+from yieldrl.vla.observations import ObservationReader, vla_space
+from yieldrl.vla.policy import VLAPolicy
+from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
+from yieldrl.vla.value import AttentionPool
+
+if TYPE_CHECKING:
+    from yieldrl.vla.loading import load_vla_model
+    from yieldrl.vla.lora import add_lora, load_adapters, merged, save_adapters
+
+__all__ = [
+    "ActionBins",
+    "ActionLayout",
+    "ActionStatistics",
+    "AttentionPool",
+    "Backbone",
+    "ObservationReader",
+    "OnePassVLA",
+    "ProprioStatistics",
+    "VLAConfig",
+    "VLAModel",
+    "VLAModelInterface",
+    "VLAOutput",
+    "VLAPolicy",
+    "action_layout",
+    "add_lora",
+    "load_adapters",
+    "load_vla_model",
+    "merged",
+    "save_adapters",
+    "vla_space",
+]
+
+_ON_USE = {
+    "load_vla_model": "loading",
+    "add_lora": "lora",
+    "load_adapters": "lora",
+    "merged": "lora",
+    "save_adapters": "lora",
+}
+"""What needs other libraries, and the file that it is in."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_ON_USE[name]}"), name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -164,3 +167,24 @@ class VLAConfig(Checked):
         if self.model_class is not None:
             return "class"
         return "tiny" if self.model_path is None else "transformers"
+
+
+def vla_config_of(config: Any, values: Mapping[str, Any]) -> VLAConfig:
+    """A `VLAConfig` of a config and of fields by name, which come first.
+
+    With an algorithm's config that has none of the fields `log_prob_per` is `chunk`
+    unless they say otherwise: it knows no tokens.
+
+    Raises:
+        ValueError: If a name is no field, or a value does not fit.
+    """
+    known = [entry.name for entry in dataclasses.fields(VLAConfig)]
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {known}"
+            raise ValueError(f"vla_config has no field {name!r}: {hint}")
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    if isinstance(config, VLAConfig):
+        return dataclasses.replace(config, **values)
+    return VLAConfig(**{"log_prob_per": "chunk", **values})

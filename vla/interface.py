@@ -43,7 +43,8 @@ class VLAModelInterface(Protocol):
     | `language` | the instruction in UTF-8, zeros after it | `[B, S]` uint8 |
 
     `language` is always there, and `yieldrl.foundations.text.decode` makes strings of
-    it. Actions are in the environment's units; choices are whole numbers from zero.
+    it. Actions are in the environment's units; choices are whole numbers from zero. They
+    are `[B, D]` where one is decided at a time, and chunks `[B, L, D]` where several.
     """
 
     def forward(self, observations: Any) -> Tensor:
@@ -64,7 +65,7 @@ class VLAModelInterface(Protocol):
     ) -> tuple[Tensor, Tensor]:
         """Log-probability `[B]`, or of every token `[B, L, D]`, and entropy `[B]`.
 
-        Actions have the shape that `forward` returns.
+        Actions are `[B, D]`, or chunks `[B, L, D]` of more than one.
         """
         ...
 

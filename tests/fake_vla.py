@@ -1,0 +1,118 @@
+"""A vision-language model of a few hundred weights in plain PyTorch, for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Dict
+from torch import Tensor, nn
+from torch.nn import functional
+
+from yieldrl.foundations import Utf8Text
+from yieldrl.vla import VLAConfig, VLAModel
+
+CAMERA = Box(0, 255, (8, 8, 3), np.uint8)
+TEXT = Utf8Text(12)
+SPACE = Dict({"rgb": CAMERA, "proprio": Box(-2, 2, (3,)), "language": TEXT})
+SENTENCES = ("go", "to the left", "stop")
+
+
+class FakeBackbone(nn.Module):
+    """A patch for every camera, a token for proprioception, one for every byte."""
+
+    def __init__(
+        self, width: int = 16, vocab_size: int = 300, pad_left: bool = False
+    ) -> None:
+        super().__init__()
+        self.width, self.vocab_size, self.pad_left = width, vocab_size, pad_left
+        self.patch = nn.LazyLinear(width)
+        self.proprio = nn.LazyLinear(width)
+        self.words = nn.Embedding(vocab_size, width)
+        self.positions = nn.Embedding(128, width)
+        self.blocks = nn.ModuleList([Block(width) for _ in range(2)])
+        self.lm_head = nn.Linear(width, vocab_size + 4, bias=False)
+
+    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
+        text = observations["language"]
+        cameras = observations.get("rgb", None)
+        parts: list[Tensor] = []
+        if cameras is not None:
+            leaves = [cameras] if isinstance(cameras, Tensor) else cameras.values()
+            parts += [self.patch(leaf.flatten(1).float() / 255) for leaf in leaves]
+        if observations.get("proprio", None) is not None:
+            parts.append(self.proprio(observations["proprio"]))
+        longest = int((text != 0).sum(1).max())
+        ids = text[:, : max(1, longest)].long()
+        shown = ids != 0
+        if self.pad_left:
+            order = shown.long().argsort(dim=1, stable=True)
+            ids, shown = ids.gather(1, order), shown.gather(1, order)
+        weight = self.words.weight
+        words = functional.embedding(ids, weight)
+        first = [part.unsqueeze(1).to(weight.dtype) for part in parts]
+        seen = shown.new_ones(len(ids), len(parts))
+        return torch.cat([*first, words], 1), torch.cat([seen, shown], 1)
+
+    def hidden(
+        self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
+    ) -> Tensor:
+        at = (mask.cumsum(1) - 1).clamp(min=0)
+        x = embeddings + self.positions(at)
+        length = mask.shape[1]
+        sees = torch.ones(length, length, dtype=torch.bool).tril()
+        if bidirectional_from is not None:
+            sees[bidirectional_from:] = True
+        allowed = sees & mask.unsqueeze(1) | torch.eye(length, dtype=torch.bool)
+        for block in self.blocks:
+            x = block(x, allowed)
+        return x
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.lm_head(hidden)
+
+    def token_embeddings(self, ids: Tensor) -> Tensor:
+        return self.words(ids)
+
+    def vision_parameters(self) -> Any:
+        return self.patch.parameters()
+
+
+class Block(nn.Module):
+    """Attention with one head, and a layer after it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2)])
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+        q, k, v = self.qkv(self.norms[0](x)).chunk(3, -1)
+        x = x + functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+        return x + torch.tanh(self.out(self.norms[1](x)))
+
+
+def observe(batch: int = 3, seed: int = 0, space: Dict = SPACE) -> dict[str, Any]:
+    """Random observations `[B, ...]`, with sentences of unequal length."""
+    space.seed(seed)
+    rows = [space.sample() for _ in range(batch)]
+    stacked = {k: torch.from_numpy(np.stack([row[k] for row in rows])) for k in space}
+    if "language" in stacked:
+        sentences = [SENTENCES[i % len(SENTENCES)] for i in range(batch)]
+        stacked["language"] = torch.from_numpy(TEXT.encode(sentences))
+    return stacked
+
+
+def make_model(
+    action_space: Any, space: Dict = SPACE, seed: int = 0, **options: Any
+) -> VLAModel:
+    """A model with all of its weights made, in eval mode; options of `VLAConfig`."""
+    backbone_options = options.pop("backbone", {})
+    torch.manual_seed(seed)
+    config = VLAConfig(**options)
+    model = VLAModel(FakeBackbone(**backbone_options), space, action_space, config)
+    with torch.no_grad():
+        model.get_value(observe(1, space=space))
+    return model.eval()

@@ -1,0 +1,96 @@
+"""Asks any model that follows `VLAModelInterface` what it does and thinks."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from yieldrl.foundations import spaces
+from yieldrl.vla.actions import ActionLayout
+from yieldrl.vla.interface import VLAOutput
+
+METHODS = ("forward", "get_value", "evaluate_actions")
+
+
+def check_model(model: Any) -> None:
+    """Refuse what does not follow `VLAModelInterface`.
+
+    Raises:
+        TypeError: If it lacks a method, or is no `nn.Module`.
+    """
+    name = type(model).__qualname__
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"{name} is no torch.nn.Module: derive it from that")
+    # Every Module has a `forward` that only raises.
+    stub = type(model).forward is nn.Module.forward
+    lacking = [m for m in METHODS if not callable(getattr(model, m, None))]
+    lacking += ["forward"] if stub else []
+    if lacking:
+        raise TypeError(
+            f"{name} lacks {', '.join(lacking)}: a model has what"
+            " yieldrl.vla.VLAModelInterface describes"
+        )
+
+
+def act(
+    model: Any,
+    layout: ActionLayout,
+    observations: Any,
+    deterministic: bool,
+    generator: torch.Generator | None,
+) -> VLAOutput:
+    """What a model does; in one pass, if it follows `OnePassVLA`.
+
+    A `log_prob` of models that tell it of whole chunks is `[B]`.
+    """
+    if _in_one_pass(model):
+        return model.act(observations, deterministic, generator)
+    taken = inspect.signature(model.forward).parameters
+    options = {"deterministic": deterministic, "generator": generator}
+    options = {name: options[name] for name in options if name in taken}
+    chunks = layout.inside(model(observations, **options))
+    return evaluate(model, layout, observations, chunks)
+
+
+def evaluate(
+    model: Any, layout: ActionLayout, observations: Any, chunks: Tensor
+) -> VLAOutput:
+    """What a model says of chunks `[B, L, D]`; `log_prob` as in `act`."""
+    if _in_one_pass(model):
+        return model.evaluate(observations, chunks)
+    actions = chunks if layout.length > 1 else chunks.squeeze(1)
+    log_prob, entropy = model.evaluate_actions(observations, actions)
+    if log_prob.numel() == chunks.numel() and log_prob.ndim > 1:
+        log_prob = layout.inside(log_prob)
+    else:
+        log_prob = _per_state("log_prob", log_prob, len(chunks))
+    entropy = _per_state("entropy", entropy, len(chunks))
+    return VLAOutput(chunks, log_prob.float(), entropy, value(model, observations))
+
+
+def value(model: Any, observations: Any) -> Tensor:
+    """The states' values `[B]`."""
+    values = model.get_value(observations)
+    return _per_state("value", values, spaces.batch_size(observations))
+
+
+def _in_one_pass(model: Any) -> bool:
+    passes = (getattr(model, name, None) for name in ("act", "evaluate"))
+    return all(map(callable, passes))
+
+
+def _per_state(name: str, answer: Tensor, batch: int) -> Tensor:
+    """An answer of shape `[B]` or `[B, 1]` as `[B]`, float32.
+
+    Raises:
+        ValueError: If it has another shape.
+    """
+    if answer.numel() != batch:
+        raise ValueError(
+            f"the model's {name} has the shape {tuple(answer.shape)} for a batch of"
+            f" {batch}: see yieldrl.vla.VLAModelInterface for what it should be"
+        )
+    return answer.reshape(batch).float()

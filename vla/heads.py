@@ -1,0 +1,174 @@
+"""Action heads: from hidden states to a distribution over each token of a chunk."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from yieldrl.networks import Categorical, Distribution, orthogonal
+from yieldrl.vla.actions import ActionLayout
+from yieldrl.vla.backbone import Backbone
+from yieldrl.vla.bins import ActionBins
+from yieldrl.vla.statistics import ActionStatistics
+
+
+class ActionHead(Protocol):
+    """What makes actions of hidden states; `K = L * D` tokens make a chunk."""
+
+    def policy(
+        self, backbone: Backbone, hidden: Tensor, first: int = 0
+    ) -> Distribution:
+        """A distribution over each of some tokens, whose answers are `[B, k]`.
+
+        Args:
+            backbone: Whose hidden states they are.
+            hidden: One for each of `k` tokens, `[B, k, W]`.
+            first: Which of the chunk's tokens the first of them is.
+        """
+        ...
+
+    def tokens(self, action: Tensor) -> Tensor:
+        """Chunks of actions `[B, L, D]` as tokens `[B, K]`."""
+        ...
+
+    def action(self, tokens: Tensor) -> Tensor:
+        """Tokens `[B, K]` as chunks of actions `[B, L, D]`."""
+        ...
+
+
+class BinsHead(nn.Module):
+    """Tokens of the model's own vocabulary: its last entries are bins of an action.
+
+    Args:
+        layout: Of the actions.
+        bins: Which entries are whose.
+        vocab_size: Entries of the vocabulary.
+        statistics: Units of the actions; None for choices, which are the bins.
+
+    Raises:
+        ValueError: If the vocabulary is smaller than that.
+    """
+
+    forbidden: Tensor | None
+
+    def __init__(
+        self,
+        layout: ActionLayout,
+        bins: ActionBins,
+        vocab_size: int,
+        statistics: ActionStatistics | None = None,
+    ) -> None:
+        super().__init__()
+        if bins.count > vocab_size:
+            raise ValueError(
+                f"{bins.count} bins do not fit a vocabulary of {vocab_size}: choose"
+                " fewer action_bins, or a larger vocabulary"
+            )
+        self.layout, self.bins, self.vocab_size = layout, bins, vocab_size
+        self.statistics = statistics
+        counts = layout.counts or ()
+        mask = None
+        if any(count < bins.count for count in counts):  # some have fewer options
+            options = torch.tensor(counts * layout.length).unsqueeze(1)
+            mask = torch.arange(bins.count) >= options
+        self.register_buffer("forbidden", mask, persistent=False)
+
+    def policy(
+        self, backbone: Backbone, hidden: Tensor, first: int = 0
+    ) -> Distribution:
+        """A distribution over the bins of each token; logits are float32."""
+        logits = backbone.logits(hidden)
+        logits = self.bins.of_vocabulary(logits, self.vocab_size).float()
+        if self.forbidden is not None:
+            here = self.forbidden[first : first + hidden.shape[1]]
+            logits = logits.masked_fill(here, -torch.inf)
+        return Categorical(logits)
+
+    def tokens(self, action: Tensor) -> Tensor:
+        """Chunks of actions `[B, L, D]` as bins `[B, K]`, int64."""
+        if self.statistics is None:
+            return action.long().flatten(1)
+        return self.bins.encode(self.statistics.normalize(action)).flatten(1)
+
+    def action(self, tokens: Tensor) -> Tensor:
+        """Bins `[B, K]` as chunks of actions `[B, L, D]`: their centres, or choices."""
+        chunks = self.layout.inside(tokens)
+        if self.statistics is None:
+            return chunks
+        return self.statistics.denormalize(self.bins.decode(chunks))
+
+    def embeddings(self, backbone: Backbone, tokens: Tensor) -> Tensor:
+        """What the network reads where bins `[B, k]` were chosen, `[B, k, W]`."""
+        return backbone.token_embeddings(self.bins.entries(tokens, self.vocab_size))
+
+
+class GaussianHead(nn.Module):
+    """Independent normals around means that are read off the hidden states.
+
+    Densities and `log_std` are in units of half an action's range, [-1, 1] being all
+    of it, so that they compare between robots.
+
+    Args:
+        layout: Of the actions.
+        width: `W`, of hidden states.
+        statistics: Units of the actions.
+        log_std: Logarithm of the standard deviation at the start.
+
+    Attributes:
+        log_std: Learned, the same in every state, `[D]`.
+    """
+
+    def __init__(
+        self,
+        layout: ActionLayout,
+        width: int,
+        statistics: ActionStatistics,
+        log_std: float,
+    ) -> None:
+        super().__init__()
+        self.layout, self.statistics = layout, statistics
+        self.mean = orthogonal(nn.Linear(width, 1), 0.01)
+        self.log_std = nn.Parameter(torch.full((layout.size,), log_std))
+
+    def policy(
+        self, backbone: Backbone, hidden: Tensor, first: int = 0
+    ) -> Distribution:
+        """A normal for each token; means are float32."""
+        mean = self.mean(hidden.float()).squeeze(-1)
+        log_std = self.log_std.repeat(self.layout.length)
+        return TokenGaussian(mean, log_std[first : first + hidden.shape[1]])
+
+    def tokens(self, action: Tensor) -> Tensor:
+        """Chunks of actions `[B, L, D]` in units of their range, `[B, K]`."""
+        return self.statistics.normalize(action).flatten(1)
+
+    def action(self, tokens: Tensor) -> Tensor:
+        """Numbers `[B, K]` in units of the range as chunks of actions `[B, L, D]`."""
+        return self.statistics.denormalize(self.layout.inside(tokens))
+
+
+class TokenGaussian:
+    """A normal for each token, `mean [B, k]`, `log_std [k]`; answers are `[B, k]`."""
+
+    def __init__(self, mean: Tensor, log_std: Tensor) -> None:
+        self.mean, self.log_std = mean, log_std
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        noise = torch.empty_like(self.mean).normal_(generator=generator)
+        return self.mean + self.log_std.exp() * noise
+
+    def mode(self) -> Tensor:
+        return self.mean
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        # log N(a; mu, sigma) = -((a - mu) / sigma)^2 / 2 - log sigma - log(2 pi) / 2
+        z = (action - self.mean) * (-self.log_std).exp()
+        return -0.5 * z.square() - self.log_std - 0.5 * math.log(2 * math.pi)
+
+    def entropy(self) -> Tensor:
+        # H = log sigma + (1 + log(2 pi)) / 2
+        entropy = self.log_std + 0.5 * (1 + math.log(2 * math.pi))
+        return entropy.expand(self.mean.shape)

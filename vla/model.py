@@ -1,0 +1,179 @@
+"""A vision-language-action model: a pretrained network with two heads put on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import torch
+from gymnasium.spaces import Box, Dict
+from torch import Tensor, nn
+
+from yieldrl.foundations import spaces
+from yieldrl.vla.actions import action_layout, bounds
+from yieldrl.vla.backbone import Backbone
+from yieldrl.vla.bins import ActionBins
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.decoding import (
+    AutoregressiveDecoding,
+    Decoded,
+    ParallelDecoding,
+    Prompt,
+)
+from yieldrl.vla.heads import BinsHead, GaussianHead
+from yieldrl.vla.interface import VLAOutput
+from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
+from yieldrl.vla.value import AttentionPool
+
+
+class VLAModel(nn.Module):
+    """A backbone, an action head and a value head; it follows `OnePassVLA`.
+
+    The value is read off the prompt alone, which sees no action: acting, evaluating
+    and `get_value` agree on it. Heads are float32 whatever the backbone is.
+
+    Args:
+        backbone: The pretrained network, an `nn.Module`.
+        observation_space: Dict of what the model reads, see `VLAModelInterface`.
+        action_space: Of one action, or of a chunk.
+        config: Says the chunk, the head, the bins and the decoding.
+        descending_bins: Whether bins count down from the end of the vocabulary, as
+            those of OpenVLA do.
+
+    Raises:
+        TypeError: If the backbone is no `nn.Module`, or actions are neither numbers
+            nor choices.
+        ValueError: If the action space is not one of chunks of the config's length, or
+            the bins do not fit the vocabulary.
+
+    Attributes:
+        action_statistics: Units of the actions; None for choices.
+        proprio_statistics: Units of the proprioception; None without any.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: VLAConfig,
+        *,
+        descending_bins: bool = False,
+    ) -> None:
+        super().__init__()
+        if not isinstance(backbone, nn.Module):
+            raise TypeError(f"the backbone is {type(backbone)}: make it an nn.Module")
+        self.backbone: Backbone = backbone
+        self.layout = layout = action_layout(action_space, config.chunk_length)
+        self.chunk_length = layout.length
+        self.action_statistics: ActionStatistics | None = None
+        if layout.counts is None:
+            self.action_statistics = ActionStatistics(layout.size)
+            self.action_statistics.from_bounds(*bounds(action_space, layout))
+        self.proprio_statistics = _proprio_statistics(observation_space)
+        self.head: BinsHead | GaussianHead
+        if config.action_head == "gaussian" and self.action_statistics is not None:
+            start = config.log_std_init
+            self.head = GaussianHead(
+                layout, backbone.width, self.action_statistics, start
+            )
+        else:
+            count = max(layout.counts or (config.action_bins,))
+            bins = ActionBins(count, descending=descending_bins)
+            vocab_size = backbone.vocab_size
+            self.head = BinsHead(layout, bins, vocab_size, self.action_statistics)
+        self.decoding: Any = (
+            AutoregressiveDecoding()
+            if config.decoding == "autoregressive"
+            else ParallelDecoding(layout.tokens, backbone.width)
+        )
+        self.value_head = AttentionPool(backbone.width)
+
+    def act(
+        self,
+        observations: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> VLAOutput:
+        """Act, at random (drawn from `generator`) or as is most likely."""
+        prompt, parts = self._prompt(observations), (self.backbone, self.head)
+        decoded = self.decoding.act(*parts, prompt, deterministic, generator)
+        return self._output(self.head.action(decoded.tokens), decoded, prompt)
+
+    def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
+        """What it says of given actions, chunks `[B, L, D]`."""
+        prompt, tokens = self._prompt(observations), self.head.tokens(actions)
+        decoded = self.decoding.evaluate(self.backbone, self.head, prompt, tokens)
+        return self._output(actions, decoded, prompt)
+
+    def forward(
+        self,
+        observations: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Act: chunks `[B, L, D]`."""
+        return self.act(observations, deterministic, generator).action
+
+    def get_value(self, observations: Any) -> Tensor:
+        """The state's value, `[B, 1]`, from a pass over the prompt alone."""
+        prompt = self._prompt(observations)
+        hidden = self.backbone.hidden(*prompt, bidirectional_from=None)
+        return self.value_head(hidden, prompt.mask).unsqueeze(-1)
+
+    def evaluate_actions(
+        self, observations: Any, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probability of every token `[B, L, D]`, and entropy `[B]`."""
+        output = self.evaluate(observations, actions)
+        return output.log_prob, output.entropy
+
+    def update_normalization(
+        self, proprio: Tensor | None, actions: Tensor | None
+    ) -> None:
+        """Fit what statistics are not known yet; those that are never move.
+
+        Args:
+            proprio: Proprioception, `[..., P]`.
+            actions: In the environment's units, `[..., L, D]`.
+        """
+        own = self.proprio_statistics
+        if own is not None and proprio is not None and not own.fitted:
+            own.fit(proprio)
+        own = self.action_statistics
+        if own is not None and actions is not None and not own.fitted:
+            own.fit(actions)
+
+    def metrics(self) -> dict[str, Tensor]:
+        """The mean standard deviation of a Gaussian head, as `policy_std`: in units of
+        half an action's range."""
+        if not isinstance(self.head, GaussianHead):
+            return {}
+        return {"policy_std": self.head.log_std.exp().mean()}
+
+    def _prompt(self, observations: Any) -> Prompt:
+        """Observations as the language model reads them."""
+        if self.proprio_statistics is not None:
+            proprio = self.proprio_statistics.normalize(observations["proprio"])
+            observations = observations.copy()
+            observations["proprio"] = proprio
+        return Prompt(*self.backbone.embed(observations))
+
+    def _output(self, action: Tensor, decoded: Decoded, prompt: Prompt) -> VLAOutput:
+        return VLAOutput(
+            action,
+            self.layout.inside(decoded.log_prob),
+            decoded.entropy.sum(-1),
+            self.value_head(decoded.hidden, prompt.mask),
+        )
+
+
+def _proprio_statistics(space: gymnasium.Space[Any]) -> ProprioStatistics | None:
+    """Those of a Dict's `proprio`: of its bounds, if they say something."""
+    if not isinstance(space, Dict) or "proprio" not in space.keys():
+        return None
+    leaf = space["proprio"]
+    assert isinstance(leaf, Box)
+    statistics = ProprioStatistics(spaces.shape_of(leaf)[0])
+    statistics.from_bounds(leaf.low, leaf.high)
+    return statistics

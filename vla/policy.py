@@ -1,0 +1,199 @@
+"""A vision-language-action model as a policy like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import gymnasium
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl.abstractions import Logs, Policy
+from yieldrl.vla import asking
+from yieldrl.vla.actions import action_layout
+from yieldrl.vla.config import vla_config_of
+from yieldrl.vla.interface import VLAOutput
+from yieldrl.vla.observations import ObservationReader, vla_space
+
+Answer = tuple[Tensor, Tensor, Tensor]
+
+
+class VLAPolicy(Policy):
+    """Makes a `Policy` of any model that follows `VLAModelInterface`.
+
+    The model reads `rgb`, `depth`, `proprio` and `language`, made of the environment's
+    observations; its actions, in the environment's units, take the shape of the action
+    space. One that follows `OnePassVLA` is asked once for action, log-probability and
+    value; others method by method.
+
+    Args:
+        observation_space: Space of one observation.
+        action_space: Of one action, or of a chunk of them (`[L, D]`; `[L]` choices).
+        model: The model, an `nn.Module`.
+        observation_keys: Which of the environment's observations are which of the
+            model's, see `VLAConfig.observation_keys`.
+        instruction: What to do, where observations hold no sentence.
+        log_prob_per: `token` tells log-probabilities `[B, L, D]` (those of models that
+            know no tokens are `[B]` all the same), `chunk` their sum, `[B]`.
+        chunk_length: `L`; by default the model's `chunk_length`, and without one the
+            first of two axes of the action space.
+
+    Raises:
+        TypeError: If the model lacks a method, or is no `nn.Module`.
+        ValueError: If there is nothing that the model could read, or the action space
+            is not one of chunks of this length.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        model: nn.Module,
+        *,
+        observation_keys: Mapping[str, str] | None = None,
+        instruction: str = "",
+        log_prob_per: Literal["token", "chunk"] = "token",
+        chunk_length: int | None = None,
+    ) -> None:
+        super().__init__(observation_space, action_space)
+        asking.check_model(model)
+        self.model: Any = model
+        keys = observation_keys or {}
+        self.reader = ObservationReader(observation_space, keys, instruction)
+        length = chunk_length or getattr(model, "chunk_length", None)
+        self.layout = action_layout(action_space, length)
+        self.log_prob_per = log_prob_per
+
+    @classmethod
+    def from_config(
+        cls,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: Any,
+        *,
+        vla_config: Mapping[str, Any] | None = None,
+        action_dim: int | None = None,
+    ) -> Self:
+        """The policy that a config describes, with its model loaded.
+
+        Args:
+            observation_space: Space of one observation.
+            action_space: Space of one action, or of a chunk.
+            config: A `VLAConfig`, or any algorithm's config, which says the seed.
+            vla_config: Fields of `VLAConfig` by name, which come before the config's.
+                With a config of an algorithm that knows no tokens `log_prob_per` is
+                `chunk` unless they say otherwise.
+            action_dim: Numbers of an action, `D`, to be checked.
+
+        Raises:
+            ValueError: If a field is unknown or does not fit, or if `action_dim` is not
+                the environment's.
+        """
+        from yieldrl.vla.loading import load_vla_model
+
+        own = vla_config_of(config, vla_config or {})
+        layout = action_layout(action_space, own.chunk_length)
+        if action_dim not in (None, layout.size):
+            raise ValueError(
+                f"action_dim = {action_dim}: an action of {action_space} has"
+                f" {layout.size}; leave action_dim out, or take another environment"
+            )
+        read = vla_space(observation_space, own.observation_keys, own.instruction)
+        seed = getattr(config, "seed", 1)
+        return cls(
+            observation_space,
+            action_space,
+            load_vla_model(own, read, action_space, seed=seed),
+            observation_keys=own.observation_keys,
+            instruction=own.instruction,
+            log_prob_per=own.log_prob_per,
+            chunk_length=own.chunk_length,
+        )
+
+    def forward(self, obs: Any, deterministic: bool = False) -> Answer:
+        """Act: `action [B, ...]`, `log_prob [B, L, D]` or `[B]`, and `value [B]`."""
+        return self._act(obs, deterministic, None)
+
+    def sample(
+        self, obs: Any, generator: torch.Generator, *, record: bool = False
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Act while exploring: `action [B, ...]`, its `log_prob` and `value`.
+
+        Both are always kept: looking again would take as long as acting. Draws from
+        `generator` where the model's `forward` or `act` takes one.
+        """
+        action, log_prob, value = self._act(obs, False, generator)
+        return action, {"log_prob": log_prob, "value": value}
+
+    def evaluate_actions(self, obs: Any, action: Tensor) -> Answer:
+        """Evaluate given actions: `log_prob`, as acting tells it, `entropy [B]` and
+        `value [B]`."""
+        observations, chunks = self.reader(obs), self.layout.inside(action)
+        output = asking.evaluate(self.model, self.layout, observations, chunks)
+        return self._log_prob(output), output.entropy, output.value
+
+    def get_value(self, obs: Any) -> Tensor:
+        """The state's `value [B]` alone."""
+        return asking.value(self.model, self.reader(obs))
+
+    def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
+        """`V(s)`, `[B]`."""
+        return self.get_value(obs)
+
+    def update_normalization(self, data: TensorDict) -> None:
+        """Let the model fit statistics that it does not know yet, if it has any.
+
+        The first data that it sees decide; afterwards nothing moves.
+        """
+        fit = getattr(self.model, "update_normalization", None)
+        if fit is None:
+            return
+        proprio, action = self.reader.proprio(data["obs"]), data.get("action", None)
+        valid = data.get("valid", None)
+        if valid is not None:
+            proprio = None if proprio is None else proprio[valid]
+            action = None if action is None else action[valid]
+        fit(proprio, None if action is None else self.layout.inside(action))
+
+    def metrics(self) -> Logs:
+        """What the model says of itself: a Gaussian's `policy_std`, say."""
+        metrics = getattr(self.model, "metrics", None)
+        return {} if metrics is None else metrics()
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """What is trained, in groups that may have learning rates of their own.
+
+        `adapters` are low-rank ones (`lora_` in their names), `value` is what lies in
+        an attribute of the model whose name begins with `value` or `critic`, `policy`
+        is everything else. Every trainable parameter is in exactly one.
+        """
+        groups: dict[str, list[nn.Parameter]]
+        groups = {"policy": [], "value": [], "adapters": []}
+        for name, parameter in self.model.named_parameters():
+            if parameter.requires_grad:
+                groups[_group(name)].append(parameter)
+        return groups
+
+    def _act(
+        self, obs: Any, deterministic: bool, generator: torch.Generator | None
+    ) -> Answer:
+        observations = self.reader(obs)
+        parts = self.model, self.layout, observations
+        output = asking.act(*parts, deterministic, generator)
+        action = self.layout.outside(output.action)
+        return action, self._log_prob(output), output.value
+
+    def _log_prob(self, output: VLAOutput) -> Tensor:
+        """Log-probabilities `[B, L, D]` or `[B]`, as `log_prob_per` wants them."""
+        log_prob = output.log_prob
+        whole = self.log_prob_per == "chunk" and log_prob.ndim > 1
+        return log_prob.flatten(1).sum(1) if whole else log_prob
+
+
+def _group(name: str) -> str:
+    """The group of a parameter, by its name within the model."""
+    if "lora_" in name:
+        return "adapters"
+    return "value" if name.startswith(("value", "critic")) else "policy"

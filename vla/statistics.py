@@ -1,0 +1,165 @@
+"""Between a robot's units and [-1, 1]: buffers that are saved with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+LARGEST_BOUND = 1e6
+"""Bounds of a space beyond it say nothing of the numbers to expect."""
+
+MOST_ROWS = 100_000
+"""Rows of data that quantiles are taken of; of more, evenly spaced ones."""
+
+
+class RangeStatistics(nn.Module):
+    """What becomes -1 and what becomes 1, for each of `D` numbers.
+
+    Both are NaN until they are known, from bounds, data or a pretrained model's file.
+
+    Args:
+        size: `D`.
+
+    Attributes:
+        low: What becomes -1, `[D]` float32.
+        high: What becomes 1, `[D]` float32.
+    """
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("low", torch.full((size,), torch.nan))
+        self.register_buffer("high", torch.full((size,), torch.nan))
+        self._known = False
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the range is known. Until it is, asking waits for a GPU."""
+        if not self._known:  # weights may have been loaded since
+            self._known = not bool((self.low.isnan() | self.high.isnan()).any())
+        return self._known
+
+    def normalize(self, values: Tensor) -> Tensor:
+        """Values `[..., D]` in units of the range: float32, mostly in [-1, 1]."""
+        return 2 * (values.float() - self.low) / (self.high - self.low) - 1
+
+    def denormalize(self, values: Tensor) -> Tensor:
+        """Of normalised values `[..., D]` what they stand for, float32."""
+        return self.low + (values + 1) * (self.high - self.low) / 2
+
+    @torch.no_grad()
+    def set_range(self, low: Any, high: Any) -> Self:
+        """Take these bounds, `[D]` each, a little apart where they are equal.
+
+        Raises:
+            ValueError: If they are of another size, or not in order.
+        """
+        lower = torch.as_tensor(np.asarray(low, np.float32), device=self.low.device)
+        upper = torch.as_tensor(np.asarray(high, np.float32), device=self.low.device)
+        if lower.shape != self.low.shape or upper.shape != self.low.shape:
+            raise ValueError(
+                f"statistics of {lower.numel()} numbers for {self.low.numel()}: take"
+                " those of the same robot"
+            )
+        if not bool((lower <= upper).all()):
+            raise ValueError(f"low {lower.tolist()} is not below high {upper.tolist()}")
+        center, half = lower / 2 + upper / 2, upper / 2 - lower / 2
+        least = 1e-3 * center.abs()  # float32 must tell bins within it apart
+        wider = torch.where(
+            (half == 0) & (least == 0), 1e-2, torch.maximum(half, least)
+        )
+        self.low.copy_(torch.where(wider > half, center - wider, lower))
+        self.high.copy_(torch.where(wider > half, center + wider, upper))
+        return self
+
+    def from_bounds(self, low: np.ndarray, high: np.ndarray) -> Self:
+        """Take the bounds of a space, `[D]` each, if all of them say something."""
+        if (np.abs(np.stack([low, high]).astype(np.float64)) <= LARGEST_BOUND).all():
+            self.set_range(low, high)
+        return self
+
+    def fit(self, data: Tensor) -> Self:
+        """Take the 1 and 99 % quantiles of data `[..., D]`."""
+        rows = data.detach().reshape(-1, len(self.low)).float()
+        rows = rows[:: -(-len(rows) // MOST_ROWS)]
+        low, high = torch.quantile(rows, rows.new_tensor([0.01, 0.99]), dim=0).cpu()
+        return self.set_range(low, high)
+
+    def from_openvla(
+        self, statistics: Mapping[str, Any], dataset: str | None, entry: str
+    ) -> Self:
+        """Take those that OpenVLA's `dataset_statistics.json` or `norm_stats` hold.
+
+        Args:
+            statistics: What the file holds: data sets, in them `action` and maybe
+                `proprio`, in them `q01`, `q99` and maybe `mask`, whose False numbers
+                are in [-1, 1] as they are.
+            dataset: Whose; None if there is only one.
+            entry: `action` or `proprio`.
+
+        Raises:
+            ValueError: If they have no such data set or entry.
+        """
+        names = sorted(statistics)
+        name = names[0] if dataset is None and len(names) == 1 else dataset
+        if name not in statistics:
+            raise ValueError(f"dataset = {dataset!r}: choose one of {names}")
+        if entry not in statistics[name]:
+            raise ValueError(f"the statistics of {name!r} have no {entry!r}")
+        own = statistics[name][entry]
+        low, high = (np.asarray(own[key], np.float32) for key in ("q01", "q99"))
+        mask = np.asarray(own.get("mask", [True] * len(low)), bool)
+        return self.set_range(np.where(mask, low, -1), np.where(mask, high, 1))
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._known = False
+        super()._load_from_state_dict(*args, **kwargs)
+
+
+class ActionStatistics(RangeStatistics):
+    """Of actions: from a space's bounds, demonstrations, or a pretrained model."""
+
+    def denormalize(self, values: Tensor) -> Tensor:
+        """Normalised actions `[..., D]` in the environment's units, float32.
+
+        Raises:
+            RuntimeError: If nobody knows what those are.
+        """
+        self._require()
+        return super().denormalize(values)
+
+    def normalize(self, values: Tensor) -> Tensor:
+        """Actions `[..., D]` in units of the range: float32, mostly in [-1, 1].
+
+        Raises:
+            RuntimeError: If nobody knows the range.
+        """
+        self._require()
+        return super().normalize(values)
+
+    def _require(self) -> None:
+        if not self.fitted:
+            raise RuntimeError(
+                "the action space has no finite bounds and there are no statistics of"
+                " actions: bound it (gymnasium.wrappers.RescaleAction), load a model"
+                " that has statistics, or learn from demonstrations first"
+            )
+
+
+class ProprioStatistics(RangeStatistics):
+    """Of proprioception, which passes as it is until they are known."""
+
+    limit = 10.0
+    """Bound of what comes out, in units of the range."""
+
+    def normalize(self, values: Tensor) -> Tensor:
+        """Values `[..., D]` in units of the range, clipped to `limit`; float32."""
+        values = values.float()
+        scaled = super().normalize(values).clamp(-self.limit, self.limit)
+        return torch.where(scaled.isnan(), values, scaled)
