@@ -27,8 +27,8 @@ class FakeBackbone(nn.Module):
     ) -> None:
         super().__init__()
         self.width, self.vocab_size, self.pad_left = width, vocab_size, pad_left
-        self.patch = nn.LazyLinear(width)
-        self.proprio = nn.LazyLinear(width)
+        self.patch = nn.Linear(8 * 8 * 3, width)
+        self.proprio = nn.Linear(3, width)
         self.words = nn.Embedding(vocab_size, width)
         self.positions = nn.Embedding(128, width)
         self.blocks = nn.ModuleList([Block(width) for _ in range(2)])
@@ -108,11 +108,9 @@ def observe(batch: int = 3, seed: int = 0, space: Dict = SPACE) -> dict[str, Any
 def make_model(
     action_space: Any, space: Dict = SPACE, seed: int = 0, **options: Any
 ) -> VLAModel:
-    """A model with all of its weights made, in eval mode; options of `VLAConfig`."""
+    """A model in eval mode; options of `VLAConfig`, and of the backbone."""
     backbone_options = options.pop("backbone", {})
     torch.manual_seed(seed)
     config = VLAConfig(**options)
-    model = VLAModel(FakeBackbone(**backbone_options), space, action_space, config)
-    with torch.no_grad():
-        model.get_value(observe(1, space=space))
-    return model.eval()
+    backbone = FakeBackbone(**backbone_options)
+    return VLAModel(backbone, space, action_space, config).eval()

@@ -52,8 +52,13 @@ class Decoded(NamedTuple):
 def chosen(
     policy: Distribution, deterministic: bool, generator: torch.Generator | None
 ) -> Tensor:
-    """Tokens of a distribution: the most likely, or at random."""
-    return policy.mode() if deterministic else policy.sample(generator)
+    """Tokens of a distribution: the most likely, or at random.
+
+    They carry no gradient: through a normal's mean it would cancel that of the
+    log-probability.
+    """
+    tokens = policy.mode() if deterministic else policy.sample(generator)
+    return tokens.detach()
 
 
 class ParallelDecoding(nn.Module):

@@ -43,8 +43,9 @@ class VLAModelInterface(Protocol):
     | `language` | the instruction in UTF-8, zeros after it | `[B, S]` uint8 |
 
     `language` is always there, and `yieldrl.foundations.text.decode` makes strings of
-    it. Actions are in the environment's units; choices are whole numbers from zero. They
-    are `[B, D]` where one is decided at a time, and chunks `[B, L, D]` where several.
+    it. Actions are in the environment's units; choices are whole numbers from zero.
+    They are `[B, D]` where one is decided at a time, and chunks `[B, L, D]` where
+    several are.
     """
 
     def forward(self, observations: Any) -> Tensor:

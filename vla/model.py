@@ -170,7 +170,7 @@ class VLAModel(nn.Module):
 
 def _proprio_statistics(space: gymnasium.Space[Any]) -> ProprioStatistics | None:
     """Those of a Dict's `proprio`: of its bounds, if they say something."""
-    if not isinstance(space, Dict) or "proprio" not in space.keys():
+    if not isinstance(space, Dict) or "proprio" not in space.spaces:
         return None
     leaf = space["proprio"]
     assert isinstance(leaf, Box)

@@ -52,7 +52,7 @@ def sources(
         return {(kind,): _source((kind,), (), space)}
     found: dict[Path, Source] = {}
     named = {name.split(".")[0] for name in observation_keys}
-    own = {kind: kind for kind in OBSERVATIONS if kind in space.keys() - named}
+    own = {kind: kind for kind in OBSERVATIONS if kind in space.spaces.keys() - named}
     for name, key in {**observation_keys, **own}.items():
         at, start = tuple(name.split(".")), _locate(space, key)
         start = _locate(space, name) if start is None else start
@@ -176,7 +176,7 @@ def _locate(space: Dict, key: str) -> Path | None:
 
 def _child(space: Any, path: Path) -> Any:
     for name in path:
-        if not isinstance(space, Dict) or name not in space.keys():
+        if not isinstance(space, Dict) or name not in space.spaces:
             return None
         space = space[name]
     return space

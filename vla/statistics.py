@@ -107,7 +107,7 @@ class RangeStatistics(nn.Module):
             ValueError: If they have no such data set or entry.
         """
         names = sorted(statistics)
-        name = names[0] if dataset is None and len(names) == 1 else dataset
+        name = names[0] if dataset is None and len(names) == 1 else str(dataset)
         if name not in statistics:
             raise ValueError(f"dataset = {dataset!r}: choose one of {names}")
         if entry not in statistics[name]:

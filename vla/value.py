@@ -30,7 +30,7 @@ class AttentionPool(nn.Module):
         self.mlp = MLP([width, width, 1], last_gain=1.0)
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Values `[B]` float32 of hidden states `[B, S, W]` that `mask [B, S]` shows."""
+        """Values `[B]`, float32, of hidden states `[B, S, W]` that are not masked."""
         # What padding holds must not even reach a product: 0 * NaN is NaN.
         states = self.norm(hidden.float().masked_fill(~mask.unsqueeze(-1), 0))
         score = states @ self.query * len(self.query) ** -0.5

@@ -1,0 +1,80 @@
+"""What the config refuses, and that it mixes with an algorithm's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from yieldrl.algorithms import ppo
+from yieldrl.vla.config import VLAConfig, vla_config_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Both(VLAConfig, ppo.Config):
+    """Of an algorithm that trains such a model."""
+
+
+WRONG = [
+    ({"action_bins": 1}, "action_bins = 1"),
+    ({"action_bins": 2**16 + 1}, "action_bins = 65537"),
+    ({"chunk_length": 0}, "chunk_length = 0"),
+    ({"chunk_length": 4, "execute_steps": 5}, "execute_steps = 5.* at most 4"),
+    ({"lora_rank": -1}, "lora_rank = -1"),
+    ({"lora_alpha": 0.0}, "lora_alpha = 0.0"),
+    ({"lora_rank": 2, "lora_targets": ()}, "lora_targets"),
+    ({"action_head": "gaussian", "decoding": "autoregressive"}, "decoding"),
+    ({"action_head": "flow"}, "action_head = 'flow'"),
+    ({"backend": "class"}, "model_class = None"),
+    ({"backend": "transformers"}, "model_path = None"),
+    ({"backend": "lerobot"}, "model_path = None"),
+    ({"model_class": "Alone"}, "model_class = 'Alone'"),
+    ({"observation_keys": {"sound": "x"}}, "'sound' is nothing"),
+    ({"observation_keys": {"proprio.hand": "x"}}, "'proprio.hand' is nothing"),
+    ({"log_std_init": 21.0}, "log_std_init"),
+]
+
+
+@pytest.mark.parametrize("config_class", [VLAConfig, Both])
+@pytest.mark.parametrize(("fields", "message"), WRONG)
+def test_values_that_do_not_fit_are_refused(config_class, fields, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        config_class(**fields)
+
+
+def test_beside_an_algorithms_config_both_check() -> None:
+    with pytest.raises(ValueError, match="num_steps = 0"):
+        Both(num_steps=0)
+    config = Both(chunk_length=8, num_envs=2)
+    assert (config.chunk_length, config.batch_size) == (8, 256)
+    assert Both.from_dict(config.to_dict()) == config
+
+
+def test_what_auto_stands_for() -> None:
+    assert VLAConfig().kind == "tiny"
+    assert VLAConfig(model_path="a").kind == "transformers"
+    assert VLAConfig(model_path="a", model_class="b.C").kind == "class"
+    assert VLAConfig(model_path="a", backend="lerobot").kind == "lerobot"
+
+
+def test_the_scale_of_adapters_is_twice_the_rank() -> None:
+    assert VLAConfig(lora_rank=8).alpha == 16
+    assert VLAConfig(lora_rank=8, lora_alpha=4.0).alpha == 4
+
+
+class TestOfBlocks:
+    def test_fields_by_name_come_first(self) -> None:
+        config = Both(chunk_length=4, num_steps=16)
+        merged = vla_config_of(config, {"action_bins": 32})
+        assert isinstance(merged, Both)
+        assert (merged.chunk_length, merged.action_bins) == (4, 32)
+
+    def test_an_algorithm_that_knows_no_tokens_is_told_of_chunks(self) -> None:
+        assert vla_config_of(ppo.Config(), {}).log_prob_per == "chunk"
+        said = {"log_prob_per": "token", "lora_targets": ["q_proj"]}
+        assert vla_config_of(ppo.Config(), said).log_prob_per == "token"
+        assert vla_config_of(ppo.Config(), said).lora_targets == ("q_proj",)
+
+    def test_a_name_that_is_no_field_is_refused_with_the_nearest(self) -> None:
+        with pytest.raises(ValueError, match="did you mean 'model_path'"):
+            vla_config_of(ppo.Config(), {"model_pth": "x"})

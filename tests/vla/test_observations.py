@@ -1,0 +1,100 @@
+"""What a model reads of an environment's observations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from fake_vla import CAMERA, SPACE, TEXT, observe
+from gymnasium.spaces import Box, Dict, Discrete
+from tensordict import TensorDict
+
+from yieldrl.foundations.text import decode
+from yieldrl.vla import ObservationReader, vla_space
+
+HAND = Box(0, 255, (3, 6, 6), np.uint8)  # channels first
+STATE = Box(-1, 1, (2, 2))
+
+
+def reader(space, keys=None, instruction=""):
+    return ObservationReader(space, keys or {}, instruction)
+
+
+def test_its_own_names_need_no_mapping() -> None:
+    obs = observe()
+    for given in (obs, TensorDict(obs, batch_size=[3])):
+        read = reader(SPACE)(given)
+        assert read.batch_size == (3,)
+        assert set(read.keys()) == {"rgb", "proprio", "language"}
+        assert all(torch.equal(read[name], obs[name]) for name in obs)
+
+
+def test_other_names_are_mapped_and_the_rest_left_out() -> None:
+    space = Dict({"pixels": CAMERA, "agent_pos": STATE, "time": Discrete(3)})
+    keys = {"rgb": "pixels", "proprio": "agent_pos"}
+    obs = observe(2, space=space)
+    read = reader(space, keys, "push it")(obs)
+    assert set(read.keys()) == {"rgb", "proprio", "language"}
+    assert torch.equal(read["proprio"], obs["agent_pos"].reshape(2, 4))
+    assert decode(read["language"]) == ["push it", "push it"]
+
+
+def test_cameras_are_nested_and_their_channels_last() -> None:
+    space = Dict({"eyes": CAMERA, "images": Dict({"hand": HAND})})
+    keys = {"rgb.head": "eyes", "rgb.wrist": "images.hand"}
+    images = torch.randint(0, 255, (2, 3, 6, 6), dtype=torch.uint8)
+    obs = {"eyes": torch.zeros(2, 8, 8, 3), "images": {"hand": images}}
+    read = reader(space, keys)(obs)
+    assert set(read["rgb"].keys()) == {"head", "wrist"}
+    assert torch.equal(read["rgb", "wrist"], images.permute(0, 2, 3, 1))
+    whole = vla_space(space, keys)
+    assert whole["rgb"]["wrist"] == Box(0, 255, (6, 6, 3), np.uint8)
+    nested = reader(Dict({"rgb": space["images"]}))({"rgb": obs["images"]})
+    assert nested["rgb", "hand"].shape == (2, 6, 6, 3)
+
+
+@pytest.mark.parametrize(
+    ("space", "name"), [(CAMERA, "rgb"), (HAND, "rgb"), (STATE, "proprio")]
+)
+def test_observations_that_are_no_dict(space, name) -> None:
+    obs = torch.from_numpy(np.stack([space.sample(), space.sample()]))
+    assert set(reader(space)(obs).keys()) == {name, "language"}
+    assert set(vla_space(space, {})) == {name, "language"}
+
+
+def test_an_empty_instruction_is_there_too() -> None:
+    assert decode(reader(STATE)(torch.zeros(2, 2, 2))["language"]) == ["", ""]
+
+
+def test_the_space_of_what_is_read_reads_itself() -> None:
+    space = Dict({"pixels": CAMERA, "task": TEXT, "body": STATE})
+    keys = {"rgb": "pixels", "language": "task", "proprio": "body"}
+    once = vla_space(space, keys)
+    assert once["proprio"].shape == (4,)
+    assert once["language"] is TEXT
+    assert vla_space(once, keys) == once
+    assert vla_space(once, {}) == once
+
+
+def test_proprioception_alone_of_observations_with_more_axes() -> None:
+    obs = {"body": torch.zeros(5, 2, 2, 2), "rgb": torch.zeros(5, 2, 8, 8, 3)}
+    space = Dict({"rgb": CAMERA, "body": STATE})
+    assert reader(space, {"proprio": "body"}).proprio(obs).shape == (5, 2, 4)
+    assert reader(space).proprio(obs) is None
+
+
+WRONG = [
+    (Dict({"pixels": CAMERA}), {}, "say which is which"),
+    (Dict({"pixels": CAMERA}), {"rgb": "image"}, r"'image': observations have.*pixels"),
+    (Dict({"rgb": STATE}), {}, "rgb comes from rgb of Box.*images"),
+    (Dict({"proprio": Discrete(3)}), {}, "must be a Box of numbers"),
+    (Dict({"proprio": Dict({"a": STATE})}), {}, r"proprio\.a comes from"),
+    (Dict({"language": CAMERA}), {}, "must be a Utf8Text"),
+    (Discrete(3), {}, "comes from observations of"),
+]
+
+
+@pytest.mark.parametrize(("space", "keys", "message"), WRONG)
+def test_what_no_model_reads_is_refused(space, keys, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        reader(space, keys)

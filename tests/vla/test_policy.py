@@ -1,0 +1,382 @@
+"""A model of any kind as a policy, also beside a collector in the background."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import types
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from fake_vla import CAMERA, SPACE, TEXT, make_model, observe
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl.algorithms import ppo
+from yieldrl.foundations.text import decode
+from yieldrl.vla import VLAConfig, VLAPolicy
+
+NUMBERS, CHUNK, CHOICES = Box(-1, 1, (2,)), Box(-1, 1, (3, 2)), Discrete(3)
+
+
+class Mine(nn.Module):
+    """A model of one's own: the three methods of the interface, and no more."""
+
+    def __init__(self, action_dim: int = 2) -> None:
+        super().__init__()
+        self.trunk = nn.Linear(8 * 8 * 3, 8)
+        self.means = nn.Linear(8, action_dim)
+        self.value = nn.Linear(8, 1)
+        self.sentences: list[str] = []
+
+    def features(self, observations: TensorDict) -> Tensor:
+        self.sentences = decode(observations["language"])
+        return torch.tanh(self.trunk(observations["rgb"].flatten(1) / 255.0))
+
+    def policy(self, observations: TensorDict) -> torch.distributions.Normal:
+        return torch.distributions.Normal(self.means(self.features(observations)), 0.5)
+
+    def forward(self, observations: TensorDict) -> Tensor:
+        return self.policy(observations).sample()
+
+    def get_value(self, observations: TensorDict) -> Tensor:
+        return self.value(self.features(observations))
+
+    def evaluate_actions(
+        self, observations: TensorDict, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        policy = self.policy(observations)
+        return policy.log_prob(actions).sum(-1), policy.entropy().sum(-1)
+
+
+class World(gym.Env[dict[str, Any], Any]):
+    """Reward 1 for a positive first number (or choice); four steps an episode."""
+
+    def __init__(self, actions: Any = NUMBERS) -> None:
+        self.observation_space = Dict({"pixels": CAMERA, "task": TEXT})
+        self.action_space, self.steps = actions, 0
+
+    def _obs(self) -> dict[str, Any]:
+        image = np.full((8, 8, 3), self.steps, np.uint8)
+        return {"pixels": image, "task": TEXT.encode("go")}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._obs(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        reward = float(np.ravel(action)[0] > 0)
+        return self._obs(), reward, self.steps == 4, False, {}
+
+
+KEYS = {"rgb": "pixels", "language": "task"}
+RENAMED = Dict({"rgb": CAMERA, "language": TEXT})
+
+
+def mine(**options: Any) -> VLAPolicy:
+    torch.manual_seed(0)
+    space = World().observation_space
+    return VLAPolicy(space, NUMBERS, Mine(), observation_keys=KEYS, **options)
+
+
+def worlds_obs(batch: int = 3) -> dict[str, Tensor]:
+    obs = observe(batch)
+    return {"pixels": obs["rgb"], "task": obs["language"]}
+
+
+class TestShapes:
+    @pytest.mark.parametrize("per", ["token", "chunk"])
+    @pytest.mark.parametrize(
+        ("space", "length", "chunk"),
+        [
+            (NUMBERS, 1, (1, 2)),
+            (CHUNK, 3, (3, 2)),
+            (CHOICES, 1, (1, 1)),
+            (MultiDiscrete([3] * 4), 4, (4, 1)),
+        ],
+    )
+    def test_outside_they_are_the_action_spaces(
+        self, space, length, chunk, per
+    ) -> None:
+        model = make_model(space, chunk_length=length, action_bins=8)
+        policy, obs = VLAPolicy(SPACE, space, model, log_prob_per=per), observe(4)
+        action, log_prob, value = policy(obs)
+        assert action.shape == (4, *space.shape)
+        assert log_prob.shape == ((4, *chunk) if per == "token" else (4,))
+        assert value.shape == policy.get_value(obs).shape == (4,)
+        said, entropy, again = policy.evaluate_actions(obs, action)
+        torch.testing.assert_close(said, log_prob, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(again, value, rtol=1e-5, atol=1e-5)
+        assert entropy.shape == (4,)
+        chosen, extras = policy.sample(obs, torch.Generator().manual_seed(0))
+        assert chosen.shape == action.shape
+        assert set(extras) == {"log_prob", "value"}
+        assert extras["log_prob"].shape == log_prob.shape
+
+    def test_a_chunks_log_prob_is_the_sum_of_its_tokens(self) -> None:
+        model, obs = make_model(CHUNK, chunk_length=3), observe(2)
+        token, chunk = (
+            VLAPolicy(SPACE, CHUNK, model, log_prob_per=per)
+            for per in ("token", "chunk")
+        )
+        action = token(obs)[0]
+        log_prob = token.evaluate_actions(obs, action)[0]
+        whole = chunk.evaluate_actions(obs, action)[0]
+        torch.testing.assert_close(log_prob.sum((1, 2)), whole)
+
+    def test_the_generator_decides(self) -> None:
+        policy = VLAPolicy(SPACE, NUMBERS, make_model(NUMBERS))
+        draws = [
+            policy.sample(observe(), torch.Generator().manual_seed(seed))[0]
+            for seed in (3, 3, 4)
+        ]
+        assert torch.equal(draws[0], draws[1])
+        assert not torch.equal(draws[0], draws[2])
+
+
+class TestOneOfYourOwn:
+    def test_three_methods_are_enough(self) -> None:
+        policy, obs = mine(), worlds_obs()
+        action, log_prob, value = policy(obs)
+        assert (action.shape, log_prob.shape, value.shape) == ((3, 2), (3,), (3,))
+        said, entropy, again = policy.evaluate_actions(obs, action)
+        torch.testing.assert_close(said, log_prob)
+        torch.testing.assert_close(again, value)
+        assert entropy.shape == (3,)
+        assert policy.model.sentences == ["go", "to the left", "stop"]
+        nested = TensorDict(obs, batch_size=[3])
+        assert torch.equal(policy.get_value(nested), value)
+
+    def test_options_of_forward_are_given_where_it_takes_them(self) -> None:
+        class Both(Mine):
+            def forward(self, observations, deterministic=False, generator=None):
+                means = self.means(self.features(observations))
+                noise = torch.empty_like(means).normal_(generator=generator)
+                return means if deterministic else means + 0.5 * noise
+
+        policy = VLAPolicy(RENAMED, NUMBERS, Both())
+        obs = observe(2)
+        assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
+        draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
+        assert torch.equal(draws[0][0], draws[1][0])
+
+    def test_choices_and_chunks(self) -> None:
+        class Chooses(Mine):
+            def forward(self, observations: TensorDict) -> Tensor:
+                return torch.ones(len(observations), dtype=torch.int64)
+
+            def evaluate_actions(self, observations: Any, actions: Tensor) -> Any:
+                assert actions.shape == (3, 1)
+                return torch.zeros(3, 1), torch.zeros(3)
+
+        policy = VLAPolicy(RENAMED, CHOICES, Chooses())
+        action, log_prob, _ = policy(observe())
+        assert action.tolist() == [1, 1, 1]
+        assert log_prob.shape == (3, 1, 1)
+
+        class Chunks(Mine):
+            def forward(self, observations: TensorDict) -> Tensor:
+                return torch.zeros(len(observations), 3, 2)
+
+            def evaluate_actions(self, observations: Any, actions: Tensor) -> Any:
+                assert actions.shape == (3, 3, 2)
+                return actions, actions.sum((1, 2))
+
+        policy = VLAPolicy(RENAMED, CHUNK, Chunks())
+        assert [part.shape for part in policy(observe())] == [(3, 3, 2)] * 2 + [(3,)]
+
+    def test_answers_of_a_wrong_shape_are_named(self) -> None:
+        class Wrong(Mine):
+            def get_value(self, observations: TensorDict) -> Tensor:
+                return self.features(observations)
+
+        policy = VLAPolicy(RENAMED, NUMBERS, Wrong())
+        with pytest.raises(ValueError, match=r"value has the shape \(3, 8\)"):
+            policy(observe())
+
+    def test_what_is_no_model_is_refused(self) -> None:
+        class Half(nn.Module):
+            def get_value(self, observations: Any) -> None: ...
+
+        with pytest.raises(TypeError, match="Half lacks evaluate_actions, forward"):
+            VLAPolicy(SPACE, NUMBERS, Half())
+        with pytest.raises(TypeError, match=r"is no torch\.nn\.Module"):
+            VLAPolicy(SPACE, NUMBERS, 3)
+
+    @pytest.mark.parametrize("collection", ["sync", "async"])
+    def test_ppo_trains_it(self, collection) -> None:
+        trainer = train(World, mine(), collection)
+        before = [p.detach().clone() for p in trainer.model.parameters()]
+        logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+        assert len(logs) == 4
+        assert all(np.isfinite(float(x)) for log in logs for x in log.values())
+        assert not any(map(torch.equal, before, trainer.model.parameters()))
+        assert trainer.evaluate(1)["logs"]["episodes"] == 1
+
+
+def train(envs: Any, model: Any, collection: Any = "async") -> ppo.Trainer:
+    config = ppo.Config(
+        num_envs=2,
+        num_steps=4,
+        num_minibatches=2,
+        num_epochs=1,
+        total_steps=16,
+        eval_every=0,
+        device="cpu",
+        collection=collection,
+    )
+    return ppo.Trainer(config, envs=envs, model=model)
+
+
+class TestInTraining:
+    @pytest.mark.parametrize(
+        "options", [{"action_bins": 8}, {"action_head": "gaussian"}]
+    )
+    @pytest.mark.parametrize("collection", ["sync", "async"])
+    def test_ppo_trains_a_model_with_heads(self, collection, options) -> None:
+        model = make_model(NUMBERS, RENAMED, **options)
+        space = World().observation_space
+        policy = VLAPolicy(
+            space, NUMBERS, model, observation_keys=KEYS, log_prob_per="chunk"
+        )
+        trainer = train(World, policy, collection)
+        logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+        assert len(logs) == 4
+        assert all(np.isfinite(float(x)) for log in logs for x in log.values())
+        assert ("policy_std" in logs[0]) == ("action_head" in options)
+
+    def test_before_learning_the_ratio_is_one(self) -> None:
+        """What acting wrote down is what evaluating says."""
+        model = make_model(CHOICES, RENAMED, decoding="autoregressive")
+        space = World().observation_space
+        policy = VLAPolicy(
+            space, CHOICES, model, observation_keys=KEYS, log_prob_per="chunk"
+        )
+        trainer = train(lambda: World(CHOICES), policy)
+        while not trainer.learning_due:
+            trainer.collector.step()
+        rollout = trainer.buffer.rollout().flatten(0, 1)
+        log_prob, _, value = policy.evaluate_actions(rollout["obs"], rollout["action"])
+        trainer.collector.stop()
+        torch.testing.assert_close(log_prob, rollout["log_prob"], rtol=0, atol=1e-5)
+        torch.testing.assert_close(value, rollout["value"], rtol=0, atol=1e-5)
+
+    def test_the_copy_that_acts_shares_what_is_frozen(self) -> None:
+        policy = VLAPolicy(SPACE, NUMBERS, make_model(NUMBERS, action_bins=8))
+        for parameter in policy.model.backbone.vision_parameters():
+            parameter.requires_grad_(False)
+        algorithm = ppo.Algorithm(policy, ppo.Config(device="cpu"))
+        copied = algorithm.acting_copy().model
+        pairs = zip(policy.parameters(), copied.parameters(), strict=True)
+        assert all((a is b) == (not a.requires_grad) for a, b in pairs)
+        one, other = policy(observe(), True), copied(observe(), True)
+        for mine_says, copy_says in zip(one, other, strict=True):
+            torch.testing.assert_close(mine_says, copy_says)
+
+    def test_statistics_that_are_fitted_reach_the_copy_that_acts(self) -> None:
+        free = Box(-np.inf, np.inf, (2,), np.float32)
+        policy = VLAPolicy(SPACE, free, make_model(free, action_bins=8))
+        acting = copy.deepcopy(policy)
+        with pytest.raises(RuntimeError, match="no finite bounds"):
+            acting(observe())
+        action = torch.rand(4, 5, 2)
+        obs = {"obs": {"proprio": torch.rand(4, 5, 3)}, "action": action}
+        policy.update_normalization(TensorDict(obs, batch_size=[4, 5]))
+        with torch.no_grad():
+            for mine, theirs in zip(acting.buffers(), policy.buffers(), strict=True):
+                mine.copy_(theirs)
+        assert acting(observe())[0].abs().max() <= 1
+
+    def test_steps_that_only_reset_are_no_data(self) -> None:
+        free = Box(-np.inf, np.inf, (1,), np.float32)
+        policy = VLAPolicy(SPACE, free, make_model(free))
+        data = {
+            "obs": {"proprio": torch.zeros(3, 2, 3)},
+            "action": torch.tensor([[0.0, 9e9], [1.0, 1.0], [0.5, 9e9]]).unsqueeze(-1),
+            "valid": torch.tensor([[True, False], [True, True], [True, False]]),
+        }
+        policy.update_normalization(TensorDict(data, batch_size=[3, 2]))
+        assert policy.model.action_statistics.high.item() <= 1
+
+
+class TestParameterGroups:
+    def test_every_trainable_parameter_is_in_one(self) -> None:
+        policy = VLAPolicy(SPACE, NUMBERS, make_model(NUMBERS))
+        backbone = policy.model.backbone
+        backbone.lora_A = nn.Linear(2, 2, bias=False)
+        backbone.lm_head.requires_grad_(False)
+        groups = policy.parameter_groups()
+        assert list(groups) == ["policy", "value", "adapters"]
+        grouped = [id(p) for group in groups.values() for p in group]
+        trained = [id(p) for p in policy.parameters() if p.requires_grad]
+        assert len(grouped) == len(set(grouped))
+        assert set(grouped) == set(trained)
+        assert groups["adapters"] == [backbone.lora_A.weight]
+        assert {id(p) for p in groups["value"]} == {
+            id(p) for p in policy.model.value_head.parameters()
+        }
+
+    def test_of_a_model_of_ones_own(self) -> None:
+        policy = mine()
+        groups = policy.parameter_groups()
+        assert groups["value"] == list(policy.model.value.parameters())
+        assert groups["adapters"] == []
+
+
+class TestFromConfig:
+    """With a loader that only says what it was asked for."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        calls: list[tuple[Any, ...]] = []
+
+        def load(config, observation_space, action_space, *, seed=1):
+            calls.append((config, observation_space, action_space, seed))
+            return make_model(
+                action_space,
+                observation_space,
+                chunk_length=config.chunk_length,
+                action_bins=config.action_bins,
+            )
+
+        module = types.ModuleType("yieldrl.vla.loading")
+        module.load_vla_model = load
+        monkeypatch.setitem(sys.modules, "yieldrl.vla.loading", module)
+        return calls
+
+    def test_of_a_config_with_the_fields(self, asked) -> None:
+        config = VLAConfig(
+            observation_keys={"rgb": "pixels"},
+            instruction="push",
+            chunk_length=3,
+            action_bins=8,
+        )
+        space = Dict({"pixels": CAMERA})
+        policy = VLAPolicy.from_config(space, CHUNK, config)
+        [(given, read, actions, seed)] = asked
+        assert (given, actions, seed) == (config, CHUNK, 1)
+        assert set(read) == {"rgb", "language"}
+        assert policy.log_prob_per == "token"
+        image = {"pixels": torch.zeros(2, 8, 8, 3, dtype=torch.uint8)}
+        assert policy(image)[1].shape == (2, 3, 2)
+
+    def test_of_the_blocks_of_a_file(self, asked) -> None:
+        block = {"model_path": "x.pth", "model_class": "a.B", "model_config": {"n": 1}}
+        config = ppo.Config(seed=7)
+        policy = VLAPolicy.from_config(
+            SPACE, NUMBERS, config, vla_config=block, action_dim=2
+        )
+        [(given, _, _, seed)] = asked
+        assert (given.model_class, given.model_config, seed) == ("a.B", {"n": 1}, 7)
+        assert policy(observe())[1].shape == (3,)
+
+    def test_another_number_of_actions_is_refused(self, asked) -> None:
+        with pytest.raises(ValueError, match=r"action_dim = 7.* has 2"):
+            VLAPolicy.from_config(SPACE, NUMBERS, ppo.Config(), action_dim=7)
+        assert asked == []

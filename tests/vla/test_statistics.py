@@ -1,0 +1,104 @@
+"""Between a robot's units and [-1, 1]."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yieldrl.vla import ActionBins, ActionStatistics, ProprioStatistics
+
+FILE = {
+    "robot": {
+        "action": {
+            "q01": [0.0, -2.0, 0.0],
+            "q99": [1.0, 2.0, 1.0],
+            "mask": [True, True, False],
+        },
+        "proprio": {"q01": [0.0], "q99": [4.0]},
+    }
+}
+
+
+class TestActions:
+    def test_bounds_become_minus_one_and_one(self) -> None:
+        own = ActionStatistics(2).set_range([0, -10], [4, -8])
+        torch.testing.assert_close(
+            own.normalize(torch.tensor([[0.0, -10], [2, -9], [4, -8]])),
+            torch.tensor([[-1.0, -1], [0, 0], [1, 1]]),
+        )
+        assert own.denormalize(torch.tensor([0.5, -1])).tolist() == [3.0, -10.0]
+
+    @given(
+        st.floats(-1e3, 1e3, width=32),
+        st.floats(0, 1e3, width=32),
+        st.sampled_from([2, 16, 256]),
+    )
+    def test_a_bin_is_found_again_in_the_robots_units(self, low, width, count) -> None:
+        own = ActionStatistics(1).set_range([low], [np.float32(low) + width])
+        bins, ids = ActionBins(count), torch.arange(count).unsqueeze(1)
+        action = own.denormalize(bins.decode(ids))
+        assert torch.equal(bins.encode(own.normalize(action)), ids)
+
+    def test_nobody_knows_the_units_of_unbounded_actions(self) -> None:
+        own = ActionStatistics(2).from_bounds(np.full(2, -np.inf), np.ones(2))
+        assert not own.fitted
+        with pytest.raises(RuntimeError, match="no finite bounds"):
+            own.denormalize(torch.zeros(2))
+        with pytest.raises(RuntimeError, match="no finite bounds"):
+            own.normalize(torch.zeros(2))
+
+    def test_data_give_their_quantiles(self) -> None:
+        data = torch.linspace(0, 100, 10_001).reshape(73, 137, 1).repeat(1, 1, 2)
+        own = ActionStatistics(2).fit(data)
+        torch.testing.assert_close(own.low, torch.full((2,), 1.0))
+        torch.testing.assert_close(own.high, torch.full((2,), 99.0))
+
+    def test_what_never_changes_in_data_keeps_a_narrow_range(self) -> None:
+        own = ActionStatistics(2).fit(torch.tensor([[0.0, 5.0]] * 4))
+        torch.testing.assert_close(own.low, torch.tensor([-0.01, 4.995]))
+        assert torch.isfinite(own.normalize(torch.tensor([0.0, 5.0]))).all()
+
+    def test_the_file_of_openvla(self) -> None:
+        own = ActionStatistics(3).from_openvla(FILE, None, "action")
+        assert own.low.tolist() == [0.0, -2.0, -1.0]
+        assert own.high.tolist() == [1.0, 2.0, 1.0]
+        ActionStatistics(3).from_openvla({**FILE, "b": {}}, "robot", "action")
+
+    def test_a_file_that_does_not_fit_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="dataset = 'x': choose one of"):
+            ActionStatistics(3).from_openvla(FILE, "x", "action")
+        with pytest.raises(ValueError, match="no 'gaze'"):
+            ActionStatistics(3).from_openvla(FILE, None, "gaze")
+        with pytest.raises(ValueError, match="3 numbers for 7"):
+            ActionStatistics(7).from_openvla(FILE, None, "action")
+        with pytest.raises(ValueError, match="not below"):
+            ActionStatistics(1).set_range([1], [0])
+
+
+class TestProprioception:
+    def test_it_passes_until_it_is_known(self) -> None:
+        own, values = ProprioStatistics(2), torch.tensor([[3.0, -70.0]])
+        assert torch.equal(own.normalize(values), values)
+        own.set_range([0, 0], [4, 1])
+        assert own.normalize(values).tolist() == [[0.5, -10.0]]
+
+    def test_bounds_that_say_nothing_are_not_taken(self) -> None:
+        for bound in (np.inf, 3.4e38):
+            huge = np.full(1, bound, np.float32)
+            assert not ProprioStatistics(1).from_bounds(-huge, huge).fitted
+        assert ProprioStatistics(1).from_bounds(-np.ones(1), np.ones(1)).fitted
+
+
+def test_they_are_saved_with_the_model() -> None:
+    fitted, other = ActionStatistics(1).set_range([0], [4]), ActionStatistics(1)
+    before = copy.deepcopy(other.state_dict())
+    other.load_state_dict(fitted.state_dict())
+    assert other.fitted
+    assert other.denormalize(torch.zeros(1)).tolist() == [2.0]
+    other.load_state_dict(before)
+    assert not other.fitted
