@@ -1,0 +1,166 @@
+"""What says which vision-language-action model to take, and how to train it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from yieldrl.foundations.checked import Checked
+
+OBSERVATIONS = ("rgb", "depth", "proprio", "language")
+"""What a vision-language-action model reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VLAConfig(Checked):
+    """A vision-language-action model, its action head and what of it is trained.
+
+    It stands alone, or before the config of an algorithm, whose fields then follow:
+    `class Config(VLAConfig, ppo.Config)`.
+
+    Raises:
+        ValueError: If a value has the wrong type or range, or two of them exclude each
+            other. The message names the field, the value that was got and the remedy.
+    """
+
+    backend: Literal["auto", "tiny", "transformers", "lerobot", "class"] = "auto"
+    """Where the model comes from: `tiny` makes a small one with random weights,
+    `transformers` loads `model_path`, a folder or a hub id, `lerobot` takes a policy of
+    that library from there, and `class` your own `model_class`; `auto` takes `class`
+    with a `model_class`, else `transformers` with a `model_path`, else `tiny`."""
+
+    model_path: str | None = None
+    """Folder, file or hub id of the weights. By default weights are random."""
+
+    model_class: str | None = None
+    """A class of your own that follows `VLAModelInterface`: `package.module:Class`."""
+
+    model_config: dict[str, Any] = field(default_factory=dict)
+    """What else the model is made with: keyword arguments of `model_class`, or sizes of
+    the tiny model."""
+
+    instruction: str = ""
+    """What to do, in words, where observations hold no sentence."""
+
+    observation_keys: dict[str, str] = field(default_factory=dict)
+    """Which of the environment's observations are `rgb`, `depth`, `proprio` and
+    `language`, where they have other names: `{"rgb": "pixels"}`. Dots lead into nested
+    ones, and name several cameras: `{"rgb.wrist": "images.hand"}`."""
+
+    chunk_length: int = 1
+    """Actions that one look decides (L). More take fewer looks and react later."""
+
+    execute_steps: int | None = None
+    """Actions of a chunk that are carried out before the next look. Fewer than the
+    chunk has react sooner and look more often; by default all."""
+
+    action_head: Literal["bins", "gaussian"] = "bins"
+    """How actions are chosen: `bins` are the last entries of the model's vocabulary, a
+    token for each number; `gaussian` reads means off the hidden states. Choices are
+    always tokens."""
+
+    action_bins: int = 256
+    """Bins of each number of an action. More are more precise and harder to learn; an
+    action is off by at most 1 / bins of half its range. Choices have a bin each."""
+
+    decoding: Literal["parallel", "autoregressive"] = "parallel"
+    """`parallel` makes all tokens of a chunk in one pass, each unaware of what the
+    others become; `autoregressive` one after the other, each knowing those before it,
+    with a pass for each when acting."""
+
+    log_std_init: float = -1.0
+    """Logarithm of a Gaussian head's standard deviation at the start, in units of half
+    an action's range. Higher explores more at first. Bins do not use it."""
+
+    lora_rank: int = 0
+    """Rank of low-rank adapters, which are then trained instead of the language model's
+    weights; 0 trains the weights. Higher can change the model more and takes more
+    memory."""
+
+    lora_alpha: float | None = None
+    """Scale of the adapters, divided by their rank. Higher makes them count for more;
+    by default twice the rank."""
+
+    lora_targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj")
+    """Names of the linear layers that get adapters. More layers can change more."""
+
+    freeze_vision: bool = False
+    """Leave the vision encoder as it is. That saves memory and time, and keeps what it
+    has learned; images unlike those need it to learn."""
+
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Numbers of the pretrained network. `bfloat16` halves its memory and rounds more;
+    log-probabilities and values are float32 in any case."""
+
+    device_map: str | None = None
+    """How the network is laid out over devices when it is loaded, `auto` or a device;
+    by default it goes where the algorithm's `device` says."""
+
+    gradient_checkpointing: bool = False
+    """Compute hidden states anew for gradients instead of keeping them: less memory, a
+    third more time."""
+
+    log_prob_per: Literal["token", "chunk"] = "token"
+    """Whether the policy tells log-probabilities of every token, `[B, L, D]`, or their
+    sum over the chunk, `[B]`."""
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        self._check_range("chunk_length", low=1, high=1_024)
+        self._check_range("execute_steps", low=1, high=self.chunk_length)
+        self._check_range("action_bins", low=2, high=2**16)
+        self._check_range("log_std_init", low=-20, high=20)
+        self._check_range("lora_rank", low=0, high=2**16)
+        self._check_range("lora_alpha", low=0, above=True)
+        self._check_source()
+        self._check_observation_keys()
+        if self.action_head == "gaussian" and self.decoding == "autoregressive":
+            raise self.error(
+                "decoding",
+                "a gaussian head makes no tokens that could follow each other: choose"
+                " 'parallel', or action_head='bins'",
+            )
+        if self.lora_rank > 0 and not self.lora_targets:
+            raise self.error("lora_targets", "name layers, or choose lora_rank=0")
+        following = getattr(super(), "__post_init__", None)
+        if following is not None:  # an algorithm's config
+            following()
+
+    def _check_source(self) -> None:
+        """Refuse a backend without what it needs."""
+        if self.model_class is not None:
+            parts = self.model_class.replace(":", ".").split(".")
+            if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+                raise self.error("model_class", "write it as 'package.module:Class'")
+        if self.backend == "class" and self.model_class is None:
+            raise self.error("model_class", "name the class: 'package.module:Class'")
+        if self.backend in ("transformers", "lerobot") and self.model_path is None:
+            raise self.error(
+                "model_path", f"backend={self.backend!r} needs a folder or a hub id"
+            )
+
+    def _check_observation_keys(self) -> None:
+        """Refuse names of observations that no model reads."""
+        for name in self.observation_keys:
+            kind, *cameras = name.split(".")
+            nests = kind in ("rgb", "depth") or not cameras
+            if kind not in OBSERVATIONS or not nests:
+                raise self.error(
+                    "observation_keys",
+                    f"{name!r} is nothing that a model reads: map"
+                    f" {', '.join(OBSERVATIONS)}, or a camera such as 'rgb.wrist'",
+                )
+
+    @property
+    def alpha(self) -> float:
+        """The adapters' scale before it is divided by their rank."""
+        return 2.0 * self.lora_rank if self.lora_alpha is None else self.lora_alpha
+
+    @property
+    def kind(self) -> str:
+        """The backend that `auto` stands for."""
+        if self.backend != "auto":
+            return self.backend
+        if self.model_class is not None:
+            return "class"
+        return "tiny" if self.model_path is None else "transformers"
