@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import collecting, learned, results
+from yieldrl.benchmarks import learned, measured, results
 from yieldrl.benchmarks.__main__ import parse
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
@@ -130,7 +130,9 @@ def check_evidence(result: dict[str, Any]) -> None:
 
 def check_trial(result: dict[str, Any]) -> None:
     """The verdicts are those of the trial as it is now, and all hold."""
-    assert result["demands"] == collecting.judged(result["trial"], result["runs"])
+    assert result["demands"] == measured.judged(
+        measured.trial_of(result), result["runs"]
+    )
     assert result["holds"]
     assert all(demand["holds"] for demand in result["demands"])
 
