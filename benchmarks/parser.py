@@ -63,10 +63,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
     for command in (fast, learn, prove, step, collect, speak):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
+    prefixes = {step: "worlds-", collect: "collecting-", speak: "vla-"}
     for command in (learn, prove, step, collect, speak):
-        prefix = {step: "worlds-", collect: "collecting-", speak: "vla-"}.get(
-            command, ""
-        )
+        prefix = prefixes.get(command, "")
         file = f"folder of a {prefix}NAME.json for each"
         command.add_argument("--out-folder", help=file)
     draw = commands.add_parser("plot", help="draw and note benchmarks/results")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..trials import Trial
+from yieldrl.benchmarks.trials import Trial
 
 __all__ = ["TRIALS"]
 

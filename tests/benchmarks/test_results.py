@@ -12,6 +12,7 @@ from yieldrl.benchmarks import learned, measured, results
 from yieldrl.benchmarks.__main__ import parse
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
+from yieldrl.benchmarks.families import FAMILIES
 from yieldrl.benchmarks.tasks import TASKS
 
 COMMITTED = sorted(results.FOLDER.glob("*.json"))
@@ -88,9 +89,9 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
         assert parsed.names == [result["world"]]
         check_worlds(result)
         return
-    if result["kind"] == "collecting":
+    if result["kind"] in FAMILIES:
         assert parsed.names == [result["trial"]]
-        assert path.stem == f"collecting-{result['trial']}"
+        assert path.stem == f"{result['kind']}-{result['trial']}"
         check_trial(result)
         return
     assert path.stem in parsed.names
