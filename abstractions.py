@@ -172,9 +172,10 @@ class Algorithm(Learner, ABC):
         Here that is one gradient step on all of its transitions.
         """
         batch = transitions(rollout.to(self.device))
-        gamma = getattr(self.config, "gamma", 1.0)
-        discount = torch.full_like(batch["reward"], gamma)
-        return self.train_step(batch.set("discount", discount))
+        if batch.get("discount", None) is None:
+            gamma = getattr(self.config, "gamma", 1.0)
+            batch["discount"] = torch.full_like(batch["reward"], gamma)
+        return self.train_step(batch)
 
     def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""

@@ -12,10 +12,10 @@ from typing import Any
 
 # `python -m benchmarks` gives this file alone that name: all the others have one name.
 from yieldrl.benchmarks import (
-    collecting,
     evidence,
     learned,
     learning,
+    measured,
     pictures,
     plot,
     results,
@@ -23,6 +23,7 @@ from yieldrl.benchmarks import (
     throughput,
     tuned,
 )
+from yieldrl.benchmarks.families import FAMILIES
 from yieldrl.benchmarks.parser import parse
 
 Benchmark = Callable[..., dict[str, Any]]
@@ -45,9 +46,9 @@ def main(arguments: Sequence[str]) -> None:
         _several(arguments, options, evidence.benchmark, evidence.report)
     elif command == "worlds":
         _several(arguments, options, throughput.benchmark, throughput.report, "worlds-")
-    elif command == "collecting":
-        measure, show = collecting.benchmark, collecting.report
-        _several(arguments, options, measure, show, "collecting-")
+    elif command in FAMILIES:
+        measure = partial(measured.benchmark, command)
+        _several(arguments, options, measure, measured.report, f"{command}-")
     elif command == "plot":
         for path in (*plot.draw_all(options["out_folder"]), *tuned.note_all()):
             print(path)

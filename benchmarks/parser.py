@@ -9,8 +9,9 @@ from pathlib import Path
 from . import learning, results, throughput
 from .claims import CLAIMS
 from .contests import CONTESTS
+from .families import FAMILIES
 from .tasks import TASKS
-from .trials import TRIALS, Options
+from .trials import Options
 from .workloads import WORKLOADS
 
 KNOWN: dict[str, Collection[str]] = {
@@ -18,7 +19,7 @@ KNOWN: dict[str, Collection[str]] = {
     "learning": TASKS,
     "evidence": CLAIMS,
     "worlds": CONTESTS,
-    "collecting": TRIALS,
+    **FAMILIES,
 }
 FIGURES = results.ROOT / ".cache" / "plots"
 
@@ -53,12 +54,18 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _add_worlds(step)
 
     collect = commands.add_parser("collecting", help="collectors in the background")
-    _add_trials(collect)
+    _add_trials(collect, "collecting")
+    minutes = f"of the soak ({Options().minutes:g})"
+    collect.add_argument("--minutes", type=float, default=20.0, help=minutes)
 
-    for command in (fast, learn, prove, step, collect):
+    speak = commands.add_parser("vla", help="vision-language-action policies")
+    _add_trials(speak, "vla")
+
+    for command in (fast, learn, prove, step, collect, speak):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
-    for command in (learn, prove, step, collect):
-        prefix = {step: "worlds-", collect: "collecting-"}.get(command, "")
+    prefixes = {step: "worlds-", collect: "collecting-", speak: "vla-"}
+    for command in (learn, prove, step, collect, speak):
+        prefix = prefixes.get(command, "")
         file = f"folder of a {prefix}NAME.json for each"
         command.add_argument("--out-folder", help=file)
     draw = commands.add_parser("plot", help="draw and note benchmarks/results")
@@ -84,15 +91,14 @@ def _add_worlds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=0.4, help=seconds)
 
 
-def _add_trials(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="+", metavar="TRIAL", help=_listed(TRIALS))
+def _add_trials(parser: argparse.ArgumentParser, family: str) -> None:
+    known = _listed(FAMILIES[family])
+    parser.add_argument("names", nargs="+", metavar="TRIAL", help=known)
     how = Options()
     seeds = f"seeds, each with a pair where two are timed ({how.seeds})"
     parser.add_argument("--seeds", type=_count, default=how.seeds, help=seeds)
     jobs = f"at a time, where no processor is timed ({how.jobs})"
     parser.add_argument("--jobs", type=_count, default=how.jobs, help=jobs)
-    minutes = f"of the soak ({how.minutes:g})"
-    parser.add_argument("--minutes", type=float, default=how.minutes, help=minutes)
 
 
 def _check_names(

@@ -11,9 +11,10 @@ import numpy as np
 from yieldrl.experiments.plot import Curve, aggregate
 
 from . import results, throughput
+from .families import FAMILIES
+from .measured import trial_of
 from .style import COLORS, INK, line, save_figure
 from .tasks import FIGURES, published_beside
-from .trials import TRIALS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,8 +140,8 @@ def draw_worlds(result: dict[str, Any], path: Path) -> Path:
 
 
 def draw_trial(result: dict[str, Any], path: Path) -> Path:
-    """What a trial of collectors found."""
-    fill = TRIALS[result["trial"]].fill
+    """What a trial found."""
+    fill = trial_of(result).fill
     return save_figure(lambda axes: fill(axes, result["runs"]), path)
 
 
@@ -186,5 +187,5 @@ DRAW = {
     "learning": draw_learning,
     "evidence": draw_evidence,
     "worlds": draw_worlds,
-    "collecting": draw_trial,
+    **dict.fromkeys(FAMILIES, draw_trial),
 }

@@ -23,8 +23,10 @@ class NStepReplayBuffer(ReplayBuffer):
     - `next_obs` and both flags: those of its last step, `t + k - 1`,
     - `discount`: `gamma^k`,
 
-    with k = n, or fewer where the episode ends before. It is put together when it is
-    drawn: nothing is kept twice. The latest n - 1 rows wait for their future.
+    with k = n, or fewer where the episode ends before. Where transitions bring a
+    `discount` of their own, their product stands for the power of gamma. It is put
+    together when it is drawn: nothing is kept twice. The latest n - 1 rows wait for
+    their future.
 
     Args:
         capacity: Transitions to keep, over all environments.
@@ -70,6 +72,11 @@ class NStepReplayBuffer(ReplayBuffer):
         last = path.gather(1, length.unsqueeze(1) - 1).squeeze(1)
         later = {"next_obs": last, "terminated": last, "truncated": last}
         batch = storage.gather(index, later)
-        batch["reward"] = reward @ self._discounts[:n]
-        batch["discount"] = self._discounts[length]
+        if "discount" not in storage:
+            batch["reward"] = reward @ self._discounts[:n]
+            batch["discount"] = self._discounts[length]
+            return batch
+        discount = storage["discount"].flatten()[path].cumprod(1)  # after each step
+        batch["reward"] = reward[:, 0] + (reward[:, 1:] * discount[:, :-1]).sum(1)
+        batch["discount"] = discount.gather(1, length.unsqueeze(1) - 1).squeeze(1)
         return batch

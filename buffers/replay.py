@@ -28,7 +28,8 @@ class ReplayBuffer:
         action_space: Space of one action.
         num_envs: `N`, environments that write side by side.
         gamma: Discount; samples carry it as `discount`, so that a buffer of n-step
-            returns can carry `gamma ** n`.
+            returns can carry `gamma ** n`. Transitions that bring a `discount` of their
+            own keep that.
         device: Where the tensors live.
         seed: Seed of the sampling.
 
@@ -204,5 +205,6 @@ class ReplayBuffer:
     def _gather(self, index: Tensor) -> TensorDict:
         """The batch `[B]` that belongs to flat positions `[B]`."""
         batch = self._storage.gather(index)
-        batch["discount"] = torch.full_like(batch["reward"], self.gamma)
+        if "discount" not in self._storage:
+            batch["discount"] = torch.full_like(batch["reward"], self.gamma)
         return batch

@@ -14,6 +14,8 @@ from yieldrl.foundations import Config, derive_seed
 
 _OBJECTS = (gymnasium.Env, VectorEnv)
 
+Wrap = Callable[[VectorEnv[Any, Any, Any]], VectorEnv[Any, Any, Any]]
+
 
 class Evaluator:
     """Evaluation environments of their own, made when they are first needed.
@@ -24,6 +26,7 @@ class Evaluator:
         device: Where the agent's tensors live.
         as_it_is: Take an environment object itself. By default more of its kind are
             made, because training steps the object.
+        wrap: What to put around the environments.
 
     Raises:
         ValueError: If evaluation is wanted and no second environment can be made.
@@ -35,10 +38,16 @@ class Evaluator:
     """
 
     def __init__(
-        self, source: Any, config: Config, device: str, *, as_it_is: bool = False
+        self,
+        source: Any,
+        config: Config,
+        device: str,
+        *,
+        as_it_is: bool = False,
+        wrap: Wrap = lambda envs: envs,
     ) -> None:
         self.source, self._config, self._device = source, config, device
-        self._as_it_is = as_it_is
+        self._as_it_is, self._wrap = as_it_is, wrap
         self._envs: VectorEnv[Any, Any, Any] | None = None
         self.seed = derive_seed(config.seed, "evaluation")
         self.evaluated_at = 0
@@ -51,7 +60,8 @@ class Evaluator:
         if self._envs is None:
             as_it_is = self._as_it_is and isinstance(self.source, _OBJECTS)
             make = environments.make if as_it_is else environments.make_eval
-            self._envs = make(self.source, self._config, device=self._device)
+            made = make(self.source, self._config, device=self._device)
+            self._envs = self._wrap(made)
         return self._envs
 
     def due(self, sample_step: int, finished: Callable[[], bool]) -> bool:

@@ -23,7 +23,9 @@ class SyncCollector(Collector):
     A transition holds `obs`, `action`, `reward`, `terminated`, `truncated` and the
     true `next_obs`, which at an episode's end is its last observation, never the one
     after the reset; and whatever extras the agent returned (`log_prob`, the unclipped
-    `action`, ...), which take precedence.
+    `action`, ...), which take precedence. Environments may add to it: what their
+    `recorded_info` names is taken from `info`, `[N]` each (`ActionChunks` says so how
+    long a transition lasted).
 
     Args:
         envs: A vector environment in any autoreset mode.
@@ -49,6 +51,7 @@ class SyncCollector(Collector):
         self.stepper = Stepper(envs)
         self.counts = hasattr(agent, "count_steps")
         self.has_memory = getattr(agent, "has_memory", False)
+        self.recorded: tuple[str, ...] = tuple(getattr(envs, "recorded_info", ()))
         self.obs: Any = None
         self.statistics: ArrayStatistics | TensorStatistics | None = None
 
@@ -76,6 +79,8 @@ class SyncCollector(Collector):
         }
         if step.valid is not None:
             transition["valid"] = step.valid
+        for name in self.recorded:
+            transition[name] = step.info[name]
         transition.update(extras)
         self.buffer.add(transition)
         if self.counts:

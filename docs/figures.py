@@ -22,7 +22,13 @@ from yieldrl.benchmarks import plot, results
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 CACHE = ROOT / ".cache" / "figures"
-CODE = ("plot.py", "style.py", "tasks/*.py", "trials/*.py")  # of the benchmarks
+CODE = (
+    "plot.py",
+    "style.py",
+    "tasks/*.py",
+    "trials/*.py",
+    "vla/*.py",
+)  # of the benchmarks
 SHOWN = re.compile(r"\bresults/([\w.-]+)\.svg\b")
 
 

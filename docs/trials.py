@@ -1,6 +1,8 @@
-"""What the site says of collectors in the background: made, not typed.
+"""What the site says of trials: made, not typed.
 
-- `::: table collecting` is a table of every trial: what was demanded, what came out.
+- `::: table collecting` is a table of every trial of collectors in the background, and
+  `::: table vla` of policies that are told what to do: what was demanded, what came
+  out.
 - `::: collecting overlap` shows one trial: its figure, its numbers and its command.
 """
 
@@ -11,51 +13,53 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.benchmarks import results
-from yieldrl.benchmarks.trials import TRIALS
+from yieldrl.benchmarks.families import FAMILIES
 
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^::: table collecting$", re.MULTILINE)
-SHOWN = re.compile(r"^::: collecting ([\w-]+)$", re.MULTILINE)
+NAMES = "|".join(FAMILIES)
+TABLE = re.compile(rf"^::: table ({NAMES})$", re.MULTILINE)
+SHOWN = re.compile(rf"^::: ({NAMES}) ([\w-]+)$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put the table and trials where pages ask for them."""
-    markdown = TABLE.sub(lambda _: table(), markdown)
-    return SHOWN.sub(lambda match: shown(match[1]), markdown)
+    markdown = TABLE.sub(lambda match: table(match[1]), markdown)
+    return SHOWN.sub(lambda match: shown(*match.groups()), markdown)
 
 
-def committed() -> dict[str, dict[str, Any]]:
+def committed(family: str) -> dict[str, dict[str, Any]]:
     """Trial -> its committed result, in the order of the trials."""
     folder = ROOT / "benchmarks" / "results"
-    paths = {name: folder / f"collecting-{name}.json" for name in TRIALS}
+    paths = {name: folder / f"{family}-{name}.json" for name in FAMILIES[family]}
     return {name: results.load(path) for name, path in paths.items() if path.exists()}
 
 
-def table() -> str:
+def table(family: str) -> str:
     """A row for every demand, and below them the commands that measure."""
-    found = committed()
+    found = committed(family)
     if not found:
         return "Nothing has been measured yet."
     rows = ["| trial | says | measured | asked for |", "| --- | --- | --- | --- |"]
     for name, result in found.items():
-        data = f"[{name}](results/collecting-{name}.json)"
+        data = f"[{name}](results/{family}-{name}.json)"
         demands = result["demands"]
         measured = "<br>".join(f"{of['demand']}: {_value(of)}" for of in demands)
         asked = "<br>".join(f"{of['bound']:g}" for of in demands)
-        says = TRIALS[name].statement
+        says = FAMILIES[family][name].statement
         rows.append(f"| {data} | {says} | {measured or ' '} | {asked or ' '} |")
     commands = "\n".join(result["command"] for result in found.values())
     return "\n".join([*rows, "", "```bash", commands, "```"])
 
 
-def shown(name: str) -> str:
+def shown(family: str, name: str) -> str:
     """One trial: its figure, its table and where it comes from."""
-    found = committed()
+    found = committed(family)
     if name not in found:
         return "This was not measured yet."
-    result, file = found[name], f"results/collecting-{name}"
-    figure = f"![{TRIALS[name].statement}]({file}.svg)"
-    numbers = results.table(*TRIALS[name].table(result["runs"]))
+    result, file = found[name], f"results/{family}-{name}"
+    trial = FAMILIES[family][name]
+    figure = f"![{trial.statement}]({file}.svg)"
+    numbers = results.table(*trial.table(result["runs"]))
     machine = result["hardware"]
     source = (
         f"[Every number]({file}.json) is from `{result['command']}`, on"

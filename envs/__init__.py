@@ -11,9 +11,11 @@ from yieldrl.envs.make import make, name_of
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.planning import policy_evaluation, value_iteration
 from yieldrl.envs.serial import SerialVectorEnv
+from yieldrl.envs.text import EncodeText
 
 __all__ = [
     "ActionMask",
+    "EncodeText",
     "SerialVectorEnv",
     "TorchVectorEnv",
     "check",

@@ -18,6 +18,7 @@ from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.processes import adopt, in_processes
 from yieldrl.envs.serial import SerialVectorEnv
+from yieldrl.envs.text import EncodeText, says_text
 from yieldrl.foundations import spaces
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def vectorize(
             )
         for wrap in wrappers:
             env = wrap(env)
-        return env
+        return EncodeText(env) if says_text(env.observation_space) else env
 
     try:
         if mode == "async":

@@ -79,7 +79,7 @@ class TrainingRun(Run):
         self._described = False  # whether the run's folder says what it is
         seed_everything(config.seed)
         device = str(resolve_device(config.device))
-        self.envs = environments.make(source, config, device=device)
+        self.envs = self.wrap_envs(environments.make(source, config, device=device))
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
         images = spaces.has_images(self.envs.single_observation_space)
         set_threads(config.threads, images=images)
@@ -91,6 +91,7 @@ class TrainingRun(Run):
             self.config,
             str(self.agent.device),
             as_it_is=eval_envs is not None,
+            wrap=self.wrap_envs,
         )
 
     def claim(self) -> Path:
@@ -104,6 +105,10 @@ class TrainingRun(Run):
             if not (folder / run_files.CONFIG).exists():
                 run_files.describe(self)
         return folder
+
+    def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+        """What the algorithm needs around environments, of training and evaluation."""
+        return envs
 
     @abstractmethod
     def make_buffer(self) -> Buffer:

@@ -48,7 +48,8 @@ def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any
     else:
         raise TypeError(
             f"space {space} at {'.'.join(path) or 'the top'} is not supported: use"
-            " Box, Discrete, MultiDiscrete, MultiBinary or a Dict of them"
+            " Box, Discrete, MultiDiscrete, MultiBinary or a Dict of them (and for Text"
+            " in a batch of your own yieldrl.foundations.Utf8Text)"
         )
 
 

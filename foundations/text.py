@@ -89,7 +89,7 @@ def encoded(space: Space[Any], obs: Any) -> Any:
     """
     if isinstance(space, Dict) and (isinstance(obs, Mapping) or hasattr(obs, "items")):
         return {
-            name: encoded(space[name], child) if name in space.keys() else child
+            name: encoded(space[name], child) if name in space.spaces else child
             for name, child in obs.items()
         }
     if isinstance(space, Utf8Text) and not isinstance(obs, (np.ndarray, Tensor)):

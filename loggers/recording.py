@@ -60,13 +60,14 @@ def record_video(
 def _make_envs(trainer: Any) -> Any:
     from yieldrl import envs as environments
 
-    return environments.make_eval(
+    envs = environments.make_eval(
         trainer.evaluator.source,
         dataclasses.replace(trainer.config, vectorization="sync"),
         device=str(trainer.agent.device),
         num_envs=1,
         render_mode="rgb_array",
     )
+    return trainer.wrap_envs(envs)
 
 
 def _frames(agent: Any, envs: Any, first: int, episodes: int) -> Iterator[np.ndarray]:

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.foundations import spaces
+from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.networks.layers import orthogonal
 
 
@@ -28,7 +28,8 @@ def make_encoder(space: gym.Space[Any]) -> Encoder:
     """The encoder that fits a space.
 
     Vectors pass as they are, choices become one-hot, images go through a small CNN
-    (the Nature CNN from 36 pixels on), and the leaves of a Dict are concatenated.
+    (the Nature CNN from 36 pixels on), the bytes of a sentence are embedded, and the
+    leaves of a Dict are concatenated.
 
     Raises:
         TypeError: If a leaf is of a kind that has no fixed-size tensor.
@@ -36,6 +37,8 @@ def make_encoder(space: gym.Space[Any]) -> Encoder:
     list(spaces.leaves(space))  # raises
     if isinstance(space, Dict):
         return DictEncoder(space)
+    if isinstance(space, Utf8Text):
+        return _Sentence(space.max_bytes)
     if spaces.is_image(space):
         assert isinstance(space, Box)
         return NatureCNN(space)
@@ -92,6 +95,21 @@ class _OneHot(Encoder):
             for i, count in enumerate(self.counts)
         ]
         return torch.cat(codes, dim=-1).float()
+
+
+class _Sentence(Encoder):
+    """Bytes of text: eight learned numbers for each, side by side.
+
+    Enough for a few fixed sentences, whose letters stand where they always do.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(256, 8)
+        self.size = 8 * max_bytes
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return self.embedding(obs.long()).flatten(1)
 
 
 class NatureCNN(Encoder):

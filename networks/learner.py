@@ -70,14 +70,21 @@ class Learner:
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate from which annealing starts; set it whenever you like."""
+        """The learning rate from which annealing starts; set it whenever you like.
+
+        It is that of the first parameter group. Groups with rates of their own keep
+        their ratio to it.
+        """
         group = self.optimizer.param_groups[0]
         return group.get("initial_lr", group["lr"])
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
+        before = self.learning_rate
         for group in self._param_groups():
-            group["lr"] = group["initial_lr"] = value
+            own = group.get("initial_lr", group["lr"])
+            same = own == before or before == 0.0
+            group["lr"] = group["initial_lr"] = value if same else value * own / before
 
     def anneal(self, fraction_done: float) -> None:
         """Let the learning rate fall linearly over training."""

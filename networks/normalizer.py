@@ -119,12 +119,15 @@ class RewardScaler(nn.Module):
     def update(self, rollout: TensorDict) -> None:
         """Follow the returns through a rollout `[T, N]` and fold them in.
 
-        Steps that only reset (`valid` is False) are left out.
+        Steps that only reset (`valid` is False) are left out. Where transitions bring
+        their `discount`, that counts.
         """
         goes_on = ~(rollout["terminated"] | rollout["truncated"])
-        returns = rollout["reward"].clone()
-        row, factor = returns.unbind(), (self.gamma * goes_on).unbind()
-        row[0].add_(self.carry, alpha=self.gamma)  # rows are views: in place
+        returns, gamma = rollout["reward"].clone(), rollout.get("discount", None)
+        row, first = returns.unbind(), self.gamma if gamma is None else gamma[0]
+        later = self.gamma if gamma is None else gamma[1:]
+        factor = (later * goes_on[:-1]).unbind()
+        row[0].add_(first * self.carry)  # rows are views: in place
         for t in range(1, len(row)):
             row[t].addcmul_(factor[t - 1], row[t - 1])
         self.carry.copy_(row[-1] * goes_on[-1])

@@ -42,6 +42,16 @@ class Algorithm(RolloutAlgorithm):
 
     corrections: ClassVar[Mapping[str, type[Clip]]] = CORRECTIONS
 
+    learned_from: ClassVar[tuple[str, ...]] = (
+        "obs",
+        "action",
+        "value",
+        "advantage",
+        "returns",
+        "valid",
+    )
+    """What minibatches hold of a rollout, besides the `log_prob` of the ratio."""
+
     def __init__(self, model: Policy, config: Config) -> None:
         super().__init__(model, config)
         self.correction = self.corrections[config.correction](config)
@@ -74,8 +84,7 @@ class Algorithm(RolloutAlgorithm):
             steps = rollout.copy().set("start", start)  # no matter of the rollout's
         rollout["advantage"] = self.advantages(steps)
         rollout["returns"] = rollout["advantage"] + rollout["value"]
-        wanted = ("obs", "action", "value", "advantage", "returns", "valid")
-        prepared = rollout.select(*wanted, strict=False)
+        prepared = rollout.select(*self.learned_from, strict=False)
         return prepared if start is None else prepared.set("log_prob", start)
 
     def update_normalization(self, rollout: TensorDict) -> None:
@@ -103,6 +112,9 @@ class Algorithm(RolloutAlgorithm):
     def remember_policy(self, rollout: TensorDict) -> Tensor | None:
         """Add `log_prob` and `value`, `[T, N]`; return what the ratio starts from.
 
+        A policy whose actions are many choices may give a `log_prob` for each,
+        `[T, N, ...]`.
+
         What acting wrote down stays. The rest is computed by one look at every
         observation, which is right as long as the weights are those that acted. A
         correction that starts from the policy of now has it look in any case.
@@ -117,7 +129,7 @@ class Algorithm(RolloutAlgorithm):
             )
             evaluated = [self.model.evaluate_actions(*chunk) for chunk in chunks]
             log_prob, _, value = zip(*evaluated, strict=True)
-            start = torch.cat(log_prob).view(rollout.batch_size)
+            start = torch.cat(log_prob).unflatten(0, rollout.batch_size)
             if self.model.has_critic and "value" not in known:
                 rollout["value"] = torch.cat(value).view(rollout.batch_size)
         if "log_prob" not in known:

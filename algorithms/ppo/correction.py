@@ -39,7 +39,8 @@ class Clip:
 
         Args:
             rollout: `[T, N]`, with `value` and the `log_prob` of mu, and as `start` the
-                one that the ratio starts from, where anything asks for a ratio.
+                one that the ratio starts from, where anything asks for a ratio; and
+                `discount`, where transitions last longer than one step.
             reward: `[T, N]`, scaled as the critic's values are.
             next_value: `[T, N]`, `V(next_obs)`.
         """
@@ -49,7 +50,7 @@ class Clip:
             next_value,
             rollout["terminated"],
             rollout["truncated"],
-            self.config.gamma,
+            rollout.get("discount", self.config.gamma),
             self.config.gae_lambda,
             rollout.get("valid", None),
         )
@@ -111,7 +112,7 @@ class VTrace(Uncorrected):
             next_value,
             rollout["terminated"],
             rollout["truncated"],
-            self.config.gamma,
+            rollout.get("discount", self.config.gamma),
             self.config.gae_lambda,
             rollout.get("valid", None),
         )[0]

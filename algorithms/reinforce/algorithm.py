@@ -66,7 +66,7 @@ class Algorithm(abstractions.Algorithm):
             torch.zeros_like(episodes["reward"]),
             episodes["terminated"],
             episodes["truncated"],
-            self.config.gamma,
+            episodes.get("discount", self.config.gamma),
         )
         steps = episodes.flatten(0, 1)
         return steps[steps["valid"]].select("obs", "action", "returns")

@@ -409,3 +409,27 @@ def test_rollouts_may_hold_few_steps_that_are_none_or_resets_alone(module, num_s
     assert trainer.agent.sample_step == 24
     assert all(np.isfinite(float(x)) for log in logs for x in log.values())
     assert all(p.isfinite().all() for p in trainer.model.parameters())
+
+
+def test_advantages_count_how_long_a_transition_lasted():
+    """Two decisions of 2 and 3 steps at gamma 0.5: `discount` 1/4 and 1/8."""
+    algorithm = algorithm_of(
+        num_envs=1, num_steps=2, num_minibatches=1, gamma=0.5, gae_lambda=1.0
+    )
+    no = torch.zeros(2, 1, dtype=torch.bool)
+    rollout = TensorDict(
+        {
+            "value": torch.tensor([[1.0], [2.0]]),
+            "reward": torch.tensor([[3.0], [5.0]]),
+            "discount": torch.tensor([[1 / 4], [1 / 8]]),
+            "terminated": no,
+            "truncated": no,
+            "next_obs": torch.zeros(2, 1, 3),
+        },
+        [2, 1],
+    )
+    last = algorithm.values(torch.zeros(1, 3)).item()
+    second = 5 + last / 8 - 2
+    first = 3 + 2 / 4 - 1 + second / 4
+    advantage = algorithm.advantages(rollout)
+    assert advantage.flatten().tolist() == pytest.approx([first, second])

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import collecting, learned, results
+from yieldrl.benchmarks import learned, measured, results
 from yieldrl.benchmarks.__main__ import parse
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
+from yieldrl.benchmarks.families import FAMILIES
 from yieldrl.benchmarks.tasks import TASKS
 
 COMMITTED = sorted(results.FOLDER.glob("*.json"))
@@ -88,9 +89,9 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
         assert parsed.names == [result["world"]]
         check_worlds(result)
         return
-    if result["kind"] == "collecting":
+    if result["kind"] in FAMILIES:
         assert parsed.names == [result["trial"]]
-        assert path.stem == f"collecting-{result['trial']}"
+        assert path.stem == f"{result['kind']}-{result['trial']}"
         check_trial(result)
         return
     assert path.stem in parsed.names
@@ -130,7 +131,9 @@ def check_evidence(result: dict[str, Any]) -> None:
 
 def check_trial(result: dict[str, Any]) -> None:
     """The verdicts are those of the trial as it is now, and all hold."""
-    assert result["demands"] == collecting.judged(result["trial"], result["runs"])
+    assert result["demands"] == measured.judged(
+        measured.trial_of(result), result["runs"]
+    )
     assert result["holds"]
     assert all(demand["holds"] for demand in result["demands"])
 

@@ -254,3 +254,26 @@ def test_too_few_steps_are_as_good_as_none(kind):
     assert len(buffer) == 0
     with pytest.raises(RuntimeError, match="collect first"):
         buffer.sample(1)
+
+
+def test_discounts_of_transitions_multiply():
+    """Of steps that last 1, 2, 1 and 3 at gamma 0.5, the last of an episode."""
+    buffer = buffer_of(rows=8, n_step=3)
+    lasted = [1, 2, 1, 3, 1, 1]
+    for number, k in enumerate(lasted):
+        discount = np.full(1, 0.5**k, np.float32)
+        buffer.add(step(number, terminated=number == 3, discount=discount))
+    batch = buffer._gather(torch.tensor([0, 1, 2, 3]))
+    assert batch["reward"].tolist() == [
+        1 + 0.5 * 2 + 0.5**3 * 4,
+        2 + 0.5**2 * 4 + 0.5**3 * 8,
+        4 + 0.5 * 8,
+        8,
+    ]
+    assert batch["discount"].tolist() == [0.5**4, 0.5**6, 0.5**4, 0.5**3]
+
+
+def test_single_steps_keep_their_discount():
+    buffer = ReplayBuffer(4, VECTOR, Discrete(2), num_envs=1, gamma=0.9)
+    buffer.add(step(0, discount=np.array([0.25], np.float32)))
+    assert buffer.sample(2)["discount"].tolist() == [0.25, 0.25]

@@ -387,3 +387,19 @@ def test_an_error_in_a_batch_of_gymnasium_names_the_batch_and_the_step():
     with pytest.raises(ValueError, match="sequence") as error:
         stepper.step(np.zeros(2, dtype=np.int64))
     assert error.value.__notes__ == ["(in step 1 of SyncVectorEnv(num_envs=2))"]
+
+
+def test_environments_say_what_else_belongs_to_a_transition():
+    class Lasting(SerialVectorEnv):
+        recorded_info = ("reward", "discount")
+
+        def step(self, actions):
+            obs, reward, terminated, truncated, info = super().step(actions)
+            info["reward"] = 10 * reward
+            info["discount"] = np.float32([0.5, 0.25])
+            return obs, reward, terminated, truncated, info
+
+    rollout, logs = collect(Lasting([lambda: Counter(2)] * 2), 4)
+    assert rollout["reward"].tolist() == [[10, 10], [20, 20]] * 2
+    assert rollout["discount"].tolist() == [[0.5, 0.25]] * 4
+    assert logs[1]["episode_return"] == 3  # the task's own

@@ -44,6 +44,7 @@ class FakeTrainer:
 
     name = "fake"
     evaluator = SimpleNamespace(seed=1_234)
+    wrap_envs = staticmethod(lambda envs: envs)
     attach = Run.attach
 
     def __init__(self, folder: Path, **config: Any) -> None:

@@ -84,3 +84,20 @@ def test_other_parts_do_not_fit():
     line.load_state_dict(state)
     with pytest.raises(CheckpointError, match=r"\['model', 'optimizer'\], the"):
         line.load_state_dict({"model": state["model"]})
+
+
+def test_groups_keep_their_ratio():
+    line = Line()
+    weights = [torch.zeros(1, requires_grad=True) for _ in range(2)]
+    line.optimizer = torch.optim.SGD(
+        [{"params": weights[:1]}, {"params": weights[1:], "lr": 0.01}], lr=0.1
+    )
+    line.anneal(0.5)
+    line.learning_rate = 0.4
+    assert [g["lr"] for g in line.optimizer.param_groups] == [0.4, 0.04]
+    line.anneal(0.75)
+    rates = [g["lr"] for g in line.optimizer.param_groups]
+    assert rates == pytest.approx([0.1, 0.01])
+    line.learning_rate = 0.0
+    line.learning_rate = 0.2
+    assert [g["lr"] for g in line.optimizer.param_groups] == [0.2, 0.2]

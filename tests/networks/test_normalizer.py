@@ -376,3 +376,23 @@ def test_abandoned_episodes_leave_no_return_behind():
         one.update(rollout_of(np.ones((4, 2), np.float32), no, no))
     np.testing.assert_allclose(scaler.carry, [1 + 0.9 + 0.81 + 0.729] * 2, rtol=1e-6)
     assert torch.equal(scaler.moments.mean, fresh.moments.mean)
+
+
+def test_returns_of_long_steps_are_discounted_by_how_long_they_are():
+    """R_t = gamma_t R_{t-1} + r_t, and nothing beyond an episode's end."""
+    scaler = RewardScaler(1, gamma=0.9)
+    no = torch.zeros(3, 1, dtype=torch.bool)
+    rollout = TensorDict(
+        {
+            "reward": torch.tensor([[1.0], [2.0], [4.0]]),
+            "discount": torch.tensor([[0.5], [0.25], [0.125]]),
+            "terminated": no,
+            "truncated": no,
+        },
+        [3, 1],
+    )
+    scaler.update(rollout)
+    assert scaler.carry.item() == 4 + 0.125 * (2 + 0.25 * 1)
+    usual = RewardScaler(1, gamma=0.5)
+    usual.update(rollout.exclude("discount"))
+    assert usual.carry.item() == 4 + 0.5 * (2 + 0.5 * 1)

@@ -1,10 +1,10 @@
-"""How trials of collectors are run, judged and written down."""
+"""How trials are run, judged and written down."""
 
 from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import collecting, isolated, results
+from yieldrl.benchmarks import isolated, measured, results
 from yieldrl.benchmarks.trials import TRIALS, Trial, trial
 
 
@@ -29,19 +29,21 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[trial.Options]:
 
 
 def test_a_trial_is_measured_and_judged(tried: list[trial.Options]) -> None:
-    result = collecting.benchmark("test", "python -m benchmarks", seeds=3, jobs=1)
+    result = measured.benchmark(
+        "collecting", "test", "python -m benchmarks", seeds=3, jobs=1
+    )
     assert tried == [trial.Options(seeds=3, jobs=1)]
     assert result["seeds"] == [1, 2, 3]
     verdict = {"demand": "last", "value": 3, "bound": 2.0, "holds": True}
     assert (result["demands"], result["holds"]) == ([verdict], True)
     results.check(result)
-    assert "last: 3, asked for 2: holds" in collecting.report(result)
+    assert "last: 3, asked for 2: holds" in measured.report(result)
 
 
 def test_a_demand_can_fail(tried: list[trial.Options]) -> None:
-    result = collecting.benchmark("test", "python -m benchmarks", seeds=1)
+    result = measured.benchmark("collecting", "test", "python -m benchmarks", seeds=1)
     assert not result["holds"]
-    assert "last: 1, asked for 2: DOES NOT HOLD" in collecting.report(result)
+    assert "last: 1, asked for 2: DOES NOT HOLD" in measured.report(result)
 
 
 def test_bounds_are_allowed_themselves() -> None:

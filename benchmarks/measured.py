@@ -1,4 +1,4 @@
-"""Collecting: what collectors in the background gain, change, cost and hold."""
+"""Trials: what they measured, judged and written down."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import dataclasses
 from typing import Any
 
 from . import results
-from .trials import TRIALS, Options
+from .families import FAMILIES
+from .trials import Options, Trial
 
 
-def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
+def benchmark(family: str, name: str, command: str, **options: Any) -> dict[str, Any]:
     """Measure a trial, and judge it.
 
     Args:
-        name: Key of `TRIALS`.
+        family: Key of `FAMILIES`.
+        name: Key of its trials.
         command: The command line that repeats it.
         options: Fields of `Options`.
     """
-    trial, chosen = TRIALS[name], Options(**options)
+    trial, chosen = FAMILIES[family][name], Options(**options)
     seeds = [1] if trial.is_one_run else range(1, chosen.seeds + 1)
-    result = results.circumstances("collecting", command, seeds)
+    result = results.circumstances(family, command, seeds)
     runs = trial.measure(chosen)
-    demands = judged(name, runs)
+    demands = judged(trial, runs)
     return result | {
         "trial": name,
         "settings": trial.settings,
@@ -31,14 +33,19 @@ def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
     }
 
 
-def judged(name: str, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def trial_of(result: dict[str, Any]) -> Trial:
+    """What a result is one of."""
+    return FAMILIES[result["kind"]][result["trial"]]
+
+
+def judged(trial: Trial, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a trial demands of its runs, and whether it is so."""
-    return [dataclasses.asdict(verdict) for verdict in TRIALS[name].judge(runs)]
+    return [dataclasses.asdict(verdict) for verdict in trial.judge(runs)]
 
 
 def report(result: dict[str, Any]) -> str:
     """A result as a table, its verdicts and its circumstances."""
-    trial = TRIALS[result["trial"]]
+    trial = trial_of(result)
     lines = [trial.statement, "", results.table(*trial.table(result["runs"])), ""]
     return "\n".join([*lines, *map(verdict, result["demands"]), results.footer(result)])
 

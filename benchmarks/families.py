@@ -1,0 +1,12 @@
+"""Trials, by the command that measures them."""
+
+from __future__ import annotations
+
+from . import trials, vla
+from .trials import Trial
+
+FAMILIES: dict[str, dict[str, Trial]] = {
+    "collecting": trials.TRIALS,
+    "vla": vla.TRIALS,
+}
+"""Command -> its trials. `benchmarks/results/COMMAND-TRIAL.json` keeps a result."""

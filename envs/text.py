@@ -1,0 +1,54 @@
+"""Sentences in observations, as bytes that fit into a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.spaces import Dict, Text
+from gymnasium.utils import RecordConstructorArgs
+
+from yieldrl.foundations import Utf8Text
+from yieldrl.foundations.text import encoded
+
+
+class EncodeText(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
+    """Gives the sentences of an environment's observations as their bytes in UTF-8.
+
+    `yieldrl.envs.make` puts it around environments whose observations have a `Text`.
+
+    Args:
+        env: An environment with `gymnasium.spaces.Text` among its observations.
+
+    Raises:
+        ValueError: If there is none.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
+        gym.ObservationWrapper.__init__(self, env)
+        if not says_text(env.observation_space):
+            raise ValueError(
+                f"{env} says nothing: its observations {env.observation_space} have no"
+                " gymnasium.spaces.Text. Leave EncodeText away"
+            )
+        self.observation_space = _in_bytes(env.observation_space)
+
+    def observation(self, observation: Any) -> Any:
+        return encoded(self.observation_space, observation)
+
+
+def says_text(space: gym.Space[Any]) -> bool:
+    """Whether a `gymnasium.spaces.Text` is among what a space describes."""
+    if isinstance(space, Dict):
+        return any(says_text(child) for child in space.values())
+    return isinstance(space, Text)
+
+
+def _in_bytes(space: gym.Space[Any]) -> gym.Space[Any]:
+    if isinstance(space, Dict):
+        return Dict({name: _in_bytes(child) for name, child in space.items()})
+    if not isinstance(space, Text):
+        return space
+    widest = max(len(letter.encode()) for letter in space.characters)
+    return Utf8Text(space.max_length * widest)
