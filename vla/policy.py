@@ -36,7 +36,8 @@ class VLAPolicy(Policy):
             model's, see `VLAConfig.observation_keys`.
         instruction: What to do, where observations hold no sentence.
         log_prob_per: `token` tells log-probabilities `[B, L, D]` (those of models that
-            know no tokens are `[B]` all the same), `chunk` their sum, `[B]`.
+            know no tokens are `[B]` all the same), `chunk` their sum, `[B]`, which is
+            what PPO takes.
         chunk_length: `L`; by default the model's `chunk_length`, and without one the
             first of two axes of the action space.
 

@@ -85,8 +85,10 @@ class RangeStatistics(nn.Module):
         return self
 
     def fit(self, data: Tensor) -> Self:
-        """Take the 1 and 99 % quantiles of data `[..., D]`."""
+        """Take the 1 and 99 % quantiles of data `[..., D]`, if there are any."""
         rows = data.detach().reshape(-1, len(self.low)).float()
+        if len(rows) == 0:
+            return self
         rows = rows[:: -(-len(rows) // MOST_ROWS)]
         low, high = torch.quantile(rows, rows.new_tensor([0.01, 0.99]), dim=0).cpu()
         return self.set_range(low, high)

@@ -227,3 +227,22 @@ def test_bins_that_count_down() -> None:
     action = torch.tensor([[[-1.0, 3.0]], [[1.0, 5.0]]])
     one, other = models[0].evaluate(obs, action), models[1].evaluate(obs, 4 - action)
     torch.testing.assert_close(one.log_prob, other.log_prob)
+
+
+@pytest.mark.parametrize("options", [PARALLEL, AUTO, GAUSSIAN])
+def test_it_learns_to_do_as_it_is_told(options) -> None:
+    """Of one image, a sentence decides; shuffled sentences decide otherwise."""
+    model, obs = make(CHUNK, options), observe(3)
+    obs["rgb"], obs["proprio"] = obs["rgb"][:1].expand(3, -1, -1, -1), torch.zeros(3, 3)
+    wanted = torch.tensor([-1.75, 1.25, 5.75]).view(3, 1, 1).expand(3, 3, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(60):
+        optimizer.zero_grad()
+        (-model.evaluate(obs, wanted).log_prob.mean()).backward()
+        optimizer.step()
+    with torch.no_grad():
+        done = model(obs, deterministic=True)
+        assert (done - wanted).abs().max() < 0.5
+        told = {**obs, "language": obs["language"].roll(1, 0)}
+        done = model(told, deterministic=True)
+        assert (done - wanted.roll(1, 0)).abs().max() < 0.5
