@@ -47,7 +47,6 @@ class VLAModel(nn.Module):
             the bins do not fit the vocabulary.
 
     Attributes:
-        action_statistics: Units of the actions; None for choices.
         proprio_statistics: Units of the proprioception; None without any.
     """
 
@@ -66,28 +65,30 @@ class VLAModel(nn.Module):
         self.backbone: Backbone = backbone
         self.layout = layout = action_layout(action_space, config.chunk_length)
         self.chunk_length = layout.length
-        self.action_statistics: ActionStatistics | None = None
-        if layout.counts is None:
-            self.action_statistics = ActionStatistics(layout.size)
-            self.action_statistics.from_bounds(*bounds(action_space, layout))
         self.proprio_statistics = _proprio_statistics(observation_space)
+        statistics: ActionStatistics | None = None
+        if layout.counts is None:
+            statistics = ActionStatistics(layout.size)
+            statistics.from_bounds(*bounds(action_space, layout))
         self.head: BinsHead | GaussianHead
-        if config.action_head == "gaussian" and self.action_statistics is not None:
-            start = config.log_std_init
-            self.head = GaussianHead(
-                layout, backbone.width, self.action_statistics, start
-            )
+        if config.action_head == "gaussian" and statistics is not None:
+            width, start = backbone.width, config.log_std_init
+            self.head = GaussianHead(layout, width, statistics, start)
         else:
             count = max(layout.counts or (config.action_bins,))
             bins = ActionBins(count, descending=descending_bins)
-            vocab_size = backbone.vocab_size
-            self.head = BinsHead(layout, bins, vocab_size, self.action_statistics)
+            self.head = BinsHead(layout, bins, backbone.vocab_size, statistics)
         self.decoding: Any = (
             AutoregressiveDecoding()
             if config.decoding == "autoregressive"
             else ParallelDecoding(layout.tokens, backbone.width)
         )
         self.value_head = AttentionPool(backbone.width)
+
+    @property
+    def action_statistics(self) -> ActionStatistics | None:
+        """Units of the actions, which the head keeps; None for choices."""
+        return self.head.statistics
 
     def act(
         self,
