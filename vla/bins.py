@@ -19,6 +19,7 @@ class ActionBins:
     Raises:
         ValueError: If there are fewer than 1.
 
+    >>> import torch
     >>> bins = ActionBins(4)
     >>> bins.encode(torch.tensor([-1.0, -0.1, 0.1, 1.0]))
     tensor([0, 1, 2, 3])
