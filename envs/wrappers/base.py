@@ -115,7 +115,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment once."""
-        step = self.take(self._read(*self.env.step(self.action(actions))))
+        step = self.take(self.advance(self.action(actions)))
         if self._resets is not None:
             self._resets = step.ended
         info, ended = self.answer(step.info), self.answer(step.ended)
@@ -128,6 +128,10 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         answer = (obs, step.reward, step.terminated, step.truncated)
         obs, reward, terminated, truncated = map(self.answer, answer)
         return obs, reward, terminated, truncated, info
+
+    def advance(self, actions: Any) -> Step:
+        """Step the wrapped environments once, and read what they returned."""
+        return self._read(*self.env.step(actions))
 
     def answer(self, value: Any) -> Any:
         """Tensors, nested or not, as what the caller expects; all else as it is."""

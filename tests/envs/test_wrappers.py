@@ -17,6 +17,7 @@ from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval, wrappers
 from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.wrappers import (
+    ActionChunks,
     BatchWrapper,
     ClipReward,
     EpisodeStatistics,
@@ -595,6 +596,9 @@ WRAPPED = {
     "observations": lambda envs: NormalizeObservation(envs, frozen=True),
     "rewards": lambda envs: NormalizeReward(envs, frozen=True),
     "clip": ClipReward,
+    "chunks": lambda envs: ActionChunks(envs, 5, execute=3),
+    "a limit in chunks": lambda envs: ActionChunks(TimeLimit(envs, 7), 3),
+    "frames of chunks": lambda envs: FrameStack(ActionChunks(envs, 3), 2),
     "sign": SignReward,
 }
 
