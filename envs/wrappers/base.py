@@ -40,6 +40,8 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         ValueError: If its metadata do not say in which autoreset mode it is.
 
     Attributes:
+        recorded_info: What of `info` belongs into every transition: what the
+            environments inside say of it.
         inside: Where the wrapped environments' tensors live.
         device: Where this wrapper's tensors live.
     """
@@ -75,6 +77,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
             )
         self.autoreset_mode = mode
         self.reader = StepReader(envs)
+        self.recorded_info: tuple[str, ...] = tuple(getattr(envs, "recorded_info", ()))
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # what is inside gives arrays, not tensors
         late = mode is AutoresetMode.NEXT_STEP

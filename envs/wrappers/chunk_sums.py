@@ -28,7 +28,6 @@ class ChunkSums:
         terminated, truncated: Whether one of them ended the episode so, bool `[N]`.
         next_obs: Where the latest that counts led, `[N, ...]`.
         info: What it said.
-        count: Steps of the batch.
     """
 
     def __init__(self, step: Step, running: Tensor) -> None:
@@ -37,7 +36,6 @@ class ChunkSums:
         self.terminated = step.terminated & running
         self.truncated = step.truncated & running
         self.next_obs, self.info = step.next_obs, step.info
-        self.count = 1
 
     def keep(self, step: Step) -> None:
         """Copy what came with the latest step: the next may write into its memory."""
@@ -48,7 +46,6 @@ class ChunkSums:
     def add(self, step: Step, running: Tensor | None, discount: float) -> None:
         """Take in a step, of those that are `running [N]`; None for everybody."""
         reward, terminated, truncated = step.reward, step.terminated, step.truncated
-        self.count += 1
         if running is None:
             self.num_steps = self.num_steps + 1
             self.next_obs, self.info = step.next_obs, step.info

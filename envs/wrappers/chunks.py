@@ -75,8 +75,6 @@ class ActionChunks(BatchWrapper):
         (tensor([4., 4.]), tensor([1.8750, 1.8750]), tensor([0.0625, 0.0625]))
     """
 
-    recorded_info: tuple[str, ...] = RECORDED
-
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -87,21 +85,21 @@ class ActionChunks(BatchWrapper):
     ) -> None:
         super().__init__(envs)
         execute = length if execute is None else execute
-        inner = getattr(envs, "recorded_info", ())
-        _check_arguments(length, execute, gamma, inner)
+        _check_arguments(length, execute, gamma, self.recorded_info)
         if execute > 1:
             check_resets_in_part(
                 envs, "set execute=1, or vectorize single environments by SyncVectorEnv"
             )
         self.length, self.execute, self.gamma = length, execute, gamma
-        self.recorded_info = (*RECORDED, *inner)
+        self.recorded_info = (*RECORDED, *self.recorded_info)
         self.single_action_space = _chunk_of(envs.single_action_space, length)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         if "render_fps" in envs.metadata:  # a picture for each chunk
             fps = envs.metadata["render_fps"] / execute
             self.metadata = {**envs.metadata, "render_fps": fps}
         powers = [gamma**k for k in range(execute + 1)]
-        self._discounts = torch.tensor(powers, device=self.inside)
+        like = {"dtype": torch.float32, "device": self.inside}
+        self._discounts = torch.tensor(powers, **like)
         self._everybody = ~self.zeros(torch.bool)
         # Where looking is free, or where environments on the CPU wait anyhow.
         on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
@@ -139,7 +137,7 @@ class ActionChunks(BatchWrapper):
             sums.add(step, None if all_run else running, self.gamma**i)
         obs = step.obs if self.resets_at_once else sums.next_obs
         answer = sums.as_step(obs, valid, self._discounts)
-        if self._by_caller or sums.count == 1:
+        if self._by_caller or self.execute == 1:  # there, the right one resets in time
             return answer
         return self._begun(answer, ~running if valid is None else ~valid)
 
@@ -159,7 +157,7 @@ class ActionChunks(BatchWrapper):
 
 
 def _check_arguments(
-    length: int, execute: int, gamma: float, inner: tuple[str, ...]
+    length: int, execute: int, gamma: float, recorded: tuple[str, ...]
 ) -> None:
     if length < 1:
         raise ValueError(f"length = {length}: a chunk has at least one action")
@@ -170,7 +168,7 @@ def _check_arguments(
         )
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
-    if "discount" in inner:
+    if "discount" in recorded:
         raise ValueError(
             "these environments take chunks already (they record a discount): give one"
             " ActionChunks the whole length"
