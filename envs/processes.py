@@ -51,7 +51,8 @@ class ProcessVectorEnv(AsyncVectorEnv):
         super().__init__(functions, **kwargs)
         self.env_fns = env_fns
         self._count_answers()
-        self.recorded_info = self.get_attr("recorded_info")[0]
+        recorded = self.get_attr("recorded_info")[0]
+        self.recorded_info = (*self.recorded_info, *recorded)
 
     def _count_answers(self) -> None:
         self.parent_pipes: list[Any] = [_Pipe(pipe) for pipe in self.parent_pipes]

@@ -44,8 +44,10 @@ class SerialVectorEnv(SyncVectorEnv):
 
     Attributes:
         info_keys: All keys that pass.
-        recorded_info: Those of them that belong into every transition.
+        recorded_info: What of the answered info belongs into every transition.
     """
+
+    recorded_info: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -53,11 +55,12 @@ class SerialVectorEnv(SyncVectorEnv):
         info_keys: Sequence[str] = (),
     ) -> None:
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
-        self.recorded_info = declared_names(self.envs[0], "recorded_info")
-        declared = declared_names(self.envs[0], "info_keys")
-        self.info_keys = tuple(
-            dict.fromkeys((*info_keys, *declared, *self.recorded_info))
+        recorded, passing = (
+            declared_names(self.envs[0], name)
+            for name in ("recorded_info", "info_keys")
         )
+        self.recorded_info = (*self.recorded_info, *recorded)
+        self.info_keys = tuple(dict.fromkeys((*info_keys, *passing, *recorded)))
         self.steps = 0  # since the latest reset of all, for messages
         space = self.single_observation_space
         self._plain = isinstance(space, Box | Discrete)

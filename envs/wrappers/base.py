@@ -40,8 +40,6 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         ValueError: If its metadata do not say in which autoreset mode it is.
 
     Attributes:
-        recorded_info: What of `info` belongs into every transition: what the
-            environments inside say of it.
         inside: Where the wrapped environments' tensors live.
         device: Where this wrapper's tensors live.
     """
@@ -51,6 +49,9 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
     learned: ClassVar[tuple[str, ...]] = ()
     """Attributes that outlast episodes."""
+
+    recorded_info: tuple[str, ...] = ()
+    """What of `info` belongs into every transition; that of the inside comes with it."""
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
@@ -77,7 +78,8 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
             )
         self.autoreset_mode = mode
         self.reader = StepReader(envs)
-        self.recorded_info: tuple[str, ...] = tuple(getattr(envs, "recorded_info", ()))
+        inner = getattr(envs, "recorded_info", ())
+        self.recorded_info = (*self.recorded_info, *inner)
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # what is inside gives arrays, not tensors
         late = mode is AutoresetMode.NEXT_STEP

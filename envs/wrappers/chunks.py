@@ -17,8 +17,6 @@ from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.chunk_sums import ChunkSums
 from yieldrl.envs.wrappers.partial import check_resets_in_part
 
-RECORDED = ("reward", "discount", "num_steps")
-
 
 class ActionChunks(BatchWrapper):
     """Takes chunks of L actions and executes the first of them, one after the other.
@@ -75,6 +73,8 @@ class ActionChunks(BatchWrapper):
         (tensor([4., 4.]), tensor([1.8750, 1.8750]), tensor([0.0625, 0.0625]))
     """
 
+    recorded_info = ("reward", "discount", "num_steps")
+
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -85,13 +85,17 @@ class ActionChunks(BatchWrapper):
     ) -> None:
         super().__init__(envs)
         execute = length if execute is None else execute
-        _check_arguments(length, execute, gamma, self.recorded_info)
+        _check_arguments(length, execute, gamma)
+        if "discount" in getattr(envs, "recorded_info", ()):
+            raise ValueError(
+                f"{envs} takes chunks already (it records a discount): give one"
+                " ActionChunks the whole length"
+            )
         if execute > 1:
             check_resets_in_part(
                 envs, "set execute=1, or vectorize single environments by SyncVectorEnv"
             )
         self.length, self.execute, self.gamma = length, execute, gamma
-        self.recorded_info = (*RECORDED, *self.recorded_info)
         self.single_action_space = _chunk_of(envs.single_action_space, length)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         if "render_fps" in envs.metadata:  # a picture for each chunk
@@ -156,9 +160,7 @@ class ActionChunks(BatchWrapper):
         return step.with_observations(lambda obs: replaced(obs, fresh, unseen))
 
 
-def _check_arguments(
-    length: int, execute: int, gamma: float, recorded: tuple[str, ...]
-) -> None:
+def _check_arguments(length: int, execute: int, gamma: float) -> None:
     if length < 1:
         raise ValueError(f"length = {length}: a chunk has at least one action")
     if not 1 <= execute <= length:
@@ -168,11 +170,6 @@ def _check_arguments(
         )
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
-    if "discount" in recorded:
-        raise ValueError(
-            "these environments take chunks already (they record a discount): give one"
-            " ActionChunks the whole length"
-        )
 
 
 def _chunk_of(space: Space[Any], length: int) -> Space[Any]:

@@ -510,7 +510,7 @@ def test_what_cannot_be_is_refused() -> None:
     for gamma in (-0.1, 1.1):
         with pytest.raises(ValueError, match=f"gamma = {gamma}: a discount lies"):
             ActionChunks(envs, 3, gamma=gamma)
-    with pytest.raises(ValueError, match="take chunks already"):
+    with pytest.raises(ValueError, match="takes chunks already"):
         ActionChunks(ActionChunks(envs, 2), 2)
     chunks = ActionChunks(envs, 3)
     chunks.reset(seed=0)

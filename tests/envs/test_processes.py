@@ -208,8 +208,8 @@ def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
     envs = in_processes([lambda: Recorded(2), lambda: Recorded(3)])
     assert envs.recorded_info == ("success",)
     envs.reset(seed=0)
-    said = [said_last(envs.step([0, 0])[4], "success") for _ in range(3)]
-    assert [listed.tolist() for listed in said] == [[False] * 2] * 2 + [[False, True]]
+    said: Any = [said_last(envs.step([0, 0])[4], "success") for _ in range(3)]
+    assert [array.tolist() for array in said] == [[False] * 2] * 2 + [[False, True]]
     envs.close()
     other = in_processes([Counter])
     assert other.recorded_info == ()
