@@ -51,7 +51,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     """Attributes that outlast episodes."""
 
     recorded_info: tuple[str, ...] = ()
-    """What of `info` belongs into every transition; that of the inside comes with it."""
+    """What of `info` belongs into every transition; what is inside adds its own."""
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
