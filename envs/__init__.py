@@ -83,3 +83,9 @@ _register(
     1000,
     reward_threshold=950.0,
 )
+gymnasium.register(
+    id="yieldrl/ReacherImages-v1",
+    entry_point="yieldrl.envs.reacher:ReacherImagesEnv",
+    max_episode_steps=50,
+    reward_threshold=-3.75,
+)
