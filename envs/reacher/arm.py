@@ -25,8 +25,8 @@ def positions(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
     """How far each joint must turn for the fingertip to be at a target, `[2]`.
 
-    There are two ways to bend the elbow; the one whose larger turn is smaller is taken.
-    What the arm cannot reach, it points at: from as near as it comes.
+    There are two ways to bend the elbow; the one with the smaller sum of squares of
+    turns is taken. What the arm cannot reach, it points at: from as near as it comes.
 
     Source: the law of cosines, as in Craig (2005), "Introduction to Robotics", 4.4.
 
@@ -43,7 +43,7 @@ def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
         shoulder = np.arctan2(target[1], target[0]) - ahead
         turn = (shoulder - angles[0] + np.pi) % (2 * np.pi) - np.pi
         ways.append(np.array([turn, elbow - angles[1]]))
-    return min(ways, key=lambda way: abs(way).max())
+    return min(ways, key=lambda way: float(way @ way))
 
 
 def action(turn: np.ndarray, velocity: np.ndarray) -> np.ndarray:

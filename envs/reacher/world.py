@@ -54,6 +54,7 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+    info_keys = ("success",)
 
     def __init__(
         self,
