@@ -1,4 +1,5 @@
-"""Draw the pictures of `docs/worlds.md`: each world, as its own `render` shows it."""
+"""Draw the pictures of `docs/worlds.md`: each world as its own `render` shows it, or as
+a policy sees it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-import yieldrl.envs  # noqa: F401 - registers the worlds
+from yieldrl.envs import expert_actions  # which registers the worlds too
 
 FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "worlds"
 LARGEST = 240  # pixels of the longer side
@@ -20,9 +21,13 @@ class World(NamedTuple):
     """What is drawn, and when."""
 
     env_id: str
-    steps: int = 0  # random ones, before the picture is taken
+    steps: int = (
+        0  # before the picture is taken: random, or the expert's if it is as seen
+    )
     seed: int = 0
     colors: int = 64
+    seen: int = 0  # how large a pixel is drawn of what is observed, 0 for `render`
+    kwargs: tuple[tuple[str, Any], ...] = ()
 
 
 WORLDS = {
@@ -35,6 +40,7 @@ WORLDS = {
     "taxi": World("yieldrl/Taxi-v1"),
     "t_maze": World("yieldrl/TMaze-v1"),
     "go_to": World("yieldrl/GoTo-v1"),
+    "go_to_pixels": World("yieldrl/GoTo-v1", seen=6, kwargs=(("view", "pixels"),)),
     "breakout": World("yieldrl/MinAtar-Breakout-v1", steps=8),
     "asterix": World("yieldrl/MinAtar-Asterix-v1", steps=32),
     "freeway": World("yieldrl/MinAtar-Freeway-v1", steps=40),
@@ -46,6 +52,7 @@ WORLDS = {
     "ant": World("yieldrl/Ant-v1", steps=30, colors=FEW_COLORS),
     "humanoid": World("yieldrl/Humanoid-v1", steps=12, colors=FEW_COLORS),
     "inverted_pendulum": World("yieldrl/InvertedPendulum-v1", steps=4),
+    "reacher_images": World("yieldrl/ReacherImages-v1", steps=14, seed=3, seen=5),
 }
 """By the name of the file."""
 
@@ -72,11 +79,16 @@ def draw(name: str, folder: Path = FOLDER) -> Path:
 
 def picture(world: World) -> np.ndarray:
     """The picture uint8 `[H, W, 3]` of the first of a batch of worlds."""
-    envs: Any = gymnasium.make_vec(world.env_id, num_envs=1, render_mode="rgb_array")
-    envs.reset(seed=world.seed)
+    kwargs = {**dict(world.kwargs), "render_mode": "rgb_array"}
+    envs: Any = gymnasium.make_vec(world.env_id, num_envs=1, **kwargs)
+    obs, _ = envs.reset(seed=world.seed)
     envs.action_space.seed(world.seed)
     for _ in range(world.steps):
-        envs.step(envs.action_space.sample())
-    (image,) = envs.render()
+        action = expert_actions(envs) if world.seen else envs.action_space.sample()
+        obs, *_ = envs.step(action)
+    if world.seen:
+        image = np.asarray(obs["rgb"][0]).repeat(world.seen, 0).repeat(world.seen, 1)
+    else:
+        (image,) = envs.render()
     envs.close()
     return image

@@ -38,6 +38,8 @@ def report(
         f" (min {returns.min():g}, max {returns.max():g}),"
         f" length {lengths.mean():.1f}"
     )
+    if result.successes is not None:
+        summary += f", success {result.successes.mean():.0%}"
     return "\n".join([*lines, summary] if every_episode else [summary])
 
 

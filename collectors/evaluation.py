@@ -10,20 +10,32 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs.autoreset import said_last
 
 MAX_EPISODE_STEPS = 200_000
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Returns and lengths of all evaluation episodes, `[episodes]` each."""
+    """Returns and lengths of all evaluation episodes, `[episodes]` each.
+
+    `successes` says which ended well, bool `[episodes]`; None where nobody knows.
+    """
 
     returns: np.ndarray
     lengths: np.ndarray
+    successes: np.ndarray | None = None
 
     def logs(self) -> dict[str, float]:
-        """Mean return, its spread and extremes, mean length, number of episodes."""
+        """Mean return, its spread and extremes, mean length, number of episodes.
+
+        And `success_rate`, in [0, 1], where environments say what a success is.
+        """
+        rate = {}
+        if self.successes is not None:
+            rate["success_rate"] = float(self.successes.mean())
         return {
+            **rate,
             "episode_return": float(self.returns.mean()),
             "episode_return_std": float(self.returns.std()),
             "episode_return_min": float(self.returns.min()),
@@ -39,7 +51,8 @@ def evaluate(
     """Play `episodes` whole episodes with `agent.predict`.
 
     Environment `i` plays a number of episodes that is fixed beforehand. Counting the
-    first ones that end, wherever they end, would favour short episodes.
+    first ones that end, wherever they end, would favour short episodes. A success is
+    what `info["success"]`, bool `[N]`, says in the step that ends an episode.
 
     Args:
         agent: Anything with `predict(obs) -> action`; if it `has_memory`, its
@@ -56,15 +69,15 @@ def evaluate(
         raise ValueError(f"episodes = {episodes}: play at least one")
     count = envs.num_envs
     quota = episodes // count + (np.arange(count) < episodes % count)
-    returns: list[list[float]] = [[] for _ in range(count)]
-    lengths: list[list[int]] = [[] for _ in range(count)]
+    played: list[list[tuple[float, int, bool]]] = [[] for _ in range(count)]
     running, length = np.zeros(count), np.zeros(count, dtype=np.int64)
+    known, well = False, np.zeros(count)
     stepper = Stepper(envs)
     obs = stepper.reset(seed)
     has_memory = getattr(agent, "has_memory", False)
     if has_memory:
         agent.begin_episode()
-    while any(len(done) < wanted for done, wanted in zip(returns, quota, strict=True)):
+    while any(len(done) < wanted for done, wanted in zip(played, quota, strict=True)):
         step = stepper.step(agent.predict(obs))
         obs = step.obs
         if has_memory:
@@ -72,19 +85,22 @@ def evaluate(
         running += _array(step.reward)
         length += 1 if step.valid is None else _array(step.valid)
         ended = _array(step.terminated) | _array(step.truncated)
+        if ended.any():
+            success = said_last(step.info, "success")
+            known |= success is not None
+            well = np.zeros(count) if success is None else _array(success)
         for i in np.flatnonzero(ended):
-            if len(returns[i]) < quota[i]:
-                returns[i].append(float(running[i]))
-                lengths[i].append(int(length[i]))
+            if len(played[i]) < quota[i]:
+                played[i].append((float(running[i]), int(length[i]), bool(well[i])))
             running[i] = length[i] = 0
         if length.max() > MAX_EPISODE_STEPS:
             raise RuntimeError(
                 f"an evaluation episode did not end in {MAX_EPISODE_STEPS:,} steps:"
                 " give the environment a time limit, max_episode_steps say"
             )
-    flat_returns = [value for done in returns for value in done]
-    flat_lengths = [value for done in lengths for value in done]
-    return Evaluation(np.array(flat_returns), np.array(flat_lengths))
+    episodes_played = [episode for done in played for episode in done]
+    returns, lengths, successes = map(np.array, zip(*episodes_played, strict=True))
+    return Evaluation(returns, lengths, successes if known else None)
 
 
 def _array(values: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from yieldrl.collectors.contract import Collector
 from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs.autoreset import said_last
 from yieldrl.foundations import spaces
 
 
@@ -80,7 +81,7 @@ class SyncCollector(Collector):
         if step.valid is not None:
             transition["valid"] = step.valid
         for name in self.recorded:
-            transition[name] = step.info[name]
+            transition[name] = said_last(step.info, name)
         transition.update(extras)
         self.buffer.add(transition)
         if self.counts:

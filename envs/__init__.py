@@ -7,6 +7,7 @@ import gymnasium
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.check import check
 from yieldrl.envs.evaluation import make_eval
+from yieldrl.envs.experts import expert_actions
 from yieldrl.envs.make import make, name_of
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.planning import policy_evaluation, value_iteration
@@ -19,6 +20,7 @@ __all__ = [
     "SerialVectorEnv",
     "TorchVectorEnv",
     "check",
+    "expert_actions",
     "make",
     "make_eval",
     "name_of",
@@ -82,4 +84,10 @@ _register(
     "physics.inverted_pendulum:InvertedPendulum",
     1000,
     reward_threshold=950.0,
+)
+gymnasium.register(
+    id="yieldrl/ReacherImages-v1",
+    entry_point="yieldrl.envs.reacher:ReacherImagesEnv",
+    max_episode_steps=50,
+    reward_threshold=-3.75,
 )

@@ -135,6 +135,28 @@ class StepReader:
         )
 
 
+def said_last(info: Mapping[str, Any], name: str) -> Any | None:
+    """What a step said by this name of each environment, at an episode's end too.
+
+    There Gymnasium's vector environments put the reset's info in its place, in
+    SAME_STEP mode, and that of the step into `final_info`.
+
+    Args:
+        info: What the step of a vector environment answered.
+        name: Of an entry `[N]`.
+
+    Returns:
+        The entry `[N]`; None if there is none. Where the step said nothing of an
+        environment it is zero, or False, as in Gymnasium's infos.
+    """
+    value, final = info.get(name), info.get("final_info") or {}
+    if name not in final:
+        return value
+    if value is None:
+        return final[name]
+    return replaced(value, final[name], info["_final_info"])
+
+
 def replaced(obs: Any, other: Any, where: Any) -> Any:
     """A copy of `obs` with the rows of `other` where `where [N]` is set."""
     if hasattr(obs, "items"):

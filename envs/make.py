@@ -44,6 +44,12 @@ def make(
 ) -> AnyVectorEnv:
     """A vector environment from whatever names or makes environments.
 
+    Of the infos of single environments those entries reach the batch that they name
+    themselves, in an attribute (of the class, say): `info_keys = ("success",)`. With
+    `success`, true where an episode ended well, evaluation logs a `success_rate`. What
+    `recorded_info` names is passed on too, and belongs into every transition; a vector
+    environment may have this attribute as well.
+
     Args:
         source: An id (`"CartPole-v1"`), the path of a class or function
             (`"my_module:MyEnv"`), a vector environment (used as it is), one

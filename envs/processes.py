@@ -33,7 +33,13 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     Raises:
         RuntimeError: At a step or reset, if a worker process has ended.
+
+    Attributes:
+        recorded_info: What of the infos belongs into every transition, as the
+            environments say by an attribute of this name.
     """
+
+    recorded_info: tuple[str, ...] = ()
 
     def __init__(
         self, env_fns: Sequence[Callable[[], gym.Env[Any, Any]]], **kwargs: Any
@@ -45,6 +51,8 @@ class ProcessVectorEnv(AsyncVectorEnv):
         super().__init__(functions, **kwargs)
         self.env_fns = env_fns
         self._count_answers()
+        recorded = self.get_attr("recorded_info")[0]
+        self.recorded_info = (*self.recorded_info, *recorded)
 
     def _count_answers(self) -> None:
         self.parent_pipes: list[Any] = [_Pipe(pipe) for pipe in self.parent_pipes]

@@ -15,6 +15,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from yieldrl.envs.single_answers import (
     Place,
     check_observation,
+    declared_names,
     first_answer,
     step_answer,
 )
@@ -24,16 +25,29 @@ class SerialVectorEnv(SyncVectorEnv):
     """`gymnasium.vector.SyncVectorEnv` in SAME_STEP mode without its bookkeeping.
 
     Merging every sub-environment's `info` costs more than CartPole itself. Here a step
-    leaves in `info` the keys that `info_keys` asks for and, if an episode ended, the
-    dense `final_obs` (every environment's true next observation) with its mask
-    `_final_obs`. Rewards of shape `(1,)` are taken as the number that they hold. All
-    else is Gymnasium's.
+    leaves in `info` the keys that are asked for and, if an episode ended, the dense
+    `final_obs` (every environment's true next observation) with its mask `_final_obs`.
+    Rewards of shape `(1,)` are taken as the number that they hold. All else is
+    Gymnasium's.
 
     Args:
-        env_fns: Functions that make one environment each.
-        info_keys: Keys of the sub-environments' infos to stack into `info`: what `step`
-            said, at an episode's end too.
+        env_fns: Functions that make one environment each. An environment, its class or
+            a wrapper around it may have the attributes `info_keys` and `recorded_info`,
+            tuples of names: of those entries of its info that pass, and of those that
+            belong into every transition and pass too. Each step must give them all.
+        info_keys: More keys of the sub-environments' infos to stack into `info`: what
+            `step` said, at an episode's end too.
+
+    Raises:
+        TypeError: If one of these attributes is a plain string.
+        KeyError: When stepped, if an info lacks a key.
+
+    Attributes:
+        info_keys: All keys that pass.
+        recorded_info: What of the answered info belongs into every transition.
     """
+
+    recorded_info: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -41,7 +55,12 @@ class SerialVectorEnv(SyncVectorEnv):
         info_keys: Sequence[str] = (),
     ) -> None:
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
-        self.info_keys = tuple(info_keys)
+        recorded, passing = (
+            declared_names(self.envs[0], name)
+            for name in ("recorded_info", "info_keys")
+        )
+        self.recorded_info = (*self.recorded_info, *recorded)
+        self.info_keys = tuple(dict.fromkeys((*info_keys, *passing, *recorded)))
         self.steps = 0  # since the latest reset of all, for messages
         space = self.single_observation_space
         self._plain = isinstance(space, Box | Discrete)
@@ -101,15 +120,13 @@ class SerialVectorEnv(SyncVectorEnv):
                 any_ended = True
                 terminated[i], truncated[i] = bool(ended), bool(cut)
                 next_obs.append(deepcopy(last))  # reset may write into the same array
-                info = {key: info[key] for key in self.info_keys}
+                info = {key: info[key] for key in self.info_keys if key in info}
                 last, _ = self._reset_one(i)
             else:
                 next_obs.append(last)
             obs.append(last)
             infos.append(info)
-        merged = {}
-        for key in self.info_keys:
-            merged[key] = np.array([one[key] for one in infos])
+        merged = {key: self._stacked(infos, key) for key in self.info_keys}
         if any_ended:
             merged["final_obs"] = self._batch(next_obs)
             merged["_final_obs"] = terminated | truncated
@@ -121,6 +138,16 @@ class SerialVectorEnv(SyncVectorEnv):
 
     def _place(self, i: int) -> Place:
         return Place(i, self.envs[i], self.steps)
+
+    def _stacked(self, infos: list[dict[str, Any]], key: str) -> np.ndarray:
+        try:
+            return np.array([info[key] for info in infos])
+        except KeyError:
+            i = next(i for i, info in enumerate(infos) if key not in info)
+            raise KeyError(
+                f"the info of {self._place(i)} lacks {key!r}: its info_keys, or"
+                " recorded_info, name it, so each step must give it"
+            ) from None
 
     def _batch(self, obs: list[Any]) -> Any:
         space = self.single_observation_space

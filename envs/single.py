@@ -73,6 +73,11 @@ def _first(x: Any) -> Any:
     return x[0].detach().cpu().numpy()[()] if isinstance(x, Tensor) else x
 
 
+def _expert(env: SingleEnv) -> Any:
+    """The action of the batch's expert, who knows the whole state."""
+    return _first(env.envs.expert())  # pyright: ignore[reportAttributeAccessIssue]
+
+
 @functools.cache
 def single(place: str) -> type[SingleEnv]:
     """The class of single environments of a batched one, at `module.Class` in `envs`.
@@ -89,6 +94,8 @@ def single(place: str) -> type[SingleEnv]:
         "metadata": batch.metadata,
         "__doc__": batch.__doc__,
     }
+    if hasattr(batch, "expert"):
+        attributes["expert"] = _expert
     return type(f"{name}Env", (SingleEnv,), attributes)
 
 

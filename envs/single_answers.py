@@ -87,6 +87,21 @@ def check_observation(space: Space[Any], obs: Any, who: Place, name: str = "") -
         )
 
 
+def declared_names(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
+    """The names in an attribute of an environment, or of a wrapper around it.
+
+    Raises:
+        TypeError: If it is a plain string.
+    """
+    known = env.has_wrapper_attr(attribute)
+    names = env.get_wrapper_attr(attribute) if known else ()
+    if isinstance(names, str):
+        raise TypeError(
+            f"{attribute} of {env} is {names!r}: give a tuple, ({names!r},)"
+        )
+    return tuple(names)
+
+
 class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
     """Looks at all that an environment returns, before it leaves a worker process.
 
@@ -96,11 +111,15 @@ class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
     Args:
         env: The environment.
         index: Its place in the batch, for messages.
+
+    Attributes:
+        recorded_info: What of its infos belongs into every transition, if it says so.
     """
 
     def __init__(self, env: gym.Env[Any, Any], index: int) -> None:
         super().__init__(env)
         self.index, self.steps = index, 0
+        self.recorded_info = declared_names(env, "recorded_info")
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

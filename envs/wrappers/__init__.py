@@ -3,12 +3,14 @@
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.bounds import ClipReward, RescaleAction, SignReward
+from yieldrl.envs.wrappers.chunks import ActionChunks
 from yieldrl.envs.wrappers.conversion import NumpyToTorch, TorchToNumpy
 from yieldrl.envs.wrappers.episodes import EpisodeStatistics, TimeLimit
 from yieldrl.envs.wrappers.frames import FrameStack
 from yieldrl.envs.wrappers.normalize import NormalizeObservation, NormalizeReward
 
 __all__ = [
+    "ActionChunks",
     "BatchWrapper",
     "ClipReward",
     "EpisodeStatistics",

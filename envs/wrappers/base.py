@@ -50,6 +50,9 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     learned: ClassVar[tuple[str, ...]] = ()
     """Attributes that outlast episodes."""
 
+    recorded_info: tuple[str, ...] = ()
+    """What of `info` belongs into every transition; what is inside adds its own."""
+
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -75,6 +78,8 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
             )
         self.autoreset_mode = mode
         self.reader = StepReader(envs)
+        inner = getattr(envs, "recorded_info", ())
+        self.recorded_info = (*self.recorded_info, *inner)
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # what is inside gives arrays, not tensors
         late = mode is AutoresetMode.NEXT_STEP
@@ -115,7 +120,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment once."""
-        step = self.take(self._read(*self.env.step(self.action(actions))))
+        step = self.take(self.advance(self.action(actions)))
         if self._resets is not None:
             self._resets = step.ended
         info, ended = self.answer(step.info), self.answer(step.ended)
@@ -128,6 +133,10 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         answer = (obs, step.reward, step.terminated, step.truncated)
         obs, reward, terminated, truncated = map(self.answer, answer)
         return obs, reward, terminated, truncated, info
+
+    def advance(self, actions: Any) -> Step:
+        """Step the wrapped environments once, and read what they returned."""
+        return self._read(*self.env.step(actions))
 
     def answer(self, value: Any) -> Any:
         """Tensors, nested or not, as what the caller expects; all else as it is."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.autoreset import Step, replaced
-from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.partial import check_resets_in_part
 
 
 class EpisodeStatistics(BatchWrapper):
@@ -102,15 +102,11 @@ class TimeLimit(BatchWrapper):
         super().__init__(envs)
         if max_episode_steps < 1:
             raise ValueError(f"max_episode_steps = {max_episode_steps}: at least 1")
-        known = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
-        by_caller = self.autoreset_mode is AutoresetMode.DISABLED
-        if not (by_caller or isinstance(envs.unwrapped, known)):
-            raise TypeError(
-                f"{envs} is not known to reset some environments alone, with"
-                ' reset(options={"reset_mask": mask}), in'
-                f" {self.autoreset_mode.value} mode: set the time limit where it is"
-                " made, or put gymnasium.wrappers.TimeLimit around each of them"
-            )
+        check_resets_in_part(
+            envs,
+            "set the time limit where it is made, or put gymnasium.wrappers.TimeLimit"
+            " around each of them",
+        )
         self.max_episode_steps = max_episode_steps
         self.elapsed = self.zeros(torch.int64)
         self._cut = self.zeros(torch.bool)  # NEXT_STEP: whom the next step must reset

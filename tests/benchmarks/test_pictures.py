@@ -13,6 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "worlds.md"
 DRAWN_HERE = [
     "t_maze",
     "go_to",
+    "go_to_pixels",
     "breakout",
     "asterix",
     "freeway",

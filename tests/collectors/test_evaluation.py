@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Counter, Idle
 
 from yieldrl.collectors import evaluate, evaluation
-from yieldrl.envs import SerialVectorEnv
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
+from yieldrl.envs.wrappers import ActionChunks
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -55,3 +58,73 @@ def test_the_seed_decides():
     first, second, other = (evaluate(Greedy(), envs, 6, seed) for seed in (1, 1, 2))
     assert first.returns.tolist() == second.returns.tolist()
     assert first.returns.tolist() != other.returns.tolist()
+
+
+def listed(array):
+    return array.tolist()
+
+
+class Lucky(Counter):
+    """An episode of even number ends well; before the end all seems well."""
+
+    info_keys = ("success",)
+
+    def step(self, action):
+        obs, reward, terminated, truncated, _ = super().step(action)
+        return obs, reward, terminated, truncated, {"success": not truncated}
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_success_is_what_the_last_step_says(mode):
+    result = evaluate(
+        Idle(), SyncVectorEnv([Lucky] * 2, autoreset_mode=mode), episodes=6, seed=0
+    )
+    assert listed(result.successes) == [True, False, True] * 2
+    assert result.logs()["success_rate"] == pytest.approx(2 / 3)
+
+
+def test_success_in_arrays_of_our_own():
+    result = evaluate(Idle(), SerialVectorEnv([lambda: Lucky(2)] * 2), 8, seed=0)
+    assert result.logs()["success_rate"] == 0.5
+
+
+class Third(TorchVectorEnv):
+    """Two steps an episode; environments 0, 3, 6 ... succeed at the second."""
+
+    single_observation_space = Box(-9, 9, (1,))
+    single_action_space = Discrete(2)
+    noise_size = 1
+
+    def initial_state(self, noise):
+        return torch.zeros_like(noise)
+
+    def dynamics(self, state, action):
+        return state + 1, state[0], state[0] >= 1
+
+    def step(self, actions):
+        obs, reward, terminated, truncated, info = super().step(actions)
+        third = torch.arange(self.num_envs) % 3 == 0
+        info = {**info, "success": third & terminated}
+        return obs, reward, terminated, truncated, info
+
+
+class TensorIdle:
+    """Takes action 0, of this shape in each environment."""
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def predict(self, obs):
+        return torch.zeros(len(obs), *self.shape, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_success_in_tensors_and_in_mid_chunk(mode):
+    plain = evaluate(TensorIdle(), Third(6, autoreset_mode=mode), 12, seed=0)
+    assert plain.logs()["success_rate"] == pytest.approx(1 / 3)
+    chunks = ActionChunks(Third(6, autoreset_mode=mode), 5)
+    result = evaluate(TensorIdle(5), chunks, 12, seed=0)
+    half = [True] * 2 + [False] * 4  # of environments 0, 1 and 2, and of 3, 4 and 5
+    assert listed(result.successes) == half * 2
+    assert result.returns.tolist() == plain.returns.tolist()
+    assert result.lengths.tolist() == [1] * 12  # decisions

@@ -18,7 +18,11 @@ from torch import Tensor
 
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check
 
-BUILT_IN = [i for i in gymnasium.registry if i.startswith("yieldrl/")]
+BUILT_IN = [
+    env_id
+    for env_id, spec in gymnasium.registry.items()
+    if env_id.startswith("yieldrl/") and spec.vector_entry_point is not None
+]
 
 
 class Walk(TorchVectorEnv):

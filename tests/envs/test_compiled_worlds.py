@@ -93,8 +93,9 @@ def test_games(name: str) -> None:
         assert_equal(eager.step(action), compiled.step(action))
 
 
-def test_instructions() -> None:
-    eager, compiled = pair("GoTo", 4)
+@pytest.mark.parametrize("view", ["symbols", "pixels"])
+def test_instructions(view: str) -> None:
+    eager, compiled = pair("GoTo", 4, view=view)
     for action in (0, 1, 2, 3, 1, 2):
         actions = torch.full((4,), action)
         assert_equal(eager.step(actions), compiled.step(actions))

@@ -16,6 +16,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from worlds import Counter
 
 from yieldrl.envs import make, processes
+from yieldrl.envs.autoreset import said_last
 from yieldrl.envs.processes import ProcessVectorEnv, in_processes
 from yieldrl.foundations import Config
 
@@ -194,6 +195,25 @@ def test_a_reward_of_shape_one_is_a_number() -> None:
     envs.reset(seed=0)
     assert envs.step(NOTHING)[1].tolist() == [1, 1]
     envs.close()
+
+
+def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
+    class Recorded(Counter):
+        recorded_info = ("success",)
+
+        def step(self, action: int) -> Any:
+            *answer, _ = super().step(action)
+            return *answer, {"success": self.step_number == 3}
+
+    envs = in_processes([lambda: Recorded(2), lambda: Recorded(3)])
+    assert envs.recorded_info == ("success",)
+    envs.reset(seed=0)
+    said: Any = [said_last(envs.step([0, 0])[4], "success") for _ in range(3)]
+    assert [array.tolist() for array in said] == [[False] * 2] * 2 + [[False, True]]
+    envs.close()
+    other = in_processes([Counter])
+    assert other.recorded_info == ()
+    other.close()
 
 
 def test_a_killed_worker_is_named() -> None:

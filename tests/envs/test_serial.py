@@ -198,6 +198,40 @@ def test_info_keys_are_those_of_the_step_even_at_an_episodes_end():
     envs.close()
 
 
+class Declaring(Wanderer):
+    info_keys = ("success", "distance")
+    recorded_info = ("distance",)
+
+
+def test_environments_say_themselves_which_infos_pass():
+    envs = SerialVectorEnv([lambda: gym.wrappers.TimeLimit(Declaring(), 9)] * 2)
+    assert envs.recorded_info == ("distance",)
+    assert envs.info_keys == ("success", "distance")
+    envs.reset(seed=0)
+    info = envs.step(np.array([0, 0]))[4]
+    assert info["success"].dtype == bool
+    assert info["distance"].shape == (2,)
+    assert SerialVectorEnv([Declaring], ["more"]).info_keys[0] == "more"
+    assert SerialVectorEnv([Wanderer]).recorded_info == ()
+
+
+def test_infos_that_do_not_keep_the_promise_are_refused():
+    class Plain(Wanderer):
+        info_keys = "success"
+
+    class Silent(Wanderer):
+        recorded_info = ("progress",)
+
+    with pytest.raises(
+        TypeError, match=r"info_keys of .* give a tuple, \('success',\)"
+    ):
+        SerialVectorEnv([Plain])
+    envs = SerialVectorEnv([Silent])
+    envs.reset(seed=0)
+    with pytest.raises(KeyError, match=r"environment 0, .* lacks 'progress'"):
+        envs.step(np.array([0]))
+
+
 def test_no_other_infos_are_merged():
     envs = SerialVectorEnv([Wanderer] * 2)
     envs.reset(seed=0)

@@ -1,4 +1,4 @@
-"""Every world is also one plain environment of Gymnasium."""
+"""Every world of tensors is also one plain environment of Gymnasium."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from gymnasium.vector import SyncVectorEnv
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.single import SingleEnv, single
 
-WORLDS = [i for i in gymnasium.registry if i.startswith("yieldrl/")]
+WORLDS = [
+    env_id
+    for env_id, spec in gymnasium.registry.items()
+    if env_id.startswith("yieldrl/") and spec.vector_entry_point is not None
+]
 
 
 @pytest.mark.parametrize("env_id", WORLDS)

@@ -17,6 +17,7 @@ from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval, wrappers
 from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.wrappers import (
+    ActionChunks,
     BatchWrapper,
     ClipReward,
     EpisodeStatistics,
@@ -595,6 +596,9 @@ WRAPPED = {
     "observations": lambda envs: NormalizeObservation(envs, frozen=True),
     "rewards": lambda envs: NormalizeReward(envs, frozen=True),
     "clip": ClipReward,
+    "chunks": lambda envs: ActionChunks(envs, 5, execute=3),
+    "a limit in chunks": lambda envs: ActionChunks(TimeLimit(envs, 7), 3),
+    "frames of chunks": lambda envs: FrameStack(ActionChunks(envs, 3), 2),
     "sign": SignReward,
 }
 
@@ -651,9 +655,12 @@ def test_states_are_restored_bitwise(mode: AutoresetMode) -> None:
             assert torch.equal(getattr(tested, name), getattr(compared, name))
 
 
-@pytest.mark.parametrize("name", [name for name in WRAPPED if "limit" not in name])
+WAITLESS = [name for name in WRAPPED if not ("limit" in name or "chunks" in name)]
+
+
+@pytest.mark.parametrize("name", WAITLESS)
 def test_a_step_does_not_wait_for_the_device(name: str) -> None:
-    """But for a time limit's, which looks on a CPU, where looking is free."""
+    """But for a time limit's or a chunk's: it looks on a CPU, where looking is free."""
     envs = WRAPPED[name](counters("torch"))
     envs.reset(seed=0)
     with _NoWaiting():

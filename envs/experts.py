@@ -1,0 +1,76 @@
+"""Actions of those who know the state: what demonstrations are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from torch import Tensor
+
+from yieldrl.envs.wrappers import BatchWrapper
+
+
+def expert_actions(envs: VectorEnv[Any, Any, Any]) -> Tensor | np.ndarray:
+    """What the environments' own experts would do now, in every environment.
+
+    An expert is a method `expert()` without arguments: of a vector environment, or of a
+    wrapper around one, for all of them `[N, ...]`; or of each single environment in a
+    batch, or a wrapper around it, for itself. Wrappers are looked through from the
+    outside, if actions go through them as they are.
+
+    Args:
+        envs: A vector environment that was reset.
+
+    Returns:
+        Actions `[N, ...]` as `envs.step` takes them: a tensor on the environments'
+        device if they give tensors, else an array.
+
+    Raises:
+        ValueError: If there is no expert, or one that acts in other units, because a
+            wrapper changes the actions on the way. (Where each environment has a
+            process of its own, their own wrappers are not looked at.)
+
+    Example:
+        >>> import gymnasium
+        >>> envs = gymnasium.make_vec("yieldrl/GoTo-v1", num_envs=3)
+        >>> obs, info = envs.reset(seed=0)
+        >>> expert_actions(envs).shape
+        torch.Size([3])
+    """
+    if hasattr(type(envs), "expert"):
+        known: Any = envs
+        return known.expert()
+    if isinstance(envs, VectorWrapper):
+        inside, outside = envs.env.single_action_space, envs.single_action_space
+        _check_actions_pass(envs, inside, outside)
+        actions = expert_actions(envs.env)
+        return envs.answer(actions) if isinstance(envs, BatchWrapper) else actions
+    parts = isinstance(envs, SyncVectorEnv | AsyncVectorEnv)
+    # Asked for first, because a process that is asked for what is not there ends.
+    if not (parts and all(envs.call("has_wrapper_attr", "expert"))):
+        raise ValueError(
+            f"{envs} has no expert: give the environment's class a method expert() that"
+            " returns the action of who knows the state (a vector environment's returns"
+            " those of all, [N, ...]), or take other demonstrations"
+        )
+    for env in getattr(envs, "envs", ()):
+        _check_wrappers_of_one(env)
+    dtype = envs.single_action_space.dtype
+    return np.stack(envs.call("expert")).astype(dtype, copy=False)
+
+
+def _check_wrappers_of_one(env: Any) -> None:
+    while isinstance(env, gym.Wrapper) and not hasattr(type(env), "expert"):
+        _check_actions_pass(env, env.env.action_space, env.action_space)
+        env = env.env
+
+
+def _check_actions_pass(wrapper: Any, inside: Any, outside: Any) -> None:
+    if inside != outside:
+        raise ValueError(
+            f"the expert inside of {wrapper} acts in {inside}, and the wrapper takes"
+            f" actions in {outside}: ask for its actions without the wrapper, or give"
+            " the wrapper a method expert() that translates them"
+        )

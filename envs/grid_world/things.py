@@ -1,0 +1,97 @@
+"""What lies in a grid: coloured shapes, of which some may be kept from instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import product
+from math import comb
+
+COLORS = {
+    "red": (210, 70, 60),
+    "green": (80, 160, 80),
+    "blue": (70, 110, 200),
+    "yellow": (235, 190, 60),
+}
+SHAPES = ("square", "circle", "triangle")
+KINDS = list(product(COLORS, SHAPES))
+
+HELD_OUT = (("red", "circle"), ("green", "triangle"), ("blue", "square"))
+"""Kinds that `goals="seen"` never names and `goals="unseen"` names alone. Each of their
+colours and shapes is among the others too, so that every word can be learned."""
+
+NAMEABLE = {
+    "all": list(range(len(KINDS))),
+    "seen": [i for i, kind in enumerate(KINDS) if kind not in HELD_OUT],
+    "unseen": [i for i, kind in enumerate(KINDS) if kind in HELD_OUT],
+}
+"""The numbers of the kinds that instructions name, by the argument `goals`."""
+
+
+def sentences(templates: Sequence[str]) -> list[str]:
+    """Every template with every kind, in the order of `KINDS` for each template."""
+    return [
+        template.format(color=color, shape=shape)
+        for template in templates
+        for color, shape in KINDS
+    ]
+
+
+def deaf_return(num_objects: int, nameable: int, wrong_reward: float) -> float:
+    """The most that a policy can expect that does not know the instruction.
+
+    If M of a grid's objects are of nameable kinds, each of them is meant with a chance
+    of 1 / M. Besides the one that is meant there are M - 1 with the chance that as many
+    are among `num_objects` - 1 of the other kinds.
+
+    Args:
+        num_objects: K, how many objects lie in a grid.
+        nameable: How many kinds are named at all, each as often as any other.
+        wrong_reward: Reward of the wrong object.
+    """
+    others, beside = len(KINDS) - 1, num_objects - 1
+    total = 0.0
+    for more in range(min(nameable - 1, beside) + 1):
+        ways = comb(nameable - 1, more) * comb(len(KINDS) - nameable, beside - more)
+        chance = 1 / (more + 1)
+        best = max(0.0, chance + (1 - chance) * wrong_reward)
+        total += ways / comb(others, beside) * best
+    return total
+
+
+def check(
+    height: int,
+    width: int,
+    num_objects: int,
+    wrong_reward: float,
+    templates: Sequence[str],
+) -> None:
+    """Raise ValueError if there can be no such grid, or no such instruction."""
+    if not 1 <= num_objects <= len(KINDS):
+        raise ValueError(
+            f"num_objects = {num_objects}: there are 1 to {len(KINDS)} kinds of them"
+        )
+    if min(height, width) < 1 or height * width <= num_objects:
+        raise ValueError(
+            f"height = {height}, width = {width}: no room for {num_objects} objects"
+            " and the agent"
+        )
+    if wrong_reward >= 1:
+        raise ValueError(
+            f"wrong_reward = {wrong_reward}: must be below 1, the reward of the right"
+            " one"
+        )
+    for template in templates:
+        if sorted(re.findall(r"\{(\w*)\}", template)) != ["color", "shape"]:
+            raise ValueError(
+                f"templates: {template!r} must name {{color}} and {{shape}} once, or"
+                " nobody could know what is meant"
+            )
+    if not templates:
+        raise ValueError("templates = (): give one sentence at least")
+
+
+def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise ValueError if an argument's value is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} = {value!r}: choose one of {choices}")

@@ -1,0 +1,139 @@
+"""What a policy sees of grids: symbols and tokens, or pixels and bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from yieldrl.envs.grid_world import painting
+from yieldrl.envs.grid_world.things import COLORS, KINDS, SHAPES
+from yieldrl.envs.vocabulary import Vocabulary
+from yieldrl.foundations.text import Utf8Text
+
+SMALLEST = 4  # pixels of a cell, in which no two kinds look alike
+
+State = dict[str, Tensor]
+
+
+class Symbols:
+    """One-hot cells and a word's number for every word.
+
+    Args:
+        height: Rows of cells.
+        width: Cells of a row.
+        sentences: `[templates * kinds]`, those of the first template first.
+        vocabulary: Of their words.
+        device: Where the answers are made.
+
+    Attributes:
+        space: Of one grid.
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        sentences: list[str],
+        vocabulary: Vocabulary,
+        device: str | torch.device,
+    ) -> None:
+        length, words = vocabulary.length, len(vocabulary)
+        self.channels = 1 + len(COLORS) + len(SHAPES)
+        self.shape = height, width, self.channels
+        self.space = spaces.Dict(
+            image=spaces.Box(0, 1, self.shape),
+            instruction=spaces.MultiDiscrete([words] * length),
+        )
+        tokens = torch.stack([vocabulary.encode(text) for text in sentences])
+        self.tokens = tokens.reshape(-1, len(KINDS), length).to(device)
+
+    def __call__(self, state: State) -> dict[str, Tensor]:
+        """The image float32 `[N, height, width, 8]` and tokens int64 `[N, L]`."""
+        agent, objects, kinds = state["agent"], state["objects"], state["kinds"]
+        first_shape = 1 + len(COLORS)
+        color, shape = kinds // len(SHAPES), kinds % len(SHAPES)
+        ones = torch.cat(  # [1 + 2 K, N]
+            (
+                agent.unsqueeze(0) * self.channels,
+                objects * self.channels + 1 + color,
+                objects * self.channels + first_shape + shape,
+            )
+        )
+        height, width, channels = self.shape
+        size = height * width * channels
+        image = torch.zeros(len(agent), size, device=agent.device)
+        image = image.scatter(1, ones.T, 1.0)
+        return {
+            "image": image.reshape(-1, *self.shape),
+            "instruction": self.tokens[state["template"], named_kind(state)],
+        }
+
+
+class Pixels:
+    """The grid as a picture that does not show what is meant, and the sentence.
+
+    Args:
+        height: Rows of cells.
+        width: Cells of a row.
+        sentences: `[templates * kinds]`, those of the first template first.
+        size: Pixels of a cell.
+        device: Where the answers are made.
+
+    Raises:
+        ValueError: If cells are too small to tell what lies there.
+
+    Attributes:
+        space: Of one grid.
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        sentences: list[str],
+        size: int,
+        device: str | torch.device,
+    ) -> None:
+        if size < SMALLEST:
+            raise ValueError(
+                f"cell_pixels = {size}: must be at least {SMALLEST}, or one could not"
+                " tell what lies there"
+            )
+        text = Utf8Text(max(len(sentence.encode()) for sentence in sentences))
+        self.cells, self.size = (height, width), size
+        self.shape = height * size, width * size, 3
+        self.space = spaces.Dict(
+            rgb=spaces.Box(0, 255, self.shape, np.uint8), language=text
+        )
+        encoded = torch.from_numpy(text.encode(sentences))
+        self.bytes = encoded.reshape(-1, len(KINDS), text.max_bytes).to(device)
+        sprites = torch.from_numpy(painting.sprites(size)).to(device)
+        # A picture's rows are made of rows of cells, which follow one another in it: so
+        # what is looked up lies where it belongs.
+        self.strips = sprites.reshape(-1, size * 3)
+        self.rows = torch.arange(size, device=device).view(size, 1)
+
+    def __call__(self, state: State) -> dict[str, Tensor]:
+        """Pixels uint8 `[N, height * size, width * size, 3]`, bytes uint8 `[N, S]`."""
+        agent = state["agent"].unsqueeze(1)
+        height, width = self.cells
+        # The number of each cell's sprite: 0 the floor, then the kinds.
+        cells = torch.zeros(
+            len(agent), height * width, dtype=torch.int64, device=agent.device
+        )
+        cells = cells.scatter(1, state["objects"].T, state["kinds"].T + 1)
+        with_agent = cells.gather(1, agent) + 1 + len(KINDS)
+        cells = cells.scatter(1, agent, with_agent)
+        strips = cells.view(-1, height, 1, width) * self.size + self.rows
+        pixels = self.strips.index_select(0, strips.reshape(-1))
+        return {
+            "rgb": pixels.view(-1, *self.shape),
+            "language": self.bytes[state["template"], named_kind(state)],
+        }
+
+
+def named_kind(state: State) -> Tensor:
+    """The number in `KINDS` of what is meant, int64 `[N]`."""
+    return state["kinds"].gather(0, state["goal"].unsqueeze(0)).squeeze(0)

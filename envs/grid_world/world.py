@@ -1,0 +1,200 @@
+"""The rules of the grid: what happens to whom, what is seen, and where to go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from torch import Tensor
+
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.grid_world import painting, routes, things
+from yieldrl.envs.grid_world.draws import distinct, distinct_with_goal
+from yieldrl.envs.grid_world.things import KINDS, NAMEABLE
+from yieldrl.envs.grid_world.views import Pixels, Symbols
+from yieldrl.envs.vocabulary import Vocabulary
+
+NORTH, EAST, SOUTH, WEST = range(4)
+
+
+class GoToVectorEnv(TorchVectorEnv):
+    """Go to the thing that the instruction names, N grids at once on a device.
+
+    Agent and objects stand on different cells, drawn in each episode, and no two
+    objects have both colour and shape in common. Which of them is meant is drawn by
+    itself, and said in nothing but the sentence. Actions are 0 north, 1 east, 2 south,
+    3 west; walls hold. To step on an object ends the episode: with a reward of 1 if it
+    is the right one, else of `wrong_reward`. `info["success"]`, bool `[N]`, says who
+    came to the right one in this step.
+
+    So a policy that does not listen comes to the right one in 1 of `num_objects`
+    episodes at best, whatever it does: its expected return is at most
+    `deaf_return`, and a good one's is 1.
+
+    Observations of symbols are `image`, float32 `[height, width, 8]` with a channel for
+    the agent, four for colours and three for shapes, and `instruction`, int64 `[L]`.
+    Those of pixels are `rgb`, uint8 `[height * cell_pixels, width * cell_pixels, 3]`,
+    and `language`, the sentence's bytes in UTF-8, uint8 `[S]`.
+
+    Source: the tasks "GoTo" of Chevalier-Boisvert et al. 2019, "BabyAI",
+    arXiv:1810.08272. Differs from the paper: the whole grid is seen from above, one
+    room without walls, moves in four directions instead of turns, and a wrong object
+    ends the episode.
+
+    Args:
+        num_envs: N, the number of grids.
+        height: Rows of cells.
+        width: Cells of a row.
+        num_objects: K, how many objects lie there.
+        wrong_reward: Reward of stepping on another object than the named one.
+        templates: Sentences with `{color}` and `{shape}`, of which one is drawn.
+        max_episode_steps: Time limit in steps, or None.
+        view: What observations are: "symbols", or "pixels".
+        cell_pixels: Pixels of a cell's side, where pixels are observed.
+        goals: What sentences name: "all" kinds of things; those of "seen", without red
+            circles, green triangles and blue squares; or those three, "unseen". Things
+            of all kinds lie about in any case.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Raises:
+        ValueError: If there is no room for the objects, not so many kinds of them, a
+            template that does not name what is meant, or another argument is none of
+            those above.
+
+    Attributes:
+        vocabulary: From sentences to tokens, and back.
+
+    Example:
+        >>> envs = GoToVectorEnv(2)
+        >>> obs, _ = envs.reset(seed=0)
+        >>> envs.vocabulary.decode(obs["instruction"])
+        ['find the green triangle', 'find the green circle']
+        >>> obs, reward, *_ = envs.step(envs.expert())
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+    single_action_space = spaces.Discrete(4)
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        height: int = 6,
+        width: int = 6,
+        num_objects: int = 3,
+        wrong_reward: float = 0.0,
+        templates: Sequence[str] = (
+            "go to the {color} {shape}",
+            "find the {color} {shape}",
+        ),
+        max_episode_steps: int | None = 50,
+        view: Literal["symbols", "pixels"] = "symbols",
+        cell_pixels: int = 6,
+        goals: Literal["all", "seen", "unseen"] = "all",
+        **kwargs: Any,
+    ) -> None:
+        self.height, self.width, self.num_objects = height, width, num_objects
+        self.wrong_reward = wrong_reward
+        things.check(height, width, num_objects, wrong_reward, templates)
+        things.choose("view", view, ("symbols", "pixels"))
+        things.choose("goals", goals, tuple(NAMEABLE))
+        sentences = things.sentences(templates)
+        self.vocabulary = Vocabulary(sentences)
+        device = kwargs.get("device", "cpu")
+        size = height, width, sentences
+        if view == "pixels":
+            self._view = Pixels(*size, cell_pixels, device)
+        else:
+            self._view = Symbols(*size, self.vocabulary, device)
+        self.single_observation_space = self._view.space
+        self.noise_size = 2 * num_objects + 3
+        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
+        self._num_templates = len(templates)
+        self._nameable = torch.tensor(NAMEABLE[goals], device=self.device)
+
+    @property
+    def deaf_return(self) -> float:
+        """The most that a policy can expect that does not look at the instruction.
+
+        Whichever object it goes to, the named one is that with a chance of 1 / K; and
+        it may go to none. Where not all kinds are named, it may know which: then the
+        chance is 1 over the number of objects that could be meant, in the mean.
+        """
+        return things.deaf_return(
+            self.num_objects, len(self._nameable), self.wrong_reward
+        )
+
+    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+        """Cells of agent and objects, the objects' kinds, and what is meant.
+
+        `agent [N]` and `objects [K, N]` are numbers of cells, `kinds [K, N]` of
+        `KINDS`, `goal [N]` of an object and `template [N]` of a sentence.
+        """
+        k = self.num_objects
+        cells = distinct(noise[: k + 1], self.height * self.width)
+        (goal,) = distinct(noise[2 * k + 1 : 2 * k + 2], k)
+        of_kinds = noise[k + 1 : 2 * k + 1]
+        if len(self._nameable) == len(KINDS):
+            kinds = distinct(of_kinds, len(KINDS))
+        else:
+            kinds = distinct_with_goal(of_kinds, len(KINDS), goal, self._nameable)
+        (template,) = distinct(noise[2 * k + 2 :], self._num_templates)
+        return {
+            "agent": cells[0],
+            "objects": cells[1:],
+            "kinds": kinds,
+            "goal": goal,
+            "template": template,
+        }
+
+    def dynamics(
+        self, state: dict[str, Tensor], action: Tensor
+    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """Move by one cell; whoever comes to an object is done."""
+        row, column = state["agent"] // self.width, state["agent"] % self.width
+        south = (action == SOUTH).long() - (action == NORTH).long()
+        east = (action == EAST).long() - (action == WEST).long()
+        row = (row + south).clamp(0, self.height - 1)
+        column = (column + east).clamp(0, self.width - 1)
+        agent = row * self.width + column
+        there = state["objects"] == agent  # [K, N]
+        reached = there.any(0)
+        right = there.gather(0, state["goal"].unsqueeze(0)).squeeze(0)
+        reward = right.float()
+        if self.wrong_reward:
+            reward = reward + self.wrong_reward * (reached & ~right)
+        return {**state, "agent": agent}, reward, reached
+
+    def observe(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The grid from above, and the sentence."""
+        return self._view(state)
+
+    def step(
+        self, actions: Tensor | np.ndarray
+    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step every grid once; `info["success"]` is set where the reward is 1."""
+        obs, reward, terminated, truncated, info = super().step(actions)
+        return obs, reward, terminated, truncated, {**info, "success": reward == 1}
+
+    def expert(self) -> Tensor:
+        """Actions `[N]` of who knows what is meant: a shortest way past the others.
+
+        Where they bar every way, it stays away from them.
+
+        Raises:
+            ResetNeeded: Before the first reset.
+        """
+        if self.state is None:
+            raise ResetNeeded("nothing to do yet: call reset() first")
+        state = self.unfold(self.state)
+        goal = state["objects"].gather(0, state["goal"].unsqueeze(0)).squeeze(0)
+        places = state["agent"], goal, state["objects"]
+        return routes.first_moves(*places, self.height, self.width)
+
+    def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
+        """The grid from above: a ring is the agent, a frame marks what is meant."""
+        return painting.picture(state, self.height, self.width)

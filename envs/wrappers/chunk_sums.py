@@ -1,0 +1,114 @@
+"""What a chunk of actions came to, for each environment until its episode ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from yieldrl.envs.autoreset import Step, copied, replaced
+
+
+class ChunkSums:
+    """Sums over the steps of a chunk, of those environments that are still running.
+
+    Nothing here waits for a device.
+
+    Args:
+        step: The first step, as tensors `[N, ...]`.
+        running: Whose steps count, bool `[N]`.
+
+    Attributes:
+        reward: Sum of rewards, `[N]`.
+        discounted: Sum of `gamma^i r_i`, `[N]`.
+        num_steps: Steps that count, int64 `[N]`.
+        terminated, truncated: Whether one of them ended the episode so, bool `[N]`.
+        next_obs: Where the latest that counts led, `[N, ...]`.
+        info: What it said.
+    """
+
+    def __init__(self, step: Step, running: Tensor) -> None:
+        self.reward = self.discounted = step.reward.masked_fill(~running, 0)
+        self.num_steps = running.long()
+        self.terminated = step.terminated & running
+        self.truncated = step.truncated & running
+        self.next_obs, self.info = step.next_obs, step.info
+
+    def keep(self, step: Step) -> None:
+        """Copy what came with the latest step: the next may write into its memory."""
+        if self.next_obs is step.next_obs:
+            self.next_obs = copied(self.next_obs)
+        self.info = copied(self.info)
+
+    def add(self, step: Step, running: Tensor | None, discount: float) -> None:
+        """Take in a step, of those that are `running [N]`; None for everybody."""
+        reward, terminated, truncated = step.reward, step.terminated, step.truncated
+        if running is None:
+            self.num_steps = self.num_steps + 1
+            self.next_obs, self.info = step.next_obs, step.info
+        else:
+            reward = reward.masked_fill(~running, 0)
+            terminated, truncated = terminated & running, truncated & running
+            self.num_steps = self.num_steps + running
+            self.next_obs = replaced(self.next_obs, step.next_obs, running)
+            self.info = _latest(self.info, step.info, running)
+        self.reward = self.reward + reward
+        self.discounted = torch.add(self.discounted, reward, alpha=discount)
+        self.terminated = self.terminated | terminated
+        self.truncated = self.truncated | truncated
+
+    def as_step(self, obs: Any, valid: Tensor | None, discounts: Tensor) -> Step:
+        """The chunk as one step.
+
+        Args:
+            obs: What to act on next, `[N, ...]`.
+            valid: Where it is more than a reset, bool `[N]`; None for everywhere.
+            discounts: By the number of steps that count.
+        """
+        info = {
+            **self.info,
+            "reward": self.discounted,
+            "discount": discounts[self.num_steps],
+            "num_steps": self.num_steps,
+        }
+        flags = self.terminated, self.truncated
+        return Step(self.next_obs, self.reward, *flags, obs, valid, info)
+
+
+def _latest(
+    old: Mapping[str, Any], new: Mapping[str, Any], running: Tensor
+) -> dict[str, Any]:
+    """What was said last of each environment; `new` counts for the running ones.
+
+    What only one of both has is zero (False, None) in the other, as in Gymnasium's
+    infos. What is not of shape `[N, ...]` is that of `new`.
+    """
+    merged = {}
+    for name in (*new, *(name for name in old if name not in new)):
+        before, now = old.get(name), new.get(name)
+        if isinstance(before, Mapping) or isinstance(now, Mapping):
+            merged[name] = _latest(before or {}, now or {}, running)
+        else:
+            merged[name] = _rows(before, now, running)
+    return merged
+
+
+def _rows(before: Any, now: Any, running: Tensor) -> Any:
+    one = before if now is None else now
+    if not (isinstance(one, np.ndarray | Tensor) and one.shape[:1] == running.shape):
+        return one
+    before, now = (_zeros(one) if x is None else x for x in (before, now))
+    if isinstance(one, Tensor):
+        return replaced(before, now, running)
+    rows = np.array(before)
+    rows[running.numpy()] = now[running.numpy()]
+    return rows
+
+
+def _zeros(one: np.ndarray | Tensor) -> np.ndarray | Tensor:
+    if isinstance(one, Tensor):
+        return torch.zeros_like(one)
+    return np.full_like(one, None if one.dtype == object else 0)

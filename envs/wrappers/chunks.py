@@ -1,0 +1,185 @@
+"""Several actions chosen at once, as policies do that are slow to ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.envs.autoreset import Step, replaced
+from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.chunk_sums import ChunkSums
+from yieldrl.envs.wrappers.partial import check_resets_in_part
+
+
+class ActionChunks(BatchWrapper):
+    """Takes chunks of L actions and executes the first of them, one after the other.
+
+    Zhao et al. 2023, "Learning Fine-Grained Bimanual Manipulation with Low-Cost
+    Hardware", arXiv:2304.13705, section IV. To the learner a chunk is one decision of a
+    semi-Markov decision process (Sutton, Precup & Singh 1999, "Between MDPs and
+    semi-MDPs", Artificial Intelligence 112): of a chunk of which k actions were taken
+
+        reward = sum_{i<k} gamma^i r_i,    discount = gamma^k
+
+    are what `yieldrl.buffers.gae` and TD targets want. They are in `info`, with k; the
+    reward that `step` returns is the plain sum, so that returns are those of the task.
+    Trainers count decisions where they count steps and lengths of episodes.
+
+    Where an episode ends in mid-chunk the rest of the chunk is dropped: the flags, the
+    last observation and `info` are those of the step that ended it, k is what was taken
+    until then, and the new episode waits for the next chunk, which gets its very first
+    observation. A batch is stepped as a whole: meanwhile that environment plays what is
+    left of the chunk in an episode that nobody sees, and is reset alone, by its
+    `reset_mask`, before it is shown. On a GPU nothing of this waits for the device.
+
+    Wrappers of rewards and time limits, which count the steps of the environments, go
+    inside; those of observations inside to see every step, outside to see decisions.
+
+    Args:
+        envs: The environments to wrap, in any autoreset mode.
+        length: L, how many actions a chunk has.
+        execute: How many of them are executed, the first ones; None for all (open
+            loop). Fewer look at the world more often (receding horizon).
+        gamma: Discount of a single step.
+
+    Raises:
+        ValueError: If `length` is less than 1, `execute` is not in 1 ... L, `gamma` is
+            not in [0, 1], or the environments take chunks already.
+        TypeError: If actions are neither Box, Discrete nor MultiDiscrete, or if the
+            environments are not known to reset some of them alone. When stepped:
+            ValueError if the actions have another shape.
+
+    Attributes:
+        single_action_space: Box `[L, D]` of a Box `[D]`, MultiDiscrete `[L]` of a
+            Discrete, MultiDiscrete `[L, D]` of a MultiDiscrete `[D]`.
+        recorded_info: What of `info` belongs into every transition: `"reward"`, of the
+            environments' dtype, `"discount"` float32 and `"num_steps"` int64, all
+            `[N]`; and what the environments inside record.
+
+    Example:
+        >>> import gymnasium, yieldrl.envs
+        >>> envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=2)
+        >>> envs = ActionChunks(envs, length=4, gamma=0.5)
+        >>> _ = envs.reset(seed=0)
+        >>> _, reward, *_, info = envs.step(torch.ones(2, 4, dtype=torch.int64))
+        >>> reward, info["reward"], info["discount"]
+        (tensor([4., 4.]), tensor([1.8750, 1.8750]), tensor([0.0625, 0.0625]))
+    """
+
+    recorded_info = ("reward", "discount", "num_steps")
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        length: int,
+        *,
+        execute: int | None = None,
+        gamma: float = 1.0,
+    ) -> None:
+        super().__init__(envs)
+        execute = length if execute is None else execute
+        _check_arguments(length, execute, gamma)
+        if "discount" in getattr(envs, "recorded_info", ()):
+            raise ValueError(
+                f"{envs} takes chunks already (it records a discount): give one"
+                " ActionChunks the whole length"
+            )
+        if execute > 1:
+            check_resets_in_part(
+                envs, "set execute=1, or vectorize single environments by SyncVectorEnv"
+            )
+        self.length, self.execute, self.gamma = length, execute, gamma
+        self.single_action_space = _chunk_of(envs.single_action_space, length)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        if "render_fps" in envs.metadata:  # a picture for each chunk
+            fps = envs.metadata["render_fps"] / execute
+            self.metadata = {**envs.metadata, "render_fps": fps}
+        powers = [gamma**k for k in range(execute + 1)]
+        like = {"dtype": torch.float32, "device": self.inside}
+        self._discounts = torch.tensor(powers, **like)
+        self._everybody = ~self.zeros(torch.bool)
+        # Where looking is free, or where environments on the CPU wait anyhow.
+        on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self._looks = on_cpu or self.inside.type == "cpu"
+        self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
+
+    def action(self, actions: Any) -> Any:
+        """Chunks `[N, L, ...]`, of the kind that came, after a look at their shape."""
+        actions = actions if isinstance(actions, Tensor) else np.asarray(actions)
+        wanted = self.action_space.shape
+        if actions.shape != wanted:
+            raise ValueError(
+                f"actions of shape {tuple(actions.shape)}: must be {wanted}, for each"
+                f" of {self.num_envs} environments a chunk of {self.length}"
+            )
+        return actions
+
+    def advance(self, actions: Any) -> Step:
+        """Execute chunks `[N, L, ...]`; one step that sums up all of it."""
+        valid = None if self._resets is None else ~self._resets
+        running = self._everybody if valid is None else valid
+        step = super().advance(actions[:, 0])
+        sums = ChunkSums(step, running)
+        for i in range(1, self.execute):
+            going_on = running & ~step.ended
+            if self._looks and not going_on.any():
+                break
+            running = going_on
+            all_run = self._looks and bool(running.all())
+            if not (all_run or self.reader.new_memory):
+                sums.keep(step)
+            if self._by_caller:
+                self._reset_unseen(step)
+            step = super().advance(actions[:, i])
+            sums.add(step, None if all_run else running, self.gamma**i)
+        obs = step.obs if self.resets_at_once else sums.next_obs
+        answer = sums.as_step(obs, valid, self._discounts)
+        if self._by_caller or self.execute == 1:  # there, the right one resets in time
+            return answer
+        return self._begun(answer, ~running if valid is None else ~valid)
+
+    def _reset_unseen(self, step: Step) -> None:
+        """DISABLED mode: let those go on, unseen, whose episode is over."""
+        if not self._looks or step.ended.any():
+            self.reset_inside(step, step.ended)
+
+    def _begun(self, step: Step, unseen: Tensor) -> Step:
+        """The first observations of those who were in an episode that nobody saw."""
+        if self._looks and not unseen.any():
+            return step
+        step, fresh = self.reset_inside(step, unseen)
+        if self.resets_at_once:
+            return step._replace(obs=replaced(step.obs, fresh, unseen))
+        return step.with_observations(lambda obs: replaced(obs, fresh, unseen))
+
+
+def _check_arguments(length: int, execute: int, gamma: float) -> None:
+    if length < 1:
+        raise ValueError(f"length = {length}: a chunk has at least one action")
+    if not 1 <= execute <= length:
+        raise ValueError(
+            f"execute = {execute}: must be from 1 to length = {length}, the actions"
+            " that a chunk has"
+        )
+    if not 0 <= gamma <= 1:
+        raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
+
+
+def _chunk_of(space: Space[Any], length: int) -> Space[Any]:
+    """The space of so many actions, one after the other."""
+    if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
+        nvec, start = (np.stack([x] * length) for x in (space.nvec, space.start))
+        return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
+    if isinstance(space, Box | Discrete):
+        return batch_space(space, length)
+    raise TypeError(
+        f"the action space {space} makes no chunks: it must be Box, Discrete or"
+        " MultiDiscrete (of a MultiBinary, MultiDiscrete([2] * n) is the like)"
+    )

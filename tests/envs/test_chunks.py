@@ -1,0 +1,544 @@
+"""Chunks of actions: one decision sums up the steps that were really taken."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from worlds import blind
+
+from yieldrl.algorithms import ppo
+from yieldrl.buffers import gae
+from yieldrl.collectors.stepping import Step, Stepper
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, batched_checks, make_eval
+from yieldrl.envs.check_batched import _NoWaiting
+from yieldrl.envs.wrappers import (
+    ActionChunks,
+    EpisodeStatistics,
+    FrameStack,
+    NumpyToTorch,
+    TimeLimit,
+)
+from yieldrl.foundations import Config
+
+SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
+DISABLED = AutoresetMode.DISABLED
+MODES = list(AutoresetMode)
+LIMIT = 5
+STOP = 9
+
+
+class TorchSum(TorchVectorEnv):
+    """Observation `[step, sum of actions]`; the reward is the action, and 9 stops."""
+
+    single_observation_space = Box(-1000, 1000, (2,))
+    single_action_space = Discrete(10)
+    noise_size = 1
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **{"max_episode_steps": LIMIT, **kwargs})
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return torch.zeros_like(noise).repeat(2, 1)
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state = torch.stack((state[0] + 1, state[1] + action))
+        return state, action.float(), action == STOP
+
+    def step(self, actions: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(actions)
+        return obs, reward, terminated, truncated, {**info, "success": terminated}
+
+
+class NumpySum(gym.Env[Any, Any]):
+    """A single environment that sums as `TorchSum` does."""
+
+    observation_space = Box(-1000, 1000, (2,))
+    action_space = Discrete(10)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.obs = np.zeros(2, np.float32)
+        return self.obs, {}
+
+    def step(self, action: Any) -> Any:
+        self.obs = self.obs + np.array([1, action], np.float32)
+        ended = bool(action == STOP)
+        return self.obs, float(action), ended, self.obs[0] >= LIMIT, {"success": ended}
+
+
+def sums(kind: str, count: int, mode: AutoresetMode = SAME_STEP) -> VectorEnv:
+    functions = [NumpySum] * count
+    if kind in ("torch", "blind"):
+        envs = TorchSum(count, autoreset_mode=mode)
+        return blind(envs) if kind == "blind" else envs
+    if kind == "serial":
+        return SerialVectorEnv(functions, info_keys=["success"])
+    return SyncVectorEnv(functions, autoreset_mode=mode, copy=kind == "sync")
+
+
+def chunked(kind: str, count: int, mode: AutoresetMode, *args: Any, **kwargs: Any):
+    envs = ActionChunks(sums(kind, count, mode), *args, **kwargs)
+    return blind(envs) if kind == "blind" else envs
+
+
+def played(envs: VectorEnv, chunks: Any) -> list[Step]:
+    """What a `Stepper` sees, of chunks `[T, N, L]`."""
+    stepper = Stepper(envs)
+    obs = stepper.reset(0)
+    steps = []
+    for chunk in np.asarray(chunks):
+        step = stepper.step(torch.tensor(chunk) if isinstance(obs, Tensor) else chunk)
+        step = step._replace(reward=step.reward + 0, next_obs=step.next_obs + 0)
+        steps.append(step._replace(obs=step.obs + 0))
+    return steps
+
+
+def listed(value: Any) -> Any:
+    return value.tolist()
+
+
+KINDS = ("torch", "blind", "serial", "sync", "in place")
+EACH = pytest.mark.parametrize("kind", KINDS)
+ALL_MODES = pytest.mark.parametrize("mode", MODES)
+
+# --------------------------------------------------------------------- exact numbers
+
+
+@EACH
+def test_ends_in_mid_chunk(kind: str) -> None:
+    """One is stopped at its fifth step, one is cut there, one stopped at its first."""
+    envs = chunked(kind, 3, SAME_STEP, 3, gamma=0.5)
+    first = [[1, 2, 3], [1, 2, 3], [9, 1, 9]]
+    second = [[4, 9, 7], [4, 5, 6], [1, 2, 3]]
+    third = [[8, 1, 1], [2, 2, 2], [3, 9, 3]]
+    a, b, c = played(envs, [first, second, third])
+
+    assert listed(a.reward) == [6, 6, 9]
+    assert listed(a.info["reward"]) == [1 + 2 / 2 + 3 / 4, 1 + 2 / 2 + 3 / 4, 9]
+    assert listed(a.info["discount"]) == [0.125, 0.125, 0.5]
+    assert listed(a.info["num_steps"]) == [3, 3, 1]
+    assert listed(a.terminated) == [False, False, True]
+    assert not a.truncated.any()
+    assert listed(a.next_obs) == [[3, 6], [3, 6], [1, 9]]
+    assert listed(a.obs) == [[3, 6], [3, 6], [0, 0]]
+
+    assert listed(b.reward) == [13, 9, 6]
+    assert listed(b.info["reward"]) == [4 + 9 / 2, 4 + 5 / 2, 1 + 2 / 2 + 3 / 4]
+    assert listed(b.info["discount"]) == [0.25, 0.25, 0.125]
+    assert listed(b.info["num_steps"]) == [2, 2, 3]
+    assert listed(b.terminated) == [True, False, False]
+    assert listed(b.truncated) == [True, True, False]
+    assert listed(b.next_obs) == [[5, 19], [5, 15], [3, 6]]
+    assert listed(b.obs) == [[0, 0], [0, 0], [3, 6]]
+
+    assert listed(c.next_obs) == [[3, 10], [3, 6], [5, 18]]  # nothing of 7 or 6
+    assert listed(c.info["num_steps"]) == [3, 3, 2]
+    assert listed(c.obs) == [[3, 10], [3, 6], [0, 0]]
+
+
+@EACH
+def test_the_answers_are_of_the_kinds_and_dtypes_that_were_promised(kind: str) -> None:
+    envs = chunked(kind, 2, SAME_STEP, 2, gamma=0.9)
+    step = played(envs, [[[1, 2], [9, 2]]])[0]
+    array = Tensor if kind in ("torch", "blind") else np.ndarray
+    number = "float32" if array is Tensor else "float64"
+    dtypes = {"reward": number, "discount": "float32", "num_steps": "int64"}
+    assert envs.recorded_info == tuple(dtypes)
+    for name, dtype in dtypes.items():
+        assert isinstance(step.info[name], array)
+        assert str(step.info[name].dtype).removeprefix("torch.") == dtype
+        assert step.info[name].shape == (2,)
+    assert step.reward.dtype == step.info["reward"].dtype
+    np.testing.assert_allclose(step.info["discount"], [0.81, 0.9], rtol=1e-6)
+
+
+def test_the_advantage_is_that_of_the_steps_taken() -> None:
+    """Two decisions of three steps; another that is cut, or stopped, in its second."""
+    gamma, lam = 0.9, 0.8
+    envs = chunked("torch", 3, SAME_STEP, 3, gamma=gamma)
+    steps = played(
+        envs, [[[1, 2, 3], [1, 2, 3], [1, 2, 0]], [[4, 5, 1], [4, 9, 1], [4, 9, 1]]]
+    )
+    steps[1] = steps[1]._replace(  # as if by the time limit alone, in the first
+        terminated=torch.tensor([False, True, True])
+    )
+    value = torch.tensor([[10.0, 20, 30], [40, 50, 60]])
+    next_value = torch.tensor([[40.0, 50, 60], [70, 80, 90]])
+    stacked = {
+        name: torch.stack([getattr(s, name) for s in steps])
+        for name in ("terminated", "truncated")
+    }
+    reward, discount = (
+        torch.stack([s.info[name] for s in steps]) for name in ("reward", "discount")
+    )
+    found = gae(reward, value, next_value, **stacked, gamma=discount, gae_lambda=lam)
+    last = [4 + 0.9 * 5 + 0.81 * 70 - 40, 4 + 0.9 * 9 - 50, 4 + 0.9 * 9 - 60]
+    rewards = [1 + 0.9 * 2 + 0.81 * r for r in (3, 3, 0)]
+    first = [
+        r + 0.729 * v1 - v0 + 0.729 * lam * after
+        for r, v0, v1, after in zip(
+            rewards, (10, 20, 30), (40, 50, 60), last, strict=True
+        )
+    ]
+    torch.testing.assert_close(found, torch.tensor([first, last]))
+
+
+# ------------------------------------------------------------------ a slow reference
+
+
+def slowly(chunks: Any, execute: int, gamma: float, late: bool) -> list[Any]:
+    """Each decision of one environment `[T, L]`: what it led to, by the definition."""
+    time = total = 0
+    over, told = False, []
+    for chunk in chunks:
+        if over and late:  # a step that only resets
+            told.append((0, 0, 1, 0, False, False, [0, 0], [0, 0]))
+            over = False
+            continue
+        reward = discounted = taken = 0
+        over = cut = stopped = False
+        while taken < execute and not over:
+            action = chunk[taken]
+            time, total = time + 1, total + action
+            reward, discounted = reward + action, discounted + gamma**taken * action
+            taken += 1
+            stopped, cut = action == STOP, time >= LIMIT
+            over = stopped or cut
+        last = [time, total]
+        if over:
+            time = total = 0
+        begun = last if late else [time, total]
+        told.append(
+            (reward, discounted, gamma**taken, taken, stopped, cut, last, begun)
+        )
+    return told
+
+
+@st.composite
+def games(draw: Any) -> Any:
+    length = draw(st.integers(1, 7))
+    execute = draw(st.integers(1, length))
+    count, decisions = draw(st.integers(1, 3)), draw(st.integers(1, 6))
+    actions = st.lists(
+        st.sampled_from([0, 1, 2, 3, STOP]),
+        min_size=decisions * count * length,
+        max_size=decisions * count * length,
+    )
+    chunks = np.array(draw(actions)).reshape(decisions, count, length)
+    return chunks, execute, draw(st.sampled_from([0.0, 0.5, 0.9, 1.0]))
+
+
+@EACH
+@ALL_MODES
+@settings(max_examples=40, deadline=None)
+@given(game=games())
+def test_it_is_the_loop_that_it_stands_for(kind: str, mode: AutoresetMode, game: Any):
+    if kind == "serial" and mode is not SAME_STEP:
+        return
+    chunks, execute, gamma = game
+    _, count, length = chunks.shape
+    envs = chunked(kind, count, mode, length, execute=execute, gamma=gamma)
+    steps = played(envs, chunks)
+    for i in range(count):
+        expected = slowly(chunks[:, i].tolist(), execute, gamma, mode is NEXT_STEP)
+        for t, (step, told) in enumerate(zip(steps, expected, strict=True)):
+            info = step.info
+            numbers = step.reward, info["reward"], info["discount"], info["num_steps"]
+            found = [float(x[i]) for x in numbers]
+            np.testing.assert_allclose(found, told[:4], rtol=1e-6, err_msg=f"{t}")
+            flags = bool(step.terminated[i]), bool(step.truncated[i])
+            assert (*flags, listed(step.next_obs[i]), listed(step.obs[i])) == told[4:]
+            if step.valid is not None:
+                assert bool(step.valid[i]) == (told[3] > 0)
+            if kind in ("torch", "blind") and told[3]:
+                assert bool(info["success"][i]) == told[4]
+
+
+# ------------------------------------------------------------ one action is no chunk
+
+
+@pytest.mark.parametrize("kind", ["torch", "sync"])
+@ALL_MODES
+def test_chunks_of_one_are_the_environment_itself(
+    kind: str, mode: AutoresetMode
+) -> None:
+    def made() -> VectorEnv:
+        if kind == "torch":
+            kwargs = {"num_envs": 3, "autoreset_mode": mode}
+            return gym.make_vec("yieldrl/CartPole-v1", **kwargs)
+        one = lambda: gym.make("CartPole-v1")  # noqa: E731
+        return SyncVectorEnv([one] * 3, autoreset_mode=mode)
+
+    actions = np.random.default_rng(0).integers(0, 2, (60, 3, 1))
+    plain = played(made(), actions[..., 0])
+    for a, b in zip(played(ActionChunks(made(), 1), actions), plain, strict=True):
+        for name in ("obs", "next_obs", "reward", "terminated", "truncated"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert any(step.ended.any() for step in plain)
+
+
+# -------------------------------------------------------------------------- episodes
+
+
+class Begins(TorchVectorEnv):
+    """Observations say where an episode began, in [0, 1); it lasts two steps."""
+
+    single_observation_space = Box(0, 100, (2,))
+    single_action_space = Box(-1, 1, ())
+    noise_size = 1
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return torch.cat((noise, torch.zeros_like(noise)))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state = torch.stack((state[0], state[1] + 1))
+        return state, action, state[1] >= 2
+
+
+@ALL_MODES
+@pytest.mark.parametrize("looks", [True, False])
+def test_new_episodes_begin_anywhere(mode: AutoresetMode, looks: bool) -> None:
+    """In each decision the first two of three actions are taken, from a new place."""
+    inside = Begins(2000, autoreset_mode=mode)
+    envs = ActionChunks(inside if looks else blind(inside), 3)
+    envs = envs if looks else blind(envs)
+    steps = played(envs, np.full((6, 2000, 3), 0.5, np.float32))
+    if mode is NEXT_STEP:
+        assert [s.valid is not None and bool(s.valid.all()) for s in steps] == [
+            True,
+            False,
+        ] * 3
+        steps = steps[1::2]
+    starts = [s.obs[:, 0] for s in steps]
+    assert all((s.obs[:, 1] == 0).all() for s in steps)
+    for before, after in itertools.pairwise(starts):
+        assert (before != after).all()
+        assert abs(np.corrcoef(before, after)[0, 1]) < 0.1
+    for start in starts:  # 6 standard errors of the mean of uniform numbers
+        assert abs(float(start.mean()) - 0.5) < 6 * 12**-0.5 / 2000**0.5
+
+
+@ALL_MODES
+def test_a_time_limit_counts_steps_of_the_environments(mode: AutoresetMode) -> None:
+    for envs in (sums("torch", 2, mode), sums("sync", 2, mode)):
+        chunks = ActionChunks(TimeLimit(envs, 4), 3)
+        first, second = played(chunks, np.ones((2, 2, 3), np.int64))
+        assert not first.ended.any()
+        assert listed(second.truncated) == [True, True]
+        assert listed(second.info["num_steps"]) == [1, 1]
+        assert listed(second.next_obs) == [[4, 4], [4, 4]]
+
+
+def test_worlds_in_processes() -> None:
+    for mode in (SAME_STEP, NEXT_STEP):
+        envs = AsyncVectorEnv([NumpySum] * 2, autoreset_mode=mode)
+        steps = played(ActionChunks(envs, 2), [[[1, 2], [9, 2]], [[3, 4], [5, 6]]])
+        assert listed(steps[0].next_obs) == [[2, 3], [1, 9]]
+        late = mode is NEXT_STEP
+        assert listed(steps[1].obs) == [[4, 10], [0, 0] if late else [2, 11]]
+        envs.close()
+
+
+@EACH
+def test_info_is_that_of_the_last_step_taken(kind: str) -> None:
+    envs = chunked(kind, 3, SAME_STEP, 2)
+    info = played(envs, [[[9, 1], [1, 9], [1, 1]]])[0].info
+    if kind in ("sync", "in place"):  # in Gymnasium's own way
+        assert listed(info["_final_info"]) == [True, True, False]
+        assert listed(info["final_info"]["success"]) == [True, True, False]
+        assert listed(info["_success"]) == [False, False, True]
+    else:
+        assert listed(info["success"]) == [True, True, False]
+
+
+def test_statistics_inside_see_whole_episodes() -> None:
+    for inside in (sums("torch", 3), sums("sync", 3)):
+        envs = ActionChunks(EpisodeStatistics(inside), 3)
+        steps = played(envs, [[[1, 9, 9], [1, 2, 3], [9, 1, 1]], [[2, 2, 2]] * 3])
+        assert listed(steps[0].info["_episode"]) == [True, False, True]
+        assert listed(steps[0].info["episode"]["l"]) == [2, 0, 1]
+        assert listed(steps[0].info["episode"]["r"]) == [10, 0, 9]
+        assert listed(steps[1].info["_episode"]) == [False, True, False]
+        assert listed(steps[1].info["episode"]["r"]) == [0, 10, 0]
+
+
+def test_frames_inside_are_of_steps_and_outside_of_decisions() -> None:
+    chunks = [[[1, 2, 3], [9, 1, 1]]]
+    step = played(ActionChunks(FrameStack(sums("torch", 2), 2), 3), chunks)[0]
+    assert listed(step.next_obs[..., 0]) == [[2, 3], [0, 1]]
+    assert listed(step.obs[..., 0]) == [[2, 3], [0, 0]]
+    step = played(FrameStack(ActionChunks(sums("torch", 2), 3), 2), chunks)[0]
+    assert listed(step.next_obs[..., 0]) == [[0, 3], [0, 1]]
+    assert listed(step.obs[..., 0]) == [[0, 3], [0, 0]]
+
+
+# ---------------------------------------------------------------- device, checkpoints
+
+
+@ALL_MODES
+def test_no_step_waits_for_the_device(
+    mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Which looks on a CPU whether the caller forgot a reset.
+    monkeypatch.setattr(batched_checks, "check_running", lambda envs: None)
+    envs = chunked("blind", 2, mode, 4, execute=3, gamma=1)
+    envs.reset(seed=0)
+    chunks = torch.tensor([[1, 9, 1, 1], [1, 1, 1, 1]])
+    with _NoWaiting():
+        for _ in range(4):
+            _, _, terminated, truncated, _ = envs.step(chunks)
+            if mode is DISABLED:
+                envs.reset(options={"reset_mask": terminated | truncated})
+
+
+@ALL_MODES
+def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode) -> None:
+    def made() -> ActionChunks:
+        kwargs = {"num_envs": 4, "autoreset_mode": mode}
+        envs = TimeLimit(gym.make_vec("yieldrl/CartPole-v1", **kwargs), 9)
+        return ActionChunks(envs, 4, execute=3)
+
+    envs, other = made(), made()
+    steppers = Stepper(envs), Stepper(other)
+    for stepper in steppers:
+        stepper.reset(seed=1)
+    ones = torch.ones(4, 4, dtype=torch.int64)
+    for _ in range(3):  # the limit's ninth step is the third of the third
+        steppers[0].step(ones)
+    other.load_state_dict(envs.state_dict())
+    steppers[1].resets = steppers[0].resets
+    for _ in range(12):
+        tested, compared = (s.step(ones) for s in steppers)
+        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+            assert torch.equal(getattr(tested, name), getattr(compared, name))
+        assert torch.equal(tested.info["num_steps"], compared.info["num_steps"])
+
+
+def test_a_seed_decides_everything() -> None:
+    actions = torch.randint(0, 2, (20, 5, 4), generator=torch.manual_seed(0))
+    runs = [
+        played(
+            ActionChunks(gym.make_vec("yieldrl/CartPole-v1", num_envs=5), 4), actions
+        )
+        for _ in range(2)
+    ]
+    assert sum(int(step.ended.sum()) for step in runs[0]) > 5
+    for a, b in zip(*runs, strict=True):
+        assert torch.equal(a.obs, b.obs)
+
+
+def test_evaluation_takes_the_same_chunks() -> None:
+    envs = ActionChunks(sums("torch", 8), 4, execute=2, gamma=0.9)
+    other = make_eval(envs, Config(eval_episodes=3))
+    assert isinstance(other, ActionChunks)
+    assert (other.length, other.execute, other.gamma) == (4, 2, 0.9)
+    assert (other.num_envs, other.single_action_space) == (3, envs.single_action_space)
+
+
+def test_a_picture_for_each_chunk() -> None:
+    envs = gym.make_vec(
+        "yieldrl/MinAtar-Breakout-v1", num_envs=2, render_mode="rgb_array"
+    )
+    fps = envs.metadata.get("render_fps")
+    chunks = ActionChunks(envs, 4, execute=2)
+    chunks.reset(seed=0)
+    assert len(chunks.render() or ()) == 2
+    assert chunks.metadata.get("render_fps") == (fps / 2 if fps else None)
+
+
+@pytest.mark.parametrize("kind", ["torch", "serial"])
+def test_ppo_trains_and_returns_are_those_of_the_task(kind: str) -> None:
+    if kind == "torch":
+        envs = gym.make_vec("yieldrl/CartPole-v1", num_envs=4)
+    else:
+        envs = SerialVectorEnv([lambda: gym.make("CartPole-v1")] * 4)
+    config = ppo.Config(
+        num_steps=16,
+        num_minibatches=2,
+        total_steps=128,
+        eval_every=128,
+        eval_episodes=2,
+    )
+    trainer = ppo.Trainer(config, envs=ActionChunks(envs, 3, gamma=0.99))
+    logs = list(trainer())[-1]["logs"]
+    assert trainer.model.action_space == MultiDiscrete([2, 2, 2])
+    # One of reward each step, and up to three steps in a decision.
+    assert logs["episode_return"] > logs["episode_length"]
+    assert logs["episode_return"] <= 3 * logs["episode_length"]
+    trainer.close()
+
+
+# ---------------------------------------------------------------------------- borders
+
+
+def test_spaces_of_chunks() -> None:
+    def space_of(space: gym.Space[Any]) -> Any:
+        class Other(TorchSum):
+            single_action_space = space
+
+        return ActionChunks(Other(2), 3).single_action_space
+
+    low, high = np.array([-1, 0], np.float32), np.array([1, 5], np.float32)
+    box = space_of(Box(low, high))
+    assert box == Box(np.stack([low] * 3), np.stack([high] * 3))
+    assert space_of(Box(-1, 1, ())) == Box(-1, 1, (3,))
+    assert space_of(Discrete(4, start=2)) == MultiDiscrete([4] * 3, start=[2] * 3)
+    nvec = np.array([[2, 3]] * 3)
+    assert space_of(MultiDiscrete([2, 3])) == MultiDiscrete(nvec)
+    assert ActionChunks(sums("torch", 2), 3).action_space.shape == (2, 3)
+    with pytest.raises(TypeError, match="makes no chunks"):
+        space_of(MultiBinary(3))
+
+
+def test_what_cannot_be_is_refused() -> None:
+    envs = sums("torch", 2)
+    with pytest.raises(ValueError, match="length = 0: a chunk has at least one"):
+        ActionChunks(envs, 0)
+    for execute in (0, 4):
+        with pytest.raises(ValueError, match=f"execute = {execute}: must be from 1 to"):
+            ActionChunks(envs, 3, execute=execute)
+    for gamma in (-0.1, 1.1):
+        with pytest.raises(ValueError, match=f"gamma = {gamma}: a discount lies"):
+            ActionChunks(envs, 3, gamma=gamma)
+    with pytest.raises(ValueError, match="takes chunks already"):
+        ActionChunks(ActionChunks(envs, 2), 2)
+    chunks = ActionChunks(envs, 3)
+    chunks.reset(seed=0)
+    with pytest.raises(ValueError, match=r"actions of shape \(2,\): must be \(2, 3\)"):
+        chunks.step(torch.zeros(2, dtype=torch.int64))
+
+
+def test_environments_that_cannot_reset_alone_are_refused() -> None:
+    class Own(gym.vector.VectorEnv):
+        metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
+        single_action_space = Discrete(2)
+        num_envs = 2
+
+    with pytest.raises(TypeError, match="not known to reset some environments alone"):
+        ActionChunks(Own(), 2)
+    assert ActionChunks(Own(), 2, execute=1).execute == 1  # which never has to
+
+
+def test_what_is_recorded_inside_is_recorded_too() -> None:
+    class Told(TorchSum):
+        recorded_info = ("success",)
+
+    envs = FrameStack(ActionChunks(Told(2), 2), 2)
+    assert envs.recorded_info == ("reward", "discount", "num_steps", "success")
+
+
+def test_arrays_as_tensors() -> None:
+    envs = ActionChunks(NumpyToTorch(sums("sync", 2)), 2)
+    step = played(envs, [[[1, 2], [9, 2]]])[0]
+    assert isinstance(step.info["discount"], Tensor)
+    assert listed(step.next_obs) == [[2, 3], [1, 9]]

@@ -1,0 +1,134 @@
+"""Experts are found where they are, and not mistaken for others'."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.wrappers import RescaleAction, TimeLimit
+
+from yieldrl.envs import SerialVectorEnv, expert_actions, wrappers
+from yieldrl.envs.grid_world import GoToVectorEnv
+from yieldrl.envs.processes import in_processes
+
+
+class Middle(gym.Env):
+    """Its expert goes to the middle from where it is."""
+
+    observation_space = Box(-1, 1, (1,))
+    action_space = Box(-2, 2, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.np_random.uniform(-1, 1, 1).astype(np.float32)
+        return self.place, {}
+
+    def step(self, action):
+        self.place = np.clip(self.place + action, -1, 1)
+        return self.place, 0.0, False, False, {}
+
+    def expert(self):
+        return -self.place.astype(np.float64)
+
+
+class Halved(gym.ActionWrapper):
+    """Actions are twice as large inside; it knows, and translates its expert."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = Box(-1, 1, (1,), np.float32)
+
+    def action(self, action):
+        return 2 * action
+
+    def expert(self):
+        return self.env.unwrapped.expert() / 2
+
+
+def limited():
+    return TimeLimit(Middle(), 5)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda parts: SerialVectorEnv(parts),
+        lambda parts: SyncVectorEnv(parts, autoreset_mode=AutoresetMode.SAME_STEP),
+        lambda parts: in_processes(parts),
+        lambda parts: wrappers.ClipReward(SerialVectorEnv(parts), -1.0, 1.0),
+    ],
+)
+def test_of_each_environment(make):
+    envs = make([limited] * 3)
+    obs, _ = envs.reset(seed=0)
+    actions = expert_actions(envs)
+    assert actions.dtype == np.float32
+    assert np.array_equal(actions, -obs)
+    obs, *_ = envs.step(actions)
+    assert not obs.any()
+    envs.close()
+
+
+def test_of_all_at_once():
+    envs = GoToVectorEnv(4)
+    envs.reset(seed=0)
+    assert torch.equal(expert_actions(envs), envs.expert())
+    timed = wrappers.EpisodeStatistics(wrappers.TimeLimit(GoToVectorEnv(4), 3))
+    timed.reset(seed=0)
+    assert torch.equal(expert_actions(timed), envs.expert())
+
+
+def test_of_the_kind_that_the_wrapper_gives():
+    envs = wrappers.TorchToNumpy(GoToVectorEnv(4))
+    envs.reset(seed=0)
+    actions = expert_actions(envs)
+    assert isinstance(actions, np.ndarray)
+    assert np.array_equal(actions, envs.env.expert().numpy())
+    back = wrappers.NumpyToTorch(SerialVectorEnv([Middle] * 2))
+    obs, _ = back.reset(seed=0)
+    actions = expert_actions(back)
+    assert actions.dtype == torch.float32
+    assert torch.equal(actions, -obs)
+
+
+def test_a_wrapper_that_changes_actions_is_not_looked_through():
+    envs = wrappers.RescaleAction(SerialVectorEnv([Middle] * 2))
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"acts in Box\(-2.*takes actions in Box\(-1"):
+        expert_actions(envs)
+    inner = SerialVectorEnv(
+        [lambda: RescaleAction(Middle(), np.float32(-1), np.float32(1))]
+    )
+    inner.reset(seed=0)
+    with pytest.raises(ValueError, match=r"without the wrapper, or give"):
+        expert_actions(inner)
+
+
+def test_a_wrapper_may_have_its_own():
+    envs = SerialVectorEnv([lambda: TimeLimit(Halved(Middle()), 5)] * 2)
+    obs, _ = envs.reset(seed=0)
+    assert np.array_equal(expert_actions(envs), -obs / 2)
+
+    class Lazy(VectorWrapper):
+        def expert(self):
+            return np.zeros((2, 1), np.float32)
+
+    assert not expert_actions(Lazy(envs)).any()
+
+
+@pytest.mark.parametrize("make", [SyncVectorEnv, AsyncVectorEnv])
+def test_none_is_said_and_nothing_breaks(make):
+    envs = make([lambda: gym.make("CartPole-v1")] * 2)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"has no expert: give the environment's"):
+        expert_actions(envs)
+    envs.step(np.array([0, 1]))
+    envs.close()
+
+
+def test_none_of_tensors():
+    envs = gym.make_vec("yieldrl/CartPole-v1", num_envs=2)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="has no expert"):
+        expert_actions(envs)

@@ -1,0 +1,148 @@
+"""The expert's way is a shortest one, and never over another object."""
+
+import pytest
+import torch
+from gymnasium.error import ResetNeeded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yieldrl.envs.check_batched import _NoWaiting
+from yieldrl.envs.grid_world import EAST, NORTH, WEST, GoToVectorEnv
+from yieldrl.envs.grid_world.routes import first_moves
+
+
+def distances(goal, barred, height, width):
+    """Steps to the goal by breadth-first search, for each cell that has a way."""
+    found, front = {goal: 0}, [goal]
+    for cell in front:
+        for there in neighbours(cell, height, width):
+            if there not in found and there not in barred:
+                found[there] = found[cell] + 1
+                front.append(there)
+    return found
+
+
+def neighbours(cell, height, width):
+    """Where the four moves lead, walls hold."""
+    row, column = divmod(cell, width)
+    return [
+        max(row - 1, 0) * width + column,
+        row * width + min(column + 1, width - 1),
+        min(row + 1, height - 1) * width + column,
+        row * width + max(column - 1, 0),
+    ]
+
+
+@given(
+    size=st.tuples(st.integers(1, 5), st.integers(2, 5)),
+    chooser=st.randoms(use_true_random=False),
+)
+@settings(max_examples=150, deadline=None)
+def test_it_is_the_first_of_the_best_moves(size, chooser):
+    height, width = size
+    cells = list(range(height * width))
+    count = chooser.randint(1, len(cells) - 1)
+    start, goal, *others = chooser.sample(cells, count + 1)
+    barred = torch.tensor([goal, *others]).unsqueeze(1)
+    one = torch.tensor([start]), torch.tensor([goal])
+    (move,) = first_moves(*one, barred, height, width).tolist()
+    steps = distances(goal, others, height, width)
+    there = neighbours(start, height, width)
+    if start in steps:
+        assert move == min(range(4), key=lambda m: steps.get(there[m], 1000))
+    elif any(cell not in others for cell in there):
+        assert there[move] not in others
+
+
+def test_a_way_through_all_cells():
+    """A snake: the only way leads along every second row, back and forth."""
+    height, width = 7, 5
+    barred = [cell for row in (1, 5) for cell in range(row * width, row * width + 4)]
+    barred += range(3 * width + 1, 4 * width)
+    place, goal, steps = 0, 6 * width, 0
+    walls = torch.tensor(barred).unsqueeze(1)
+    while place != goal:
+        one = torch.tensor([place]), torch.tensor([goal])
+        (move,) = first_moves(*one, walls, height, width).tolist()
+        place = neighbours(place, height, width)[move]
+        steps += 1
+        assert place not in barred
+        assert steps <= height * width
+    assert steps == 6 + 4 * 4
+
+
+def barred_in():
+    """The goal is in the corner on the right, with others on both sides of it.
+
+    .  agent  other  goal
+    .  .      .      other
+    """
+    envs = GoToVectorEnv(1, height=2, width=4, wrong_reward=-1.0)
+    envs.reset(seed=0)
+    envs.state["agent"][:], envs.state["goal"][:] = 1, 0
+    envs.state["objects"] = torch.tensor([[3], [2], [7]])
+    return envs
+
+
+def test_where_no_way_is_left_it_keeps_away():
+    envs = barred_in()
+    for _ in range(49):
+        assert envs.expert().item() != EAST or envs.state["agent"].item() != 1
+        _, reward, terminated, truncated, _ = envs.step(envs.expert())
+        assert not reward
+        assert not terminated
+    *_, truncated, _ = envs.step(envs.expert())
+    assert truncated
+
+
+def test_ties_are_settled_by_the_number_of_the_action():
+    start, goal, barred = (torch.tensor([x]) for x in (8, 0, 0))
+    assert first_moves(start, goal, barred.unsqueeze(1), 3, 3).tolist() == [NORTH]
+    start = torch.tensor([1])
+    assert first_moves(start, goal, barred.unsqueeze(1), 3, 3).tolist() == [WEST]
+
+
+@pytest.mark.parametrize("view", ["symbols", "pixels"])
+def test_it_always_arrives_where_there_is_a_way(view):
+    n = 256
+    envs = GoToVectorEnv(n, view=view, height=5, width=5, autoreset_mode="Disabled")
+    envs.reset(seed=0)
+    goals = envs.state["objects"].gather(0, envs.state["goal"].unsqueeze(0))[0]
+    others = envs.state["objects"].T.tolist()
+    expected = [
+        distances(goal, {*row} - {goal}, 5, 5).get(start)
+        for start, goal, row in zip(
+            envs.state["agent"].tolist(), goals.tolist(), others, strict=True
+        )
+    ]
+    length, ended = torch.zeros(n, dtype=torch.int64), torch.zeros(n).bool()
+    success = ended.clone()
+    for _ in range(24):
+        length += ~ended
+        _, _, terminated, _, info = envs.step(envs.expert())
+        success |= info["success"] & ~ended
+        ended |= terminated
+        envs._ended.zero_()  # what comes after an end does not count
+    assert sum(way is None for way in expected) <= 3
+    for way, steps, came in zip(
+        expected, length.tolist(), success.tolist(), strict=True
+    ):
+        assert came == (way is not None)
+        assert not came or steps == way
+
+
+def test_it_never_waits_and_changes_nothing():
+    envs = GoToVectorEnv(8)
+    envs.reset(seed=0)
+    before = envs.state_dict()
+    with _NoWaiting():
+        first = envs.expert()
+    assert first.dtype == torch.int64
+    assert torch.equal(first, envs.expert())
+    for key, value in envs.state_dict()["state"].items():
+        assert torch.equal(before["state"][key], value)
+
+
+def test_it_needs_a_grid():
+    with pytest.raises(ResetNeeded, match="call reset"):
+        GoToVectorEnv().expert()

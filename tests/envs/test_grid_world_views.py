@@ -1,0 +1,233 @@
+"""Grids as pixels, goals that are held out, and what tells success."""
+
+from itertools import combinations
+from math import comb
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from yieldrl import envs as worlds
+from yieldrl.envs.grid_world import COLORS, HELD_OUT, KINDS, SHAPES, GoToVectorEnv
+from yieldrl.envs.grid_world.painting import FLOOR, sprites
+from yieldrl.envs.grid_world.views import SMALLEST
+from yieldrl.foundations.text import Utf8Text, decode
+
+
+def seen(num_envs=1, **kwargs):
+    envs = GoToVectorEnv(num_envs, view="pixels", **kwargs)
+    obs, _ = envs.reset(seed=0)
+    return envs, obs
+
+
+def test_spaces():
+    envs, obs = seen(2, height=3, width=5, cell_pixels=8)
+    space = envs.single_observation_space
+    assert space["rgb"] == Box(0, 255, (24, 40, 3), np.uint8)
+    assert isinstance(space["language"], Utf8Text)
+    assert space["language"].max_bytes == len("go to the yellow triangle")
+    assert obs["rgb"].shape == (2, 24, 40, 3)
+    assert obs["rgb"].dtype == obs["language"].dtype == torch.uint8
+    assert space.contains({key: value[0].numpy() for key, value in obs.items()})
+
+
+@given(
+    seed=st.integers(0, 1000),
+    size=st.tuples(st.integers(1, 5), st.integers(4, 5)),
+    cell=st.integers(SMALLEST, 9),
+)
+@settings(max_examples=20, deadline=None)
+def test_every_cell_is_its_sprite(seed, size, cell):
+    height, width = size
+    envs = GoToVectorEnv(
+        3, height=height, width=width, view="pixels", cell_pixels=cell, num_objects=2
+    )
+    obs, _ = envs.reset(seed=seed)
+    envs.state["agent"][0] = envs.state["objects"][0, 0]  # as at an episode's end
+    obs, pictures = envs.observe(envs.state), torch.from_numpy(sprites(cell))
+    for i in range(3):
+        for place in range(height * width):
+            kinds = envs.state["kinds"][:, i][envs.state["objects"][:, i] == place]
+            number = int(kinds[0]) + 1 if len(kinds) else 0
+            number += 13 * int(envs.state["agent"][i] == place)
+            row, column = divmod(place, width)
+            part = obs["rgb"][i, row * cell :, column * cell :][:cell, :cell]
+            assert torch.equal(part, pictures[number])
+
+
+@pytest.mark.parametrize("size", [SMALLEST, 6, 8])
+def test_no_two_cells_look_alike(size):
+    pictures = sprites(size).astype(float)
+    assert pictures.shape == (26, size, size, 3)
+    assert (pictures[0] == FLOOR).all()
+    for one, other in combinations(pictures, 2):
+        assert abs(one - other).mean() > 4  # of 255, and of all pixels
+
+
+def test_shapes_keep_the_colour_of_the_thing():
+    middle = sprites(6)[1:13, 2:4, 2:4]
+    for picture, (color, _) in zip(middle, KINDS, strict=True):
+        assert (picture[1] == COLORS[color]).all()
+
+
+def test_both_views_are_of_the_same_grid():
+    symbols = GoToVectorEnv(64)
+    symbols.reset(seed=4)
+    pixels, _ = seen(64)
+    pixels.reset(seed=4)
+    for key, value in symbols.state.items():
+        assert torch.equal(pixels.state[key], value)
+    for action in torch.randint(0, 4, (20, 64)):
+        read, *facts = symbols.step(action)
+        shown, *same_facts = pixels.step(action)
+        sentences = symbols.vocabulary.decode(read["instruction"])
+        assert decode(shown["language"]) == sentences
+        for fact, same in zip(facts[:3], same_facts[:3], strict=True):
+            assert torch.equal(fact, same)
+
+
+def test_the_picture_does_not_know_the_goal():
+    envs, _ = seen(3)
+    envs.state = {key: x[..., :1].expand_as(x) for key, x in envs.state.items()}
+    envs.state["goal"] = torch.arange(3)
+    obs = envs.observe(envs.state)
+    assert torch.equal(obs["rgb"][0], obs["rgb"][1])
+    assert torch.equal(obs["rgb"][0], obs["rgb"][2])
+    assert len(set(decode(obs["language"]))) == 3
+
+
+def test_held_out_kinds_leave_every_word_in_use():
+    named = [kind for kind in KINDS if kind not in HELD_OUT]
+    assert len(named) == 9
+    assert {color for color, _ in named} == set(COLORS)
+    assert {shape for _, shape in named} == set(SHAPES)
+    assert len(dict(HELD_OUT)) == 3  # each of another colour, and of another shape
+    assert {shape for _, shape in HELD_OUT} == set(SHAPES)
+
+
+@pytest.mark.parametrize("num_objects", [1, 3, 12])
+@pytest.mark.parametrize("goals", ["seen", "unseen"])
+def test_goals_are_those_and_things_are_all(goals, num_objects):
+    n = 12_000
+    envs = GoToVectorEnv(n, goals=goals, num_objects=num_objects)
+    envs.reset(seed=0)
+    kinds, goal = envs.state["kinds"], envs.state["goal"]
+    assert (kinds.sort(0).values.diff(dim=0) > 0).all()  # none twice
+    named = kinds.gather(0, goal.unsqueeze(0))[0]
+    allowed = [i for i, k in enumerate(KINDS) if (k in HELD_OUT) == (goals == "unseen")]
+    expected = torch.zeros(12)
+    expected[allowed] = 1 / len(allowed)
+    assert _far(named, expected) < 4.5
+    for place in range(num_objects if num_objects > 1 else 0):
+        # A place has what is named, or one of the other eleven.
+        share = (1 - expected) / 11 * (1 - 1 / num_objects) + expected / num_objects
+        assert _far(kinds[place], share) < 4.5
+        assert _far(kinds[place][goal != place], (1 - expected) / 11) < 4.5
+    assert _far(goal, torch.full((num_objects,), 1 / num_objects)) < 4.5
+
+
+def _far(numbers, expected):
+    """The largest difference of a share from the expected one, in its deviations."""
+    share = torch.bincount(numbers, minlength=len(expected)) / len(numbers)
+    std = (expected * (1 - expected) / len(numbers)).sqrt().clamp(min=1e-9)
+    return ((share - expected).abs() / std).max()
+
+
+@pytest.mark.parametrize("wrong_reward", [0.0, -0.5, -2.0])
+@pytest.mark.parametrize("goals", ["all", "seen", "unseen"])
+def test_the_best_without_listening(goals, wrong_reward):
+    """It counts the objects that could be meant, and goes to one of them or to none."""
+    envs = GoToVectorEnv(50_000, goals=goals, wrong_reward=wrong_reward)
+    envs.reset(seed=1)
+    allowed = torch.isin(envs.state["kinds"], envs._nameable)
+    chance = 1 / allowed.sum(0)
+    best = (chance + (1 - chance) * wrong_reward).clamp(min=0).mean().item()
+    assert best == pytest.approx(envs.deaf_return, abs=0.01)
+
+
+def test_the_best_without_listening_in_numbers():
+    assert GoToVectorEnv(goals="all").deaf_return == 1 / 3
+    # 0, 1 or 2 more of 8 nameable kinds and 3 others: 3, 24 and 28 of 55 ways.
+    assert comb(11, 2) == 55
+    expected = (3 + 24 / 2 + 28 / 3) / 55
+    assert GoToVectorEnv(goals="seen").deaf_return == pytest.approx(expected)
+    # 0, 1 or 2 more of 2 nameable kinds and 9 others: 36, 18 and 1 of 55 ways.
+    expected = (36 + 18 / 2 + 1 / 3) / 55
+    assert GoToVectorEnv(goals="unseen").deaf_return == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
+def test_success_is_a_step_to_the_right_one(mode):
+    envs = GoToVectorEnv(2, autoreset_mode=mode, wrong_reward=-1.0)
+    envs.reset(seed=0)
+    envs.state["agent"][:], envs.state["goal"][0] = 0, 0
+    envs.state["objects"][:] = torch.tensor([[1, 7], [7, 1], [8, 8]])
+    envs.state["goal"][:] = torch.tensor([0, 0])
+    _, reward, terminated, _, info = envs.step(torch.tensor([1, 1]))
+    assert reward.tolist() == [1, -1]
+    assert terminated.all()
+    assert info["success"].tolist() == [True, False]
+
+
+class Operations(TorchDispatchMode):
+    """Counts what PyTorch is asked to do."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_pixels_take_no_more_operations_than_symbols():
+    counts = {}
+    for view in ("symbols", "pixels"):
+        envs = GoToVectorEnv(8, view=view, max_episode_steps=None)
+        envs.reset(seed=0)
+        with Operations() as operations:
+            envs.observe(envs.state)
+        counts[view] = operations.count
+    assert counts["pixels"] <= counts["symbols"] + 2
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match=r"view = 'text': choose one of \('symbols'"):
+        GoToVectorEnv(view="text")
+    with pytest.raises(ValueError, match="goals = 'some': choose one of"):
+        GoToVectorEnv(goals="some")
+    with pytest.raises(ValueError, match="cell_pixels = 3: must be at least 4"):
+        GoToVectorEnv(view="pixels", cell_pixels=3)
+    with pytest.raises(ValueError, match=r"wrong_reward = 1\.0: must be below 1"):
+        GoToVectorEnv(wrong_reward=1.0)
+
+
+@pytest.mark.parametrize("goals", ["seen", "unseen"])
+def test_it_does_what_batches_must(goals):
+    worlds.check(GoToVectorEnv(4, view="pixels", goals=goals, height=4, width=4))
+
+
+def test_one_alone():
+    env = gymnasium.make("yieldrl/GoTo-v1", view="pixels", goals="unseen")
+    obs, _ = env.reset(seed=2)
+    assert env.observation_space.contains(obs)
+    (sentence,) = decode(obs["language"])
+    assert tuple(sentence.split()[-2:]) in HELD_OUT
+    ended, reward = False, 0.0
+    while not ended:
+        obs, reward, ended, cut, info = env.step(env.get_wrapper_attr("expert")())
+        assert not cut
+    assert reward == 1
+    assert info["success"]
+
+
+def test_gymnasium_makes_many():
+    envs = gymnasium.make_vec("yieldrl/GoTo-v1", num_envs=3, view="pixels")
+    obs, _ = envs.reset(seed=0)
+    other = GoToVectorEnv(3, view="pixels")
+    other.load_state_dict(envs.state_dict())
+    assert torch.equal(other.observe(other.state)["rgb"], obs["rgb"])

@@ -1,0 +1,241 @@
+"""Reacher in pictures: Gymnasium's physics, and a picture that says where all is."""
+
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yieldrl import envs as worlds
+from yieldrl.algorithms import ppo
+from yieldrl.envs.reacher import INSTRUCTION, SUCCESS_DISTANCE, ReacherImagesEnv, arm
+from yieldrl.envs.reacher.painting import FLOOR, REACH, TARGET, Painter
+from yieldrl.foundations.text import decode
+
+ENV_ID = "yieldrl/ReacherImages-v1"
+ANGLES = st.tuples(st.floats(-7, 7), st.floats(-3, 3)).map(np.array)
+PLACES = st.tuples(st.floats(0, 0.2), st.floats(-np.pi, np.pi)).map(
+    lambda polar: polar[0] * np.array([np.cos(polar[1]), np.sin(polar[1])])
+)
+
+
+def make(**kwargs):
+    pytest.importorskip("mujoco")
+    return gymnasium.make(ENV_ID, **kwargs)
+
+
+# ------------------------------------------------------------------------- the arm
+
+
+@given(angles=ANGLES, target=PLACES)
+@settings(deadline=None)
+def test_turning_so_far_touches_the_target(angles, target):
+    turns = arm.turns(target, angles)
+    elbow, tip = arm.positions(angles + turns)
+    nearest = np.hypot(*(arm.positions(np.array([0, arm.LARGEST_BEND]))[1]))
+    assert np.hypot(*elbow) == pytest.approx(arm.UPPER)
+    assert np.hypot(*(tip - elbow)) == pytest.approx(arm.FORE)
+    missing = max(0, nearest - np.hypot(*target))  # what is too near to be reached
+    assert np.hypot(*(tip - target)) == pytest.approx(missing, abs=1e-6)
+    assert missing <= nearest < SUCCESS_DISTANCE
+    assert abs(angles[1] + turns[1]) <= arm.LARGEST_BEND + 1e-9
+
+
+def test_it_bends_to_the_nearer_side():
+    """Upwards from straight: the elbow to the left, and so the shoulder turns less."""
+    left, right = (arm.turns(np.array([0.15, y]), np.zeros(2)) for y in (0.05, -0.05))
+    assert left == pytest.approx(-right)
+    assert left[1] > 0
+    assert abs(left[0]) < 2 * np.arctan2(0.05, 0.15) - left[0]  # with it to the right
+
+
+def test_the_controller_is_critically_damped():
+    """A joint of inertia 1 follows (1 + w t) exp(-w t), and overshoots nothing."""
+    turn, velocity, dt, w = 0.1, 0.0, 1e-4, arm.FREQUENCY
+    for step in range(5001):
+        time = step * dt
+        if step % 1000 == 0:
+            expected = 0.1 * (1 + w * time) * np.exp(-w * time)
+            assert turn == pytest.approx(expected, abs=1e-4)
+        action = arm.action(np.array([turn, 0]), np.array([velocity, 0]))[0]
+        velocity += dt * (arm.GEAR * action - arm.DAMPING * velocity)
+        turn -= dt * velocity
+
+
+def test_actions_are_within_bounds():
+    action = arm.action(np.array([9.0, -9.0]), np.array([-99.0, 99.0]))
+    assert action.dtype == np.float32
+    assert action.tolist() == [1, -1]
+
+
+# --------------------------------------------------------------------- the picture
+
+
+@given(angles=ANGLES, ball=PLACES, size=st.sampled_from([32, 48, 64]))
+@settings(deadline=None, max_examples=50)
+def test_the_ball_is_where_it_is(angles, ball, size):
+    painter = Painter(size)
+    picture = painter.draw(angles, ball).astype(float)
+    assert picture.shape == (size, size, 3)
+    # Red is what loses most of its green and blue, compared with red.
+    red = (picture[..., 0] - picture[..., 1:].max(-1)).clip(0)
+    _, tip = arm.positions(angles)
+    if np.hypot(*(tip - ball)) < 0.04:
+        assert red.max() > 40  # half hidden behind the fingertip
+        return
+    yellow = np.hypot(*_offsets(tip, size)) * 2 * REACH / size < 0.02
+    red[yellow] = 0
+    rows, columns = np.mgrid[:size, :size]
+    centre = [(red * axis).sum() / red.sum() for axis in (rows, columns)]
+    assert centre == pytest.approx(_pixel(ball, size), abs=0.35)
+
+
+def _pixel(place, size):
+    """Row and column, counted from the middle of the first pixel."""
+    x, y = (place * [1, -1] + REACH) / (2 * REACH) * size - 0.5
+    return [y, x]
+
+
+def _offsets(place, size):
+    row, column = _pixel(place, size)
+    rows, columns = np.mgrid[:size, :size]
+    return rows - row, columns - column
+
+
+def test_it_has_smooth_edges_and_a_full_middle():
+    picture = Painter(480).draw(np.zeros(2), np.array([0, 0.15]))
+    red = (picture == TARGET).all(-1).sum()
+    assert red * (2 * REACH / 480) ** 2 == pytest.approx(np.pi * 0.02**2, rel=0.1)
+    assert (picture[0] == FLOOR).all()
+    small = Painter(48).draw(np.zeros(2), np.array([0, 0.15]))
+    shades = np.unique(small.reshape(-1, 3), axis=0)
+    assert len(shades) > 20
+
+
+def test_small_and_large_pictures_agree():
+    angles, ball = np.array([0.7, -1.1]), np.array([-0.1, 0.05])
+    small = Painter(48).draw(angles, ball).astype(float)
+    large = Painter(480).draw(angles, ball).astype(float)
+    mean = large.reshape(48, 10, 48, 10, 3).mean((1, 3))
+    assert abs(mean - small).mean() < 1
+    assert abs(mean - small).max() < 50  # where three colours meet in a pixel
+
+
+def test_what_is_out_of_the_picture_is_not_painted():
+    empty = Painter(48).draw(np.zeros(2), np.array([5.0, 5.0]))
+    other = Painter(48).draw(np.zeros(2), np.array([-5.0, 0.0]))
+    assert np.array_equal(empty, other)
+
+
+# ----------------------------------------------------------------------- the world
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_physics_is_gymnasiums(seed):
+    env, original = make(), gymnasium.make("Reacher-v5")
+    env.action_space.seed(seed)
+    obs, _ = env.reset(seed=seed)
+    true, _ = original.reset(seed=seed)
+    for step in range(50):
+        assert np.array_equal(obs["proprio"], true[[0, 1, 2, 3, 6, 7]].astype("f4"))
+        assert np.array_equal(env.unwrapped.ball, true[4:6])
+        # MuJoCo's own is that of the last stage of its integrator, not of its result.
+        assert env.unwrapped.distance == pytest.approx(np.hypot(*true[8:]), abs=5e-3)
+        action = env.action_space.sample()
+        obs, *these, info = env.step(action)
+        true, *those, facts = original.step(action)
+        assert these == those
+        assert facts.items() <= info.items()
+        assert info["success"] is (env.unwrapped.distance <= SUCCESS_DISTANCE)
+        assert these[2] is (step == 49)
+
+
+def test_its_expert_succeeds():
+    env = make()
+    good, returns = 0, []
+    for seed in range(100):
+        env.reset(seed=seed)
+        total, ended, info = 0.0, False, {}
+        while not ended:
+            _, reward, _, ended, info = env.step(env.unwrapped.expert())
+            total += reward
+        good += info["success"]
+        returns.append(total)
+    assert good >= 95
+    assert np.mean(returns) > -4.5
+
+
+def test_the_ball_is_seen_in_the_picture_alone():
+    env = make()
+    obs, _ = env.reset(seed=0)
+    inside = env.unwrapped.inside
+    state = inside.data.qpos.copy()
+    state[2:] = -state[2:]
+    inside.set_state(state, inside.data.qvel.copy())
+    other = env.unwrapped._observe()
+    assert np.array_equal(obs["proprio"], other["proprio"])
+    assert np.array_equal(obs["language"], other["language"])
+    assert not np.array_equal(obs["rgb"], other["rgb"])
+
+
+def test_spaces_and_words():
+    env = make(pixels=64, instruction="berühre den Ball")
+    obs, _ = env.reset(seed=1)
+    assert env.observation_space.contains(obs)
+    assert obs["rgb"].shape == (64, 64, 3)
+    assert decode(obs["language"]) == ["berühre den Ball"]
+    assert decode(make().reset()[0]["language"]) == [INSTRUCTION]
+
+
+@pytest.mark.filterwarnings("ignore:.*without a spec|.*not having a spec")
+@pytest.mark.filterwarnings("ignore:.*observation space m.* value is -?infinity")
+def test_gymnasiums_own_check():
+    pytest.importorskip("mujoco")
+    check_env(ReacherImagesEnv(render_mode="rgb_array"))
+
+
+def test_larger_pictures_for_people():
+    env = make(render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape == (240, 240, 3)
+    assert make().unwrapped.render() is None
+
+
+def test_a_batch_of_them():
+    pytest.importorskip("mujoco")
+    config = ppo.Config(env_id=ENV_ID, num_envs=8)
+    envs = worlds.make(ENV_ID, config)
+    obs, _ = envs.reset(seed=0)
+    assert obs["rgb"].shape == (8, 48, 48, 3)
+    assert decode(obs["language"]) == [INSTRUCTION] * 8
+    for _ in range(50):
+        actions = worlds.expert_actions(envs)
+        assert actions.shape == (8, 2)
+        assert actions.dtype == np.float32
+        *_, truncated, info = envs.step(actions)
+    assert truncated.all()
+    assert info.get("success", truncated).all()
+    worlds.check(envs)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="pixels = 8: must be at least 16"):
+        ReacherImagesEnv(pixels=8)
+    with pytest.raises(ValueError, match="instruction = '': say what to do"):
+        ReacherImagesEnv(instruction="")
+    with pytest.raises(ValueError, match="render_mode = 'human'"):
+        ReacherImagesEnv(render_mode="human")
+
+
+def test_without_mujoco(monkeypatch):
+    for name in list(sys.modules):
+        if name.startswith(("gymnasium.envs.mujoco", "mujoco")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    config = ppo.Config(env_id=ENV_ID, num_envs=2)
+    for fail in (ReacherImagesEnv, lambda: worlds.make(ENV_ID, config)):
+        with pytest.raises(ImportError, match=r"mujoco: pip install 'yieldrl\[mujoco"):
+            fail()
