@@ -1,0 +1,157 @@
+"""Models that make a whole chunk of numbers: the mean of a Gaussian."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import gymnasium
+import torch
+from gymnasium.spaces import Box, Dict
+from torch import Tensor, nn
+
+from yieldrl.vla.actions import action_layout, bounds
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.heads import TokenGaussian
+from yieldrl.vla.interface import VLAOutput
+from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
+
+
+class Look(NamedTuple):
+    """What one pass of a network makes of observations.
+
+    Attributes:
+        mean: Chunks of actions, normalised, `[B, L, D]` float32.
+        value: Of the states, `[B]` float32.
+    """
+
+    mean: Tensor
+    value: Tensor
+
+
+class ChunkVLA(nn.Module, ABC):
+    """A Gaussian around the chunk that a network makes; it follows `OnePassVLA`.
+
+    Args:
+        observation_space: Dict of what the model reads, see `VLAModelInterface`.
+        action_space: A Box, of one action or of a chunk.
+        config: Says the chunk, and where the standard deviation starts.
+
+    Raises:
+        ValueError: If actions are choices.
+
+    Attributes:
+        log_std: Of normalised actions, learned, the same in every state, `[D]`.
+        action_statistics: Units of the actions.
+        proprio_statistics: Units of the proprioception; None without any.
+    """
+
+    def __init__(
+        self,
+        observation_space: Dict,
+        action_space: gymnasium.Space[Any],
+        config: VLAConfig,
+    ) -> None:
+        super().__init__()
+        if not isinstance(action_space, Box):
+            raise ValueError(
+                f"{action_space} is of choices, and {type(self).__name__} makes numbers:"
+                " take a model with tokens for actions (tiny, or OpenVLA's)"
+            )
+        self.layout = action_layout(action_space, config.chunk_length)
+        self.chunk_length = self.layout.length
+        self.action_statistics = ActionStatistics(self.layout.size)
+        self.action_statistics.from_bounds(*bounds(action_space, self.layout))
+        self.proprio_statistics: ProprioStatistics | None = None
+        proprio = observation_space.spaces.get("proprio")
+        if isinstance(proprio, Box):
+            self.proprio_statistics = ProprioStatistics(proprio.shape[0])
+            self.proprio_statistics.from_bounds(proprio.low, proprio.high)
+        start = torch.full((self.layout.size,), config.log_std_init)
+        self.log_std = nn.Parameter(start)
+
+    @abstractmethod
+    def look(self, observations: Any) -> Look:
+        """What the network makes of observations."""
+
+    def act(
+        self,
+        observations: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> VLAOutput:
+        """Act, at random (drawn from `generator`) or as is most likely."""
+        look = self.look(observations)
+        policy = self._policy(look)
+        tokens = policy.mode() if deterministic else policy.sample(generator)
+        action = self.action_statistics.denormalize(self.layout.inside(tokens))
+        return self._output(action, tokens, policy, look)
+
+    def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
+        """What it says of given actions, chunks `[B, L, D]`."""
+        look = self.look(observations)
+        tokens = self.action_statistics.normalize(actions).flatten(1)
+        return self._output(actions, tokens, self._policy(look), look)
+
+    def forward(
+        self,
+        observations: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Act: chunks `[B, L, D]`."""
+        return self.act(observations, deterministic, generator).action
+
+    def get_value(self, observations: Any) -> Tensor:
+        """The state's value, `[B, 1]`."""
+        return self.look(observations).value.unsqueeze(-1)
+
+    def evaluate_actions(
+        self, observations: Any, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probability of every number `[B, L, D]`, and entropy `[B]`."""
+        output = self.evaluate(observations, actions)
+        return output.log_prob, output.entropy
+
+    def update_normalization(
+        self, proprio: Tensor | None, actions: Tensor | None
+    ) -> None:
+        """Fit what statistics are not known yet; those that are never move.
+
+        Args:
+            proprio: Proprioception, `[..., P]`.
+            actions: In the environment's units, `[..., L, D]`.
+        """
+        pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
+        for own, data in pairs:
+            if own is not None and data is not None and not own.fitted:
+                own.fit(data)
+
+    def metrics(self) -> dict[str, Tensor]:
+        """The mean standard deviation, as `policy_std`, in units of half a range."""
+        return {"policy_std": self.log_std.detach().exp().mean()}
+
+    def cut(self, chunk: Tensor) -> Tensor:
+        """Of a network's chunk `[B, l, d]` what this model acts by, `[B, L, D]`.
+
+        Raises:
+            ValueError: If it has fewer actions, or numbers of an action, than that.
+        """
+        length, size = self.layout.length, self.layout.size
+        if chunk.shape[1] < length or chunk.shape[2] < size:
+            raise ValueError(
+                f"the network makes chunks of {chunk.shape[1]} actions of"
+                f" {chunk.shape[2]} numbers, and {length} of {size} are asked for:"
+                " choose a smaller chunk_length, or the environment that it is made for"
+            )
+        return chunk[:, :length, :size].float()
+
+    def _policy(self, look: Look) -> TokenGaussian:
+        log_std = self.log_std.repeat(self.layout.length)
+        return TokenGaussian(look.mean.flatten(1), log_std)
+
+    def _output(
+        self, action: Tensor, tokens: Tensor, policy: TokenGaussian, look: Look
+    ) -> VLAOutput:
+        log_prob = self.layout.inside(policy.log_prob(tokens))
+        return VLAOutput(action, log_prob, policy.entropy().sum(-1), look.value)

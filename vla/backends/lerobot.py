@@ -1,0 +1,172 @@
+"""Policies of LeRobot, and whatever else has their `predict_action_chunk`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import torch
+from gymnasium.spaces import Dict
+from torch import Tensor, nn
+
+from yieldrl.foundations.text import decode
+from yieldrl.networks import MLP, make_encoder
+from yieldrl.vla.backends.chunk import ChunkVLA, Look
+from yieldrl.vla.backends.given import find_class
+from yieldrl.vla.backends.vision import has_images
+from yieldrl.vla.config import VLAConfig
+
+OPTIONS = ("frozen", "normalized")
+"""What `model_config` may say for this backend."""
+
+
+class LeRobotVLA(ChunkVLA):
+    """A Gaussian around the chunk that a policy of LeRobot predicts.
+
+    The policy is known by what it can do, `predict_action_chunk(batch)`, and LeRobot
+    itself is not imported. The batch has `observation.images.<camera>` (float32 in 0-1,
+    `[B, 3, H, W]`), `observation.state` (`[B, P]`, as the environment has it) and
+    `task` (a list of strings). Such policies show no hidden states: the value is that
+    of a small network beside them, which sees the observations itself.
+
+    Args:
+        policy: With `predict_action_chunk(batch) -> [B, l, d]`.
+        observation_space: Dict of what the model reads.
+        action_space: A Box, of one action or of a chunk.
+        config: Says the chunk. Its `model_config` may say `normalized`, if the policy's
+            actions are in [-1, 1] and not in the environment's units; and `frozen`, to
+            train the standard deviation and the value alone.
+
+    Raises:
+        TypeError: If the policy has no such method.
+        ValueError: If `model_config` says something else.
+    """
+
+    def __init__(
+        self,
+        policy: nn.Module,
+        observation_space: Dict,
+        action_space: gymnasium.Space[Any],
+        config: VLAConfig,
+    ) -> None:
+        super().__init__(observation_space, action_space, config)
+        if unknown := sorted(set(config.model_config) - set(OPTIONS)):
+            raise ValueError(
+                f"model_config: {unknown[0]!r} is not for a policy of LeRobot; choose of"
+                f" {', '.join(OPTIONS)}"
+            )
+        _check_policy(type(policy))
+        self.policy: Any = policy
+        self.normalized = config.model_config.get("normalized", False)
+        self.frozen = config.model_config.get("frozen", False)
+        policy.requires_grad_(not self.frozen)
+        self.value_encoder = make_encoder(observation_space)
+        self.value_head = MLP([self.value_encoder.size, 256, 1], last_gain=1.0)
+
+    def look(self, observations: Any) -> Look:
+        """The chunk that the policy predicts, and the value network's value."""
+        batch = self._batch(observations)
+        if self.frozen or not torch.is_grad_enabled():
+            with torch.no_grad():
+                chunk = self.policy.predict_action_chunk(batch)
+        else:
+            chunk = self._predict_with_gradients(batch)
+        mean = self.cut(chunk)
+        if not self.normalized:
+            mean = self.action_statistics.normalize(mean)
+        return Look(mean, self._value(observations))
+
+    def get_value(self, observations: Any) -> Tensor:
+        """The state's value, `[B, 1]`, without asking the policy."""
+        return self._value(observations).unsqueeze(-1)
+
+    def _value(self, observations: Any) -> Tensor:
+        return self.value_head(self.value_encoder(observations)).squeeze(-1)
+
+    def _predict_with_gradients(self, batch: dict[str, Any]) -> Tensor:
+        """The prediction, past a `torch.no_grad` that may decorate the method."""
+        method = inspect.unwrap(type(self.policy).predict_action_chunk)
+        chunk = method(self.policy, batch)
+        trained = any(p.requires_grad for p in self.policy.parameters())
+        if trained and not chunk.requires_grad:
+            raise RuntimeError(
+                f"{type(self.policy).__qualname__}.predict_action_chunk computes no"
+                " gradients, so it cannot be trained: choose model_config={'frozen':"
+                " true}, which trains the standard deviation and the value alone"
+            )
+        return chunk
+
+    def _batch(self, observations: Any) -> dict[str, Any]:
+        """Observations by the names that LeRobot has for them."""
+        batch: dict[str, Any] = {"task": decode(observations["language"])}
+        if "proprio" in observations.keys():
+            batch["observation.state"] = observations["proprio"].float()
+        if not has_images(observations):
+            return batch
+        rgb = observations["rgb"]
+        cameras = {"": rgb} if isinstance(rgb, Tensor) else dict(rgb.items())
+        features = getattr(getattr(self.policy, "config", None), "image_features", None)
+        names = list(features or [])  # those of the policy's own cameras, in its order
+        for i, (camera, image) in enumerate(sorted(cameras.items())):
+            own = f"observation.images.{camera}" if camera else "observation.image"
+            if own not in names and i < len(names):
+                own = names[i]
+            scale = 1.0 if image.is_floating_point() else 1 / 255
+            batch[own] = image.movedim(-1, -3).float() * scale
+        return batch
+
+
+def load_policy(model_path: str, model_class: str | None) -> nn.Module:
+    """A policy by its class's `from_pretrained`.
+
+    Args:
+        model_path: Folder or hub id.
+        model_class: `package.module:Class`; without it LeRobot finds the class.
+
+    Raises:
+        ImportError: If there is no such class, or no LeRobot to find it.
+        TypeError: If the class is no such policy.
+    """
+    if model_class is None:
+        policy_class = _class_of_folder(model_path)
+    else:
+        policy_class = find_class(model_class)
+    _check_policy(policy_class)
+    if not callable(getattr(policy_class, "from_pretrained", None)):
+        raise TypeError(
+            f"{policy_class.__qualname__} has no from_pretrained(path): give it one, or"
+            " take backend='class'"
+        )
+    return policy_class.from_pretrained(model_path)
+
+
+def _check_policy(policy_class: type) -> None:
+    if not callable(getattr(policy_class, "predict_action_chunk", None)):
+        raise TypeError(
+            f"{policy_class.__qualname__} has no predict_action_chunk(batch): take a"
+            " policy that predicts chunks, or backend='class'"
+        )
+
+
+def _class_of_folder(model_path: str) -> Any:
+    """The class that LeRobot has for the `type` in a folder's `config.json`."""
+    file = Path(model_path) / "config.json"
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file}: no such file; download the policy, or name its class in"
+            " model_class"
+        )
+    kind = json.loads(file.read_text("utf-8")).get("type")
+    try:
+        from lerobot.policies.factory import (  # type: ignore[import-not-found]
+            get_policy_class,
+        )
+    except ImportError as reason:
+        raise ImportError(
+            f"the policy {kind!r} needs LeRobot: install it in an environment of its"
+            " own (pip install lerobot), or name another class in model_class"
+        ) from reason
+    return get_policy_class(kind)

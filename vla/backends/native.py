@@ -1,0 +1,145 @@
+"""Vision-language models that transformers knows by itself: LLaVA, PaliGemma ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla.backends.prismatic import visible
+from yieldrl.vla.backends.vision import camera_images
+from yieldrl.vla.extra import require
+from yieldrl.vla.tokenizer import SentenceTokenizer
+
+
+class NativeBackbone(nn.Module):
+    """A model for images and text of transformers, cut where heads are put on.
+
+    The prompt is: the first token, the patches of all cameras, the sentence.
+
+    Args:
+        network: Of a class that `AutoModelForImageTextToText` makes, with a decoder
+            that takes embeddings.
+        tokenizer: Whose sentences have a first token of their own.
+    """
+
+    def __init__(self, network: nn.Module, tokenizer: SentenceTokenizer) -> None:
+        super().__init__()
+        self.network: Any = network
+        self.tokenizer = tokenizer
+        sizes = self.network.config
+        self.width = sizes.text_config.hidden_size
+        self.vocab_size = sizes.text_config.vocab_size
+        self.side = sizes.vision_config.image_size
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights and of the embeddings."""
+        return self.network.get_input_embeddings().weight.dtype
+
+    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
+        """The prompt as `[B, S, W]`, and where it is no padding, `[B, S]` bool."""
+        ids, mask = self.tokenizer(observations["language"])
+        text = self.token_embeddings(ids)
+        seen = [self._features(one) for one in camera_images(observations, self.side)]
+        embeddings = torch.cat([text[:, :1], *seen, text[:, 1:]], dim=1)
+        shown = mask.new_ones(len(mask), embeddings.shape[1] - mask.shape[1])
+        return embeddings, torch.cat([mask[:, :1], shown, mask[:, 1:]], dim=1)
+
+    def hidden(
+        self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
+    ) -> Tensor:
+        """Hidden states `[B, S, W]`, float32: see `Backbone`."""
+        output = self.network.model.language_model(
+            inputs_embeds=embeddings.to(self.dtype),
+            attention_mask=visible(mask, bidirectional_from),
+            position_ids=(mask.cumsum(1) - 1).clamp(min=0),
+            use_cache=False,
+        )
+        return output.last_hidden_state.float()
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Logits `[..., V]`, float32, of hidden states `[..., W]`."""
+        return self.network.lm_head(hidden.to(self.dtype)).float()
+
+    def token_embeddings(self, ids: Tensor) -> Tensor:
+        """Embeddings `[..., W]` of tokens `[...]`."""
+        return self.network.get_input_embeddings()(ids)
+
+    def vision_parameters(self) -> Iterable[nn.Parameter]:
+        """The parameters of the vision encoder."""
+        return self.network.model.vision_tower.parameters()
+
+    def enable_gradient_checkpointing(self) -> None:
+        """Compute hidden states anew for gradients, layer by layer, while training."""
+        options = {"use_reentrant": False}
+        self.network.gradient_checkpointing_enable(
+            gradient_checkpointing_kwargs=options
+        )
+
+    def _features(self, images: Tensor) -> Tensor:
+        """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""
+        pixels = (2 * images - 1).to(self.dtype)
+        features = self.network.model.get_image_features(pixel_values=pixels)
+        features = getattr(features, "pooler_output", features)
+        if isinstance(features, (tuple, list)):  # one tensor an image
+            features = torch.stack(tuple(features))
+        return features
+
+
+def is_native(model_type: str | None) -> bool:
+    """Whether transformers makes a model for images and text of such a config."""
+    auto = require("transformers.models.auto.modeling_auto")
+    return model_type in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+
+
+def load_native(folder: Path, dtype: str, device: str) -> NativeBackbone:
+    """A backbone of a folder that `save_pretrained` wrote, tokenizer included.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        CheckpointError: If a weight is missing.
+    """
+    network_class = require("transformers").AutoModelForImageTextToText
+    network = pretrained(network_class, folder, dtype, device)
+    first = network.config.text_config.bos_token_id
+    path = folder / "tokenizer.json"
+    return NativeBackbone(network, SentenceTokenizer.from_file(path, first=first))
+
+
+def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any:
+    """A network of transformers from a folder, from safetensors alone.
+
+    Raises:
+        FileNotFoundError: If there are no weights.
+        CheckpointError: If weights are missing or do not fit.
+    """
+    if not any(folder.glob("*.safetensors")):
+        raise FileNotFoundError(
+            f"{folder}: no *.safetensors there (pickled weights are never loaded):"
+            " save the model with save_pretrained"
+        )
+    try:
+        network, found = network_class.from_pretrained(
+            folder,
+            dtype=getattr(torch, dtype),
+            device_map=device,
+            use_safetensors=True,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except (OSError, RuntimeError, ValueError) as reason:
+        raise CheckpointError(
+            f"{folder}: not loaded ({str(reason).splitlines()[0]}): take a folder that"
+            " save_pretrained wrote"
+        ) from reason
+    if missing := sorted(found["missing_keys"]):
+        raise CheckpointError(
+            f"{folder} lacks {missing[0]}, and {len(missing) - 1} more: take a folder"
+            " that save_pretrained wrote whole"
+        )
+    return network

@@ -1,0 +1,163 @@
+"""OpenVLA's folders, as the hub has them: `config.json`, shards, statistics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla.backends.prismatic import PrismaticBackbone
+from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.extra import require
+from yieldrl.vla.tokenizer import SentenceTokenizer
+from yieldrl.vla.weights import Shards, check_names
+
+MODEL_TYPES = ("openvla", "prismatic")
+"""`model_type` of the folders that this module reads."""
+
+PROMPT = "In: What action should the robot take to {}?\nOut:"
+"""What OpenVLA was trained to read."""
+
+HEADS = 16
+"""Attention heads of both its encoders, ViT-L (DINOv2) and SoViT-400m (SigLIP)."""
+
+UNUSED = ("vision_backbone.",)
+"""Where weights lie that it never uses: the encoders' last blocks, norms and pools."""
+
+
+def load_backbone(
+    folder: Path, config: Mapping[str, Any], *, dtype: torch.dtype, device: str
+) -> PrismaticBackbone:
+    """The network of a folder, shard by shard onto its device.
+
+    Kim et al. 2024, "OpenVLA", arXiv:2406.09246. Sizes of the vision encoders are read
+    off the shards' headers; heads are 16 each unless the config says
+    `vision_num_heads`.
+
+    Args:
+        folder: With `config.json`, safetensors and `tokenizer.json`.
+        config: What `config.json` holds.
+        dtype: What the weights become.
+        device: Where they go.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        CheckpointError: If a weight is missing or of another size.
+    """
+    shards = Shards(folder)
+    tokenizer = _tokenizer(folder, config)
+    with require("accelerate").init_empty_weights():
+        backbone = PrismaticBackbone(
+            FusedVision(*_vision_configs(folder, config, shards)),
+            _language_model(config["text_config"]),
+            tokenizer,
+            vocab_size=vocab_size(config),
+        )
+    wanted = {name: tuple(p.shape) for name, p in backbone.named_parameters()}
+    present = {k: v for k, v in shards.shapes.items() if k in wanted or _matters(k)}
+    check_names(wanted, present, str(folder))
+    shards.fill(backbone, dtype, lambda name: device)
+    return backbone.to(device)  # buffers too
+
+
+def vocab_size(config: Mapping[str, Any]) -> int:
+    """Entries of the vocabulary without those that round it up; the last are actions."""
+    return config["text_config"]["vocab_size"] - config.get("pad_to_multiple_of", 64)
+
+
+def action_bins(config: Mapping[str, Any]) -> int:
+    """Bins of its actions: it counts their edges, which are one more."""
+    return config.get("n_action_bins", 256) - 1
+
+
+def statistics(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The statistics of its data sets, of `dataset_statistics.json` before those of
+    `config.json`; none if it has neither.
+    """
+    file = folder / "dataset_statistics.json"
+    if file.is_file():
+        return json.loads(file.read_text("utf-8"))
+    return dict(config.get("norm_stats") or {})
+
+
+def _language_model(text_config: Mapping[str, Any]) -> Any:
+    transformers = require("transformers")
+    values = dict(text_config)
+    kind = values.pop("model_type", "llama")
+    config = transformers.AutoConfig.for_model(kind, **values)
+    config.use_cache = False
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+def _tokenizer(folder: Path, config: Mapping[str, Any]) -> SentenceTokenizer:
+    first = config["text_config"].get("bos_token_id", 1)
+    path = folder / "tokenizer.json"
+    tokenizer = SentenceTokenizer.from_file(path, first=first, template=PROMPT)
+    space = tokenizer.tokenizer.token_to_id("\u2581")  # Llama's: training ended in it
+    return tokenizer if space is None else tokenizer.ending_in(space)
+
+
+def _vision_configs(
+    folder: Path, config: Mapping[str, Any], shards: Shards
+) -> list[VisionConfig | None]:
+    """Of the first and of the fused encoder, None where there is one alone."""
+    file = folder / "preprocessor_config.json"
+    pixels = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    names = ["featurizer"]
+    if config["use_fused_vision_backbone"]:
+        names.append("fused_featurizer")
+    configs: list[VisionConfig | None] = []
+    for i, name in enumerate(names):
+        part = {
+            key.removeprefix(f"vision_backbone.{name}."): shape
+            for key, shape in shards.shapes.items()
+            if key.startswith(f"vision_backbone.{name}.")
+        }
+        own = {}
+        if "means" in pixels and "stds" in pixels:
+            own = {
+                "mean": tuple(pixels["means"][i]),
+                "std": tuple(pixels["stds"][i]),
+            }
+        heads = config.get("vision_num_heads", [HEADS, HEADS])[i]
+        configs.append(_vision_config(part, config["image_sizes"][i], heads, own))
+    return configs if len(configs) == 2 else [*configs, None]
+
+
+def _vision_config(
+    shapes: Mapping[str, tuple[int, ...]],
+    image_size: int,
+    heads: int,
+    pixels: Mapping[str, Any],
+) -> VisionConfig:
+    needed = ("pos_embed", "patch_embed.proj.weight", "blocks.0.mlp.fc1.weight")
+    for name in needed:
+        if name not in shapes:
+            raise CheckpointError(
+                f"the vision encoder lacks {name}: take a folder in OpenVLA's layout,"
+                " with both encoders as timm names them"
+            )
+    blocks = {name.split(".")[1] for name in shapes if name.startswith("blocks.")}
+    class_token = "cls_token" in shapes
+    default = IMAGENET if class_token else {}
+    return VisionConfig(
+        image_size=image_size,
+        patch_size=shapes["patch_embed.proj.weight"][-1],
+        width=shapes["pos_embed"][-1],
+        depth=len(blocks) - 1,  # it reads the features before the last block
+        heads=heads,
+        hidden=shapes["blocks.0.mlp.fc1.weight"][0],
+        registers=shapes.get("reg_token", (1, 0))[1],
+        class_token=class_token,
+        layer_scale="blocks.0.ls1.scale_factor" in shapes,
+        **(pixels or default),
+    )
+
+
+def _matters(name: str) -> bool:
+    """Whether a weight that the model has no place for is worth an error."""
+    return not (name.startswith(UNUSED) or name.endswith("inv_freq"))

@@ -1,0 +1,196 @@
+"""PI0: a vision-language model with an expert that denoises chunks of actions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.spaces import Dict
+from torch import Tensor, nn
+from torch.nn import functional
+
+from yieldrl.vla.backends.chunk import ChunkVLA, Look
+from yieldrl.vla.backends.vision import camera_images
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.extra import require
+from yieldrl.vla.tokenizer import SentenceTokenizer
+from yieldrl.vla.value import AttentionPool
+
+
+class Pi0VLA(ChunkVLA):
+    """A Gaussian around the chunk that PI0 makes of zero noise.
+
+    Black et al. 2024, "pi_0", arXiv:2410.24164, section IV. Differs from the paper: it
+    denoises from zero, not from random noise, so that the chunk is a function of the
+    observations; exploration is a Gaussian around it, with a learned standard
+    deviation, whose densities policy gradients need. Gradients pass all denoising
+    steps.
+
+    Args:
+        backbone: transformers' `PI0ForConditionalGeneration`.
+        tokenizer: Of its sentences.
+        observation_space: Dict with `rgb`, and maybe `proprio`.
+        action_space: A Box, of one action or of a chunk.
+        config: Says the chunk; `model_config` may say `num_inference_steps`.
+
+    Raises:
+        ValueError: If the robot has more numbers than the network takes.
+    """
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        tokenizer: SentenceTokenizer,
+        observation_space: Dict,
+        action_space: gymnasium.Space[Any],
+        config: VLAConfig,
+    ) -> None:
+        super().__init__(observation_space, action_space, config)
+        sizes: Any = backbone.config
+        self.backbone: Any = _Pi0(backbone)
+        self.tokenizer = tokenizer
+        default = sizes.num_inference_steps
+        self.steps = config.model_config.get("num_inference_steps", default)
+        proprio = self.proprio_statistics
+        if proprio is not None and len(proprio.low) > sizes.max_state_dim:
+            raise ValueError(
+                f"proprio has {len(proprio.low)} numbers, and the network takes at most"
+                f" {sizes.max_state_dim}: leave some out"
+            )
+        self.value_head = AttentionPool(sizes.vlm_config.text_config.hidden_size)
+
+    def look(self, observations: Any) -> Look:
+        """The denoised chunk, and the value of the prompt's hidden states."""
+        network = self.backbone.network
+        prompt, mask = self._prompt(observations)
+        state = self._state(observations, prompt)
+        seen = network.model.vlm(
+            inputs_embeds=prompt,
+            attention_mask=mask,
+            position_ids=mask.cumsum(-1) - 1,
+            token_type_ids=torch.zeros_like(mask),  # one block: all attend to all
+            use_cache=True,
+        )
+        sizes, cache = network.config, seen.past_key_values
+        chunk = state.new_zeros(len(state), sizes.chunk_size, sizes.max_action_dim)
+        for i in range(self.steps):
+            time = torch.full((len(state),), 1 - i / self.steps, device=state.device)
+            velocity = network(
+                state=state,
+                noise=chunk,
+                timestep=time,
+                attention_mask=mask,
+                past_key_values=cache,
+            ).logits
+            cache.crop(prompt.shape[1] - cache.get_seq_length())  # the prompt alone
+            chunk = chunk - velocity / self.steps  # Euler, from time 1 to 0
+        value = self.value_head(seen.last_hidden_state.float(), mask.bool())
+        return Look(self.cut(chunk), value)
+
+    def get_value(self, observations: Any) -> Tensor:
+        """The state's value, `[B, 1]`, without denoising."""
+        prompt, mask = self._prompt(observations)
+        seen = self.backbone.network.model.vlm(
+            inputs_embeds=prompt,
+            attention_mask=mask,
+            position_ids=mask.cumsum(-1) - 1,
+            token_type_ids=torch.zeros_like(mask),
+            use_cache=False,
+        )
+        value = self.value_head(seen.last_hidden_state.float(), mask.bool())
+        return value.unsqueeze(-1)
+
+    def _prompt(self, observations: Any) -> tuple[Tensor, Tensor]:
+        """Patches of all cameras, then the sentence: `[B, S, W]`, `[B, S]` int64."""
+        model = self.backbone.network.model
+        sizes = model.config.vlm_config
+        side = sizes.vision_config.image_size
+        cameras = [2 * one - 1 for one in camera_images(observations, side)]
+        pixels = torch.stack(cameras, dim=1).to(self.backbone.dtype)
+        patches = (side // sizes.vision_config.patch_size) ** 2
+        ids, shown = self.tokenizer(observations["language"])
+        image = ids.new_full((len(ids), len(cameras) * patches), sizes.image_token_id)
+        ids = torch.cat([image, ids], dim=1)
+        present = torch.ones(pixels.shape[:2], dtype=torch.bool, device=ids.device)
+        prompt = model.embed_prefix(ids, pixels, present)
+        return prompt, torch.cat([torch.ones_like(image), shown.long()], dim=1)
+
+    def _state(self, observations: Any, like: Tensor) -> Tensor:
+        """Proprioception `[B, max_state_dim]`, with zeros after it."""
+        most = self.backbone.network.config.max_state_dim
+        if self.proprio_statistics is None:
+            return like.new_zeros(len(like), most)
+        state = self.proprio_statistics.normalize(observations["proprio"])
+        return functional.pad(state.to(like.dtype), (0, most - state.shape[-1]))
+
+
+class _Pi0(nn.Module):
+    """transformers' network, with the names by which adapters find its parts."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network: Any = network
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.network.dtype
+
+    def vision_parameters(self) -> Iterable[nn.Parameter]:
+        return self.network.model.vlm.vision_tower.parameters()
+
+    def enable_gradient_checkpointing(self) -> None:
+        raise ValueError(
+            "gradient_checkpointing: PI0 keeps keys and values from step to step, which"
+            " computing anew would lose; choose gradient_checkpointing=False"
+        )
+
+
+def load_pi0(
+    folder: Path,
+    observation_space: Dict,
+    action_space: gymnasium.Space[Any],
+    config: VLAConfig,
+    device: str,
+) -> Pi0VLA:
+    """PI0 from a folder that `save_pretrained` wrote, with the processor beside it.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        CheckpointError: If a weight is missing.
+    """
+    from yieldrl.vla.backends.native import pretrained
+
+    network_class = require("transformers").PI0ForConditionalGeneration
+    network = pretrained(network_class, folder, config.dtype, device)
+    path = folder / "tokenizer.json"
+    text = network.config.vlm_config.text_config
+    tokenizer = SentenceTokenizer.from_file(
+        path, first=text.bos_token_id, template="{}\n"
+    )
+    model = Pi0VLA(network, tokenizer, observation_space, action_space, config)
+    _take_statistics(model, _processor(folder))
+    return model.to(device)
+
+
+def _processor(folder: Path) -> dict[str, Any]:
+    file = folder / "processor_config.json"
+    return json.loads(file.read_text("utf-8")) if file.is_file() else {}
+
+
+def _take_statistics(model: Pi0VLA, processor: Mapping[str, Any]) -> None:
+    """Means and standard deviations of the data: what becomes 0, and +-1."""
+    for name, statistics in (
+        ("actions", model.action_statistics),
+        ("state", model.proprio_statistics),
+    ):
+        mean, std = processor.get(f"{name}_mean"), processor.get(f"{name}_std")
+        if statistics is None or mean is None or std is None:
+            continue
+        size = len(statistics.low)
+        center, half = np.asarray(mean)[:size], np.asarray(std)[:size]
+        statistics.set_range(center - half, center + half)

@@ -1,0 +1,145 @@
+"""A whole vision-language model with random weights, for tests and the course."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Dict
+
+from yieldrl.vla.backends.prismatic import PrismaticBackbone
+from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.extra import require
+from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
+
+MOST_PATCHES = 8
+"""Most patches along a side, where the patch size is chosen by the image."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TinyConfig:
+    """Sizes of the tiny model: what `model_config` may say for the backend `tiny`.
+
+    Raises:
+        ValueError: If sizes do not divide each other.
+    """
+
+    width: int = 64  # of the language model
+    layers: int = 2
+    heads: int = 4
+    hidden: int | None = None  # inside its MLPs; by default twice the width
+    vision_width: int = 32  # of each of the two encoders
+    vision_layers: int = 1
+    vision_heads: int = 2
+    registers: int = 0  # of DINOv2
+    image_size: int | None = None  # by default that of the observations
+    patch_size: int | None = None  # by default at most 8 patches along a side
+    words: tuple[str, ...] | list[str] = tuple(WORDS)  # that are a token each
+
+    def __post_init__(self) -> None:
+        pairs = ("width", "heads"), ("vision_width", "vision_heads")
+        for whole, part in pairs:
+            if getattr(self, whole) % getattr(self, part):
+                raise ValueError(
+                    f"model_config: {whole} = {getattr(self, whole)} is no multiple of"
+                    f" {part} = {getattr(self, part)}"
+                )
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> TinyConfig:
+        """The sizes that `model_config` names.
+
+        Raises:
+            ValueError: If it names something else.
+        """
+        names = [field.name for field in dataclasses.fields(cls)]
+        if unknown := sorted(set(values) - set(names)):
+            raise ValueError(
+                f"model_config: {unknown[0]!r} is no size of the tiny model; choose of"
+                f" {', '.join(names)}"
+            )
+        return cls(**values)
+
+
+def tiny_backbone(
+    sizes: TinyConfig, observation_space: Dict, *, action_entries: int
+) -> PrismaticBackbone:
+    """SigLIP, DINOv2, a projector and Llama, drawn from PyTorch's global generator.
+
+    Args:
+        sizes: Of its parts.
+        observation_space: With `rgb` or `depth`, and maybe `proprio`.
+        action_entries: Entries at the end of the vocabulary that become actions.
+    """
+    tokenizer = tiny_tokenizer(sizes.words)
+    vocab_size = tokenizer.vocab_size + action_entries
+    side, patch = _image_sizes(sizes, observation_space)
+    siglip = VisionConfig(
+        image_size=side,
+        patch_size=patch,
+        width=sizes.vision_width,
+        depth=sizes.vision_layers,
+        heads=sizes.vision_heads,
+        hidden=2 * sizes.vision_width,
+    )
+    dinov2 = dataclasses.replace(
+        siglip,
+        class_token=True,
+        layer_scale=True,
+        registers=sizes.registers,
+        **IMAGENET,
+    )
+    proprio = observation_space.spaces.get("proprio")
+    return PrismaticBackbone(
+        FusedVision(dinov2, siglip),
+        _language_model(sizes, vocab_size),
+        tokenizer,
+        vocab_size=vocab_size,
+        proprio_size=0 if proprio is None else int(np.prod(proprio.shape or ())),
+    )
+
+
+def _language_model(sizes: TinyConfig, vocab_size: int) -> Any:
+    transformers = require("transformers")
+    config = transformers.LlamaConfig(
+        vocab_size=vocab_size,
+        hidden_size=sizes.width,
+        intermediate_size=sizes.hidden or 2 * sizes.width,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=sizes.heads,
+        num_key_value_heads=sizes.heads,
+        initializer_range=sizes.width**-0.5,  # so narrow a network needs larger weights
+        use_cache=False,
+        bos_token_id=0,
+        eos_token_id=None,
+    )
+    model = transformers.LlamaForCausalLM(config)
+    model.lm_head.weight.data.mul_(0.1)  # every action about as likely, at the start
+    return model
+
+
+def _image_sizes(sizes: TinyConfig, observation_space: Dict) -> tuple[int, int]:
+    """Side of the images and of their patches, in pixels."""
+    side = sizes.image_size or _largest_side(observation_space)
+    if sizes.patch_size is not None:
+        patches = -(-side // sizes.patch_size)
+        return patches * sizes.patch_size, sizes.patch_size
+    divisors = [p for p in range(1, side + 1) if side % p == 0]
+    patch = next(p for p in divisors if side // p <= MOST_PATCHES)
+    if side // patch < MOST_PATCHES // 2:  # a prime, say: the images are enlarged
+        patch = -(-side // MOST_PATCHES)
+        return MOST_PATCHES * patch, patch
+    return side, patch
+
+
+def _largest_side(observation_space: Dict) -> int:
+    """Of the images, `[H, W, C]`; 1 if there is none."""
+    sides = [1]
+    for kind in ("rgb", "depth"):
+        child = observation_space.spaces.get(kind)
+        leaves = child.values() if isinstance(child, Dict) else [child]
+        sides += [max(leaf.shape[:2]) for leaf in leaves if leaf is not None]
+    return max(sides)

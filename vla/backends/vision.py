@@ -1,0 +1,228 @@
+"""Vision transformers, with the names that OpenVLA's checkpoints have for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisionConfig:
+    """Sizes of one vision transformer.
+
+    SigLIP (Zhai et al. 2023, arXiv:2303.15343) has patches alone. DINOv2 (Oquab et al.
+    2023, arXiv:2304.07193; registers: Darcet et al. 2023, arXiv:2309.16588) has a class
+    token, registers and layer scales beside them.
+    """
+
+    image_size: int  # pixels of a side
+    patch_size: int  # pixels of a side
+    width: int
+    depth: int  # blocks
+    heads: int
+    hidden: int  # width inside the MLP of a block
+    registers: int = 0
+    class_token: bool = False
+    layer_scale: bool = False
+    mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of pixels in 0-1, by channel
+    std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+
+
+IMAGENET: dict[str, Any] = {
+    "mean": (0.485, 0.456, 0.406),
+    "std": (0.229, 0.224, 0.225),
+}
+"""Mean and standard deviation of the pixels that DINOv2 was trained on."""
+
+
+class VisionTransformer(nn.Module):
+    """From images to the features of their patches, without a norm after the last block.
+
+    Given the weights, what comes out is what transformers' `SiglipVisionModel` and
+    `Dinov2WithRegistersModel` have after their last block.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        self.config, self.gradient_checkpointing = config, False
+        width, patches = config.width, (config.image_size // config.patch_size) ** 2
+        if config.class_token:
+            self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
+        if config.registers:
+            self.reg_token = nn.Parameter(torch.zeros(1, config.registers, width))
+        self.pos_embed = nn.Parameter(0.02 * torch.randn(1, patches, width))
+        self.patch_embed = _PatchEmbedding(config)
+        self.blocks = nn.ModuleList([_Block(config) for _ in range(config.depth)])
+        shape = (1, 3, 1, 1)
+        mean, std = torch.tensor(config.mean), torch.tensor(config.std)
+        self.register_buffer("mean", mean.view(shape), persistent=False)
+        self.register_buffer("std", std.view(shape), persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features `[B, N, W]` of images `[B, 3, H, W]`, float32 in 0-1."""
+        pixels = (images - self.mean) / self.std
+        hidden = self.patch_embed(pixels) + self.pos_embed
+        before = []
+        if self.config.class_token:
+            before.append(self.cls_token.expand(len(hidden), -1, -1))
+        if self.config.registers:
+            before.append(self.reg_token.expand(len(hidden), -1, -1))
+        hidden = torch.cat([*before, hidden], dim=1) if before else hidden
+        recompute = self.gradient_checkpointing and torch.is_grad_enabled()
+        for block in self.blocks:
+            if recompute:
+                hidden = checkpoint(block, hidden, use_reentrant=False)
+            else:
+                hidden = block(hidden)
+        return hidden[:, self.config.registers + self.config.class_token :]
+
+
+class FusedVision(nn.Module):
+    """One or two vision transformers side by side: their features are concatenated.
+
+    DINOv2 sees where things are, SigLIP what they are: Karamcheti et al. 2024,
+    "Prismatic VLMs", arXiv:2402.07865, section 4.2.
+
+    Attributes:
+        width: Of the features.
+    """
+
+    def __init__(self, featurizer: VisionConfig, fused: VisionConfig | None) -> None:
+        super().__init__()
+        self.featurizer = VisionTransformer(featurizer)
+        self.width = featurizer.width
+        self.fused_featurizer = None
+        if fused is not None:
+            self.fused_featurizer = VisionTransformer(fused)
+            self.width += fused.width
+
+    def forward(self, observations: Any) -> Tensor:
+        """Features `[B, C * N, width]` of all `C` cameras, in the order of their names.
+
+        Args:
+            observations: With `rgb`, `depth` or both, each one camera or several.
+        """
+        size = self.featurizer.config.image_size
+        cameras = camera_images(observations, size)
+        images = torch.cat(cameras)  # [C * B, 3, size, size]
+        features = self.featurizer(images)
+        if self.fused_featurizer is not None:
+            other = self.fused_featurizer.config.image_size
+            features = torch.cat(
+                [features, self.fused_featurizer(_scaled(images, other))], dim=-1
+            )
+        if len(cameras) == 1:
+            return features
+        by_camera = features.unflatten(0, (len(cameras), -1)).transpose(0, 1)
+        return by_camera.flatten(1, 2)
+
+
+def has_images(observations: Mapping[str, Any]) -> bool:
+    """Whether there is anything to see."""
+    names = observations.keys()
+    return "rgb" in names or "depth" in names
+
+
+def camera_images(observations: Any, size: int) -> list[Tensor]:
+    """Images `[B, 3, size, size]`, float32 in 0-1, of every camera, by their names.
+
+    A depth `d` is shown as the grey `d / (1 + d)`, which no distance exceeds.
+    """
+    images = []
+    for kind in ("rgb", "depth"):
+        if kind not in observations.keys():
+            continue
+        child = observations[kind]
+        named = [child] if isinstance(child, Tensor) else _sorted_leaves(child)
+        for one in named:
+            image = one.movedim(-1, -3).float()
+            if kind == "rgb":
+                images.append(image if one.is_floating_point() else image / 255)
+            else:
+                images.append((image / (1 + image)).expand(-1, 3, -1, -1))
+    return [_scaled(one, size) for one in images]
+
+
+def _sorted_leaves(cameras: Mapping[str, Any]) -> list[Tensor]:
+    return [cameras[name] for name in sorted(cameras.keys())]
+
+
+def _scaled(images: Tensor, size: int) -> Tensor:
+    """Images `[B, 3, H, W]` as squares of `size` pixels."""
+    if images.shape[-1] == images.shape[-2] == size:
+        return images
+    resized = functional.interpolate(
+        images, (size, size), mode="bicubic", antialias=True, align_corners=False
+    )
+    return resized.clamp(0, 1)  # bicubic overshoots
+
+
+class _PatchEmbedding(nn.Module):
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        size = config.patch_size
+        self.proj = nn.Conv2d(3, config.width, kernel_size=size, stride=size)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        patches = self.proj(pixels.to(self.proj.weight.dtype))
+        return patches.flatten(2).transpose(1, 2)
+
+
+class _Block(nn.Module):
+    """Attention and MLP, each on a residual, with norms before them."""
+
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.norm1 = nn.LayerNorm(width, eps=1e-6)
+        self.attn = _Attention(width, config.heads)
+        self.norm2 = nn.LayerNorm(width, eps=1e-6)
+        self.mlp = _MLP(width, config.hidden)
+        scaled = config.layer_scale
+        self.ls1 = _LayerScale(width) if scaled else nn.Identity()
+        self.ls2 = _LayerScale(width) if scaled else nn.Identity()
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        hidden = hidden + self.ls1(self.attn(self.norm1(hidden)))
+        return hidden + self.ls2(self.mlp(self.norm2(hidden)))
+
+
+class _Attention(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        split = self.qkv(hidden).unflatten(-1, (3, self.heads, -1))  # [B, N, 3, H, d]
+        query, key, value = split.permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(query, key, value)
+        return self.proj(mixed.transpose(1, 2).flatten(2))
+
+
+class _MLP(nn.Module):
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.fc2(functional.gelu(self.fc1(hidden)))
+
+
+class _LayerScale(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.scale_factor = nn.Parameter(torch.ones(width))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return hidden * self.scale_factor

@@ -1,0 +1,220 @@
+"""Loads vision-language-action models: by backend, as a config says."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import torch
+from gymnasium.spaces import Dict
+from torch import nn
+
+from yieldrl.foundations import CheckpointError, resolve_device
+from yieldrl.vla.actions import action_layout
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.extra import require
+from yieldrl.vla.lora import add_lora, freeze_vision
+from yieldrl.vla.model import VLAModel
+from yieldrl.vla.weights import load_strictly, read_state_dict
+
+FILES = ("*.json", "*.safetensors")
+"""What is downloaded of a repository on the hub: nothing that runs."""
+
+
+def load_vla_model(
+    config: VLAConfig,
+    observation_space: gymnasium.Space[Any],
+    action_space: gymnasium.Space[Any],
+    *,
+    seed: int = 1,
+) -> nn.Module:
+    """The model that a config describes, with its weights, ready to be trained.
+
+    Weights come from safetensors, or with `weights_only`; pickled objects and code of
+    a repository are never run. What is new (heads, adapters, the tiny model) is drawn
+    from a generator of its own: the global one stays as it was.
+
+    Args:
+        config: Says backend, path, heads, adapters and what is frozen.
+        observation_space: Dict of what a model reads (`vla_space` makes it).
+        action_space: Of one action, or of a chunk.
+        seed: Of what is drawn.
+
+    Returns:
+        A model that follows `VLAModelInterface`; all but classes of one's own follow
+        `OnePassVLA` too.
+
+    Raises:
+        ImportError: If a package, a module or a class is missing.
+        FileNotFoundError: If a file is missing.
+        CheckpointError: If the weights are not the model's.
+        ValueError: If the config does not fit the model or the spaces.
+    """
+    if not isinstance(observation_space, Dict):
+        raise ValueError(
+            f"{observation_space}: a model reads a Dict of rgb, depth, proprio and"
+            " language; make one with yieldrl.vla.vla_space"
+        )
+    make = _MAKERS[config.kind]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = make(config, observation_space, action_space)
+        if config.freeze_vision:
+            freeze_vision(model)
+        if config.lora_rank > 0:
+            add_lora(model, config)
+        if config.gradient_checkpointing:
+            _enable_gradient_checkpointing(model)
+    return model
+
+
+def _tiny(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.Module:
+    """The tiny model; `model_path` may hold the weights of one, heads and all."""
+    from yieldrl.vla.backends.tiny import TinyConfig, tiny_backbone
+
+    counts = action_layout(acted, config.chunk_length).counts
+    entries = max(counts or (config.action_bins,))
+    sizes = TinyConfig.from_mapping(config.model_config)
+    backbone = tiny_backbone(sizes, observed, action_entries=entries)
+    model = VLAModel(_cast(backbone, config), observed, acted, config)
+    if config.model_path is not None:
+        load_strictly(model, read_state_dict(config.model_path), config.model_path)
+    return model.to(_device(config))
+
+
+def _pretrained(
+    config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
+) -> nn.Module:
+    """A model from a folder or from the hub, by the `model_type` of its config."""
+    assert config.model_path is not None
+    require("transformers")
+    folder = _folder(config.model_path)
+    values = _read_config(folder)
+    kind = values.get("model_type")
+    if kind in ("openvla", "prismatic"):
+        return _openvla(config, observed, acted, folder, values)
+    if kind == "pi0":
+        from yieldrl.vla.backends.pi0 import load_pi0
+
+        return load_pi0(folder, observed, acted, config, _device(config))
+    from yieldrl.vla.backends.native import is_native, load_native
+
+    if not is_native(kind):
+        raise CheckpointError(
+            f"{folder}: model_type {kind!r} is none that is known here: take OpenVLA,"
+            " PI0 or one that transformers loads as AutoModelForImageTextToText, or"
+            " name a class of your own in model_class"
+        )
+    backbone = load_native(folder, config.dtype, _device(config))
+    return VLAModel(backbone, observed, acted, config).to(_device(config))
+
+
+def _openvla(
+    config: VLAConfig,
+    observed: Dict,
+    acted: gymnasium.Space[Any],
+    folder: Path,
+    values: dict[str, Any],
+) -> nn.Module:
+    """OpenVLA's network with the bins and the statistics that it was trained with."""
+    from yieldrl.vla.backends import openvla
+
+    backbone = openvla.load_backbone(
+        folder, values, dtype=getattr(torch, config.dtype), device=_device(config)
+    )
+    proprio = observed.spaces.get("proprio")
+    if proprio is not None:
+        backbone.add_proprio(int(torch.Size(proprio.shape or ()).numel()))
+        _cast(backbone, config)
+    own = dataclasses.replace(config, action_bins=openvla.action_bins(values))
+    model = VLAModel(backbone, observed, acted, own, descending_bins=True)
+    known = openvla.statistics(folder, values)
+    dataset = config.model_config.get("dataset")
+    if known and model.action_statistics is not None:
+        model.action_statistics.from_openvla(known, dataset, "action")
+        entries = known.get(dataset or next(iter(known)), {})
+        if model.proprio_statistics is not None and "proprio" in entries:
+            model.proprio_statistics.from_openvla(known, dataset, "proprio")
+    return model.to(_device(config))
+
+
+def _lerobot(
+    config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
+) -> nn.Module:
+    from yieldrl.vla.backends.lerobot import LeRobotVLA, load_policy
+
+    assert config.model_path is not None
+    policy = load_policy(config.model_path, config.model_class)
+    policy = _cast(policy, config)
+    return LeRobotVLA(policy, observed, acted, config).to(_device(config))
+
+
+def _given(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.Module:
+    from yieldrl.vla.backends.given import load_given
+
+    return _cast(load_given(config, observed, acted), config).to(_device(config))
+
+
+_MAKERS = {
+    "tiny": _tiny,
+    "transformers": _pretrained,
+    "lerobot": _lerobot,
+    "class": _given,
+}
+
+
+def _folder(model_path: str) -> Path:
+    """A folder here, or a copy of a repository on the hub."""
+    folder = Path(model_path).expanduser()
+    if folder.is_dir():
+        return folder
+    hub = require("huggingface_hub")
+    try:
+        return Path(hub.snapshot_download(model_path, allow_patterns=list(FILES)))
+    except (OSError, ValueError) as reason:
+        raise FileNotFoundError(
+            f"model_path = {model_path!r}: neither a folder here nor a repository that"
+            f" the hub gives ({str(reason).splitlines()[0]}): download it, and give its"
+            " folder"
+        ) from reason
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    file = folder / "config.json"
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file}: no such file; a model's folder needs it: download it whole, or"
+            " save the model with save_pretrained"
+        )
+    return json.loads(file.read_text("utf-8"))
+
+
+def _device(config: VLAConfig) -> str:
+    """Where weights go first: by default the CPU, from where the algorithm moves them.
+
+    Raises:
+        ValueError: If it is not a device, or this machine has none such.
+    """
+    return str(resolve_device(config.device_map or "cpu"))
+
+
+def _cast(module: nn.Module, config: VLAConfig) -> Any:
+    """The module with parameters of the config's dtype; buffers stay as they are."""
+    dtype = getattr(torch, config.dtype)
+    for parameter in module.parameters():
+        parameter.data = parameter.data.to(dtype)
+    return module
+
+
+def _enable_gradient_checkpointing(model: nn.Module) -> None:
+    backbone: Any = getattr(model, "backbone", model)
+    enable = getattr(backbone, "enable_gradient_checkpointing", None)
+    if enable is None:
+        raise ValueError(
+            f"gradient_checkpointing: {type(backbone).__qualname__} has no"
+            " enable_gradient_checkpointing(); give it one, or choose False"
+        )
+    enable()

@@ -1,0 +1,141 @@
+"""From sentences to the tokens of a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from yieldrl.foundations.text import decode
+from yieldrl.vla.extra import require
+
+WORDS = """
+a above and arm at back ball behind below between black block blue bottom bowl box
+brown center circle close corner cube cup cyan diamond disk door down drawer far find
+finger first for forward from front get go goal gray green grey grip hand in into it
+key lamp left lift line move near next object of off on one open orange out over pick
+pink place plate purple push put reach red right robot second slide square stack star
+stop take the then thing tip to top touch toward triangle turn two under up wait wall
+white with yellow
+""".split()
+"""Words that are one token each for the tiny model; others are spelled in pieces."""
+
+
+class SentenceTokenizer:
+    """Reads sentences as bytes, and remembers the tokens of each that it has seen.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer`.
+        first: Token at the beginning of every sentence, if the model expects one.
+        template: What the model was trained to read, with `{}` where the sentence
+            stands; then the sentence is in small letters.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        first: int | None = None,
+        template: str = "",
+    ) -> None:
+        self.tokenizer, self.template = tokenizer, template
+        self._first = [] if first is None else [first]
+        self._last: list[int] = []
+        self._rows: dict[bytes, int] = {}
+        self._tokens = np.zeros((0, 1), np.int64)
+        self._lengths = np.zeros(0, np.int64)
+
+    @classmethod
+    def from_file(cls, path: Path, **options: Any) -> Self:
+        """One from the `tokenizer.json` of a model's folder.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+        """
+        library = require("tokenizers")
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path}: no such file; save the model's tokenizer there"
+                " (tokenizer.save_pretrained of a fast tokenizer writes it)"
+            )
+        return cls(library.Tokenizer.from_file(str(path)), **options)
+
+    def ending_in(self, token: int) -> Self:
+        """This one, with a token at the end of every sentence."""
+        self._last = [token]
+        return self
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens."""
+        return self.tokenizer.get_vocab_size()
+
+    def encode(self, sentence: str) -> list[int]:
+        """The tokens of one sentence."""
+        if self.template:
+            sentence = self.template.format(sentence.lower())
+        inner = self.tokenizer.encode(sentence, add_special_tokens=False).ids
+        return [*self._first, *inner, *self._last]
+
+    def __call__(self, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Tokens of sentences, as long as the longest of them.
+
+        Text on a GPU is waited for.
+
+        Args:
+            text: Sentences as bytes in UTF-8 with zeros after them, `[B, S]` uint8.
+
+        Returns:
+            Tokens `[B, T]` int64, zeros after each sentence; and `[B, T]` bool, True
+            where there is a token. Both on the device of `text`.
+        """
+        array = text.detach().cpu().numpy()
+        rows = np.array([self._row(one) for one in array], np.int64)
+        lengths = self._lengths[rows]
+        longest = int(lengths.max(initial=1))
+        tokens = self._tokens[rows, :longest]
+        mask = np.arange(longest) < lengths[:, None]
+        device = text.device
+        return torch.from_numpy(tokens).to(device), torch.from_numpy(mask).to(device)
+
+    def _row(self, encoded: np.ndarray) -> int:
+        key = encoded.tobytes().rstrip(b"\0")
+        found = self._rows.get(key)
+        return self._remember(key, encoded) if found is None else found
+
+    def _remember(self, key: bytes, encoded: np.ndarray) -> int:
+        tokens = self.encode(decode(encoded)[0])
+        known, width = self._tokens.shape
+        table = np.zeros((known + 1, max(width, len(tokens))), np.int64)
+        table[:known, :width] = self._tokens
+        table[known, : len(tokens)] = tokens
+        self._tokens = table
+        self._lengths = np.append(self._lengths, len(tokens))
+        self._rows[key] = known
+        return known
+
+
+def tiny_tokenizer(words: Sequence[str] = WORDS) -> SentenceTokenizer:
+    """A tokenizer made on the spot: byte-level, so that no sentence is unknown to it.
+
+    Each of the words becomes one token (byte pair encoding: Sennrich et al. 2016,
+    arXiv:1508.07909); token 0 begins every sentence.
+    """
+    library = require("tokenizers")
+    tokenizer = library.Tokenizer(library.models.BPE())
+    byte_level = library.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.pre_tokenizer = byte_level
+    tokenizer.decoder = library.decoders.ByteLevel()
+    trainer = library.trainers.BpeTrainer(
+        vocab_size=8192,  # more than the words need
+        min_frequency=1,
+        show_progress=False,
+        special_tokens=["<s>"],
+        initial_alphabet=byte_level.alphabet(),
+    )
+    tokenizer.train_from_iterator([*words], trainer)
+    return SentenceTokenizer(tokenizer, first=0)
