@@ -12,9 +12,9 @@ def require(name: str) -> Any:
     Raises:
         ImportError: If it is not installed; the message says what to install.
 
-    >>> require("no_such_package")
+    >>> require("no_such")
     Traceback (most recent call last):
-    ImportError: this model needs the package no_such_package: pip install 'yieldrl[vla]'
+    ImportError: this model needs the package no_such: pip install 'yieldrl[vla]'
     """
     try:
         return importlib.import_module(name)

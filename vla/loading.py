@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,11 @@ from yieldrl.foundations import CheckpointError, resolve_device
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
-from yieldrl.vla.lora import add_lora, freeze_vision
+from yieldrl.vla.folders import model_folder, read_config
+from yieldrl.vla.lora import add_lora
 from yieldrl.vla.model import VLAModel
+from yieldrl.vla.parts import enable_gradient_checkpointing, freeze_vision
 from yieldrl.vla.weights import load_strictly, read_state_dict
-
-FILES = ("*.json", "*.safetensors")
-"""What is downloaded of a repository on the hub: nothing that runs."""
 
 
 def load_vla_model(
@@ -67,7 +65,7 @@ def load_vla_model(
         if config.lora_rank > 0:
             add_lora(model, config)
         if config.gradient_checkpointing:
-            _enable_gradient_checkpointing(model)
+            enable_gradient_checkpointing(model)
     return model
 
 
@@ -91,8 +89,8 @@ def _pretrained(
     """A model from a folder or from the hub, by the `model_type` of its config."""
     assert config.model_path is not None
     require("transformers")
-    folder = _folder(config.model_path)
-    values = _read_config(folder)
+    folder = model_folder(config.model_path)
+    values = read_config(folder)
     kind = values.get("model_type")
     if kind in ("openvla", "prismatic"):
         return _openvla(config, observed, acted, folder, values)
@@ -166,32 +164,6 @@ _MAKERS = {
 }
 
 
-def _folder(model_path: str) -> Path:
-    """A folder here, or a copy of a repository on the hub."""
-    folder = Path(model_path).expanduser()
-    if folder.is_dir():
-        return folder
-    hub = require("huggingface_hub")
-    try:
-        return Path(hub.snapshot_download(model_path, allow_patterns=list(FILES)))
-    except (OSError, ValueError) as reason:
-        raise FileNotFoundError(
-            f"model_path = {model_path!r}: neither a folder here nor a repository that"
-            f" the hub gives ({str(reason).splitlines()[0]}): download it, and give its"
-            " folder"
-        ) from reason
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    file = folder / "config.json"
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"{file}: no such file; a model's folder needs it: download it whole, or"
-            " save the model with save_pretrained"
-        )
-    return json.loads(file.read_text("utf-8"))
-
-
 def _device(config: VLAConfig) -> str:
     """Where weights go first: by default the CPU, from where the algorithm moves them.
 
@@ -207,14 +179,3 @@ def _cast(module: nn.Module, config: VLAConfig) -> Any:
     for parameter in module.parameters():
         parameter.data = parameter.data.to(dtype)
     return module
-
-
-def _enable_gradient_checkpointing(model: nn.Module) -> None:
-    backbone: Any = getattr(model, "backbone", model)
-    enable = getattr(backbone, "enable_gradient_checkpointing", None)
-    if enable is None:
-        raise ValueError(
-            f"gradient_checkpointing: {type(backbone).__qualname__} has no"
-            " enable_gradient_checkpointing(); give it one, or choose False"
-        )
-    enable()

@@ -1,4 +1,4 @@
-"""What of a pretrained model is trained: low-rank adapters, or all but its eyes."""
+"""Low-rank adapters: a small part that is trained in place of the whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
-from yieldrl.vla.weights import check_names, read_state_dict
+from yieldrl.vla.parts import backbone_of, vision_parameters
+from yieldrl.vla.weights import check_names, distinct, read_state_dict
 
 ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.json"
 """Files of `save_adapters`."""
@@ -42,7 +43,7 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     peft = require("peft")
     if next(adapters(model), None) is not None:
         raise ValueError("the model has adapters already: fold them in with merged()")
-    root = _backbone(model)
+    root = backbone_of(model)
     layers = adapted_layers(model, config.lora_targets)
     lora = peft.LoraConfig(
         r=config.lora_rank,
@@ -68,8 +69,8 @@ def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
     Raises:
         ValueError: If there is none.
     """
-    root = _backbone(model)
-    seeing = {id(parameter) for parameter in _vision_parameters(root)}
+    root = backbone_of(model)
+    seeing = {id(parameter) for parameter in vision_parameters(root)}
     linear = {
         name: layer
         for name, layer in root.named_modules()
@@ -90,23 +91,6 @@ def adapters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     for name, parameter in model.named_parameters():
         if ".lora_" in name:
             yield name, parameter
-
-
-def freeze_vision(model: nn.Module) -> nn.Module:
-    """Leave the vision encoder as it is: no gradients are computed in it any more.
-
-    Raises:
-        ValueError: If the model does not say which parameters see.
-    """
-    root = _backbone(model)
-    if not hasattr(root, "vision_parameters"):
-        raise ValueError(
-            f"freeze_vision: {type(root).__qualname__} does not say which parameters"
-            " are its vision encoder's; give it a method vision_parameters()"
-        )
-    for parameter in _vision_parameters(root):
-        parameter.requires_grad_(False)
-    return model
 
 
 def save_adapters(model: nn.Module, folder: str | Path) -> None:
@@ -169,7 +153,8 @@ def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
     """
     model = model if in_place else copy.deepcopy(model)
     layer_class = require("peft.tuners.tuners_utils").BaseTunerLayer
-    for name, layer in list(model.named_modules()):
+    layers: list[tuple[str, Any]] = list(model.named_modules())
+    for name, layer in layers:
         if isinstance(layer, layer_class):
             layer.merge(safe_merge=True)
             owner, _, leaf = name.rpartition(".")
@@ -177,25 +162,14 @@ def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
     return model
 
 
-def _backbone(model: nn.Module) -> nn.Module:
-    backbone = getattr(model, "backbone", model)
-    assert isinstance(backbone, nn.Module)
-    return backbone
-
-
-def _vision_parameters(root: nn.Module) -> list[nn.Parameter]:
-    method: Any = getattr(root, "vision_parameters", list)
-    return list(method())
-
-
 def _heads(model: nn.Module) -> dict[str, Tensor]:
     """All that no checkpoint of the backbone holds, by name, on its device."""
-    root = _backbone(model)
+    root = backbone_of(model)
     inside = "backbone." if root is not model else ""
     own = tuple(f"{inside}{name}." for name in getattr(root, "untrained", ()))
     return {
         name: tensor
-        for name, tensor in model.state_dict(keep_vars=True).items()
+        for name, tensor in distinct(model.state_dict(keep_vars=True)).items()
         if name.startswith(own) or (inside and not name.startswith(inside))
     }
 

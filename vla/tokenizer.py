@@ -13,7 +13,7 @@ from torch import Tensor
 from yieldrl.foundations.text import decode
 from yieldrl.vla.extra import require
 
-WORDS = """
+_WORDS = """
 a above and arm at back ball behind below between black block blue bottom bowl box
 brown center circle close corner cube cup cyan diamond disk door down drawer far find
 finger first for forward from front get go goal gray green grey grip hand in into it
@@ -21,7 +21,9 @@ key lamp left lift line move near next object of off on one open orange out over
 pink place plate purple push put reach red right robot second slide square stack star
 stop take the then thing tip to top touch toward triangle turn two under up wait wall
 white with yellow
-""".split()
+"""
+
+WORDS = tuple(_WORDS.split())
 """Words that are one token each for the tiny model; others are spelled in pieces."""
 
 

@@ -59,14 +59,23 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
     Raises:
         CheckpointError: If names or shapes differ; the message names them.
     """
-    wanted = {name: tensor.shape for name, tensor in module.state_dict().items()}
-    check_names(wanted, {k: v.shape for k, v in state.items()}, source)
-    module.load_state_dict(dict(state))
+    wanted = distinct(module.state_dict(keep_vars=True))
+    again = module.state_dict().keys() - wanted.keys()
+    got = {name: tensor for name, tensor in state.items() if name not in again}
+    shapes = {name: tensor.shape for name, tensor in got.items()}
+    check_names({k: v.shape for k, v in wanted.items()}, shapes, source)
+    module.load_state_dict(got, strict=False)
 
 
-def check_names(
-    wanted: Mapping[str, Any], got: Mapping[str, Any], source: str
-) -> None:
+def distinct(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a state, each by the first of its names."""
+    first: dict[int, str] = {}
+    for name, tensor in state.items():
+        first.setdefault(id(tensor), name)
+    return {name: state[name] for name in first.values()}
+
+
+def check_names(wanted: Mapping[str, Any], got: Mapping[str, Any], source: str) -> None:
     """Refuse tensors other than the wanted ones.
 
     Args:
@@ -77,7 +86,9 @@ def check_names(
     Raises:
         CheckpointError: If a name is missing or unknown, or a shape differs.
     """
-    remedy = "load it with the class and the sizes (model_config) that it was saved from"
+    remedy = (
+        "load it with the class and the sizes (model_config) that it was saved from"
+    )
     if missing := [name for name in wanted if name not in got]:
         raise CheckpointError(f"{source} lacks {_some(missing)}: {remedy}")
     if unknown := [name for name in got if name not in wanted]:

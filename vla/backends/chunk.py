@@ -55,7 +55,7 @@ class ChunkVLA(nn.Module, ABC):
         super().__init__()
         if not isinstance(action_space, Box):
             raise ValueError(
-                f"{action_space} is of choices, and {type(self).__name__} makes numbers:"
+                f"{action_space} is of choices, {type(self).__name__} makes numbers:"
                 " take a model with tokens for actions (tiny, or OpenVLA's)"
             )
         self.layout = action_layout(action_space, config.chunk_length)

@@ -65,8 +65,8 @@ def find_class(name: str) -> Any:
         found = getattr(importlib.import_module(module), attribute, None)
     except ModuleNotFoundError as reason:
         raise ImportError(
-            f"model_class = {name!r}: there is no module {reason.name!r}; install it, or"
-            " run where its file is (or with its folder in PYTHONPATH)"
+            f"model_class = {name!r}: there is no module {reason.name!r}; install it,"
+            " or run where its file is (or with its folder in PYTHONPATH)"
         ) from reason
     if not isinstance(found, type):
         raise ImportError(

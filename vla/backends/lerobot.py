@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from yieldrl.foundations.text import decode
 from yieldrl.networks import MLP, make_encoder
+from yieldrl.vla.backends.cameras import has_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.given import find_class
-from yieldrl.vla.backends.vision import has_images
 from yieldrl.vla.config import VLAConfig
 
 OPTIONS = ("frozen", "normalized")
@@ -55,8 +55,8 @@ class LeRobotVLA(ChunkVLA):
         super().__init__(observation_space, action_space, config)
         if unknown := sorted(set(config.model_config) - set(OPTIONS)):
             raise ValueError(
-                f"model_config: {unknown[0]!r} is not for a policy of LeRobot; choose of"
-                f" {', '.join(OPTIONS)}"
+                f"model_config: {unknown[0]!r} is no option of the backend lerobot;"
+                f" choose of {', '.join(OPTIONS)}"
             )
         _check_policy(type(policy))
         self.policy: Any = policy
@@ -102,18 +102,19 @@ class LeRobotVLA(ChunkVLA):
     def _batch(self, observations: Any) -> dict[str, Any]:
         """Observations by the names that LeRobot has for them."""
         batch: dict[str, Any] = {"task": decode(observations["language"])}
-        if "proprio" in observations.keys():
+        names = observations.keys()
+        if "proprio" in names:
             batch["observation.state"] = observations["proprio"].float()
         if not has_images(observations):
             return batch
         rgb = observations["rgb"]
         cameras = {"": rgb} if isinstance(rgb, Tensor) else dict(rgb.items())
         features = getattr(getattr(self.policy, "config", None), "image_features", None)
-        names = list(features or [])  # those of the policy's own cameras, in its order
+        known = list(features or [])  # those of the policy's own cameras, in its order
         for i, (camera, image) in enumerate(sorted(cameras.items())):
             own = f"observation.images.{camera}" if camera else "observation.image"
-            if own not in names and i < len(names):
-                own = names[i]
+            if own not in known and i < len(known):
+                own = known[i]
             scale = 1.0 if image.is_floating_point() else 1 / 255
             batch[own] = image.movedim(-1, -3).float() * scale
         return batch

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.backends.prismatic import visible
-from yieldrl.vla.backends.vision import camera_images
+from yieldrl.vla.backends.cameras import camera_images
+from yieldrl.vla.backends.prismatic import recompute_layers, visible
 from yieldrl.vla.extra import require
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
@@ -76,10 +76,7 @@ class NativeBackbone(nn.Module):
 
     def enable_gradient_checkpointing(self) -> None:
         """Compute hidden states anew for gradients, layer by layer, while training."""
-        options = {"use_reentrant": False}
-        self.network.gradient_checkpointing_enable(
-            gradient_checkpointing_kwargs=options
-        )
+        recompute_layers(self.network)
 
     def _features(self, images: Tensor) -> Tensor:
         """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""

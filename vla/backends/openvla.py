@@ -65,7 +65,7 @@ def load_backbone(
 
 
 def vocab_size(config: Mapping[str, Any]) -> int:
-    """Entries of the vocabulary without those that round it up; the last are actions."""
+    """Entries of the vocabulary, the last of which are actions, unrounded."""
     return config["text_config"]["vocab_size"] - config.get("pad_to_multiple_of", 64)
 
 
@@ -103,14 +103,14 @@ def _tokenizer(folder: Path, config: Mapping[str, Any]) -> SentenceTokenizer:
 
 def _vision_configs(
     folder: Path, config: Mapping[str, Any], shards: Shards
-) -> list[VisionConfig | None]:
+) -> tuple[VisionConfig, VisionConfig | None]:
     """Of the first and of the fused encoder, None where there is one alone."""
     file = folder / "preprocessor_config.json"
     pixels = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     names = ["featurizer"]
     if config["use_fused_vision_backbone"]:
         names.append("fused_featurizer")
-    configs: list[VisionConfig | None] = []
+    configs: list[VisionConfig] = []
     for i, name in enumerate(names):
         part = {
             key.removeprefix(f"vision_backbone.{name}."): shape
@@ -125,7 +125,7 @@ def _vision_configs(
             }
         heads = config.get("vision_num_heads", [HEADS, HEADS])[i]
         configs.append(_vision_config(part, config["image_sizes"][i], heads, own))
-    return configs if len(configs) == 2 else [*configs, None]
+    return configs[0], configs[1] if len(configs) == 2 else None
 
 
 def _vision_config(

@@ -14,8 +14,8 @@ from gymnasium.spaces import Dict
 from torch import Tensor, nn
 from torch.nn import functional
 
+from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
-from yieldrl.vla.backends.vision import camera_images
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
 from yieldrl.vla.tokenizer import SentenceTokenizer

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.vla.backends.vision import FusedVision, has_images
+from yieldrl.vla.backends.cameras import has_images
+from yieldrl.vla.backends.vision import FusedVision
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
@@ -105,11 +106,7 @@ class PrismaticBackbone(nn.Module):
 
     def enable_gradient_checkpointing(self) -> None:
         """Compute hidden states anew for gradients, layer by layer, while training."""
-        language_model: Any = self.language_model
-        options = {"use_reentrant": False}
-        language_model.gradient_checkpointing_enable(
-            gradient_checkpointing_kwargs=options
-        )
+        recompute_layers(self.language_model)
         self.vision_backbone.featurizer.gradient_checkpointing = True
         if self.vision_backbone.fused_featurizer is not None:
             self.vision_backbone.fused_featurizer.gradient_checkpointing = True
@@ -145,6 +142,13 @@ class ProprioProjector(nn.Module):
     def forward(self, proprio: Tensor) -> Tensor:
         """Of normalised proprioception."""
         return self.fc2(functional.gelu(self.fc1(proprio))).unsqueeze(1)
+
+
+def recompute_layers(network: Any) -> None:
+    """Let a network of transformers compute hidden states anew for gradients."""
+    # The name of the method has changed within version 5.
+    enable = getattr(network, "activation_checkpointing_enable", None)
+    (enable or network.gradient_checkpointing_enable)()
 
 
 def visible(mask: Tensor, bidirectional_from: int | None) -> Tensor:

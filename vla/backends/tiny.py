@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Dict
+from gymnasium.spaces import Box, Dict
 
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
@@ -37,7 +37,7 @@ class TinyConfig:
     registers: int = 0  # of DINOv2
     image_size: int | None = None  # by default that of the observations
     patch_size: int | None = None  # by default at most 8 patches along a side
-    words: tuple[str, ...] | list[str] = tuple(WORDS)  # that are a token each
+    words: tuple[str, ...] | list[str] = WORDS  # that are a token each
 
     def __post_init__(self) -> None:
         pairs = ("width", "heads"), ("vision_width", "vision_heads")
@@ -141,5 +141,5 @@ def _largest_side(observation_space: Dict) -> int:
     for kind in ("rgb", "depth"):
         child = observation_space.spaces.get(kind)
         leaves = child.values() if isinstance(child, Dict) else [child]
-        sides += [max(leaf.shape[:2]) for leaf in leaves if leaf is not None]
+        sides += [max(leaf.shape[:2]) for leaf in leaves if isinstance(leaf, Box)]
     return max(sides)

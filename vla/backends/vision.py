@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
+
+from yieldrl.vla.backends.cameras import camera_images, scaled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ IMAGENET: dict[str, Any] = {
 
 
 class VisionTransformer(nn.Module):
-    """From images to the features of their patches, without a norm after the last block.
+    """From images to features of their patches; there is no norm after the last block.
 
     Given the weights, what comes out is what transformers' `SiglipVisionModel` and
     `Dinov2WithRegistersModel` have after their last block.
@@ -118,52 +119,12 @@ class FusedVision(nn.Module):
         if self.fused_featurizer is not None:
             other = self.fused_featurizer.config.image_size
             features = torch.cat(
-                [features, self.fused_featurizer(_scaled(images, other))], dim=-1
+                [features, self.fused_featurizer(scaled(images, other))], dim=-1
             )
         if len(cameras) == 1:
             return features
         by_camera = features.unflatten(0, (len(cameras), -1)).transpose(0, 1)
         return by_camera.flatten(1, 2)
-
-
-def has_images(observations: Mapping[str, Any]) -> bool:
-    """Whether there is anything to see."""
-    names = observations.keys()
-    return "rgb" in names or "depth" in names
-
-
-def camera_images(observations: Any, size: int) -> list[Tensor]:
-    """Images `[B, 3, size, size]`, float32 in 0-1, of every camera, by their names.
-
-    A depth `d` is shown as the grey `d / (1 + d)`, which no distance exceeds.
-    """
-    images = []
-    for kind in ("rgb", "depth"):
-        if kind not in observations.keys():
-            continue
-        child = observations[kind]
-        named = [child] if isinstance(child, Tensor) else _sorted_leaves(child)
-        for one in named:
-            image = one.movedim(-1, -3).float()
-            if kind == "rgb":
-                images.append(image if one.is_floating_point() else image / 255)
-            else:
-                images.append((image / (1 + image)).expand(-1, 3, -1, -1))
-    return [_scaled(one, size) for one in images]
-
-
-def _sorted_leaves(cameras: Mapping[str, Any]) -> list[Tensor]:
-    return [cameras[name] for name in sorted(cameras.keys())]
-
-
-def _scaled(images: Tensor, size: int) -> Tensor:
-    """Images `[B, 3, H, W]` as squares of `size` pixels."""
-    if images.shape[-1] == images.shape[-2] == size:
-        return images
-    resized = functional.interpolate(
-        images, (size, size), mode="bicubic", antialias=True, align_corners=False
-    )
-    return resized.clamp(0, 1)  # bicubic overshoots
 
 
 class _PatchEmbedding(nn.Module):

@@ -1,0 +1,47 @@
+"""The images among observations, as vision encoders take them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional
+
+
+def has_images(observations: Mapping[str, Any]) -> bool:
+    """Whether there is anything to see."""
+    names = observations.keys()
+    return "rgb" in names or "depth" in names
+
+
+def camera_images(observations: Any, size: int) -> list[Tensor]:
+    """Images `[B, 3, size, size]`, float32 in 0-1, of every camera, by their names.
+
+    A depth `d` is shown as the grey `d / (1 + d)`, which no distance exceeds.
+    """
+    images, names = [], observations.keys()
+    for kind in [kind for kind in ("rgb", "depth") if kind in names]:
+        child = observations[kind]
+        named = [child] if isinstance(child, Tensor) else _sorted_leaves(child)
+        for one in named:
+            image = one.movedim(-1, -3).float()
+            if kind == "rgb":
+                images.append(image if one.is_floating_point() else image / 255)
+            else:
+                images.append((image / (1 + image)).expand(-1, 3, -1, -1))
+    return [scaled(one, size) for one in images]
+
+
+def _sorted_leaves(cameras: Mapping[str, Any]) -> list[Tensor]:
+    return [cameras[name] for name in sorted(cameras.keys())]
+
+
+def scaled(images: Tensor, size: int) -> Tensor:
+    """Images `[B, 3, H, W]` as squares of `size` pixels."""
+    if images.shape[-1] == images.shape[-2] == size:
+        return images
+    resized = functional.interpolate(
+        images, (size, size), mode="bicubic", antialias=True, align_corners=False
+    )
+    return resized.clamp(0, 1)  # bicubic overshoots

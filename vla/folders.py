@@ -1,0 +1,47 @@
+"""Where the files of a pretrained model lie: in a folder here, or on the hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from yieldrl.vla.extra import require
+
+FILES = ("*.json", "*.safetensors")
+"""What is downloaded of a repository on the hub: nothing that runs."""
+
+
+def model_folder(model_path: str) -> Path:
+    """A folder here, or a copy of a repository on the hub.
+
+    Raises:
+        FileNotFoundError: If it is neither, or the hub cannot be reached.
+    """
+    folder = Path(model_path).expanduser()
+    if folder.is_dir():
+        return folder
+    hub = require("huggingface_hub")
+    try:
+        return Path(hub.snapshot_download(model_path, allow_patterns=list(FILES)))
+    except (OSError, ValueError) as reason:
+        raise FileNotFoundError(
+            f"model_path = {model_path!r}: neither a folder here nor a repository that"
+            f" the hub gives ({str(reason).splitlines()[0]}): download it, and give its"
+            " folder"
+        ) from reason
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """What the `config.json` of a model's folder holds.
+
+    Raises:
+        FileNotFoundError: If it has none.
+    """
+    file = folder / "config.json"
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file}: no such file; a model's folder needs it: download it whole, or"
+            " save the model with save_pretrained"
+        )
+    return json.loads(file.read_text("utf-8"))
