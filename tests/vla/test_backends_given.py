@@ -1,0 +1,211 @@
+"""A class of one's own, by `model_class`, `model_path` and `model_config`."""
+
+import json
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from vla_folders import ACTED, OBSERVED, seen
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
+
+DOCUMENT = json.loads("""{
+  "model_path": "checkpoints/pretrained_vla_model.pth",
+  "model_class": "vla_models.GPTVLAModel",
+  "model_config": {
+    "vision_encoder": "resnet50",
+    "language_model": "gpt2-medium",
+    "freeze_vision_encoder": false
+  }
+}""")
+
+SOURCE = """
+import torch
+from torch import nn
+
+
+class GPTVLAModel(nn.Module):
+    def __init__(self, vision_encoder, language_model, freeze_vision_encoder):
+        super().__init__()
+        self.parts = vision_encoder, language_model, freeze_vision_encoder
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, observations):
+        return self.layer(observations["proprio"])
+
+    def get_value(self, observations):
+        return self.forward(observations)[:, :1]
+
+    def evaluate_actions(self, observations, actions):
+        error = (actions - self.forward(observations)).square().sum(-1)
+        return -error, torch.zeros_like(error)
+
+
+class WithSpaces(GPTVLAModel):
+    def __init__(self, action_space, chunk_length=None):
+        super().__init__("", "", False)
+        self.given = action_space, chunk_length
+
+
+class NoValue(nn.Module):
+    def forward(self, observations): ...
+    def evaluate_actions(self, observations, actions): ...
+
+
+class NoForward(nn.Module):
+    def get_value(self, observations): ...
+    def evaluate_actions(self, observations, actions): ...
+
+
+class NoModule:
+    pass
+
+
+def function():
+    pass
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with the document's module, where the program runs."""
+    (tmp_path / "vla_models.py").write_text(SOURCE)
+    (tmp_path / "checkpoints").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "vla_models", raising=False)
+    weights = nn.Linear(3, 2).state_dict()
+    torch.save({f"layer.{k}": v for k, v in weights.items()}, DOCUMENT["model_path"])
+    return tmp_path
+
+
+def load(**fields):
+    return load_vla_model(VLAConfig(**fields), OBSERVED, ACTED)
+
+
+@pytest.mark.parametrize("name", ["vla_models.GPTVLAModel", "vla_models:GPTVLAModel"])
+def test_the_json_of_the_document(here, name):
+    model = load(**{**DOCUMENT, "model_class": name})
+    assert type(model).__name__ == "GPTVLAModel"
+    assert model.parts == ("resnet50", "gpt2-medium", False)
+    saved = torch.load(DOCUMENT["model_path"], weights_only=True)
+    assert torch.equal(model.layer.weight, saved["layer.weight"])
+
+
+def test_it_becomes_a_policy(here):
+    config = VLAConfig(**DOCUMENT, log_prob_per="chunk")
+    policy = VLAPolicy.from_config(OBSERVED, ACTED, config)
+    action, log_prob, value = policy(seen())
+    assert (action.shape, log_prob.shape, value.shape) == ((3, 2), (3,), (3,))
+
+
+def test_weights_from_safetensors_and_nested_ones(here):
+    weights = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
+    save_file(weights, "weights.safetensors")
+    torch.save({"state_dict": weights}, "nested.pt")
+    for path in ("weights.safetensors", "nested.pt"):
+        model = load(**{**DOCUMENT, "model_path": path})
+        assert (model.layer.weight == 1).all()
+
+
+def test_without_a_path_weights_are_random_and_seeded(here):
+    fields = {k: v for k, v in DOCUMENT.items() if k != "model_path"}
+    weights = [load(**fields).layer.weight for _ in range(2)]
+    assert torch.equal(*weights)
+
+
+def test_a_class_that_asks_for_the_spaces_gets_them(here):
+    model = load(model_class="vla_models:WithSpaces")
+    assert model.given == (ACTED, 1)
+    model = load(model_class="vla_models:WithSpaces", model_config={"chunk_length": 7})
+    assert model.given == (ACTED, 7)  # model_config comes first
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("vla_models:NoValue", TypeError, "NoValue lacks get_value"),
+        ("vla_models:NoForward", TypeError, "NoForward lacks forward"),
+        ("vla_models:NoModule", TypeError, "is no torch.nn.Module"),
+        ("vla_models:function", ImportError, "has no class 'function'"),
+        ("vla_models:Missing", ImportError, "has no class 'Missing'"),
+        ("nowhere_at_all:Model", ImportError, "there is no module 'nowhere_at_all'"),
+    ],
+)
+def test_what_is_no_such_class_is_refused_by_name(here, name, error, message):
+    with pytest.raises(error, match=message):
+        load(model_class=name)
+
+
+def test_a_config_that_the_class_does_not_take_is_refused(here):
+    with pytest.raises(TypeError, match="missing a required argument"):
+        load(model_class="vla_models:GPTVLAModel", model_config={})
+    config = {**DOCUMENT["model_config"], "depth": 3}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
+        load(model_class="vla_models:GPTVLAModel", model_config=config)
+
+
+class Danger:
+    """Pickled, it would run code when it is loaded."""
+
+    def __reduce__(self):
+        return print, ("code of the file ran",)
+
+
+def test_a_pickled_checkpoint_is_refused_and_not_run(here, capsys):
+    torch.save({"layer.weight": Danger()}, "danger.pth")
+    with open("danger.pkl", "wb") as file:
+        pickle.dump(Danger(), file)
+    torch.save(nn.Linear(3, 2), "module.pth")
+    for path in ("danger.pth", "danger.pkl", "module.pth"):
+        with pytest.raises(CheckpointError, match=r"torch\.save\(model\.state"):
+            load(**{**DOCUMENT, "model_path": path})
+    assert capsys.readouterr().out == ""
+
+
+def test_weights_that_do_not_fit_are_named(here):
+    cases = {
+        "lacks layer.bias": {"layer.weight": torch.ones(2, 3)},
+        "has other beside": {
+            "layer.weight": torch.ones(2, 3),
+            "layer.bias": torch.ones(2),
+            "other": torch.ones(1),
+        },
+        r"layer.bias as \[3\], the model as \[2\]": {
+            "layer.weight": torch.ones(2, 3),
+            "layer.bias": torch.ones(3),
+        },
+        "something other than tensors": {"layer.weight": 3},
+    }
+    for message, state in cases.items():
+        torch.save(state, "weights.pth")
+        with pytest.raises(CheckpointError, match=message):
+            load(**{**DOCUMENT, "model_path": "weights.pth"})
+
+
+def test_damaged_and_missing_files_are_named(here):
+    for name in ("broken.safetensors", "broken.pth"):
+        (here / name).write_bytes(b"no tensors")
+        with pytest.raises(CheckpointError, match=name):
+            load(**{**DOCUMENT, "model_path": name})
+    with pytest.raises(FileNotFoundError, match=r"'gone\.pth': no such file"):
+        load(**{**DOCUMENT, "model_path": "gone.pth"})
+
+
+def test_what_the_class_cannot_do_is_said(here):
+    fields = {k: v for k, v in DOCUMENT.items() if k != "model_path"}
+    with pytest.raises(ValueError, match=r"give it a method vision_parameters\(\)"):
+        load(**fields, freeze_vision=True)
+    with pytest.raises(ValueError, match="gradient_checkpointing: GPTVLAModel"):
+        load(**fields, gradient_checkpointing=True)
+
+
+def test_a_class_of_ones_own_gets_adapters_too(here):
+    fields = {k: v for k, v in DOCUMENT.items() if k != "model_path"}
+    model = load(**fields, lora_rank=2, lora_targets=("layer",))
+    trained = [name for name, p in model.named_parameters() if p.requires_grad]
+    assert len(trained) == 2
+    assert all(".lora_" in name for name in trained)

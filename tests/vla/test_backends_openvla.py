@@ -1,0 +1,216 @@
+"""A folder in OpenVLA's layout becomes the network that it was saved from."""
+
+import json
+
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict
+from safetensors.torch import load_file
+from vla_folders import (
+    CHUNKS,
+    OBSERVED,
+    openvla_backbone,
+    seen,
+    write_json,
+    write_openvla,
+)
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla import VLAConfig, load_vla_model
+from yieldrl.vla.backends.openvla import PROMPT
+from yieldrl.vla.weights import Shards
+
+EYES = Dict({k: v for k, v in OBSERVED.items() if k != "proprio"})
+
+
+@pytest.fixture(scope="module")
+def source():
+    return openvla_backbone()
+
+
+@pytest.fixture
+def folder(tmp_path, source):
+    return write_openvla(tmp_path, source)
+
+
+def load(folder, observed=EYES, acted=CHUNKS, **fields):
+    config = VLAConfig(model_path=str(folder), chunk_length=2, **fields)
+    return load_vla_model(config, observed, acted)
+
+
+def test_the_layout_is_that_of_the_hub(folder):
+    """Some names of `openvla/openvla-7b`, written down."""
+    names = Shards(folder).shapes
+    assert {
+        "vision_backbone.featurizer.cls_token",
+        "vision_backbone.featurizer.reg_token",
+        "vision_backbone.featurizer.pos_embed",
+        "vision_backbone.featurizer.patch_embed.proj.weight",
+        "vision_backbone.featurizer.blocks.0.attn.qkv.weight",
+        "vision_backbone.featurizer.blocks.0.ls1.scale_factor",
+        "vision_backbone.featurizer.blocks.0.mlp.fc1.bias",
+        "vision_backbone.fused_featurizer.blocks.0.attn.proj.weight",
+        "projector.fc1.weight",
+        "projector.fc3.bias",
+        "language_model.model.embed_tokens.weight",
+        "language_model.model.layers.1.self_attn.q_proj.weight",
+        "language_model.model.norm.weight",
+        "language_model.lm_head.weight",
+    } <= names.keys()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_hidden_states_and_logits_are_those_of_the_network_that_was_saved(
+    tmp_path, fused
+):
+    source = openvla_backbone(fused)
+    model = load(write_openvla(tmp_path, source))
+    obs = seen().exclude("proprio")
+    embeddings, mask = source.embed(obs)
+    ours, ours_mask = model.backbone.embed(obs)
+    assert torch.equal(ours, embeddings)
+    assert torch.equal(ours_mask, mask)
+    hidden = source.hidden(embeddings, mask, 5)
+    assert torch.equal(model.backbone.hidden(ours, mask, 5), hidden)
+    assert torch.equal(model.backbone.logits(hidden), source.logits(hidden))
+
+
+def test_the_prompt_is_the_one_of_its_training(folder):
+    tokenizer = load(folder).backbone.tokenizer
+    text = PROMPT.format("go to the red square")
+    expected = [0, *tokenizer.tokenizer.encode(text).ids]
+    assert tokenizer.encode("Go to the RED square") == expected
+
+
+def test_bins_count_down_from_the_end_of_the_vocabulary(folder, source):
+    """33 edges are 32 bins; the lowest is the last entry that is no padding."""
+    bins = load(folder).head.bins
+    assert bins.count == 32
+    size = source.vocab_size
+    entries = bins.entries(torch.tensor([0, 31]), size)
+    assert entries.tolist() == [size - 1, size - 32]
+    # Its own words: bin centres between 33 even edges of [-1, 1].
+    edges = torch.linspace(-1, 1, 33)
+    centres = (edges[1:] + edges[:-1]) / 2
+    assert torch.allclose(bins.decode(torch.arange(32)), centres, atol=1e-6)
+
+
+def test_statistics_come_with_it(folder):
+    statistics = load(folder).action_statistics
+    assert statistics.low.tolist() == [-2, 1]
+    assert statistics.high.tolist() == [2, 3]
+
+
+def test_statistics_in_a_file_of_their_own_come_first(folder):
+    entry = {"q01": [0.0, 0.0], "q99": [1.0, 1.0]}
+    own = {"a": {"action": entry}, "b": {"action": {**entry, "q99": [5.0, 5.0]}}}
+    write_json(folder / "dataset_statistics.json", own)
+    model = load(folder, model_config={"dataset": "b"})
+    assert model.action_statistics.high.tolist() == [5, 5]
+    with pytest.raises(ValueError, match=r"choose one of \['a', 'b'\]"):
+        load(folder)
+
+
+def test_proprioception_gets_a_projector_of_its_own(folder):
+    model = load(folder, OBSERVED)
+    output = model.act(seen())
+    assert output.action.shape == (3, 2, 2)
+    plain, _ = load(folder).backbone.embed(seen())
+    assert model.backbone.embed(seen())[0].shape[1] == plain.shape[1] + 1
+
+
+def test_bfloat16(folder, source):
+    model = load(folder, OBSERVED, dtype="bfloat16")
+    kinds = {p.dtype for p in model.backbone.parameters()}
+    assert kinds == {torch.bfloat16}
+    assert {p.dtype for p in model.value_head.parameters()} == {torch.float32}
+    mean = model.backbone.vision_backbone.featurizer.mean
+    assert mean.dtype == torch.float32
+    output = model.act(seen())
+    assert output.log_prob.dtype == output.value.dtype == torch.float32
+    (output.log_prob.mean() + output.value.mean()).backward()
+    weight = source.projector.fc2.weight
+    assert torch.equal(model.backbone.projector.fc2.weight, weight.bfloat16())
+
+
+def test_a_device_is_chosen_when_loading(folder):
+    model = load(folder, device_map="cpu")
+    assert {p.device.type for p in model.parameters()} == {"cpu"}
+    with pytest.raises(ValueError, match="not usable on this machine"):
+        load(folder, device_map="cuda:99")
+
+
+def test_a_missing_weight_is_named(tmp_path, source):
+    write_openvla(tmp_path, source, drop="projector.fc2.bias")
+    with pytest.raises(CheckpointError, match=r"lacks projector\.fc2\.bias"):
+        load(tmp_path)
+
+
+def test_weights_that_nobody_asked_for_are_named(folder):
+    path = folder / "model-00001-of-00002.safetensors"
+    from safetensors.torch import save_file
+
+    save_file({**load_file(path), "language_model.extra": torch.zeros(1)}, path)
+    with pytest.raises(CheckpointError, match=r"language_model\.extra"):
+        load(folder)
+
+
+def test_weights_of_another_size_are_named(folder):
+    values = json.loads((folder / "config.json").read_text())
+    values["text_config"]["intermediate_size"] = 64
+    write_json(folder / "config.json", values)
+    with pytest.raises(CheckpointError, match=r"as \[48, 32\], the model as \[64"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    "file", ["config.json", "tokenizer.json", "model-00002-of-00002.safetensors"]
+)
+def test_a_missing_file_is_named(folder, file):
+    (folder / file).unlink()
+    with pytest.raises(FileNotFoundError, match=file):
+        load(folder)
+
+
+def test_pickled_weights_are_not_enough(folder):
+    for file in folder.glob("*.safetensors*"):
+        file.unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+    with pytest.raises(FileNotFoundError, match="pickled weights are never loaded"):
+        load(folder)
+
+
+def test_vision_encoders_of_another_layout_are_refused(tmp_path, source):
+    write_openvla(tmp_path, source, drop="vision_backbone.featurizer.pos_embed")
+    with pytest.raises(CheckpointError, match="lacks pos_embed"):
+        load(tmp_path)
+
+
+def test_pixels_are_normalized_as_the_folder_says(folder):
+    write_json(
+        folder / "preprocessor_config.json",
+        {"means": [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]], "stds": [[1, 1, 1], [2, 2, 2]]},
+    )
+    vision = load(folder).backbone.vision_backbone
+    mean = vision.featurizer.mean.flatten()
+    assert torch.allclose(mean, torch.tensor([0.1, 0.2, 0.3]))
+    assert (vision.fused_featurizer.std == 2).all()
+
+
+def test_gradient_checkpointing_gives_the_same_gradients(folder):
+    gradients = []
+    for checkpointed in (False, True):
+        model = load(folder, gradient_checkpointing=checkpointed).train()
+        action = torch.zeros(3, 2, 2)
+        output = model.evaluate(seen(), action + 1)
+        (output.log_prob.mean() + output.value.mean()).backward()
+        gradients.append({k: p.grad for k, p in model.named_parameters()})
+    for name, gradient in gradients[0].items():
+        assert torch.allclose(gradient, gradients[1][name], atol=1e-5), name
+
+
+def test_an_unbounded_action_space_takes_the_units_of_the_folder(folder):
+    acted = Box(-float("inf"), float("inf"), (2, 2))
+    action = load(folder, acted=acted).act(seen()).action
+    assert (action[..., 1] >= 1).all()
+    assert (action[..., 1] <= 3).all()

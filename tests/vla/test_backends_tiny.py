@@ -1,0 +1,324 @@
+"""The tiny model: seeded, and a real one in all its parts."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import (
+    Dinov2WithRegistersConfig,
+    Dinov2WithRegistersModel,
+    SiglipVisionConfig,
+    SiglipVisionModel,
+)
+from vla_folders import ACTED, CHUNKS, OBSERVED, TEXT, randomize, seen
+
+from yieldrl.vla import OnePassVLA, VLAConfig, load_vla_model
+from yieldrl.vla.backends.prismatic import visible
+from yieldrl.vla.backends.vision import VisionConfig, VisionTransformer
+from yieldrl.vla.tokenizer import tiny_tokenizer
+
+TOKENIZER = tiny_tokenizer()
+CONFIG = VLAConfig(chunk_length=2, action_bins=16)
+SMALL = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
+
+
+def small(observed=OBSERVED, acted=ACTED, seed=1, **sizes):
+    config = VLAConfig(action_bins=16, model_config={**SMALL, **sizes})
+    return load_vla_model(config, observed, acted, seed=seed)
+
+
+def test_it_follows_the_interface():
+    model = load_vla_model(CONFIG, OBSERVED, CHUNKS)
+    assert isinstance(model, OnePassVLA)
+    output = model.act(seen())
+    assert output.action.shape == output.log_prob.shape == (3, 2, 2)
+    assert output.value.shape == output.entropy.shape == (3,)
+    assert model.get_value(seen()).shape == (3, 1)
+    again = model.evaluate(seen(), output.action)
+    assert torch.equal(again.log_prob, output.log_prob)
+
+
+def test_a_seed_decides_every_weight_and_leaves_the_global_generator_alone():
+    before = torch.get_rng_state()
+    models = [small(seed=3), small(seed=3), small(seed=4)]
+    assert torch.equal(torch.get_rng_state(), before)
+    first, second, third = (model.state_dict() for model in models)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not torch.equal(
+        first["backbone.projector.fc1.weight"], third["backbone.projector.fc1.weight"]
+    )
+
+
+def test_actions_are_the_last_entries_of_the_vocabulary():
+    model = small()
+    text = model.backbone.tokenizer.vocab_size
+    assert model.backbone.vocab_size == text + 16
+    weight = model.backbone.language_model.lm_head.weight
+    assert len(weight) == text + 16
+    assert small(acted=Discrete(5)).backbone.vocab_size == text + 5
+
+
+def test_actions_are_about_as_likely_as_each_other_at_first():
+    output = load_vla_model(CONFIG, OBSERVED, CHUNKS).act(seen())
+    uniform = 4 * np.log(16)
+    assert (output.entropy > 0.99 * uniform).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "patch", "patches"),
+    [
+        ((36, 36, 3), 6, 36),
+        ((48, 48, 3), 6, 64),
+        ((64, 64, 3), 8, 64),
+        ((37, 37, 3), 5, 64),  # a prime: enlarged to 40
+        ((24, 36, 3), 6, 36),  # stretched to a square
+    ],
+)
+def test_patches_follow_the_image(shape, patch, patches):
+    observed = Dict(rgb=Box(0, 255, shape, np.uint8), language=TEXT)
+    model = small(observed)
+    config = model.backbone.vision_backbone.featurizer.config
+    assert config.patch_size == patch
+    rgb = torch.zeros(2, *shape, dtype=torch.uint8)
+    obs = seen(2).select("language").set("rgb", rgb)
+    embeddings, mask = model.backbone.embed(obs)
+    longest = model.backbone.tokenizer(obs["language"])[0].shape[1]
+    assert embeddings.shape == (2, patches + longest, 16)
+    assert mask.sum(1).tolist() == [patches + 6, patches + 2]
+
+
+def test_sizes_can_be_chosen():
+    model = small(patch_size=12, vision_layers=2, registers=2, hidden=8)
+    config = model.backbone.vision_backbone.featurizer.config
+    assert (config.patch_size, config.depth, config.registers) == (12, 2, 2)
+    assert model.backbone.language_model.config.intermediate_size == 8
+
+
+def test_what_is_no_size_is_refused():
+    with pytest.raises(ValueError, match="'depth' is no size of the tiny model"):
+        small(depth=3)
+    with pytest.raises(ValueError, match="width = 16 is no multiple of heads = 3"):
+        small(heads=3)
+
+
+def test_padding_changes_nothing():
+    """A sentence means the same beside a longer one as alone."""
+    model, obs = small(), seen()
+    together = model.act(obs, deterministic=True)
+    alone = model.act(obs[1:2], deterministic=True)
+    assert torch.allclose(alone.log_prob, together.log_prob[1:2], atol=1e-5)
+    assert torch.allclose(alone.value, together.value[1:2], atol=1e-5)
+
+
+def test_the_sentence_the_image_and_what_is_felt_matter():
+    model, obs = small(), seen()
+    value = model.get_value(obs)
+    for name in ("language", "rgb", "proprio"):
+        changed = obs.clone()
+        changed[name] = changed[name].flip(0)
+        assert not torch.allclose(model.get_value(changed)[0], value[0], atol=1e-6)
+
+
+def test_several_cameras_and_depth():
+    image = Box(0, 255, (36, 36, 3), np.uint8)
+    observed = Dict(
+        rgb=Dict(hand=image, head=image),
+        depth=Box(0, np.inf, (36, 36, 1), np.float32),
+        language=TEXT,
+    )
+    rgb = seen()["rgb"]
+    obs = seen(rgb={"head": rgb, "hand": rgb.flip(0)}, depth=torch.rand(3, 36, 36, 1))
+    model = small(observed)
+    embeddings, _ = model.backbone.embed(obs)
+    assert embeddings.shape[1] == 3 * 36 + 6
+    single = model.backbone.vision_backbone({"rgb": rgb})
+    every = model.backbone.vision_backbone(obs)
+    assert torch.allclose(every[:, 36:72], single, atol=1e-6)  # hand, head, depth
+    assert torch.allclose(every[:, :36], single.flip(0), atol=1e-6)
+
+
+def test_copies_share_nothing():
+    model = small()
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        twin.backbone.projector.fc1.weight.add_(1)
+    assert not torch.equal(twin.get_value(seen()), model.get_value(seen()))
+
+
+def test_who_sees_whom():
+    mask = torch.tensor([[True, True, False, True, True]])
+    rows = visible(mask, 3)[0, 0].int().tolist()
+    assert rows == [
+        [1, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        [1, 1, 1, 0, 0],  # padding sees itself, and nobody sees it
+        [1, 1, 0, 1, 1],
+        [1, 1, 0, 1, 1],
+    ]
+
+
+def test_hidden_states_do_not_depend_on_what_comes_later():
+    model = small()
+    embeddings, mask = model.backbone.embed(seen())
+    hidden = model.backbone.hidden(embeddings, mask, None)
+    later = embeddings.clone()
+    later[:, 30:] += 1
+    changed = model.backbone.hidden(later, mask, None)
+    assert torch.allclose(changed[:, :30], hidden[:, :30], atol=1e-6)
+    assert not torch.allclose(changed[:, 30:], hidden[:, 30:], atol=1e-2)
+    both = model.backbone.hidden(later, mask, 20) - model.backbone.hidden(
+        embeddings, mask, 20
+    )
+    assert both[:, :20].abs().max() < 1e-6
+    assert (both[:, 20:30].abs().amax(-1) > 1e-4).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=20))
+def test_every_sentence_has_tokens_and_is_not_lost(sentence):
+    ids = TOKENIZER.encode(sentence)
+    assert ids[0] == 0
+    assert max(ids) < TOKENIZER.vocab_size
+    spelled = TOKENIZER.tokenizer.decode(ids[1:])
+    assert spelled.removeprefix(" ") == sentence.removeprefix(" ")
+
+
+def test_known_words_are_one_token_each():
+    assert len(tiny_tokenizer().encode("go to the yellow triangle")) == 6
+
+
+def test_tokens_are_remembered_by_sentence():
+    tokenizer = tiny_tokenizer()
+    ids, mask = tokenizer(seen()["language"])
+    encode, tokenizer.encode = tokenizer.encode, None  # is not asked again
+    again, _ = tokenizer(seen()["language"])
+    assert torch.equal(again, ids)
+    tokenizer.encode = encode
+    for row, shown, sentence in zip(ids, mask, seen()["language"], strict=True):
+        text = bytes(sentence.tolist()).rstrip(b"\0").decode()
+        assert row[shown].tolist() == encode(text)
+        assert not row[~shown].any()
+
+
+def test_siglip_is_that_of_transformers():
+    ours = randomize(
+        VisionTransformer(
+            VisionConfig(
+                image_size=24, patch_size=6, width=16, depth=2, heads=4, hidden=24
+            )
+        )
+    )
+    theirs = SiglipVisionModel(
+        SiglipVisionConfig(
+            image_size=24,
+            patch_size=6,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=24,
+            hidden_act="gelu",
+            vision_use_head=False,
+        )
+    )
+    state = {
+        "embeddings.patch_embedding.weight": ours.patch_embed.proj.weight,
+        "embeddings.patch_embedding.bias": ours.patch_embed.proj.bias,
+        "embeddings.position_embedding.weight": ours.pos_embed[0],
+        "post_layernorm.weight": torch.ones(16),
+        "post_layernorm.bias": torch.zeros(16),
+    }
+    for i, block in enumerate(ours.blocks):
+        start = f"encoder.layers.{i}."
+        state |= attention(block, f"{start}self_attn.", "out_proj")
+        for name, part in (
+            ("layer_norm1", block.norm1),
+            ("layer_norm2", block.norm2),
+            ("mlp.fc1", block.mlp.fc1),
+            ("mlp.fc2", block.mlp.fc2),
+        ):
+            state |= linear(f"{start}{name}", part)
+    assert_equal_to(theirs, state, ours, lambda image: (image - 0.5) / 0.5, skip=0)
+
+
+def test_dinov2_is_that_of_transformers():
+    ours = randomize(
+        VisionTransformer(
+            VisionConfig(
+                image_size=24,
+                patch_size=6,
+                width=16,
+                depth=2,
+                heads=4,
+                hidden=32,
+                registers=3,
+                class_token=True,
+                layer_scale=True,
+            )
+        )
+    )
+    theirs = Dinov2WithRegistersModel(
+        Dinov2WithRegistersConfig(
+            image_size=24,
+            patch_size=6,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            mlp_ratio=2,
+            num_register_tokens=3,
+        )
+    )
+    positions = torch.cat([torch.zeros(1, 1, 16), ours.pos_embed], dim=1)
+    state = {
+        "embeddings.cls_token": ours.cls_token,
+        "embeddings.mask_token": torch.zeros(1, 16),
+        "embeddings.register_tokens": ours.reg_token,
+        "embeddings.position_embeddings": positions,
+        "embeddings.patch_embeddings.projection.weight": ours.patch_embed.proj.weight,
+        "embeddings.patch_embeddings.projection.bias": ours.patch_embed.proj.bias,
+        "layernorm.weight": torch.ones(16),
+        "layernorm.bias": torch.zeros(16),
+    }
+    for i, block in enumerate(ours.blocks):
+        start = f"encoder.layer.{i}."
+        state |= attention(block, f"{start}attention.", "o_proj")
+        state[f"{start}layer_scale1.lambda1"] = block.ls1.scale_factor
+        state[f"{start}layer_scale2.lambda1"] = block.ls2.scale_factor
+        for name, part in (
+            ("norm1", block.norm1),
+            ("norm2", block.norm2),
+            ("mlp.fc1", block.mlp.fc1),
+            ("mlp.fc2", block.mlp.fc2),
+        ):
+            state |= linear(f"{start}{name}", part)
+    assert_equal_to(theirs, state, ours, lambda image: (image - 0.5) / 0.5, skip=4)
+
+
+def attention(block, start, out):
+    split = zip(
+        ("q_proj", "k_proj", "v_proj"),
+        block.attn.qkv.weight.chunk(3),
+        block.attn.qkv.bias.chunk(3),
+        strict=True,
+    )
+    state = linear(f"{start}{out}", block.attn.proj)
+    for name, weight, bias in split:
+        state |= {f"{start}{name}.weight": weight, f"{start}{name}.bias": bias}
+    return state
+
+
+def linear(name, layer):
+    return {f"{name}.weight": layer.weight, f"{name}.bias": layer.bias}
+
+
+@torch.no_grad()
+def assert_equal_to(theirs, state, ours, pixels, skip):
+    """After the last norm, which ours leaves out."""
+    theirs.eval().load_state_dict(state)
+    images = torch.rand(2, 3, 24, 24)
+    expected = theirs(pixels(images)).last_hidden_state[:, skip:]
+    normed = torch.nn.functional.layer_norm(ours(images), (16,), eps=1e-6)
+    assert torch.allclose(normed, expected, atol=1e-5)

@@ -1,0 +1,175 @@
+"""Observations of a small robot, and folders of small models as the hub has them."""
+
+import json
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Dict
+from safetensors.torch import save_file
+from tensordict import TensorDict
+from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from yieldrl.foundations import Utf8Text
+from yieldrl.vla.backends.openvla import PROMPT
+from yieldrl.vla.backends.prismatic import PrismaticBackbone
+from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.tokenizer import SentenceTokenizer, tiny_tokenizer
+
+TEXT = Utf8Text(40)
+OBSERVED = Dict(
+    rgb=Box(0, 255, (36, 36, 3), np.uint8),
+    proprio=Box(-2, 2, (3,), np.float32),
+    language=TEXT,
+)
+ACTED = Box(np.float32([-1, 0]), np.float32([1, 4]))
+CHUNKS = Box(np.float32([[-1, 0]] * 2), np.float32([[1, 4]] * 2))
+"""Two actions of two numbers each."""
+
+SENTENCES = ["go to the red square", "stop", "find it"]
+
+
+def seen(batch=3, **more):
+    """A batch of observations; `more` replaces or adds entries."""
+    generator = torch.Generator().manual_seed(0)
+    shape = (batch, 36, 36, 3)
+    rgb = torch.randint(256, shape, generator=generator).to(torch.uint8)
+    text = [SENTENCES[i % len(SENTENCES)] for i in range(batch)]
+    entries = {
+        "rgb": rgb,
+        "proprio": torch.rand(batch, 3, generator=generator),
+        "language": torch.from_numpy(TEXT.encode(text)),
+        **more,
+    }
+    return TensorDict(entries, batch_size=[batch])
+
+
+def randomize(module):
+    """Give every parameter, biases too, numbers that show where they are."""
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(0, 0.2, generator=generator)
+    return module
+
+
+def openvla_backbone(fused=True):
+    """A small network of OpenVLA's kind."""
+    siglip = VisionConfig(
+        image_size=28, patch_size=14, width=12, depth=1, heads=2, hidden=20
+    )
+    dinov2 = VisionConfig(
+        image_size=28,
+        patch_size=14,
+        width=16,
+        depth=1,
+        heads=2,
+        hidden=24,
+        registers=4,
+        class_token=True,
+        layer_scale=True,
+        **IMAGENET,
+    )
+    words = tiny_tokenizer(["go", "to"])
+    entries = words.vocab_size + 64
+    tokenizer = SentenceTokenizer(words.tokenizer, first=0, template=PROMPT)
+    language_model = LlamaForCausalLM(LlamaConfig(**text_config(entries + 64)))
+    backbone = PrismaticBackbone(
+        FusedVision(dinov2, siglip if fused else None),
+        language_model,
+        tokenizer,
+        vocab_size=entries,
+    )
+    return randomize(backbone)
+
+
+def text_config(vocab_size):
+    return {
+        "vocab_size": vocab_size,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "bos_token_id": 0,
+        "eos_token_id": None,
+        "pad_token_id": None,
+    }
+
+
+def write_openvla(folder, backbone, *, drop=None):
+    """A folder in the layout of `openvla/openvla-7b`, in two shards."""
+    weights = dict(backbone.state_dict())
+    for name in ("featurizer", "fused_featurizer"):  # it keeps what it does not use
+        start = f"vision_backbone.{name}."
+        last = {k: v for k, v in weights.items() if k.startswith(f"{start}blocks.0.")}
+        for key, tensor in last.items():
+            weights[key.replace("blocks.0.", "blocks.1.")] = torch.zeros_like(tensor)
+        if last:
+            weights[f"{start}norm.weight"] = torch.zeros(3)
+    weights["vision_backbone.fused_featurizer.attn_pool.latent"] = torch.zeros(3)
+    if drop:
+        del weights[drop]
+    names = sorted(weights)
+    files = {
+        name: f"model-0000{1 + i % 2}-of-00002.safetensors"
+        for i, name in enumerate(names)
+    }
+    for file in set(files.values()):
+        shard = {k: weights[k].contiguous() for k in names if files[k] == file}
+        save_file(shard, folder / file)
+    index = {"metadata": {}, "weight_map": files}
+    write_json(folder / "model.safetensors.index.json", index)
+    backbone.tokenizer.tokenizer.save(str(folder / "tokenizer.json"))
+    fused = backbone.vision_backbone.fused_featurizer is not None
+    write_json(
+        folder / "config.json",
+        {
+            "architectures": ["OpenVLAForActionPrediction"],
+            "model_type": "openvla",
+            "use_fused_vision_backbone": fused,
+            "image_sizes": [28, 28],
+            "vision_num_heads": [2, 2],
+            "pad_to_multiple_of": 64,
+            "n_action_bins": 33,
+            "text_config": {
+                "model_type": "llama",
+                "torch_dtype": "float32",
+                **text_config(backbone.vocab_size + 64),
+            },
+            "norm_stats": {
+                "robot": {
+                    "action": {
+                        "q01": [-2.0, 1.0],
+                        "q99": [2.0, 3.0],
+                        "mask": [True, True],
+                    }
+                }
+            },
+        },
+    )
+    return folder
+
+
+def write_json(path, values):
+    path.write_text(json.dumps(values))
+
+
+class Scale(nn.Module):
+    """A policy of LeRobot's kind: its chunk is what it feels, times a weight."""
+
+    def __init__(self, length=4):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([0.5, 2.0]))
+        self.length = length
+        self.batches = []
+
+    @classmethod
+    def from_pretrained(cls, path):
+        return cls(length=int(path))
+
+    @torch.no_grad()
+    def predict_action_chunk(self, batch):
+        self.batches.append(batch)
+        felt = batch["observation.state"][:, None, :2]
+        return (felt * self.weight).expand(-1, self.length, -1)
