@@ -25,12 +25,16 @@ def camera_images(observations: Any, size: int) -> list[Tensor]:
         child = observations[kind]
         named = [child] if isinstance(child, Tensor) else _sorted_leaves(child)
         for one in named:
-            image = one.movedim(-1, -3).float()
-            if kind == "rgb":
-                images.append(image if one.is_floating_point() else image / 255)
-            else:
-                images.append((image / (1 + image)).expand(-1, 3, -1, -1))
+            image = unit_images(one)
+            grey = image / (1 + image) if kind == "depth" else image
+            images.append(grey.expand(-1, 3, -1, -1))
     return [scaled(one, size) for one in images]
+
+
+def unit_images(images: Tensor) -> Tensor:
+    """Images `[B, H, W, C]` as `[B, C, H, W]`, float32: those of uint8 in 0-1."""
+    channels_first = images.movedim(-1, -3).float()
+    return channels_first if images.is_floating_point() else channels_first / 255
 
 
 def _sorted_leaves(cameras: Mapping[str, Any]) -> list[Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from yieldrl.foundations.text import decode
 from yieldrl.networks import MLP, make_encoder
-from yieldrl.vla.backends.cameras import has_images
+from yieldrl.vla.backends.cameras import has_images, unit_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.given import find_class
 from yieldrl.vla.config import VLAConfig
@@ -115,8 +115,7 @@ class LeRobotVLA(ChunkVLA):
             own = f"observation.images.{camera}" if camera else "observation.image"
             if own not in known and i < len(known):
                 own = known[i]
-            scale = 1.0 if image.is_floating_point() else 1 / 255
-            batch[own] = image.movedim(-1, -3).float() * scale
+            batch[own] = unit_images(image)
         return batch
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,27 @@ from yieldrl.vla.tokenizer import SentenceTokenizer
 class NativeBackbone(nn.Module):
     """A model for images and text of transformers, cut where heads are put on.
 
-    The prompt is: the first token, the patches of all cameras, the sentence.
+    The prompt is: the first token, the patches of all cameras, the sentence; every
+    position attends to those before it. Differs from PaliGemma (Beyer et al. 2024,
+    arXiv:2407.07726), whose prompt attends to itself in both directions.
 
     Args:
         network: Of a class that `AutoModelForImageTextToText` makes, with a decoder
             that takes embeddings.
         tokenizer: Whose sentences have a first token of their own.
+        pixels: `image_mean` and `image_std`, by channel, of pixels in 0-1; by default
+            0.5 each.
     """
 
-    def __init__(self, network: nn.Module, tokenizer: SentenceTokenizer) -> None:
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        tokenizer: SentenceTokenizer,
+        pixels: Mapping[str, Any],
+    ) -> None:
         super().__init__()
         self.network: Any = network
         self.tokenizer = tokenizer
@@ -35,6 +48,9 @@ class NativeBackbone(nn.Module):
         self.width = sizes.text_config.hidden_size
         self.vocab_size = sizes.text_config.vocab_size
         self.side = sizes.vision_config.image_size
+        for name in ("mean", "std"):
+            values = torch.tensor(pixels.get(f"image_{name}", [0.5] * 3))
+            self.register_buffer(name, values.view(3, 1, 1), persistent=False)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -80,7 +96,7 @@ class NativeBackbone(nn.Module):
 
     def _features(self, images: Tensor) -> Tensor:
         """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""
-        pixels = (2 * images - 1).to(self.dtype)
+        pixels = ((images - self.mean) / self.std).to(self.dtype)
         features = self.network.model.get_image_features(pixel_values=pixels)
         features = getattr(features, "pooler_output", features)
         if isinstance(features, (tuple, list)):  # one tensor an image
@@ -105,7 +121,17 @@ def load_native(folder: Path, dtype: str, device: str) -> NativeBackbone:
     network = pretrained(network_class, folder, dtype, device)
     first = network.config.text_config.bos_token_id
     path = folder / "tokenizer.json"
-    return NativeBackbone(network, SentenceTokenizer.from_file(path, first=first))
+    tokenizer = SentenceTokenizer.from_file(path, first=first)
+    return NativeBackbone(network, tokenizer, _pixels(folder))
+
+
+def _pixels(folder: Path) -> dict[str, Any]:
+    """How a folder's image processor normalises pixels; empty if it does not say."""
+    for name in ("preprocessor_config.json", "processor_config.json"):
+        if (folder / name).is_file():
+            values = json.loads((folder / name).read_text("utf-8"))
+            return values.get("image_processor", values)
+    return {}
 
 
 def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any:
@@ -120,6 +146,7 @@ def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any
             f"{folder}: no *.safetensors there (pickled weights are never loaded):"
             " save the model with save_pretrained"
         )
+    unreadable = require("safetensors").SafetensorError
     try:
         network, found = network_class.from_pretrained(
             folder,
@@ -129,7 +156,7 @@ def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any
             local_files_only=True,
             output_loading_info=True,
         )
-    except (OSError, RuntimeError, ValueError) as reason:
+    except (OSError, RuntimeError, ValueError, unreadable) as reason:
         raise CheckpointError(
             f"{folder}: not loaded ({str(reason).splitlines()[0]}): take a folder that"
             " save_pretrained wrote"

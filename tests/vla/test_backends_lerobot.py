@@ -1,0 +1,119 @@
+"""Policies of LeRobot are known by what they can do."""
+
+import sys
+
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from torch import nn
+from vla_folders import CHUNKS, OBSERVED, SENTENCES, Scale, seen, write_json
+
+from yieldrl.vla import OnePassVLA, VLAConfig, load_vla_model
+from yieldrl.vla.backends.lerobot import LeRobotVLA
+
+
+def load(acted=CHUNKS, path="4", name="vla_folders:Scale", **fields):
+    config = VLAConfig(
+        backend="lerobot",
+        model_path=path,
+        model_class=name,
+        chunk_length=2,
+        **fields,
+    )
+    return load_vla_model(config, OBSERVED, acted)
+
+
+def test_the_mean_is_the_chunk_that_the_policy_predicts():
+    model = load()
+    assert isinstance(model, OnePassVLA)
+    action = model(seen(), deterministic=True)
+    felt = seen()["proprio"][:, None, :2].expand(-1, 2, -1)
+    assert torch.allclose(action, felt * torch.tensor([0.5, 2.0]), atol=1e-6)
+    output = model.act(seen())
+    again = model.evaluate(seen(), output.action)
+    assert torch.allclose(again.log_prob, output.log_prob, atol=1e-5)
+    assert torch.equal(model.get_value(seen()).squeeze(1), output.value)
+
+
+def test_normalized_actions_are_put_into_units():
+    model = load(model_config={"normalized": True})
+    mean = seen()["proprio"][:, None, :2] * torch.tensor([0.5, 2.0])
+    units = mean * torch.tensor([1.0, 2.0]) + torch.tensor([0.0, 2.0])
+    action = model(seen(), deterministic=True)
+    assert torch.allclose(action, units.expand(-1, 2, -1), atol=1e-6)
+
+
+def test_observations_go_by_its_names():
+    model = load()
+    model.act(seen())
+    (batch,) = model.policy.batches
+    assert batch.keys() == {"task", "observation.state", "observation.image"}
+    assert batch["task"] == SENTENCES
+    image = batch["observation.image"]
+    assert torch.equal(image, seen()["rgb"].movedim(-1, 1).float() / 255)
+    rgb = {"wrist": seen()["rgb"], "top": seen()["rgb"]}
+    named = model._batch(seen(rgb=rgb))
+    assert {"observation.images.top", "observation.images.wrist"} <= named.keys()
+
+
+def test_gradients_pass_its_no_grad():
+    model = load()
+    model.evaluate(seen(), torch.ones(3, 2, 2)).log_prob.mean().backward()
+    assert model.policy.weight.grad.abs().min() > 0
+
+
+class Deaf(Scale):
+    """Its prediction is cut off from its weights."""
+
+    @torch.no_grad()
+    def predict_action_chunk(self, batch):
+        return super().predict_action_chunk(batch)
+
+
+def test_one_that_computes_no_gradients_is_found_out_and_can_be_frozen():
+    config = VLAConfig(chunk_length=2)
+    model = LeRobotVLA(Deaf(), OBSERVED, CHUNKS, config)
+    with pytest.raises(RuntimeError, match="computes no gradients"):
+        model.evaluate(seen(), torch.ones(3, 2, 2))
+    config = VLAConfig(chunk_length=2, model_config={"frozen": True})
+    model = LeRobotVLA(Deaf(), OBSERVED, CHUNKS, config)
+    output = model.evaluate(seen(), torch.ones(3, 2, 2))
+    (output.log_prob.mean() + output.value.mean()).backward()
+    assert model.policy.weight.grad is None
+    assert model.log_std.grad is not None
+
+
+class NoChunks(nn.Module):
+    def select_action(self, batch): ...
+
+
+def test_what_is_no_such_policy_is_refused(monkeypatch):
+    monkeypatch.setattr("vla_folders.NoChunks", NoChunks, raising=False)
+    with pytest.raises(TypeError, match=r"NoChunks has no predict_action_chunk"):
+        load(name="vla_folders:NoChunks")
+    monkeypatch.setattr("vla_folders.Deaf", Deaf, raising=False)
+    monkeypatch.setattr(Deaf, "from_pretrained", None)
+    with pytest.raises(TypeError, match=r"Deaf has no from_pretrained"):
+        load(name="vla_folders:Deaf")
+    with pytest.raises(ValueError, match="'depth' is no option"):
+        load(model_config={"depth": 2})
+    with pytest.raises(ValueError, match="chunks of 1 actions"):
+        load(path="1").act(seen())
+    with pytest.raises(ValueError, match="makes numbers"):
+        load(acted=Discrete(3))
+    with pytest.raises(ValueError, match="chunks of 4 actions of 2 numbers"):
+        load(acted=Box(-1, 1, (2, 3))).act(seen())
+
+
+def test_without_a_class_lerobot_is_asked_for_one(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"config\.json: no such file"):
+        load(name=None, path=str(tmp_path))
+    write_json(tmp_path / "config.json", {"type": "act"})
+    monkeypatch.setitem(sys.modules, "lerobot", None)
+    with pytest.raises(ImportError, match="'act' needs LeRobot: install it in an env"):
+        load(name=None, path=str(tmp_path))
+
+
+def test_lerobot_is_not_imported():
+    load()
+    assert "lerobot" not in sys.modules

@@ -1,0 +1,153 @@
+"""PI0: a Gaussian around the chunk that it makes of zero noise."""
+
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from transformers import PI0Config, PI0ForConditionalGeneration
+from vla_folders import ACTED, CHUNKS, OBSERVED, seen, write_json
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla import OnePassVLA, VLAConfig, load_vla_model
+from yieldrl.vla.tokenizer import tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny PI0, as `save_pretrained` writes it."""
+    folder = tmp_path_factory.mktemp("pi0")
+    tokenizer = tiny_tokenizer(["go", "to"])
+    tokenizer.tokenizer.save(str(folder / "tokenizer.json"))
+    size = tokenizer.vocab_size
+    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    gemma = {"num_key_value_heads": 1, "head_dim": 8, "vocab_size": size + 1, **layers}
+    config = PI0Config(
+        vlm_config={
+            "model_type": "paligemma",
+            "text_config": {
+                "model_type": "gemma",
+                "hidden_size": 16,
+                "bos_token_id": 0,
+                "pad_token_id": None,
+                **gemma,
+            },
+            "vision_config": {
+                "model_type": "siglip_vision_model",
+                "hidden_size": 12,
+                "patch_size": 14,
+                "image_size": 28,
+                "vision_use_head": False,
+                **layers,
+            },
+            "projection_dim": 16,
+            "image_token_id": size,
+        },
+        dit_config={
+            "model_type": "gemma",
+            "hidden_size": 16,
+            "pad_token_id": None,
+            **gemma,
+        },
+        chunk_size=4,
+        max_state_dim=5,
+        max_action_dim=6,
+        num_inference_steps=3,
+    )
+    torch.manual_seed(0)
+    PI0ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
+
+
+def load(folder, acted=CHUNKS, **fields):
+    config = VLAConfig(model_path=str(folder), chunk_length=2, **fields)
+    return load_vla_model(config, OBSERVED, acted)
+
+
+def test_the_mean_is_what_its_own_sampling_makes_of_zero_noise(folder):
+    model, obs = load(folder), seen()
+    network = PI0ForConditionalGeneration.from_pretrained(folder)
+    ids, mask = model.tokenizer(obs["language"])
+    image = torch.full((3, 4), network.config.vlm_config.image_token_id)
+    pixels = torch.nn.functional.interpolate(
+        obs["rgb"].movedim(-1, 1).float() / 255,
+        (28, 28),
+        mode="bicubic",
+        antialias=True,
+    ).clamp(0, 1)
+    state = torch.zeros(3, 5)
+    state[:, :3] = obs["proprio"] / 2  # its bounds are -2 and 2
+    expected = network.sample_actions(
+        state=state,
+        input_ids=torch.cat([image, ids], dim=1),
+        pixel_values=2 * pixels[:, None] - 1,
+        pixel_attention_mask=torch.ones(3, 1, dtype=torch.bool),
+        attention_mask=torch.cat([torch.ones_like(image), mask.long()], dim=1),
+        noise=torch.zeros(3, 4, 6),
+    )
+    with torch.no_grad():
+        mean = model.look(obs).mean
+    assert torch.allclose(mean, expected[:, :2, :2], atol=1e-5)
+    action = model(obs, deterministic=True)
+    units = torch.tensor([1.0, 2.0]), torch.tensor([0.0, 2.0])
+    assert torch.allclose(action, mean * units[0] + units[1], atol=1e-5)
+
+
+def test_it_follows_the_interface(folder):
+    model = load(folder)
+    assert isinstance(model, OnePassVLA)
+    output = model.act(seen(), generator=torch.Generator().manual_seed(1))
+    again = model.evaluate(seen(), output.action)
+    assert torch.allclose(again.log_prob, output.log_prob, atol=1e-5)
+    assert output.log_prob.shape == (3, 2, 2)
+    value = model.get_value(seen())
+    assert torch.allclose(value.squeeze(1), output.value, atol=1e-6)
+
+
+def test_gradients_reach_the_expert_through_all_steps(folder):
+    model = load(folder, freeze_vision=True).train()
+    output = model.evaluate(seen(), torch.ones(3, 2, 2))
+    (output.log_prob.mean() + output.value.mean()).backward()
+    network = model.backbone.network
+    assert network.model.dit.layers[0].mlp.up_proj.weight.grad.abs().sum() > 0
+    assert network.action_out_proj.weight.grad.abs().sum() > 0
+    assert all(p.grad is None for p in network.model.vlm.vision_tower.parameters())
+
+
+def test_adapters_go_to_both_experts(folder):
+    model = load(folder, lora_rank=2, model_config={"num_inference_steps": 1})
+    names = [name for name, p in model.named_parameters() if ".lora_" in name]
+    assert model.steps == 1
+    assert len(names) == 2 * 2 * 4 * 2  # experts, layers, projections, A and B
+    assert not any("vision_tower" in name for name in names)
+
+
+def test_units_come_from_its_processor(folder, tmp_path):
+    for file in folder.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    write_json(
+        tmp_path / "processor_config.json",
+        {"actions_mean": [1.0, 2.0, 3.0], "actions_std": [0.5, 1.0, 1.0]},
+    )
+    statistics = load(tmp_path).action_statistics
+    assert statistics.denormalize(torch.zeros(2)).tolist() == [1, 2]
+    assert statistics.denormalize(torch.ones(2)).tolist() == [1.5, 3]
+
+
+def test_what_does_not_fit_is_said(folder, tmp_path):
+    with pytest.raises(ValueError, match="makes numbers: take a model with tokens"):
+        load(folder, acted=Discrete(3), action_head="bins")
+    wide = Box(-1, 1, (2, 7))
+    with pytest.raises(ValueError, match="chunks of 4 actions of 6 numbers"):
+        load(folder, acted=wide).act(seen())
+    with pytest.raises(ValueError, match="gradient_checkpointing: PI0"):
+        load(folder, gradient_checkpointing=True)
+    observed = Dict(**{**OBSERVED.spaces, "proprio": Box(-1, 1, (6,))})
+    config = VLAConfig(model_path=str(folder))
+    with pytest.raises(ValueError, match="proprio has 6 numbers"):
+        load_vla_model(config, observed, ACTED)
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).symlink_to(folder / name)
+    with pytest.raises(FileNotFoundError, match=r"no \*\.safetensors there"):
+        load(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(CheckpointError, match="not loaded"):
+        load(tmp_path)

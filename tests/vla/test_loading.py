@@ -1,0 +1,145 @@
+"""Models are loaded by backend; what is missing is said in one sentence."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from gymnasium.spaces import Box
+from safetensors.torch import save_file
+from vla_folders import ACTED, OBSERVED, seen, write_json
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
+from yieldrl.vla.weights import distinct
+
+LIBRARIES = ("transformers", "peft", "accelerate", "safetensors", "tokenizers")
+SIZES = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
+
+
+def load(observed=OBSERVED, acted=ACTED, seed=1, **fields):
+    config = VLAConfig(**{"model_config": SIZES, **fields})
+    return load_vla_model(config, observed, acted, seed=seed)
+
+
+PROGRAM = f"""
+import contextlib, io, sys
+def loaded():
+    return [name for name in {LIBRARIES} if name in sys.modules]
+import yieldrl
+print("import yieldrl", loaded())
+import yieldrl.vla
+from yieldrl.vla import VLAConfig, VLAPolicy
+VLAConfig(lora_rank=4)
+print("import yieldrl.vla", loaded())
+from yieldrl.cli import main
+sys.argv = ["yieldrl", "--help"]
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    main()
+print("yieldrl --help", loaded())
+"""
+
+
+def test_nothing_is_imported_before_it_is_used():
+    """So that start-up and memory are as without the extra."""
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "import yieldrl []",
+        "import yieldrl.vla []",
+        "yieldrl --help []",
+    ]
+
+
+@pytest.mark.parametrize("name", ["transformers", "tokenizers"])
+def test_a_missing_package_is_named(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf"needs the package {name}: pip install"):
+        load()
+
+
+def test_a_missing_peft_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[vla\]'"):
+        load(lora_rank=2)
+
+
+def test_the_global_generator_stays_as_it_was():
+    before = torch.get_rng_state()
+    load(lora_rank=2)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_policy_reads_its_seed_off_the_config():
+    config = VLAConfig(model_config=SIZES)
+    policy = VLAPolicy.from_config(OBSERVED, ACTED, config)
+    action, log_prob, value = policy(seen())
+    assert (action.shape, log_prob.shape, value.shape) == ((3, 2), (3, 1, 2), (3,))
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+def test_a_tiny_model_takes_the_weights_of_another(tmp_path, suffix):
+    """A cloned one, say, before adapters are put on it."""
+    path = tmp_path / f"weights{suffix}"
+    model = load(seed=5)
+    if suffix == ".pt":
+        torch.save(model.state_dict(), path)
+    else:
+        save_file(distinct(model.state_dict(keep_vars=True)), path)
+    loaded = load(backend="tiny", model_path=str(path), lora_rank=2)
+    assert torch.equal(loaded.get_value(seen()), model.get_value(seen()))
+
+
+def test_weights_of_a_tiny_model_of_other_sizes_are_refused(tmp_path):
+    torch.save(load().state_dict(), tmp_path / "weights.pt")
+    path = str(tmp_path / "weights.pt")
+    with pytest.raises(CheckpointError, match="load it with the class and the sizes"):
+        load(backend="tiny", model_path=path, model_config={**SIZES, "width": 32})
+
+
+def test_a_repository_is_downloaded_without_what_runs(tmp_path, monkeypatch):
+    asked = []
+
+    def download(name, allow_patterns):
+        asked.append((name, allow_patterns))
+        return str(tmp_path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    write_json(tmp_path / "config.json", {"model_type": "unheard_of"})
+    with pytest.raises(CheckpointError, match="model_type 'unheard_of' is none"):
+        load(model_path="someone/something", model_config={})
+    assert asked == [("someone/something", ["*.json", "*.safetensors"])]
+
+
+def test_neither_a_folder_nor_a_repository(monkeypatch):
+    def download(*args, **kwargs):
+        raise OSError("no network")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    with pytest.raises(FileNotFoundError, match=r"\(no network\): download it, and"):
+        load(model_path="someone/something")
+
+
+def test_a_folder_without_a_config_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"config\.json: no such file"):
+        load(model_path=str(tmp_path))
+
+
+def test_a_space_that_is_no_dict_is_refused():
+    with pytest.raises(ValueError, match=r"make one with yieldrl\.vla\.vla_space"):
+        load(observed=Box(-1, 1, (3,)))
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="not usable on this machine"):
+        load(device_map="cuda:99")
+    assert load(device_map="cpu").value_head.query.device.type == "cpu"
+
+
+def test_bfloat16_is_for_the_backbone_alone():
+    model = load(dtype="bfloat16")
+    kinds = {p.dtype for p in model.backbone.parameters()}
+    assert kinds == {torch.bfloat16}
+    assert model.value_head.query.dtype == torch.float32
+    exact = load().get_value(seen())
+    assert torch.allclose(model.get_value(seen()), exact, atol=0.1)

@@ -1,0 +1,219 @@
+"""Adapters are trained in place of the weights, and saved alone."""
+
+import copy
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from vla_folders import CHUNKS, OBSERVED, seen
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla import (
+    VLAConfig,
+    VLAPolicy,
+    add_lora,
+    load_adapters,
+    load_vla_model,
+    merged,
+    save_adapters,
+)
+from yieldrl.vla.lora import adapted_layers, adapters
+
+ACTION = torch.tensor([[[0.5, 1.0], [-0.5, 3.0]]] * 3)
+
+
+def load(seed=1, **fields):
+    config = VLAConfig(chunk_length=2, action_bins=16, **fields)
+    return load_vla_model(config, OBSERVED, CHUNKS, seed=seed)
+
+
+def loss_of(model):
+    output = model.evaluate(seen(), ACTION)
+    return output.value.square().mean() - output.log_prob.mean()
+
+
+def trained(model, steps=3):
+    """The model after some steps on one batch."""
+    model.train()
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(parameters, lr=0.01)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        optimizer.step()
+    return model.eval()
+
+
+def answers(model):
+    with torch.no_grad():
+        output = model.evaluate(seen(), ACTION)
+    return torch.cat([output.log_prob.flatten(), output.value])
+
+
+def test_nothing_changes_when_adapters_are_put_on():
+    assert torch.equal(answers(load(lora_rank=4)), answers(load()))
+
+
+def test_adapters_are_where_they_are_asked_for():
+    model = load(lora_rank=3, lora_targets=("q_proj", "down_proj"))
+    names = dict(adapters(model))
+    assert len(names) == 2 * 2 * 2  # layers, targets, A and B
+    start = "backbone.language_model.model.layers.1"
+    assert names[f"{start}.self_attn.q_proj.lora_A.default.weight"].shape == (3, 64)
+    assert names[f"{start}.mlp.down_proj.lora_B.default.weight"].shape == (64, 3)
+    layer = model.get_submodule(f"{start}.mlp.down_proj")
+    assert layer.scaling["default"] == 2  # alpha is twice the rank
+
+
+def test_vision_encoders_get_none():
+    """Their layers have names that a target may have too."""
+    model = load()
+    found = adapted_layers(model, ("fc1", "fc2"))
+    assert found == [
+        "projector.fc1",
+        "projector.fc2",
+        "proprio_projector.fc1",
+        "proprio_projector.fc2",
+    ]
+
+
+def test_the_pretrained_weights_stay_bitwise_as_they_were():
+    model = load(lora_rank=4)
+    before = copy.deepcopy(model)
+    trained(model)
+    same = {
+        name: torch.equal(parameter, dict(before.named_parameters())[name])
+        for name, parameter in model.named_parameters()
+    }
+    for name, unchanged in same.items():
+        new = not name.startswith("backbone.") or "proprio" in name or "lora" in name
+        assert unchanged is not new, name
+
+
+def test_merged_it_acts_as_before_without_adapters():
+    model = trained(load(lora_rank=4))
+    assert not torch.allclose(answers(model), answers(load()), atol=1e-3)
+    alone = merged(model)
+    assert torch.allclose(answers(alone), answers(model), atol=1e-5)
+    assert not list(adapters(alone))
+    assert list(adapters(model))  # which is as it was
+    plain = {name for name, _ in load().named_parameters()}
+    assert {name for name, _ in alone.named_parameters()} == plain
+    assert merged(model, in_place=True) is model
+    assert torch.equal(answers(model), answers(alone))
+
+
+def test_merging_without_adapters_is_a_copy():
+    model = load()
+    assert torch.equal(answers(merged(model)), answers(model))
+
+
+def test_adapters_are_saved_alone_and_loaded(tmp_path):
+    model = trained(load(lora_rank=4, lora_alpha=6.0))
+    save_adapters(model, tmp_path / "here")
+    saved = load_file(tmp_path / "here" / "adapters.safetensors")
+    assert saved.keys() == dict(adapters(model)).keys()
+    heads = load_file(tmp_path / "here" / "heads.safetensors")
+    pretrained = [k for k in heads if k.startswith("backbone.") and "proprio" not in k]
+    assert not pretrained
+    settings = json.loads((tmp_path / "here" / "lora.json").read_text())
+    assert settings == {
+        "lora_rank": 4,
+        "lora_alpha": 6.0,
+        "lora_targets": ["k_proj", "o_proj", "q_proj", "v_proj"],
+    }
+    state = torch.get_rng_state()
+    for other in (load(), load(lora_rank=4, lora_alpha=6.0)):
+        loaded = load_adapters(other, tmp_path / "here")
+        assert torch.equal(answers(loaded), answers(model))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_adapters_of_another_model_are_refused(tmp_path):
+    save_adapters(load(lora_rank=4), tmp_path)
+    with pytest.raises(CheckpointError, match=r"adapters\.safetensors has"):
+        load_adapters(load(lora_rank=2), tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"lora\.json: no such file"):
+        load_adapters(load(), tmp_path / "nowhere")
+    (tmp_path / "heads.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"heads\.safetensors"):
+        load_adapters(load(), tmp_path)
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"no linear layer has such a name; .*q_proj"):
+        load(lora_rank=4, lora_targets=("query",))
+    with pytest.raises(ValueError, match="the model has no adapters"):
+        save_adapters(load(), tmp_path)
+    with pytest.raises(ValueError, match="has adapters already"):
+        add_lora(load(lora_rank=4), VLAConfig(lora_rank=4))
+
+
+def test_adapters_are_a_group_of_their_own():
+    policy = VLAPolicy(OBSERVED, CHUNKS, load(lora_rank=4))
+    groups = policy.parameter_groups()
+    own = [parameter for _, parameter in adapters(policy)]
+    assert {id(p) for p in groups["adapters"]} == {id(p) for p in own}
+
+
+def test_adapters_stay_float32_beside_bfloat16():
+    model = load(lora_rank=4, dtype="bfloat16")
+    assert {p.dtype for _, p in adapters(model)} == {torch.float32}
+    layers = model.backbone.language_model.model.layers
+    assert layers[0].self_attn.q_proj.base_layer.weight.dtype == torch.bfloat16
+    before = loss_of(model).item()
+    assert loss_of(trained(model)).item() < before
+
+
+def test_a_frozen_vision_encoder_stays_bitwise_and_computes_no_gradients():
+    model = load(freeze_vision=True)
+    before = [p.clone() for p in model.backbone.vision_parameters()]
+    features = []
+    encoder = model.backbone.vision_backbone
+    encoder.register_forward_hook(lambda _, args, out: features.append(out))
+    trained(model)
+    assert all(not out.requires_grad for out in features)
+    after = list(model.backbone.vision_parameters())
+    assert all(torch.equal(*pair) for pair in zip(before, after, strict=True))
+    assert all(p.grad is None for p in after)
+    changed = model.backbone.projector.fc1.weight
+    assert not torch.equal(changed, load().backbone.projector.fc1.weight)
+
+
+def test_without_freezing_the_vision_encoder_learns():
+    model = load()
+    before = [p.clone() for p in model.backbone.vision_parameters()]
+    after = list(trained(model).backbone.vision_parameters())
+    assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_gradient_checkpointing_gives_the_same_gradients(rank):
+    gradients = []
+    for checkpointed in (False, True):
+        model = load(lora_rank=rank, gradient_checkpointing=checkpointed).train()
+        for name, parameter in adapters(model):  # else A gets no gradient at first
+            parameter.data.fill_(0.1 if "lora_B" in name else 0.05)
+        loss_of(model).backward()
+        gradients.append({k: p.grad for k, p in model.named_parameters()})
+    for name, gradient in gradients[0].items():
+        if gradient is None:
+            assert gradients[1][name] is None
+        else:
+            assert torch.allclose(gradient, gradients[1][name], atol=1e-5), name
+
+
+@pytest.mark.parametrize(("checkpointed", "times"), [(False, 1), (True, 2)])
+def test_gradient_checkpointing_computes_layers_twice(checkpointed, times):
+    """For the loss, and again for gradients, instead of keeping what they made."""
+    model = load(gradient_checkpointing=checkpointed).train()
+    calls = []
+    blocks = [
+        model.backbone.language_model.model.layers[0].mlp,
+        model.backbone.vision_backbone.featurizer.blocks[0].mlp,
+    ]
+    for block in blocks:
+        block.register_forward_pre_hook(lambda block, _: calls.append(block))
+    loss_of(model).backward()
+    assert [calls.count(block) for block in blocks] == [times, times]
