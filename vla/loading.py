@@ -13,6 +13,7 @@ from torch import nn
 
 from yieldrl.foundations import CheckpointError, resolve_device
 from yieldrl.vla.actions import action_layout
+from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
 from yieldrl.vla.folders import model_folder, read_config
@@ -106,6 +107,7 @@ def _pretrained(
             " PI0 or one that transformers loads as AutoModelForImageTextToText, or"
             " name a class of your own in model_class"
         )
+    check_options(config.model_config, [], f"a model of type {kind!r}")
     backbone = load_native(folder, config.dtype, _device(config))
     return VLAModel(backbone, observed, acted, config).to(_device(config))
 
@@ -120,6 +122,7 @@ def _openvla(
     """OpenVLA's network with the bins and the statistics that it was trained with."""
     from yieldrl.vla.backends import openvla
 
+    check_options(config.model_config, ["dataset"], "OpenVLA")
     backbone = openvla.load_backbone(
         folder, values, dtype=getattr(torch, config.dtype), device=_device(config)
     )

@@ -50,6 +50,13 @@ class WithSpaces(GPTVLAModel):
         self.given = action_space, chunk_length
 
 
+class Tied(GPTVLAModel):
+    def __init__(self):
+        super().__init__("", "", False)
+        self.again = nn.Linear(3, 2, bias=False)
+        self.again.weight = self.layer.weight
+
+
 class NoValue(nn.Module):
     def forward(self, observations): ...
     def evaluate_actions(self, observations, actions): ...
@@ -109,6 +116,16 @@ def test_weights_from_safetensors_and_nested_ones(here):
     for path in ("weights.safetensors", "nested.pt"):
         model = load(**{**DOCUMENT, "model_path": path})
         assert (model.layer.weight == 1).all()
+
+
+def test_weights_that_are_tied_may_be_saved_once(here):
+    model = load(model_class="vla_models:Tied")
+    twice = dict(model.state_dict())
+    once = {k: v for k, v in twice.items() if k != "again.weight"}
+    for state in (twice, once):
+        torch.save(state, "tied.pt")
+        loaded = load(model_class="vla_models:Tied", model_path="tied.pt")
+        assert loaded.again.weight is loaded.layer.weight
 
 
 def test_without_a_path_weights_are_random_and_seeded(here):

@@ -95,7 +95,7 @@ def test_what_is_no_such_policy_is_refused(monkeypatch):
     monkeypatch.setattr(Deaf, "from_pretrained", None)
     with pytest.raises(TypeError, match=r"Deaf has no from_pretrained"):
         load(name="vla_folders:Deaf")
-    with pytest.raises(ValueError, match="'depth' is no option"):
+    with pytest.raises(ValueError, match="has no 'depth'"):
         load(model_config={"depth": 2})
     with pytest.raises(ValueError, match="chunks of 1 actions"):
         load(path="1").act(seen())

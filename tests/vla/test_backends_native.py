@@ -78,6 +78,11 @@ def test_pixels_are_normalized_as_the_folder_says(folder):
     assert load(folder).backbone.std.flatten().tolist() == [1, 2, 4]
 
 
+def test_it_takes_no_options(folder):
+    with pytest.raises(ValueError, match="has no 'width'; leave it out"):
+        load(folder, model_config={"width": 3})
+
+
 def test_padding_changes_nothing(folder):
     model = load(folder)
     value = model.get_value(seen())

@@ -6,6 +6,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict
 from safetensors.torch import load_file
+from transformers import LlamaConfig, LlamaForCausalLM
 from vla_folders import (
     CHUNKS,
     OBSERVED,
@@ -18,8 +19,12 @@ from vla_folders import (
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.backends.openvla import PROMPT
+from yieldrl.vla.backends.prismatic import PrismaticBackbone
+from yieldrl.vla.backends.vision import FusedVision, VisionConfig
+from yieldrl.vla.tokenizer import tiny_tokenizer
 from yieldrl.vla.weights import Shards
 
+TOKENIZER = tiny_tokenizer()
 EYES = Dict({k: v for k, v in OBSERVED.items() if k != "proprio"})
 
 
@@ -138,6 +143,44 @@ def test_a_device_is_chosen_when_loading(folder):
     assert {p.device.type for p in model.parameters()} == {"cpu"}
     with pytest.raises(ValueError, match="not usable on this machine"):
         load(folder, device_map="cuda:99")
+
+
+def test_what_it_does_not_read_is_refused(folder):
+    with pytest.raises(ValueError, match="OpenVLA has no 'width'; choose of dataset"):
+        load(folder, model_config={"width": 3})
+
+
+def test_in_its_real_size_it_has_the_parameters_of_the_hub():
+    """On the device `meta`, which takes no memory: 7 541 237 184 of 2 bytes each."""
+    dinov2 = VisionConfig(
+        image_size=224,
+        patch_size=14,
+        width=1024,
+        depth=23,
+        heads=16,
+        hidden=4096,
+        registers=4,
+        class_token=True,
+        layer_scale=True,
+    )
+    siglip = VisionConfig(
+        image_size=224, patch_size=14, width=1152, depth=26, heads=16, hidden=4304
+    )
+    with torch.device("meta"):
+        language_model = LlamaForCausalLM(LlamaConfig(vocab_size=32064))
+        vision = FusedVision(dinov2, siglip)
+        backbone = PrismaticBackbone(
+            vision, language_model, TOKENIZER, vocab_size=32000
+        )
+    width = 1152
+    pool = 4 * width * width + 2 * width * 4304 + 4304 + 8 * width
+    last = [*vision.featurizer.blocks[0].parameters()]
+    last += vision.fused_featurizer.blocks[0].parameters()
+    norms = 2 * 1024 + 2 * width
+    unused = sum(p.numel() for p in last) + norms + pool
+    used = sum(p.numel() for p in backbone.parameters())
+    assert (used, unused) == (7_498_156_704, 43_080_480)
+    assert 2 * (used + unused) == 15_082_474_368
 
 
 def test_a_missing_weight_is_named(tmp_path, source):

@@ -99,7 +99,7 @@ def test_sizes_can_be_chosen():
 
 
 def test_what_is_no_size_is_refused():
-    with pytest.raises(ValueError, match="'depth' is no size of the tiny model"):
+    with pytest.raises(ValueError, match="the tiny model has no 'depth'"):
         small(depth=3)
     with pytest.raises(ValueError, match="width = 16 is no multiple of heads = 3"):
         small(heads=3)

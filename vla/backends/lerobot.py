@@ -17,6 +17,7 @@ from yieldrl.networks import MLP, make_encoder
 from yieldrl.vla.backends.cameras import has_images, unit_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.given import find_class
+from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
 
 OPTIONS = ("frozen", "normalized")
@@ -53,11 +54,7 @@ class LeRobotVLA(ChunkVLA):
         config: VLAConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)
-        if unknown := sorted(set(config.model_config) - set(OPTIONS)):
-            raise ValueError(
-                f"model_config: {unknown[0]!r} is no option of the backend lerobot;"
-                f" choose of {', '.join(OPTIONS)}"
-            )
+        check_options(config.model_config, OPTIONS, "a policy of LeRobot")
         _check_policy(type(policy))
         self.policy: Any = policy
         self.normalized = config.model_config.get("normalized", False)

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
+from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
 from yieldrl.vla.tokenizer import SentenceTokenizer
@@ -54,6 +55,7 @@ class Pi0VLA(ChunkVLA):
         sizes: Any = backbone.config
         self.backbone: Any = _Pi0(backbone)
         self.tokenizer = tokenizer
+        check_options(config.model_config, ["num_inference_steps"], "PI0")
         default = sizes.num_inference_steps
         self.steps = config.model_config.get("num_inference_steps", default)
         proprio = self.proprio_statistics

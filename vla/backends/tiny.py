@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict
 
+from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.extra import require
@@ -56,11 +57,7 @@ class TinyConfig:
             ValueError: If it names something else.
         """
         names = [field.name for field in dataclasses.fields(cls)]
-        if unknown := sorted(set(values) - set(names)):
-            raise ValueError(
-                f"model_config: {unknown[0]!r} is no size of the tiny model; choose of"
-                f" {', '.join(names)}"
-            )
+        check_options(values, names, "the tiny model")
         return cls(**values)
 
 
