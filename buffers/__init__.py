@@ -1,7 +1,9 @@
 """Where transitions wait: rollouts for on-policy learning, replay for off-policy."""
 
 from yieldrl.buffers.circular import CircularBuffer
+from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.episodes import EpisodeBuffer
+from yieldrl.buffers.minari_data import read_dataset, write_dataset
 from yieldrl.buffers.n_step import NStepReplayBuffer
 from yieldrl.buffers.passes import Passes, sequences, transitions
 from yieldrl.buffers.prioritized import (
@@ -16,6 +18,7 @@ from yieldrl.buffers.v_trace import vtrace
 
 __all__ = [
     "CircularBuffer",
+    "Demonstrations",
     "EpisodeBuffer",
     "NStepReplayBuffer",
     "Passes",
@@ -27,7 +30,9 @@ __all__ = [
     "discounted_returns",
     "explained_variance",
     "gae",
+    "read_dataset",
     "sequences",
     "transitions",
     "vtrace",
+    "write_dataset",
 ]
