@@ -6,7 +6,6 @@ import gymnasium
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.check import check
-from yieldrl.envs.experts import expert_actions
 from yieldrl.envs.evaluation import make_eval
 from yieldrl.envs.experts import expert_actions
 from yieldrl.envs.make import make, name_of
