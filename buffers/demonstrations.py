@@ -109,22 +109,25 @@ class Demonstrations:
         self._storage.write(self._row, transition, first=self._row == 0)
         self._row += 1
 
-    def fill(self, rollout: TensorDict) -> None:
-        """Write all rows at once, from a rollout `[T, N]`; what was there is lost.
+    def extend(self, rollout: TensorDict) -> None:
+        """Write several steps at once, `[K, N]`.
 
         Raises:
             KeyError: If it lacks an entry.
-            ValueError: If it has another size.
+            ValueError: If that are other environments or more steps than there is room.
         """
-        own = self._storage.tensordict()
-        if rollout.batch_size != own.batch_size:
+        count, width = rollout.batch_size
+        end = self._row + count
+        if width != self.num_envs or end > self.num_steps:
             raise ValueError(
-                f"got a rollout {list(rollout.batch_size)} for demonstrations"
-                f" {list(own.batch_size)}: make them of its size"
+                f"got a rollout {[count, width]} where there is room for"
+                f" {[self.num_steps - self._row, self.num_envs]}: make demonstrations"
+                " that are as long and as wide"
             )
         self._windows = None
-        own.update_(rollout.select(*own.keys()))
-        self._row = self.num_steps
+        rows = self._storage.tensordict(end, self._row)
+        rows.update_(rollout.select(*rows.keys()))
+        self._row = end
 
     def end_episodes(self) -> None:
         """Say that the episodes under way will not go on, as if they were truncated."""

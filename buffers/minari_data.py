@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
-import torch
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Dict
-from tensordict import TensorDict
 
 from yieldrl.buffers.demonstrations import Demonstrations
-from yieldrl.foundations import spaces, text
+from yieldrl.buffers.minari_episodes import episode_from_minari, episode_to_minari
+from yieldrl.foundations import text
 
 
 def write_dataset(
@@ -64,7 +61,7 @@ def write_dataset(
             jpeg_encoding=False,  # which would lose
         )
         for number, episode in enumerate(demonstrations.episodes()):
-            parts = _written(episode, demonstrations.action_space)
+            parts = episode_to_minari(episode, demonstrations.action_space)
             storage.update_episodes([EpisodeBuffer(id=number, **parts)])
         storage.update_metadata(
             {
@@ -99,12 +96,11 @@ def read_dataset(
     data = _open(source)
     observed = _agreed(source, "observation", data.observation_space, observation_space)
     acted = _agreed(source, "action", data.action_space, action_space)
-    episodes = [_read(episode, observed, acted) for episode in data]
-    if not episodes:
+    if data.total_steps == 0:
         raise ValueError(f"{source}: the data set has no episode, there is no example")
-    rollout = torch.cat(episodes).unsqueeze(1)
-    result = Demonstrations(len(rollout), observed, acted, num_envs=1, **options)
-    result.fill(rollout)
+    result = Demonstrations(data.total_steps, observed, acted, num_envs=1, **options)
+    for episode in data:
+        result.extend(episode_from_minari(episode, observed).unsqueeze(1))
     return result
 
 
@@ -160,57 +156,6 @@ def _fits(found: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
         real = found.dtype.kind == wanted.dtype.kind == "f"
         return found.shape == wanted.shape and (real or found.dtype == wanted.dtype)
     return found == wanted
-
-
-def _read(episode: Any, observed: gym.Space[Any], acted: gym.Space[Any]) -> TensorDict:
-    """An episode of Minari's as transitions `[K]`."""
-    cpu = torch.device("cpu")
-    count = len(episode)
-    obs = spaces.to_tensor(text.encoded(observed, episode.observations), cpu)
-    action = spaces.to_tensor(np.asarray(episode.actions), cpu)
-    truncated = torch.as_tensor(episode.truncations).bool().clone()
-    terminated = torch.as_tensor(episode.terminations).bool()
-    truncated[-1] |= ~terminated[-1]  # whatever comes next is another episode
-    steps = {
-        "obs": _rows(obs, slice(0, count)),
-        "next_obs": _rows(obs, slice(1, count + 1)),
-        "action": action,
-        "reward": torch.as_tensor(episode.rewards).float(),
-        "terminated": terminated,
-        "truncated": truncated,
-    }
-    return TensorDict(steps, [count])
-
-
-def _written(episode: TensorDict, space: gym.Space[Any]) -> dict[str, Any]:
-    """Transitions `[K]` as an episode of Minari's, whose observations are one more."""
-    truncated = episode["truncated"].clone()
-    truncated[-1] |= ~episode["terminated"][-1]
-    return {
-        "observations": _arrays(_with_last(episode["obs"], episode["next_obs"])),
-        "actions": _arrays(episode["action"]).astype(space.dtype),
-        "rewards": _arrays(episode["reward"]),
-        "terminations": _arrays(episode["terminated"]),
-        "truncations": _arrays(truncated),
-    }
-
-
-def _with_last(obs: Any, next_obs: Any) -> Any:
-    if hasattr(obs, "items"):
-        return {name: _with_last(obs[name], next_obs[name]) for name in obs.keys()}  # noqa: SIM118
-    return torch.cat([obs, next_obs[-1:]])
-
-
-def _rows(obs: Any, rows: slice) -> Any:
-    if isinstance(obs, Mapping):
-        return {name: _rows(child, rows) for name, child in obs.items()}
-    return obs[rows]
-
-
-def _arrays(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _arrays(child) for name, child in value.items()}
-    return value.cpu().numpy()
 
 
 def _is_json(spec: EnvSpec | None) -> bool:

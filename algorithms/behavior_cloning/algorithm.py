@@ -26,12 +26,20 @@ class Algorithm(abstractions.Algorithm):
     Differs from the paper: any policy whose log-probabilities can be had is cloned,
     where ALVINN regressed to a hill of activation around the right steering angle; a
     critic may learn the expert's returns beside it; and Adam takes the steps.
+
+    Raises:
+        TypeError: If the model is no `Policy`, or one that remembers earlier steps.
     """
 
     config: Config
     model: Policy
 
     def __init__(self, model: Policy, config: Config) -> None:
+        if not isinstance(model, Policy) or hasattr(model, "memory_size"):
+            raise TypeError(
+                f"{type(model).__name__} cannot be cloned into: take a Policy without a"
+                " memory, as that of PPO, because steps are learned out of their order"
+            )
         super().__init__(model, config)
         parameters, rate = self.model.parameters(), config.learning_rate
         trained = [p for p in parameters if p.requires_grad]

@@ -63,7 +63,7 @@ class Config(foundations.Config):
     """Demonstrated transitions behind each gradient step. Larger batches give gradients
     with less noise and take longer."""
 
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """Learning rate of Adam at the start. Higher learns faster, too high diverges."""
 
     anneal_learning_rate: bool = True

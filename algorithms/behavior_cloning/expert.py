@@ -93,12 +93,13 @@ class Expert:
 
 def random_actions(space: Space[Any], count: int, generator: torch.Generator) -> Tensor:
     """Actions `[count, ...]`, uniform over a space, on the generator's device."""
-    shape = (count, *spaces.shape_of(space))
-    share = torch.rand(shape, generator=generator, device=generator.device)
+    shape, device = (count, *spaces.shape_of(space)), generator.device
+    dtype = torch.float32 if device.type == "mps" else torch.float64
+    share = torch.rand(shape, generator=generator, device=device, dtype=dtype)
     if isinstance(space, Box):
         low, high = (torch.as_tensor(x).to(share) for x in (space.low, space.high))
         drawn = low + (high - low) * share
         return drawn if space.dtype.kind == "f" else drawn.round()
-    counts = torch.tensor(spaces.choices(space), device=share.device)
-    drawn = (share.flatten(1) * counts).long().view(shape)
-    return drawn + torch.as_tensor(getattr(space, "start", 0), device=share.device)
+    counts = torch.tensor(spaces.choices(space), device=device)
+    drawn = (share.view(count, -1) * counts).long().view(shape)
+    return drawn + torch.as_tensor(getattr(space, "start", 0), device=device)

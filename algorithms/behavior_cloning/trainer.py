@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,16 @@ class Trainer(abstractions.Trainer):
 
     @property
     def collecting_done(self) -> bool:
-        return self.buffer.full and self.agent.sample_step > 0
+        return self.buffer.full and self.agent.sample_step >= len(self.buffer)
+
+    @property
+    def training_done(self) -> bool:
+        return self.collecting_done and self.agent.learn_step >= self.learn_steps
 
     @property
     def learning_due(self) -> bool:
-        return self.collecting_done and self.agent.learn_step < self.learn_steps
+        ready = self.collecting_done and not self.training_done
+        return ready and not self.evaluation_due  # or it would wait until the end
 
     @property
     def learn_steps(self) -> int:
@@ -124,7 +130,7 @@ class Trainer(abstractions.Trainer):
 
     def _run_collect(self) -> LogData:
         if self.buffer.full:  # as it is from the beginning, where it was read
-            self.agent.count_steps(len(self.buffer))
+            self.agent.count_steps(len(self.buffer) - self.agent.sample_step)
             return self._log("collect", self.buffer.statistics())
         folder = self.config.save_demonstrations
         if folder is not None and self.agent.sample_step == 0 and Path(folder).exists():
@@ -159,7 +165,9 @@ class Trainer(abstractions.Trainer):
         """What is done once with all demonstrations, before learning from them."""
         folder = self.config.save_demonstrations
         if folder is not None and not Path(folder).exists():
-            spec = gymnasium.registry.get(self.config.env_id)
+            spec = copy.deepcopy(gymnasium.registry.get(self.config.env_id))
+            if spec is not None:
+                spec.kwargs.update(self.config.env_kwargs)
             write_dataset(folder, self.buffer, env_spec=spec)
         self.agent.policy_version += 1
         self.model.update_normalization(self.buffer.rollout())

@@ -178,12 +178,26 @@ class TestState:
         with pytest.raises(RuntimeError, match="all demonstrations are there"):
             buffer.add({**row, **flags})
 
-    def test_it_is_filled_at_once_or_not_at_all(self) -> None:
-        one, other = demonstrations(".x"), demonstrations("..")
-        other.fill(one.rollout())
-        assert other.rollout()["terminated"].tolist() == [[False], [True]]
-        with pytest.raises(ValueError, match=r"got a rollout \[2, 1\] for .* \[3, 1\]"):
-            demonstrations("...").fill(one.rollout())
+    def test_several_rows_at_once(self) -> None:
+        one, other = (
+            demonstrations(".x|"),
+            Demonstrations(4, NUMBER, NUMBER, num_envs=1),
+        )
+        other.extend(one.rollout()[:2])
+        other.extend(one.rollout()[1:])
+        assert other.full
+        assert other.rollout()["terminated"][:, 0].tolist() == [
+            False,
+            True,
+            True,
+            False,
+        ]
+        assert other.rollout()["obs"][:, 0].tolist() == [0, 1, 1, 2]
+        with pytest.raises(ValueError, match=r"\[3, 1\] .* room for \[0, 1\]"):
+            other.extend(one.rollout())
+        two = demonstrations(".", num_envs=2)
+        with pytest.raises(ValueError, match=r"got a rollout \[1, 2\]"):
+            Demonstrations(4, NUMBER, NUMBER, num_envs=1).extend(two.rollout())
 
 
 def test_statistics_are_of_episodes_that_ended() -> None:
