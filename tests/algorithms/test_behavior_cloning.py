@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import minari
 import numpy as np
 import pytest
 import torch
@@ -18,10 +19,12 @@ from worlds import Counter, Follow
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning, dqn, ppo, ppo_lstm
 from yieldrl.algorithms.behavior_cloning.expert import random_actions
+from yieldrl.cli import main
 from yieldrl.collectors import AsyncCollector
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.foundations import CheckpointError
+from yieldrl.loggers import latest_checkpoint
 
 VECTOR = Box(-1, 1, (3,), np.float32)
 SMALL = {
@@ -287,6 +290,23 @@ class TestDataSets:
         trainer = behavior_cloning.Trainer(config)
         with pytest.raises(FileExistsError, match=r"save_demonstrations = .* already"):
             next(trainer())
+
+    def test_on_the_command_line(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        words = ["train", "behavior_cloning", "--batch-size", "8", "--num-epochs", "2"]
+        words += ["--hidden-sizes", "8", "--eval-every", "4", "--run-name"]
+        steps = ["--demonstration-steps", "40"]
+        main([*words, "first", *steps, "--save-demonstrations", "demos/cart-v0"])
+        main([*words, "second", "--demonstrations", "demos/cart-v0"])
+        for name in ("first", "second"):
+            trainer = behavior_cloning.Trainer.load(
+                latest_checkpoint(tmp_path / "runs" / name)
+            )
+            assert (trainer.agent.sample_step, trainer.agent.learn_step) == (40, 10)
+        minari_data = minari.MinariDataset(tmp_path / "demos/cart-v0/data")
+        assert minari_data.env_spec.id == "yieldrl/CartPole-v1"
 
     def test_what_is_not_there_is_said_at_once(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match="neither a folder"):
