@@ -15,6 +15,7 @@ from yieldrl.buffers.returns import discounted_returns, explained_variance, gae
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
 from yieldrl.buffers.v_trace import vtrace
+from yieldrl.buffers.windows import Windows
 
 __all__ = [
     "CircularBuffer",
@@ -27,6 +28,7 @@ __all__ = [
     "ReplayBuffer",
     "RolloutBuffer",
     "StepBuffer",
+    "Windows",
     "discounted_returns",
     "explained_variance",
     "gae",

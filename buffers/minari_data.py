@@ -46,7 +46,7 @@ def write_dataset(
     from minari.data_collector import EpisodeBuffer
     from minari.dataset.minari_storage import MinariStorage
 
-    folder = Path(folder)
+    folder = Path(folder).absolute()  # Minari gets lost on relative ones
     if folder.exists():
         raise FileExistsError(f"{folder} is there already: give another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)

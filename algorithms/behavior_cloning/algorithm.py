@@ -16,6 +16,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
+from yieldrl.buffers import Windows
 
 from .config import Config
 
@@ -57,6 +58,14 @@ class Algorithm(abstractions.Algorithm):
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
         return self.model(obs, deterministic=True)[0]
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """One gradient step on all actions of a rollout `[T, N]`, as an expert's."""
+        windows = Windows(rollout.to(self.device), None, self.config.gamma, seed=0)
+        everything = rollout.numel()
+        return self.train_step(
+            windows.minibatch(0, everything, values=self.learns_values)
+        )
 
     @torch.no_grad()
     def tells_actions_apart(self, data: TensorDict) -> bool:

@@ -61,7 +61,7 @@ class Expert:
         self, rule: Rule, envs: VectorEnv[Any, Any, Any], agent: Agent, noise: float
     ) -> None:
         self.rule, self.envs, self.agent, self.noise = rule, envs, agent, noise
-        self.count_steps = agent.count_steps
+        self.count_steps, self.device = agent.count_steps, agent.device
         space = envs.single_action_space
         if noise > 0 and isinstance(space, Box) and not space.is_bounded("both"):
             raise ValueError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
@@ -52,9 +52,23 @@ class Trainer(abstractions.Trainer):
 
     @property
     def expert_envs(self) -> VectorEnv[Any, Any, Any]:
-        """The environments that the expert acts in: those inside of chunks."""
-        envs = self.envs
-        return envs.env if isinstance(envs, ActionChunks) else envs
+        """The environments that the expert acts in: those inside of chunks.
+
+        Raises:
+            ValueError: If there is a wrapper around the chunks.
+        """
+        envs: Any = self.envs
+        if isinstance(envs, ActionChunks):
+            return envs.env
+        inside = envs
+        while isinstance(inside, VectorWrapper):
+            inside = inside.env
+            if isinstance(inside, ActionChunks):
+                raise ValueError(
+                    f"{envs} is around ActionChunks: put the chunks around it, because"
+                    " the expert acts step by step, in the environments inside of them"
+                )
+        return envs
 
     @property
     def collecting_done(self) -> bool:

@@ -22,7 +22,7 @@ from yieldrl.algorithms.behavior_cloning.expert import random_actions
 from yieldrl.cli import main
 from yieldrl.collectors import AsyncCollector
 from yieldrl.envs import SerialVectorEnv
-from yieldrl.envs.wrappers import ActionChunks
+from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics
 from yieldrl.foundations import CheckpointError
 from yieldrl.loggers import latest_checkpoint
 
@@ -125,6 +125,15 @@ class TestLoss:
             expected = data["returns"] + discount * algorithm.model.get_value(after)
         assert torch.equal(algorithm.value_target(data), expected)
         assert torch.equal(algorithm.value_target(self.batch()), data["returns"])
+
+    def test_a_rollout_is_learned_from_as_a_whole(self) -> None:
+        trainer = behavior_cloning.Trainer(config_of())
+        rollout = trainer.collector.collect(5)
+        before = [p.clone() for p in trainer.model.parameters()]
+        logs = trainer.algorithm.update(rollout)
+        assert math.isfinite(logs["value_loss"])
+        assert not any(map(torch.equal, before, trainer.model.parameters()))
+        assert len(trainer.buffer) == 0
 
     def test_without_weight_the_critic_is_left_alone(self) -> None:
         algorithm = self.algorithm(value_coef=0.0)
@@ -329,6 +338,12 @@ class TestChunks:
         assert rollout["obs"][:4, 0, 1].tolist() == [0, 1, 2, 0]
         assert trainer.agent.sample_step == 40
         assert trainer.evaluate(2)["logs"]["episode_return"] == 6.0
+
+    def test_a_wrapper_around_chunks_is_refused(self) -> None:
+        chunks = ActionChunks(SerialVectorEnv([Counter] * 2), 2)
+        config = config_of(demonstrations=f"{HERE}:alternate")
+        with pytest.raises(ValueError, match="put the chunks around it"):
+            behavior_cloning.Trainer(config, envs=EpisodeStatistics(chunks))
 
     def test_one_number_for_a_chunk_learns_from_whole_ones(self) -> None:
         trainer = self.trainer()
