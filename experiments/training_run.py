@@ -204,8 +204,8 @@ class TrainingRun(Run):
         """The config of a run whose collector steps in the background."""
         if "collection" not in {entry.name for entry in dataclasses.fields(config)}:
             raise ValueError(
-                f"{self.name} learns from nothing but what its newest policy did: it"
-                " cannot be collected in the background, use a SyncCollector"
+                f"{self.name} does not learn while its policy acts: it cannot be"
+                " collected in the background, use a SyncCollector"
             )
         return dataclasses.replace(config, collection="async")
 

@@ -71,6 +71,17 @@ class ActionBorder:
             return action.to(self._result)
         return action if self._start is None else action + self._start
 
+    def from_env(self, action: Tensor) -> Tensor:
+        """What a policy chooses `[B, ...]` to have the environment get this action.
+
+        The inverse of `to_env`, but for what that clips and rounds.
+        """
+        if self._start is not None:
+            return action - self._start
+        if self._center is not None and self._half_width is not None:
+            return ((action - self._center) / self._half_width).float()
+        return action
+
 
 def _precision(space: Box, device: torch.device) -> torch.dtype:
     """In which numbers to clip: such as hold those of the Box, where there are any."""

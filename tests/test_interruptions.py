@@ -10,6 +10,7 @@ from worlds import Counter
 
 from yieldrl.algorithms import (
     a2c,
+    behavior_cloning,
     dqn,
     ppo,
     ppo_lstm,
@@ -37,11 +38,15 @@ CASES = {
     sac: {**OFF_POLICY, "train_every": 4},
     q_learning: {},
     sarsa: {},
+    behavior_cloning: {"batch_size": 4, "num_epochs": 1, "hidden_sizes": (4,)},
 }
 
 
 def trainer_of(module):
     options = {"total_steps": 32, "eval_every": 0, "device": "cpu"}
+    if module is behavior_cloning:
+        options["demonstration_steps"] = options.pop("total_steps")
+        return module.Trainer(module.Config(**CASES[module], **options))
     config = module.Config(**CASES[module], **options)
     if module in (td3, sac):
         return module.Trainer(config)  # Pendulum, as its actions are continuous

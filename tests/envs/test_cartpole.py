@@ -136,6 +136,13 @@ def test_time_limit_of_500() -> None:
         assert not terminated.any()
 
 
+def test_its_expert_balances_for_ever() -> None:
+    envs = CartPoleVectorEnv(16, max_episode_steps=None)
+    envs.reset(seed=0)
+    fallen = [envs.step(envs.expert())[2].any() for _ in range(1000)]
+    assert not any(fallen)
+
+
 def test_first_states_are_uniform_and_independent() -> None:
     n = 20_000
     envs = CartPoleVectorEnv(n, max_episode_steps=1)  # every step resets

@@ -368,3 +368,24 @@ def test_values_outside_of_choices_are_found():
     }
     floats = choice_ranges(Discrete(3))[0].outside(np.array([-1.0, 0.0, 3.0]))
     assert floats.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("space", "unit_box"),
+    [
+        (Discrete(3, start=-1), False),
+        (MultiDiscrete([2, 3], start=[5, 1]), False),
+        (MultiBinary(2), False),
+        (Box(-1, 1, (2,)), False),
+        (Box(2, 5, (2,)), True),
+    ],
+)
+def test_what_the_environment_gets_can_be_said_by_the_policy(space, unit_box):
+    border = spaces.ActionBorder(space, CPU, unit_box=unit_box)
+    space.seed(1)
+    action = torch.as_tensor(np.stack([space.sample() for _ in range(9)]))
+    chosen = border.from_env(action)
+    assert chosen.dtype == spaces.tensor_dtype(space)
+    torch.testing.assert_close(border.to_env(chosen).to(action.dtype), action)
+    if unit_box:
+        assert chosen.abs().max() <= 1

@@ -1,0 +1,56 @@
+"""The agent of behaviour cloning: acts as its policy, and learns as the expert did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gymnasium.spaces import Box
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl import abstractions
+from yieldrl.abstractions import Logs
+
+from .algorithm import Algorithm
+
+
+class Agent(abstractions.Agent):
+    """Samples actions of its policy; the expert's become what the policy would say."""
+
+    algorithm: Algorithm
+
+    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """A random action `[B, ...]` of the policy, and what it says of it."""
+        return self.algorithm.model.sample(obs, self.generator)
+
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on a minibatch `[B]` of the environment's actions.
+
+        Raises:
+            FloatingPointError: If the loss is not finite.
+        """
+        return super().learn(self.in_its_words(data))
+
+    def in_its_words(self, data: TensorDict) -> TensorDict:
+        """A minibatch with the actions that the policy says to have those executed."""
+        data = data.to(self.device)
+        return data.copy().set("action", self.border.actions.from_env(data["action"]))
+
+    @torch.inference_mode()
+    def accuracy(self, data: TensorDict) -> Logs:
+        """Share of choices `[B, ...]` that the policy would make as the expert did.
+
+        Nothing where actions are no choices. Of chunks, choices that do not exist are
+        left out.
+        """
+        if isinstance(self.model.action_space, Box):
+            return {}
+        action = self.border.actions.to_env(self.algorithm.predict(data["obs"]))
+        right = (action == data["action"]).float()
+        if "num_steps" not in set(data.keys()):
+            return {"accuracy": right.mean()}
+        ahead = torch.arange(right.shape[1], device=right.device)
+        exists = ahead < data["num_steps"].unsqueeze(1)
+        each = right.flatten(2).mean(2) if right.ndim > 2 else right
+        return {"accuracy": (each * exists).sum() / exists.sum()}

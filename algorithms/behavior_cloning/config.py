@@ -1,0 +1,130 @@
+"""Hyper-parameters of behaviour cloning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
+
+from yieldrl import foundations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(foundations.Config):
+    """Behaviour cloning; the defaults clone an expert of CartPole in a few seconds."""
+
+    # What is learned from is there before learning begins: nothing goes on beside it.
+    collection: ClassVar[Literal["sync"]] = "sync"
+    max_policy_lag: ClassVar[int] = 0
+    when_stale: ClassVar[Literal["wait"]] = "wait"
+
+    # All environment steps are the expert's.
+    total_steps: ClassVar[Any] = property(attrgetter("demonstration_steps"))
+
+    env_id: str = "yieldrl/CartPole-v1"
+    """Id of a registered environment, for example `yieldrl/GoTo-v1`, which has an
+    expert; `my_module:MyEnv-v0` imports `my_module` first, and `my_module:MyEnv` is a
+    class or function in it that makes environments."""
+
+    compile: bool = False
+    """Compile the update with `torch.compile`. The first one then takes some ten
+    seconds longer, every other one is faster."""
+
+    demonstrations: str = "expert"
+    """Whom to clone: `expert` is the environment's own (its method `expert`),
+    `my_module:function` is called with the environments and their observations and
+    returns actions, and anything else is the folder or the id of a Minari data set,
+    which is read as a whole."""
+
+    demonstration_steps: int = 5_000
+    """Environment steps that the expert takes, counted over all environments (rounded
+    up to whole steps of all). More show it in more situations. A data set has as many
+    as it has."""
+
+    expert_noise: float = 0.0
+    """Probability of executing a random action in place of the expert's, which is
+    recorded all the same: so the clone sees how the expert gets out of situations that
+    it would not get into by itself (Laskey et al. 2017, arXiv:1703.09327). Higher
+    demonstrates more recoveries and less of the task."""
+
+    save_demonstrations: str | None = None
+    """Folder, not there yet, into which what the expert did is written as a Minari data
+    set, for `demonstrations` of later runs; by default nothing is written."""
+
+    num_epochs: int = 20
+    """Passes over the demonstrations. More fit them more closely, in the end also what
+    is accidental about them."""
+
+    learn_steps: int | None = None
+    """Gradient steps, in place of `num_epochs`; by default as many as the passes
+    take."""
+
+    batch_size: int = 128
+    """Demonstrated transitions behind each gradient step. Larger batches give gradients
+    with less noise and take longer."""
+
+    learning_rate: float = 3e-3
+    """Learning rate of Adam at the start. Higher learns faster, too high diverges."""
+
+    anneal_learning_rate: bool = True
+    """Let the learning rate fall linearly to zero at the last gradient step, which
+    averages out noise at the end. Turn it off to go on training later."""
+
+    max_grad_norm: float | None = None
+    """Gradients with a larger norm are scaled down to it. Lower prevents large updates
+    and slows learning from rare large errors; by default they are left as they are."""
+
+    value_coef: float = 0.5
+    """Weight of the critic's loss, half the squared error of its values to the returns
+    of the demonstrations, so that what is trained further begins with a critic. Higher
+    matters where actor and critic share layers; 0 leaves the critic as it is."""
+
+    gamma: float = 0.99
+    """Discount of future rewards in the returns that the critic learns, from 0 (only
+    the next one counts) to 1 (all count alike). The policy does not depend on it."""
+
+    eval_every: int = 200
+    """Gradient steps between evaluations; there is another one at the end, and 0 means
+    none at all. A lower number shows progress in finer steps and takes more time."""
+
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
+    can represent more and take longer to compute and to learn."""
+
+    activation: Literal["tanh", "relu"] = "tanh"
+    """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
+    and deeper networks."""
+
+    log_std_init: float = 0.0
+    """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
+    deviation of 1. It falls to the size of the errors. Discrete actions do not use
+    it."""
+
+    normalize_observation: bool = False
+    """Subtract the mean of the demonstrated observations and divide by their standard
+    deviation; both are saved with the model. It helps where components differ in
+    size."""
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        self._check_range(
+            "demonstration_steps", low=1, high=foundations.MOST_TRANSITIONS
+        )
+        super().__post_init__()
+        self._check_range("expert_noise", low=0, high=1)
+        self._check_range("num_epochs", low=1, high=10**6)
+        self._check_range("learn_steps", low=1, high=foundations.MOST_STEPS)
+        self._check_range("batch_size", low=1, high=2**17)
+        self._check_range("learning_rate", low=0, high=1_000, above=True)
+        self._check_range("max_grad_norm", low=0, above=True)
+        self._check_range("value_coef", low=0, high=1e6)
+        self._check_range("gamma", low=0, high=1)
+        self._check_range("log_std_init", low=-20, high=20)
+        self._check_widths("hidden_sizes")
+        if not self.demonstrations:
+            raise self.error("demonstrations", "say 'expert', or name a data set")
+        self._check_folder("demonstrations")
+        if self.save_demonstrations is not None:
+            if not self.save_demonstrations:
+                raise self.error("save_demonstrations", "give a folder, or None")
+            self._check_folder("save_demonstrations")

@@ -1,0 +1,105 @@
+"""Whom to clone: who chooses the actions of the demonstrations."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box
+from gymnasium.vector import VectorEnv
+from torch import Tensor
+
+from yieldrl import envs as environments
+from yieldrl.abstractions import Agent
+from yieldrl.foundations import spaces
+
+Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
+"""From environments and their observations `[N, ...]` to actions `[N, ...]`."""
+
+
+def find_rule(name: str) -> Rule | None:
+    """What `Config.demonstrations` stands for; None if it is a data set.
+
+    Raises:
+        ValueError: If it is `module:function`, and that is not there.
+    """
+    if name == "expert":
+        return lambda envs, obs: environments.expert_actions(envs)
+    if not re.fullmatch(r"[\w.]+:[\w.]*\w", name):
+        return None
+    module, _, attribute = name.partition(":")
+    try:
+        rule = getattr(importlib.import_module(module), attribute)
+    except (AttributeError, ImportError) as reason:
+        raise ValueError(
+            f"demonstrations = {name!r}: no such function ({reason}); name"
+            " my_module:function, which is called with (envs, obs)"
+        ) from None
+    return rule
+
+
+class Expert:
+    """Acts by a rule, to a collector as an agent does; counts and draws as another.
+
+    Args:
+        rule: Chooses the actions.
+        envs: The environments.
+        agent: Whose steps it counts, and whose generator it draws from.
+        noise: Probability of executing a random action. What is written down is the
+            rule's all the same.
+
+    Raises:
+        ValueError: If a random action is to be drawn from a space without bounds.
+    """
+
+    def __init__(
+        self, rule: Rule, envs: VectorEnv[Any, Any, Any], agent: Agent, noise: float
+    ) -> None:
+        self.rule, self.envs, self.agent, self.noise = rule, envs, agent, noise
+        self.count_steps, self.device = agent.count_steps, agent.device
+        space = envs.single_action_space
+        if noise > 0 and isinstance(space, Box) and not space.is_bounded("both"):
+            raise ValueError(
+                f"expert_noise = {noise}: actions of {space} have no bounds to be drawn"
+                " between; set it to 0, or give the actions bounds"
+            )
+
+    @property
+    def sample_step(self) -> int:
+        """Environment steps so far."""
+        return self.agent.sample_step
+
+    def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
+        """The actions to execute, `[N, ...]`; and those of the rule, to be kept."""
+        action = self.rule(self.envs, obs)
+        if self.noise == 0:
+            return action, {}
+        generator, count = self.agent.generator, self.envs.num_envs
+        random = random_actions(self.envs.single_action_space, count, generator)
+        chance = torch.rand(count, generator=generator, device=generator.device)
+        errs = (chance < self.noise).view(-1, *[1] * (random.ndim - 1))
+        if isinstance(action, Tensor):
+            executed = torch.where(errs, random, action).to(action.dtype)
+        else:
+            action = np.asarray(action)
+            executed = np.where(errs.cpu(), random.cpu(), action).astype(action.dtype)
+        return executed, {"action": action}
+
+
+def random_actions(space: Space[Any], count: int, generator: torch.Generator) -> Tensor:
+    """Actions `[count, ...]`, uniform over a space, on the generator's device."""
+    shape, device = (count, *spaces.shape_of(space)), generator.device
+    dtype = torch.float32 if device.type == "mps" else torch.float64
+    share = torch.rand(shape, generator=generator, device=device, dtype=dtype)
+    if isinstance(space, Box):
+        low, high = (torch.as_tensor(x).to(share) for x in (space.low, space.high))
+        drawn = low + (high - low) * share
+        return drawn if space.dtype.kind == "f" else drawn.round()
+    counts = torch.tensor(spaces.choices(space), device=device)
+    drawn = (share.view(count, -1) * counts).long().view(shape)
+    return drawn + torch.as_tensor(getattr(space, "start", 0), device=device)

@@ -1,0 +1,187 @@
+"""The schedule of behaviour cloning."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import VectorEnv, VectorWrapper
+
+from yieldrl import abstractions
+from yieldrl.abstractions import LogData
+from yieldrl.algorithms.ppo import Model
+from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
+from yieldrl.collectors import Collector, SyncCollector
+from yieldrl.envs.wrappers import ActionChunks
+from yieldrl.foundations import derive_seed
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+from .expert import Expert, find_rule
+
+ACCURACY_EVERY = 10  # gradient steps: looking takes about half as long as learning
+
+
+class Trainer(abstractions.Trainer):
+    """Let an expert act, or read what one did; then learn to do as it does.
+
+    Environments in `ActionChunks` are demonstrated in step by step; the policy learns
+    the next L actions at every step.
+
+    >>> config = Config(demonstration_steps=400, num_epochs=5, eval_every=0)
+    >>> trainer = Trainer(config)
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 400, 20)
+    """
+
+    config: Config
+    agent: Agent
+    buffer: Demonstrations
+
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm
+    agent_class = Agent
+
+    _whole: bool | None = None  # whether the policy can but learn chunks that are whole
+
+    @property
+    def expert_envs(self) -> VectorEnv[Any, Any, Any]:
+        """The environments that the expert acts in: those inside of chunks.
+
+        Raises:
+            ValueError: If there is a wrapper around the chunks.
+        """
+        envs: Any = self.envs
+        if isinstance(envs, ActionChunks):
+            return envs.env
+        inside = envs
+        while isinstance(inside, VectorWrapper):
+            inside = inside.env
+            if isinstance(inside, ActionChunks):
+                raise ValueError(
+                    f"{envs} is around ActionChunks: put the chunks around it, because"
+                    " the expert acts step by step, in the environments inside of them"
+                )
+        return envs
+
+    @property
+    def collecting_done(self) -> bool:
+        return self.buffer.full and self.agent.sample_step >= len(self.buffer)
+
+    @property
+    def training_done(self) -> bool:
+        return self.collecting_done and self.agent.learn_step >= self.learn_steps
+
+    @property
+    def learning_due(self) -> bool:
+        ready = self.collecting_done and not self.training_done
+        return ready and not self.evaluation_due  # or it would wait until the end
+
+    @property
+    def learn_steps(self) -> int:
+        """Gradient steps in all, once the demonstrations are there."""
+        config = self.config
+        if config.learn_steps is not None:
+            return config.learn_steps
+        windows, size = self.buffer.windows, config.batch_size
+        return config.num_epochs * windows.num_minibatches(size, whole=self.whole)
+
+    @property
+    def whole(self) -> bool:
+        """Whether chunks that an episode's end cuts short are left out.
+
+        That is where the policy has one log-probability for the whole of a chunk, from
+        which actions that do not exist cannot be taken.
+        """
+        if self._whole is None:
+            self._whole = False
+            if self.buffer.chunk_length is not None:
+                one = self.buffer.windows.minibatch(0, 1, values=False)
+                one = self.agent.in_its_words(one)
+                self._whole = not self.algorithm.tells_actions_apart(one)
+        return self._whole
+
+    @property
+    def evaluation_due(self) -> bool:
+        """Whether `eval_every` gradient steps were crossed, or the end reached."""
+        step = self.agent.learn_step
+        return self.evaluator.due(step, lambda: self.training_done)
+
+    def make_buffer(self) -> Demonstrations:
+        config, envs = self.config, self.expert_envs
+        spaces = envs.single_observation_space, envs.single_action_space
+        chunks = self.envs.length if isinstance(self.envs, ActionChunks) else None
+        options: dict[str, Any] = {
+            "chunk_length": chunks,
+            "gamma": config.gamma,
+            "device": self.agent.device,
+            "seed": derive_seed(config.seed, "buffer"),
+        }
+        if find_rule(config.demonstrations) is None:
+            return read_dataset(config.demonstrations, *spaces, **options)
+        steps = -(-config.demonstration_steps // envs.num_envs)
+        return Demonstrations(steps, *spaces, num_envs=envs.num_envs, **options)
+
+    def make_collector(self) -> Collector:
+        config, envs = self.config, self.expert_envs
+        rule = find_rule(config.demonstrations)
+        acts: Any = self.agent  # which is never asked, where all is there already
+        if rule is not None:
+            acts = Expert(rule, envs, self.agent, config.expert_noise)
+        return SyncCollector(
+            envs,
+            acts,
+            self.buffer,
+            seed=derive_seed(config.seed, "envs"),
+            report_every=min(128, self.buffer.num_steps),
+        )
+
+    def _run_collect(self) -> LogData:
+        if self.buffer.full:  # as it is from the beginning, where it was read
+            self.agent.count_steps(len(self.buffer) - self.agent.sample_step)
+            return self._log("collect", self.buffer.statistics())
+        folder = self.config.save_demonstrations
+        if folder is not None and self.agent.sample_step == 0 and Path(folder).exists():
+            raise FileExistsError(
+                f"save_demonstrations = {folder!r} is there already: name a folder that"
+                " is not, or learn from it with demonstrations"
+            )
+        return super()._run_collect()
+
+    def _run_train(self) -> LogData:
+        config, agent = self.config, self.agent
+        if agent.learn_step == 0:
+            self._prepare()
+        if config.anneal_learning_rate:
+            self.algorithm.anneal(agent.learn_step / self.learn_steps)
+        data = self.buffer.windows.minibatch(
+            agent.learn_step,
+            config.batch_size,
+            whole=self.whole,
+            values=self.algorithm.learns_values,
+        )
+        looks = agent.learn_step % ACCURACY_EVERY == 0
+        logs = agent.accuracy(data) if looks else {}
+        return self._log("train", {**agent.learn(data), **logs})
+
+    def _run_evaluate(self) -> LogData:
+        log = self.evaluate(self.config.eval_episodes)
+        self.evaluator.evaluated_at = self.agent.learn_step
+        return log
+
+    def _prepare(self) -> None:
+        """What is done once with all demonstrations, before learning from them."""
+        folder = self.config.save_demonstrations
+        if folder is not None and not Path(folder).exists():
+            spec = copy.deepcopy(gymnasium.registry.get(self.config.env_id))
+            if spec is not None:
+                spec.kwargs.update(self.config.env_kwargs)
+            write_dataset(folder, self.buffer, env_spec=spec)
+        self.agent.policy_version += 1
+        self.model.update_normalization(self.buffer.rollout())

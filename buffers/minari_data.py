@@ -1,0 +1,172 @@
+"""Demonstrations as data sets of Minari, which others read and write as well."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.spaces import Box, Dict
+
+from yieldrl.buffers.demonstrations import Demonstrations
+from yieldrl.buffers.minari_episodes import episode_from_minari, episode_to_minari
+from yieldrl.foundations import text
+
+
+def write_dataset(
+    folder: str | Path,
+    demonstrations: Demonstrations,
+    *,
+    env_spec: EnvSpec | None = None,
+    algorithm_name: str = "expert",
+) -> Path:
+    """Write demonstrations as a Minari data set: all of it, or nothing.
+
+    Images are kept bit by bit. An episode that was under way at the end is written as
+    truncated there. A folder below Minari's own, with a version in its name as
+    `cartpole/expert-v0`, is what `minari.load_dataset` finds under that name.
+
+    Args:
+        folder: Where to; there must be nothing yet.
+        demonstrations: What to write.
+        env_spec: Which environment they are of, if that can be made again from it.
+        algorithm_name: Who acted.
+
+    Returns:
+        The folder, which `read_dataset` reads.
+
+    Raises:
+        FileExistsError: If there is something already.
+        ImportError: If Minari is not installed.
+    """
+    minari = _minari()
+    from minari.data_collector import EpisodeBuffer
+    from minari.dataset.minari_storage import MinariStorage
+
+    folder = Path(folder).absolute()  # Minari gets lost on relative ones
+    if folder.exists():
+        raise FileExistsError(f"{folder} is there already: give another folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as new:
+        place = Path(new, folder.name)
+        place.mkdir()
+        storage = MinariStorage.new(
+            place / "data",
+            demonstrations.observation_space,
+            demonstrations.action_space,
+            env_spec if _is_json(env_spec) else None,
+            jpeg_encoding=False,  # which would lose
+        )
+        for number, episode in enumerate(demonstrations.episodes()):
+            parts = episode_to_minari(episode, demonstrations.action_space)
+            storage.update_episodes([EpisodeBuffer(id=number, **parts)])
+        storage.update_metadata(
+            {
+                "dataset_id": _identity(folder.name),
+                "minari_version": minari.__version__,
+                "algorithm_name": algorithm_name,
+            }
+        )
+        return place.rename(folder)
+
+
+def read_dataset(
+    source: str | Path,
+    observation_space: gym.Space[Any] | None = None,
+    action_space: gym.Space[Any] | None = None,
+    **options: Any,
+) -> Demonstrations:
+    """All episodes of a Minari data set, one after the other: `[T, 1]`.
+
+    Args:
+        source: A folder, or the id of a data set that Minari holds on this machine.
+        observation_space: What the observations must be of; by default what the data
+            set says.
+        action_space: What the actions must be of, likewise.
+        options: Arguments of `Demonstrations`: `chunk_length`, `gamma`, ...
+
+    Raises:
+        FileNotFoundError: If there is no such data set.
+        ImportError: If Minari is not installed.
+        ValueError: If it has no episode, or its spaces are not these.
+    """
+    data = _open(source)
+    observed = _agreed(source, "observation", data.observation_space, observation_space)
+    acted = _agreed(source, "action", data.action_space, action_space)
+    if data.total_steps == 0:
+        raise ValueError(f"{source}: the data set has no episode, there is no example")
+    result = Demonstrations(data.total_steps, observed, acted, num_envs=1, **options)
+    for episode in data:
+        result.extend(episode_from_minari(episode, observed).unsqueeze(1))
+    return result
+
+
+def _minari() -> Any:
+    try:
+        import h5py  # noqa: F401
+        import minari
+    except ImportError as reason:
+        raise ImportError(
+            f"data sets of demonstrations take a package that is missing ({reason}):"
+            " pip install 'yieldrl[minari]'"
+        ) from None
+    return minari
+
+
+def _open(source: str | Path) -> Any:
+    minari = _minari()
+    folder = Path(source)
+    for place in (folder / "data", folder):
+        if (place / "metadata.json").is_file():
+            return minari.MinariDataset(place)
+    try:
+        return minari.load_dataset(str(source))
+    except (FileNotFoundError, ValueError) as reason:
+        raise FileNotFoundError(
+            f"{str(source)!r} is neither a folder with a Minari data set nor the id of"
+            f" one on this machine ({reason}): write one with save_demonstrations, or"
+            " fetch one with `minari download`"
+        ) from None
+
+
+def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:
+    """The space to read by, after a look at whether the data set is of it."""
+    if wanted is None:
+        return found
+    if not _fits(found, wanted):
+        raise ValueError(
+            f"{source}: the {name}s of the data set are of {found}, those of the"
+            f" environment of {wanted}: take the environment that it was made in, with"
+            " the same wrappers"
+        )
+    return wanted
+
+
+def _fits(found: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
+    """Whether both have the same leaves; real numbers may differ in precision."""
+    if isinstance(found, Dict) and isinstance(wanted, Dict):
+        same = found.keys() == wanted.keys()
+        return same and all(_fits(found[name], wanted[name]) for name in wanted)
+    if isinstance(found, gym.spaces.Text):
+        return isinstance(wanted, text.Utf8Text)
+    if isinstance(found, Box) and isinstance(wanted, Box):
+        real = found.dtype.kind == wanted.dtype.kind == "f"
+        return found.shape == wanted.shape and (real or found.dtype == wanted.dtype)
+    return found == wanted
+
+
+def _is_json(spec: EnvSpec | None) -> bool:
+    """Whether an environment can be made again from what a file can hold of it."""
+    try:
+        return spec is not None and bool(EnvSpec.from_json(spec.to_json()))
+    except Exception:  # of whatever its arguments are
+        return False
+
+
+def _identity(name: str) -> str:
+    """An id of Minari's: it ends in a version."""
+    name = re.sub(r"[^-\w]", "-", name)
+    return name if re.search(r"-v\d+$", name) else f"{name}-v0"

@@ -1,0 +1,123 @@
+"""Windows of an expert's actions, within its episodes, in minibatches."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Generator, Tensor
+
+from yieldrl.buffers.future import look_ahead
+
+
+class Windows:
+    """Cuts a rollout into windows of the next L actions, and draws them in epochs.
+
+    None reaches from one episode into another, nor beyond the last row. Epoch k has an
+    order of its own, which follows from the seed and k: so minibatches are numbered,
+    and to ask for one twice is to get it twice.
+
+    Args:
+        rollout: Transitions `[T, N]`.
+        length: `L`, actions of a window; None for single actions.
+        gamma: Discount of the returns.
+        seed: Epoch k has the order that a generator seeded with `seed + k` draws.
+
+    Attributes:
+        future: What lies ahead of every transition, in the order `t * N + n`.
+    """
+
+    def __init__(
+        self, rollout: TensorDict, length: int | None, gamma: float, seed: int
+    ) -> None:
+        self.length, self.seed = length, seed
+        self.future = look_ahead(rollout, gamma)
+        self._num_envs = rollout.batch_size[1]
+        self._flat = rollout.flatten(0, 1)
+        self._device = self.future.left.device
+        self._starts: dict[bool, Tensor] = {}
+        self._epoch: tuple[int, bool, Tensor] | None = None
+
+    def starts(self, *, whole: bool = False) -> Tensor:
+        """Flat positions `[W]` at which windows begin.
+
+        Args:
+            whole: Leave out those of which less than `L` actions exist.
+        """
+        if whole not in self._starts:
+            least = (self.length or 1) if whole else 1
+            enough = self.future.left >= least
+            self._starts[whole] = enough.nonzero().squeeze(1)
+        return self._starts[whole]
+
+    def num_minibatches(self, batch_size: int, *, whole: bool = False) -> int:
+        """Minibatches of an epoch, none of more than `batch_size` windows.
+
+        Raises:
+            RuntimeError: If there is no window.
+        """
+        count = len(self.starts(whole=whole))
+        if count == 0:
+            raise RuntimeError(
+                f"of no episode there are {self.length if whole else 1} steps: choose"
+                " shorter chunks, or demonstrate more"
+            )
+        return -(-count // batch_size)
+
+    def minibatch(
+        self, number: int, batch_size: int, *, whole: bool = False, values: bool = True
+    ) -> TensorDict:
+        """The minibatch `[B]` of a number: copies, which outlive the rollout.
+
+        It holds `obs`, and `action [B, ...]`; with chunks the next actions
+        `[B, L, ...]`, and `num_steps [B]`, how many of them exist: those after the
+        episode's end repeat its last one, and are to be masked.
+
+        Args:
+            number: From 0 on, counted over all epochs.
+            batch_size: Windows of each (of some, one less).
+            whole: Leave out windows of which less than `L` actions exist.
+            values: Add what a critic regresses to: `returns [B]`, the rewards up to
+                the episode's end, discounted. Where any episode was cut, also
+                `next_obs`, its last observation, and `discount [B]` of its value: the
+                target is `returns + discount * V(next_obs)`. The discount is 0 where
+                the episode terminated.
+
+        Raises:
+            RuntimeError: If there is no window.
+        """
+        parts = self.num_minibatches(batch_size, whole=whole)
+        epoch, place = divmod(number, parts)
+        order = self._order(epoch, whole)
+        count = len(order)
+        index = order[count * place // parts : count * (place + 1) // parts]
+        batch = TensorDict({"obs": self._flat["obs"][index]}, [len(index)])
+        if self.length is None:
+            batch["action"] = self._flat["action"][index]
+        else:
+            batch["num_steps"] = self.future.left[index].clamp(max=self.length)
+            batch["action"] = self._flat["action"][self._steps(index, self.length)]
+        return self._with_values(batch, index) if values else batch
+
+    def _steps(self, index: Tensor, length: int) -> Tensor:
+        """Flat positions `[B, L]` of windows that begin at positions `[B]`."""
+        ahead = torch.arange(length, device=self._device)
+        last = self.future.left[index].unsqueeze(1) - 1
+        return index.unsqueeze(1) + torch.minimum(ahead, last) * self._num_envs
+
+    def _with_values(self, batch: TensorDict, index: Tensor) -> TensorDict:
+        batch["returns"] = self.future.returns[index]
+        if self.future.cut:
+            batch["discount"] = self.future.discount[index]
+            batch["next_obs"] = self._flat["next_obs"][self.future.end[index]]
+        return batch
+
+    def _order(self, epoch: int, whole: bool) -> Tensor:
+        """Where the windows of an epoch begin, in its order: flat positions `[W]`."""
+        if self._epoch is None or self._epoch[:2] != (epoch, whole):
+            starts = self.starts(whole=whole)
+            generator = Generator(self._device).manual_seed(self.seed + epoch)
+            order = torch.randperm(
+                len(starts), generator=generator, device=self._device
+            )
+            self._epoch = epoch, whole, starts[order]
+        return self._epoch[2]

@@ -1,0 +1,235 @@
+"""Demonstrations: no window leaves its episode, and returns know where it was cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensordict import TensorDict
+
+from yieldrl.buffers import Demonstrations
+
+NUMBER = Box(-np.inf, np.inf, (), np.float32)
+
+
+def demonstrations(ends: str, num_envs: int = 1, **options: Any) -> Demonstrations:
+    """One step for each letter: `.` goes on, `x` terminates, `|` truncates, `r` resets.
+
+    Observation and action of step t of environment n are 10 n + t, the reward is 1.
+    """
+    buffer = Demonstrations(
+        len(ends), NUMBER, NUMBER, num_envs=num_envs, **{"gamma": 0.5, **options}
+    )
+    for t, end in enumerate(ends):
+        number = 10.0 * torch.arange(num_envs) + t
+        step = {
+            "obs": number,
+            "next_obs": number + 1,
+            "action": number,
+            "reward": torch.ones(num_envs),
+            "terminated": torch.full((num_envs,), end == "x"),
+            "truncated": torch.full((num_envs,), end == "|"),
+        }
+        if "r" in ends:
+            step["valid"] = torch.full((num_envs,), end != "r")
+        buffer.add(step)
+    return buffer
+
+
+def everything(buffer: Demonstrations, **options: Any) -> TensorDict:
+    """An epoch in one minibatch, in the order of time."""
+    batch = buffer.windows.minibatch(0, 10**6, **options)
+    return batch[batch["obs"].argsort()]
+
+
+class TestWindows:
+    def test_they_end_with_their_episode(self) -> None:
+        batch = everything(demonstrations("..x.|..", chunk_length=3))
+        assert batch["obs"].tolist() == [0, 1, 2, 3, 4, 5, 6]
+        assert batch["num_steps"].tolist() == [3, 2, 1, 2, 1, 2, 1]
+        assert batch["action"].tolist() == [
+            [0, 1, 2],
+            [1, 2, 2],
+            [2, 2, 2],
+            [3, 4, 4],
+            [4, 4, 4],
+            [5, 6, 6],  # cut where the demonstrations end
+            [6, 6, 6],
+        ]
+
+    def test_whole_ones_alone(self) -> None:
+        buffer = demonstrations("...x..", chunk_length=3)
+        batch = everything(buffer, whole=True)
+        assert batch["action"].tolist() == [[0, 1, 2], [1, 2, 3]]
+        assert batch["num_steps"].tolist() == [3, 3]
+        with pytest.raises(RuntimeError, match="of no episode there are 5 steps"):
+            demonstrations("..x..", chunk_length=5).windows.minibatch(0, 1, whole=True)
+
+    def test_environments_side_by_side(self) -> None:
+        batch = everything(demonstrations(".x.", num_envs=2, chunk_length=2))
+        assert batch["obs"].tolist() == [0, 1, 2, 10, 11, 12]
+        actions = [[0, 1], [1, 1], [2, 2], [10, 11], [11, 11], [12, 12]]
+        assert batch["action"].tolist() == actions
+
+    def test_without_chunks_they_are_single_actions(self) -> None:
+        batch = everything(demonstrations(".x."))
+        assert batch["action"].tolist() == [0, 1, 2]
+        assert "num_steps" not in batch.keys()  # noqa: SIM118
+        chunks = everything(demonstrations(".x.", chunk_length=1))
+        assert chunks["action"].tolist() == [[0], [1], [2]]
+
+    def test_steps_that_only_reset_are_none(self) -> None:
+        batch = everything(demonstrations(".xr.|r", chunk_length=2))
+        assert batch["obs"].tolist() == [0, 1, 3, 4]
+        assert batch["action"].tolist() == [[0, 1], [1, 1], [3, 4], [4, 4]]
+
+    @given(
+        ends=st.text("..x|", min_size=1, max_size=12),
+        length=st.integers(1, 5),
+        num_envs=st.integers(1, 3),
+    )
+    @settings(max_examples=50, deadline=None)
+    def test_all_actions_of_an_episode_and_no_others(
+        self, ends: str, length: int, num_envs: int
+    ) -> None:
+        buffer = demonstrations(ends, num_envs, chunk_length=length)
+        episode = np.cumsum([0, *(end != "." for end in ends)])
+        for row in everything(buffer):
+            at = int(row["obs"])
+            count, begin, step = int(row["num_steps"]), at // 10 * 10, at % 10
+            if len(ends) > 10:
+                return  # numbers of environments overlap
+            chunk = [int(a) - begin for a in row["action"]]
+            assert chunk[:count] == list(range(step, step + count))
+            assert len({episode[t] for t in chunk}) == 1
+            last = step + count - 1
+            assert count == length or last == len(ends) - 1 or ends[last] != "."
+
+
+class TestValues:
+    def test_returns_and_what_is_to_be_added(self) -> None:
+        """1 + g + g^2, and g^k of the last observation where an episode was cut."""
+        batch = everything(demonstrations("..x.|."))
+        assert batch["returns"].tolist() == [1.75, 1.5, 1, 1.5, 1, 1]
+        assert batch["discount"].tolist() == [0, 0, 0, 0.25, 0.5, 0.5]
+        assert batch["next_obs"][3:].tolist() == [5, 5, 6]
+
+    def test_nothing_is_to_be_added_where_all_have_terminated(self) -> None:
+        batch = everything(demonstrations(".x..x"))
+        assert set(batch.keys()) == {"obs", "action", "returns"}
+
+    def test_they_may_be_left_out(self) -> None:
+        assert set(everything(demonstrations(".|"), values=False).keys()) == {
+            "obs",
+            "action",
+        }
+
+
+class TestMinibatches:
+    def test_an_epoch_is_everything_once_in_an_order_of_its_own(self) -> None:
+        buffer = demonstrations("." * 10)
+        windows = buffer.windows
+        assert windows.num_minibatches(4) == 3
+        epochs = [
+            torch.cat([windows.minibatch(3 * k + i, 4)["obs"] for i in range(3)])
+            for k in range(2)
+        ]
+        assert all(sorted(e.tolist()) == list(range(10)) for e in epochs)
+        assert epochs[0].tolist() != epochs[1].tolist()
+        again = demonstrations("." * 10).windows.minibatch(4, 4)
+        assert torch.equal(windows.minibatch(4, 4)["obs"], again["obs"])
+        other = demonstrations("." * 10, seed=7).windows.minibatch(4, 4)
+        assert not torch.equal(other["obs"], again["obs"])
+
+    def test_they_outlive_the_buffer(self) -> None:
+        buffer = demonstrations("...")
+        batch = everything(buffer)
+        buffer.rollout()["obs"].zero_()
+        assert batch["obs"].tolist() == [0, 1, 2]
+
+
+class TestState:
+    def test_half_of_it_is_restored_and_goes_on(self) -> None:
+        whole, half = demonstrations(".x.."), demonstrations(".x..")
+        state = {**half.state_dict(), "row": 2}
+        state["storage"] = half._storage.state_dict(2)
+        half.load_state_dict(state)
+        assert (len(half), half.full) == (2, False)
+        for t in (2, 3):
+            row = whole.rollout()[t]
+            half.add(dict(row.items()))
+        assert torch.equal(everything(half)["returns"], everything(whole)["returns"])
+
+    def test_new_rows_are_seen(self) -> None:
+        buffer = Demonstrations(2, NUMBER, NUMBER, num_envs=1)
+        row = {key: torch.zeros(1) for key in ("obs", "next_obs", "action", "reward")}
+        flags = dict.fromkeys(("terminated", "truncated"), torch.zeros(1).bool())
+        buffer.add({**row, **flags})
+        assert len(buffer.windows.starts()) == 1
+        buffer.end_episodes()
+        assert buffer.rollout()["truncated"].all()
+        buffer.add({**row, **flags})
+        assert len(buffer.windows.starts()) == 2
+        with pytest.raises(RuntimeError, match="all demonstrations are there"):
+            buffer.add({**row, **flags})
+
+    def test_several_rows_at_once(self) -> None:
+        one, other = (
+            demonstrations(".x|"),
+            Demonstrations(4, NUMBER, NUMBER, num_envs=1),
+        )
+        other.extend(one.rollout()[:2])
+        other.extend(one.rollout()[1:])
+        assert other.full
+        assert other.rollout()["terminated"][:, 0].tolist() == [
+            False,
+            True,
+            True,
+            False,
+        ]
+        assert other.rollout()["obs"][:, 0].tolist() == [0, 1, 1, 2]
+        with pytest.raises(ValueError, match=r"\[3, 1\] .* room for \[0, 1\]"):
+            other.extend(one.rollout())
+        two = demonstrations(".", num_envs=2)
+        with pytest.raises(ValueError, match=r"got a rollout \[1, 2\]"):
+            Demonstrations(4, NUMBER, NUMBER, num_envs=1).extend(two.rollout())
+
+
+def test_statistics_are_of_episodes_that_ended() -> None:
+    logs = demonstrations("..x|..", num_envs=2).statistics()
+    assert logs == {"episode_return": 2.0, "episode_length": 2.0, "episodes": 4.0}
+    assert demonstrations("..").statistics() == {}
+
+
+def test_nested_observations() -> None:
+    space = Dict(rgb=Box(0, 255, (2, 2, 3), np.uint8), proprio=Box(-1, 1, (2,)))
+    buffer = Demonstrations(2, space, Discrete(3), num_envs=1, chunk_length=2)
+    for t in range(2):
+        obs = {"rgb": torch.full((1, 2, 2, 3), t), "proprio": torch.full((1, 2), t)}
+        buffer.add(
+            {
+                "obs": obs,
+                "next_obs": obs,
+                "action": torch.tensor([t]),
+                "reward": torch.ones(1),
+                "terminated": torch.tensor([False]),
+                "truncated": torch.tensor([False]),
+            }
+        )
+    batch = buffer.windows.minibatch(0, 2)
+    assert batch["obs", "rgb"].dtype == torch.uint8
+    assert torch.equal(batch["next_obs", "proprio"], torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("name", ["num_steps", "chunk_length"])
+def test_what_makes_no_sense_is_refused(name: str) -> None:
+    options = {"num_steps": 2, "chunk_length": 2, name: 0}
+    with pytest.raises(ValueError, match=f"{name} = 0: choose at least 1"):
+        Demonstrations(
+            observation_space=NUMBER, action_space=NUMBER, num_envs=1, **options
+        )

@@ -1,0 +1,198 @@
+"""Data sets of Minari: what is written is read again, and others' are read too."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import minari
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
+from minari.data_collector import EpisodeBuffer
+
+from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
+from yieldrl.foundations.text import Utf8Text, decode
+
+ROBOT = Dict(
+    rgb=Box(0, 255, (40, 40, 3), np.uint8),  # large enough for Minari to compress it
+    proprio=Box(-np.inf, np.inf, (2,), np.float32),
+    language=Utf8Text(12),
+    more=Dict(depth=Box(0, 1, (3, 3, 1), np.float32)),
+)
+VECTOR = Box(-1, 1, (3,), np.float32)
+
+
+def random_demonstrations(
+    observed: Any, acted: Any, steps: int = 7, num_envs: int = 2
+) -> Demonstrations:
+    """Of whatever the spaces hold, with ends of every kind."""
+    observed.seed(1)
+    acted.seed(2)
+    buffer = Demonstrations(steps, observed, acted, num_envs=num_envs)
+
+    def batch(space: Any) -> Any:
+        return gym.vector.utils.concatenate(
+            space,
+            [space.sample() for _ in range(num_envs)],
+            gym.vector.utils.create_empty_array(space, num_envs),
+        )
+
+    obs = batch(observed)
+    for t in range(steps):
+        next_obs = batch(observed)
+        buffer.add(
+            {
+                "obs": obs,
+                "next_obs": next_obs,
+                "action": batch(acted),
+                "reward": np.random.default_rng(t).normal(size=num_envs),
+                "terminated": np.array([t == 2] * num_envs),
+                "truncated": np.array([t == 4] * num_envs),
+            }
+        )
+        obs = batch(observed) if t in (2, 4) else next_obs
+    return buffer
+
+
+def equal(one: Any, two: Any) -> bool:
+    if hasattr(one, "items"):
+        return set(one.keys()) == set(two.keys()) and all(
+            equal(one[k], two[k]) for k in set(one.keys())
+        )
+    return one.dtype == two.dtype and torch.equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("observed", "acted"),
+    [
+        (ROBOT, Box(-1, 1, (2,), np.float32)),
+        (VECTOR, Discrete(3, start=1)),
+        (VECTOR, MultiDiscrete([2, 5])),
+        (Discrete(4), Box(0, 255, (1,), np.uint8)),
+    ],
+)
+def test_a_round_trip_is_exact(observed: Any, acted: Any, tmp_path: Path) -> None:
+    written = random_demonstrations(observed, acted)
+    folder = write_dataset(tmp_path / "random-v0", written)
+    data = read_dataset(folder, observed, acted)
+    assert data.full
+    assert data.rollout().batch_size == (14, 1)
+    pairs = list(zip(written.episodes(), data.episodes(), strict=True))
+    assert [len(a) for a, _ in pairs] == [3, 2, 2, 3, 2, 2]
+    for before, after in pairs:
+        cut = ~before["terminated"][-1] & ~before["truncated"][-1]
+        before = before.clone()
+        before["truncated"][-1] |= cut
+        assert equal(before, after)
+    again = read_dataset(write_dataset(tmp_path / "again", data))
+    assert equal(again.rollout(), data.rollout())
+
+
+def test_minari_finds_it_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    spec = gym.spec("CartPole-v1")
+    demonstrations = random_demonstrations(Box(-9, 9, (4,), np.float32), Discrete(2))
+    write_dataset(tmp_path / "cart-v3", demonstrations, env_spec=spec)
+    data = minari.load_dataset("cart-v3")
+    assert (data.id, data.total_steps, data.total_episodes) == ("cart-v3", 14, 6)
+    assert isinstance(data.recover_environment().unwrapped, gym.Env)
+    assert len(read_dataset("cart-v3")) == 14
+
+
+def test_one_of_others_is_read(tmp_path: Path) -> None:
+    """As Minari's collector stores episodes: one more observation, float64 rewards."""
+    folder = tmp_path / "others"
+    env = gym.make("CartPole-v1")
+    spaces = env.observation_space, env.action_space
+    storage = minari.dataset.minari_storage.MinariStorage.new(folder, *spaces)
+    lengths = []
+    for number in range(3):
+        observations, actions = [env.reset(seed=number)[0]], []
+        rewards, ends = [], []
+        while not any(ends):
+            actions.append(np.int64(number % 2))
+            obs, reward, terminated, *_ = env.step(actions[-1])
+            observations.append(obs)
+            rewards.append(reward)
+            ends.append(terminated)
+        flags = {"terminations": ends, "truncations": [False] * len(ends)}
+        parts = {"observations": observations, "actions": actions, "rewards": rewards}
+        storage.update_episodes([EpisodeBuffer(id=number, **parts, **flags)])
+        lengths.append(len(ends))
+    version = {"dataset_id": "cart-v0", "minari_version": minari.__version__}
+    storage.update_metadata(version)
+    data = read_dataset(folder, *spaces, chunk_length=4)
+    assert data.statistics() == {
+        "episode_return": sum(lengths) / 3,
+        "episode_length": sum(lengths) / 3,
+        "episodes": 3.0,
+    }
+    rollout = data.rollout()
+    assert rollout["reward"].dtype == torch.float32
+    env.reset(seed=0)
+    first = env.step(0)[0]
+    assert torch.equal(rollout["next_obs"][0, 0], torch.from_numpy(first))
+    assert torch.equal(rollout["obs"][1, 0], torch.from_numpy(first))
+
+
+def test_sentences_of_others_become_bytes(tmp_path: Path) -> None:
+    observed = Dict(language=Text(20), x=Box(-1, 1, (1,), np.float32))
+    storage = minari.dataset.minari_storage.MinariStorage.new(
+        tmp_path / "text", observed, Discrete(2)
+    )
+    texts = ["go left", "go right", "stop"]
+    obs = {"language": texts, "x": np.zeros((3, 1), np.float32)}
+    flags = {"terminations": [False, False], "truncations": [False, False]}
+    episode = {"observations": obs, "actions": np.zeros(2, int), "rewards": [0.0, 1.0]}
+    storage.update_episodes([EpisodeBuffer(id=0, **episode, **flags)])
+    storage.update_metadata({"dataset_id": "text-v0", "minari_version": "0.5.4"})
+    wanted = Dict(language=Utf8Text(16), x=observed["x"])
+    data = read_dataset(tmp_path / "text", wanted, Discrete(2))
+    assert decode(data.rollout()["next_obs", "language"][:, 0]) == texts[1:]
+    assert data.rollout()["truncated"][:, 0].tolist() == [False, True]  # said nowhere
+
+
+class TestRefusals:
+    def test_what_is_not_there(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+        for name in ("nothing-v0", "no id at all", str(tmp_path)):
+            with pytest.raises(FileNotFoundError, match="neither a folder with a Min"):
+                read_dataset(name)
+
+    def test_what_is_of_another_environment(self, tmp_path: Path) -> None:
+        folder = write_dataset(
+            tmp_path / "x", random_demonstrations(VECTOR, Discrete(3))
+        )
+        with pytest.raises(ValueError, match="observations of the data set are"):
+            read_dataset(folder, Box(-1, 1, (4,), np.float32))
+        with pytest.raises(ValueError, match="actions of the data set are of Discrete"):
+            read_dataset(folder, VECTOR, Discrete(4))
+
+    def test_nothing_is_overwritten(self, tmp_path: Path) -> None:
+        demonstrations = random_demonstrations(VECTOR, Discrete(3))
+        folder = write_dataset(tmp_path / "x", demonstrations)
+        with pytest.raises(FileExistsError, match="is there already"):
+            write_dataset(folder, demonstrations)
+        assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+    def test_a_missing_package_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "minari", None)
+        with pytest.raises(ImportError, match=r"pip install 'yieldrl\[minari\]'"):
+            read_dataset(tmp_path)
+
+    def test_nothing_is_left_of_a_failure(self, tmp_path: Path) -> None:
+        demonstrations = random_demonstrations(VECTOR, Discrete(3))
+        demonstrations.action_space = Text(3)  # type: ignore[assignment]
+        with pytest.raises(Exception, match=r"dtype|Text|str"):
+            write_dataset(tmp_path / "x", demonstrations)
+        assert list(tmp_path.iterdir()) == []
