@@ -60,7 +60,8 @@ class VisionTransformer(nn.Module):
             self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         if config.registers:
             self.reg_token = nn.Parameter(torch.zeros(1, config.registers, width))
-        self.pos_embed = nn.Parameter(0.02 * torch.randn(1, patches, width))
+        # As large as what patches show, so that a new network hears positions too.
+        self.pos_embed = nn.Parameter(0.5 * torch.randn(1, patches, width))
         self.patch_embed = _PatchEmbedding(config)
         self.blocks = nn.ModuleList([_Block(config) for _ in range(config.depth)])
         shape = (1, 3, 1, 1)
