@@ -1,0 +1,334 @@
+"""PPO for policies of many tokens: ratios, masks, micro batches, groups of rates."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from tensordict import TensorDict
+from token_policy import Tokens
+from torch import Tensor, nn
+from worlds import Counter
+
+from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.algorithms.vla_ppo.algorithm import executed, joint
+from yieldrl.networks import GradientStep
+
+SMALL = {
+    "env_id": "CartPole-v1",
+    "env_kwargs": {},
+    "num_envs": 2,
+    "num_steps": 8,
+    "num_minibatches": 2,
+    "num_epochs": 2,
+    "total_steps": 64,
+    "hidden_sizes": (8,),
+    "device": "cpu",
+    "eval_every": 0,
+}
+
+
+def config(**options: Any) -> vla_ppo.Config:
+    return vla_ppo.Config(**{**SMALL, **options})
+
+
+def algorithm(**options: Any) -> vla_ppo.Algorithm:
+    """Of a policy of chunks of 3 choices between 2."""
+    torch.manual_seed(0)
+    model = Tokens(Box(-9, 9, (4,)), MultiDiscrete([2, 2, 2]))
+    return vla_ppo.Algorithm(model, config(chunk_length=3, **options))
+
+
+def minibatch(size: int = 5) -> TensorDict:
+    generator = torch.Generator().manual_seed(size)
+    obs = torch.randn(size, 4, generator=generator)
+    data = {
+        "obs": obs,
+        "action": torch.randint(2, (size, 3), generator=generator),
+        "log_prob": -torch.rand(size, 3, 1, generator=generator),
+        "num_steps": torch.arange(size) % 3 + 1,
+        "advantage": torch.randn(size, generator=generator),
+        "returns": torch.randn(size, generator=generator),
+        "value": torch.zeros(size),
+    }
+    return TensorDict(data, [size])
+
+
+def plain(log: Any) -> Any:
+    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
+
+
+class TestMasks:
+    def test_of_executed_actions(self) -> None:
+        data = TensorDict({"num_steps": torch.tensor([1, 3, 2])}, [3])
+        mask = executed(torch.zeros(3, 3, 2), data)
+        assert mask[..., 0].tolist() == mask[..., 1].tolist()
+        assert mask[..., 0].int().tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
+        assert executed(torch.zeros(3, 3, 2), TensorDict({}, [3])).all()
+
+    def test_the_log_prob_of_a_chunk_is_that_of_executed_actions(self) -> None:
+        log_prob = torch.tensor([[[-1.0], [-2.0], [-4.0]], [[-1.0], [-2.0], [-4.0]]])
+        data = TensorDict({"num_steps": torch.tensor([1, 2])}, [2])
+        assert joint(log_prob, data).tolist() == [-1, -3]
+        assert joint(torch.tensor([-5.0, -6.0]), data).tolist() == [-5, -6]
+
+    def test_what_was_not_executed_gets_no_gradient(self) -> None:
+        log_prob = torch.zeros(2, 3, 1, requires_grad=True)
+        data = TensorDict(
+            {
+                "num_steps": torch.tensor([1, 2]),
+                "log_prob": torch.zeros(2, 3, 1),
+                "advantage": torch.tensor([1.0, 2.0]),
+            },
+            [2],
+        )
+        for level in ("token", "chunk"):
+            own = algorithm(ratio_level=level, normalize_advantage=False)
+            loss, _ = own.surrogate(own.measured(data), log_prob)
+            (grad,) = torch.autograd.grad(loss, log_prob)
+            moved = (grad != 0).squeeze(-1).int().tolist()
+            assert moved == [[1, 0, 0], [1, 1, 0]]
+
+
+class TestRatios:
+    """Two chunks of two actions, of which the second executed one; clip at 0.2."""
+
+    RATIO = torch.tensor([[[1.5], [0.5]], [[1.1], [7.0]]])
+    DATA = TensorDict(
+        {
+            "num_steps": torch.tensor([2, 1]),
+            "log_prob": torch.full((2, 2, 1), -1.0),
+            "advantage": torch.tensor([2.0, -1.0]),
+        },
+        [2],
+    )
+
+    def surrogate(self, level: str) -> Any:
+        own = algorithm(ratio_level=level, normalize_advantage=False)
+        data = own.measured(self.DATA)
+        loss, logs = own.surrogate(data, self.RATIO.log() - 1.0)
+        return float(loss), {k: float(v) for k, v in logs.items()}
+
+    def test_of_tokens(self) -> None:
+        loss, logs = self.surrogate("token")
+        # min(1.5 * 2, 1.2 * 2), min(0.5 * 2, 0.8 * 2), min(1.1 * -1, 1.1 * -1)
+        assert loss == pytest.approx(-(2.4 + 1.0 - 1.1) / 3)
+        assert logs["clip_fraction"] == pytest.approx(2 / 3)
+
+    def test_of_chunks(self) -> None:
+        loss, logs = self.surrogate("chunk")
+        # 1.5 * 0.5 = 0.75: min(0.75 * 2, 0.8 * 2), and min(1.1 * -1, 1.1 * -1)
+        assert loss == pytest.approx(-(1.5 - 1.1) / 2)
+        assert logs["clip_fraction"] == pytest.approx(1 / 2)
+
+    def test_both_levels_tell_the_divergence_of_whole_chunks(self) -> None:
+        def k3(ratio: float) -> float:
+            return ratio - 1 - math.log(ratio)
+
+        token, chunk = (self.surrogate(level)[1] for level in ("token", "chunk"))
+        tokens = (k3(1.5) + k3(0.5) + k3(1.1)) / 2
+        assert token["approx_kl"] == pytest.approx(tokens)
+        assert chunk["approx_kl"] == pytest.approx((k3(0.75) + k3(1.1)) / 2)
+
+    def test_of_single_tokens_the_levels_are_one(self) -> None:
+        torch.manual_seed(0)
+        model = Tokens(Box(-9, 9, (4,)), Discrete(2))
+        data = minibatch()
+        data["action"], data["num_steps"] = data["action"][:, 0], torch.ones(5).long()
+        data["log_prob"] = data["log_prob"][:, :1]
+        losses = []
+        for level in ("token", "chunk"):
+            own = vla_ppo.Algorithm(model, config(ratio_level=level))
+            loss, logs = own.loss(own.measured(data))
+            losses.append([float(loss.detach()), *map(float, logs.values())])
+        assert losses[0] == pytest.approx(losses[1])
+
+    def test_one_number_per_action_is_trained_as_by_ppo(self) -> None:
+        for level in ("token", "chunk"):
+            torch.manual_seed(1)
+            options = {**SMALL, "collection": "sync"}
+            own = vla_ppo.Trainer(config(**options, ratio_level=level), model=ppo.Model)
+            theirs = {
+                k: getattr(own.config, k)
+                for k in (f.name for f in dataclasses.fields(ppo.Config))
+            }
+            usual = ppo.Trainer(ppo.Config(**theirs))
+            a, b = ([plain(log) for log in run()] for run in (own, usual))
+            assert len(a) == len(b) > 16
+            for one, other in zip(a, b, strict=True):
+                assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
+
+    def test_v_trace_of_chunks_weighs_by_executed_actions(self) -> None:
+        own = algorithm(correction="vtrace", normalize_reward=False)
+        rollout = minibatch(6).reshape(3, 2)
+        zeros = torch.zeros(3, 2)
+        rollout.update({"reward": zeros + 1, "next_obs": rollout["obs"]})
+        rollout.update({"terminated": zeros.bool(), "truncated": zeros.bool()})
+        one = rollout.clone()
+        one["log_prob"] = one["log_prob"] + 1.0
+        late = torch.arange(3).view(1, 1, 3, 1) >= one["num_steps"].view(3, 2, 1, 1)
+        two = one.clone()
+        two["log_prob"] = torch.where(late, -70.0, two["log_prob"])
+        first, second = own.prepare(one), own.prepare(two)
+        torch.testing.assert_close(first["advantage"], second["advantage"])
+        assert first["log_prob"].shape == (3, 2, 3, 1)
+        third = own.prepare(rollout.clone())
+        assert not torch.allclose(first["advantage"], third["advantage"])
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"correction": "vtrace"}, "ratio_level='token' has one for every token"),
+            ({"log_prob_per": "chunk"}, "the ratio of a token needs"),
+        ],
+    )
+    def test_levels_that_do_not_fit_are_refused(
+        self, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=message):
+            config(ratio_level="token", **options)
+        assert config(ratio_level="chunk", **options)
+
+
+class TestMicroBatches:
+    @pytest.mark.parametrize("level", ["token", "chunk"])
+    @pytest.mark.parametrize("parts", [2, 3, 5, 9])
+    def test_they_give_the_step_of_the_whole_minibatch(
+        self, level: str, parts: int
+    ) -> None:
+        data = minibatch().double()
+        data["action"], data["num_steps"] = minibatch()["action"], data["num_steps"]
+        data["action"] = data["action"].long()
+        weights, logs = [], []
+        for micro_batches in (1, parts):
+            own = algorithm(ratio_level=level, micro_batches=micro_batches)
+            own.model.double()
+            own.optimizer = torch.optim.SGD(own.model.parameters(), lr=0.1)
+            own.step = own.gradient_step(own.loss, own.optimizer, 0.5)
+            logs.append({k: float(v) for k, v in own.learn(data).items()})
+            flat = [p.detach().flatten() for p in own.model.parameters()]
+            weights.append(torch.cat(flat))
+        assert float((weights[0] - weights[1]).abs().max()) < 1e-9
+        assert logs[0] == pytest.approx(logs[1], abs=1e-6)
+
+    def test_advantages_are_normalized_over_the_minibatch_and_it_stays(self) -> None:
+        data, own = minibatch(), algorithm()
+        before = data["advantage"].clone()
+        measured = own.measured(data)["advantage"]
+        assert measured.mean().item() == pytest.approx(0, abs=1e-6)
+        assert measured.std().item() == pytest.approx(1, abs=1e-4)
+        own.learn(data)
+        assert torch.equal(data["advantage"], before)
+        assert "tokens" not in data.keys()  # noqa: SIM118
+
+
+class TestGroups:
+    RATES = {
+        "learning_rate": 1e-3,
+        "value_learning_rate": 1e-2,
+        "adapter_learning_rate": 1e-4,
+    }
+
+    def test_each_has_its_rate_and_keeps_its_ratio(self) -> None:
+        own = algorithm(**self.RATES)
+        rates = lambda: [group["lr"] for group in own.optimizer.param_groups]  # noqa: E731
+        assert rates() == [1e-3, 1e-4, 1e-2]
+        own.anneal(0.75)
+        assert rates() == pytest.approx([2.5e-4, 2.5e-5, 2.5e-3])
+        own.learning_rate = 2e-3
+        assert rates() == pytest.approx([2e-3, 2e-4, 2e-2])
+        assert own.learn(minibatch())["learning_rate"] == pytest.approx(2e-3)
+
+    def test_by_default_all_have_one(self) -> None:
+        groups = algorithm(learning_rate=5e-4).optimizer.param_groups
+        assert [group["lr"] for group in groups] == [5e-4] * 3
+
+    def test_frozen_parameters_stay_bitwise(self) -> None:
+        own = algorithm(weight_decay=0.1)
+        before = {k: p.clone() for k, p in own.model.named_parameters()}
+        own.learn(minibatch())
+        moved = {k for k, p in own.model.named_parameters() if (p != before[k]).any()}
+        names = set(before)
+        assert moved == {k for k in names if not k.startswith("body")}
+
+    def test_a_rate_for_a_group_that_is_not_there_is_refused(self) -> None:
+        for field in ("value_learning_rate", "adapter_learning_rate"):
+            with pytest.raises(ValueError, match=f"{field} = 0.1: the model Model has"):
+                vla_ppo.Trainer(config(**{field: 0.1}), model=ppo.Model)
+
+    def test_gradients_of_all_parameters_need_no_selection(self) -> None:
+        assert algorithm().step.alone
+        assert isinstance(algorithm().step, GradientStep)
+
+
+class Chunked(Counter):
+    """Of four numbers; its rewards count its steps."""
+
+    def __init__(self) -> None:
+        super().__init__(5)
+        self.observation_space = Box(-99, 99, (4,))
+
+    def _obs(self) -> Any:
+        return torch.tensor([self.episode, self.step_number, 0, 0]).float().numpy()
+
+
+def trainer(**options: Any) -> vla_ppo.Trainer:
+    options = {"chunk_length": 3, "collection": "sync", **options}
+    return vla_ppo.Trainer(config(**options), envs=Chunked, model=Tokens)
+
+
+class TestTrainer:
+    def test_chunks_are_executed_and_what_they_took_is_learned_from(self) -> None:
+        run = trainer(gamma=0.5)
+        assert run.envs.single_action_space == MultiDiscrete([2, 2, 2])
+        assert run.eval_envs.single_action_space == MultiDiscrete([2, 2, 2])
+        while not run.learning_due:
+            run.collector.step()
+        rollout = run.buffer.rollout()
+        assert rollout["num_steps"][:4, 0].tolist() == [3, 2, 3, 2]
+        assert rollout["discount"][:2, 0].tolist() == [0.125, 0.25]
+        assert rollout["reward"][:2, 0].tolist() == [1 + 1 + 0.75, 4 + 2.5]
+        assert rollout["log_prob"].shape == (8, 2, 3, 1)
+        logs = [plain(log)["logs"] for log in run() if log["log_type"] == "train"]
+        assert all(math.isfinite(v) for log in logs for v in log.values())
+
+    def test_receding_horizons_execute_the_first_actions(self) -> None:
+        run = trainer(execute_steps=2)
+        next(run())
+        assert run.buffer.rollout()["num_steps"].unique().tolist() == [2]
+
+    @pytest.mark.parametrize("level", ["token", "chunk"])
+    def test_without_lag_the_background_gives_what_turns_give(self, level: str) -> None:
+        runs = []
+        for collection in ("sync", "async"):
+            run = trainer(collection=collection, max_policy_lag=0, ratio_level=level)
+            runs.append([plain(log) for log in run() if log["log_type"] == "train"])
+        assert len(runs[0]) > 8
+        assert runs[0] == runs[1]
+
+    def test_the_copy_that_acts_shares_what_is_frozen(self) -> None:
+        run = trainer(collection="async")
+        acting = run.collector._acting.actor.agent.model
+        assert acting.body.weight is run.model.body.weight
+        assert acting.actor.weight is not run.model.actor.weight
+
+    def test_breaking_out_and_resuming_change_nothing(self, tmp_path: Any) -> None:
+        through = [plain(log) for log in trainer()()]
+        for stop in (5, 10, 13):
+            run, pieces = trainer(), []
+            for log in run():
+                pieces.append(plain(log))
+                if len(pieces) == stop:
+                    break
+            path = run.save(tmp_path / f"{stop}.pt")
+            for log in run():
+                pieces.append(plain(log))
+            assert pieces == through
+            again = vla_ppo.Trainer.load(path, envs=Chunked, model=Tokens)
+            assert again.learn_step == 0 if stop == 5 else True
+            rest = [plain(log) for log in again()]
+            assert len(rest) > 0
