@@ -104,7 +104,9 @@ class Config(VLAConfig, ppo.Config):
         self._check_range("weight_decay", low=0, high=1_000)
         self._check_range("micro_batches", low=1, high=2**20)
         self._check_range("demonstration_steps", low=0)
-        self._check_range("clone_epochs", low=1)
+        self._check_range("clone_epochs", low=1, high=10**6)
+        self._check_range("clone_steps", low=1)
+        self._check_range("clone_batch_size", low=1, high=2**17)
         self._check_range("clone_learning_rate", low=0, high=1_000, above=True)
         if self.demonstration_steps >= self.total_steps:
             raise self.error(

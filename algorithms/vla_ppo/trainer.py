@@ -98,16 +98,18 @@ class Trainer(ppo.Trainer):
         cloning, agent = state["cloning"], state["agent"]
         if cloning is None:
             self.cloning = None
-            return super().load_state_dict(state)
+            super().load_state_dict(state)
+        else:  # the collector has not begun: its seed does not go by what was cloned
+            super().load_state_dict({**state, "agent": {**agent, "sample_step": 0}})
+            self._load_cloning(cloning)
+
+    def _load_cloning(self, state: Mapping[str, Any]) -> None:
         if self.cloning is None:  # it was done here
             self.cloning = self.make_cloning()
         assert self.cloning is not None
-        # The collector has not begun: its first seed does not go by what was cloned.
-        super().load_state_dict({**state, "agent": {**agent, "sample_step": 0}})
-        model = {"model": self.model.state_dict()}
-        parts = {**model, **cloning["agent"]["algorithm"]}
-        agent = {**cloning["agent"], "algorithm": parts}
-        self.cloning.load_state_dict({**cloning, "agent": agent})
+        agent, model = state["agent"], self.model.state_dict()
+        parts = {"model": model, **agent["algorithm"]}
+        self.cloning.load_state_dict({**state, "agent": {**agent, "algorithm": parts}})
 
     def _cloning_state(self) -> dict[str, Any] | None:
         if self.cloning is None:

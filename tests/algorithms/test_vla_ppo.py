@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from tensordict import TensorDict
 from token_policy import Tokens
-from torch import Tensor, nn
 from worlds import Counter
 
 from yieldrl.algorithms import ppo, vla_ppo
@@ -227,7 +226,7 @@ class TestMicroBatches:
 
 
 class TestGroups:
-    RATES = {
+    RATES: ClassVar = {
         "learning_rate": 1e-3,
         "value_learning_rate": 1e-2,
         "adapter_learning_rate": 1e-4,
@@ -312,23 +311,116 @@ class TestTrainer:
 
     def test_the_copy_that_acts_shares_what_is_frozen(self) -> None:
         run = trainer(collection="async")
-        acting = run.collector._acting.actor.agent.model
+        collector: Any = run.collector
+        acting = collector._acting.actor.agent.model
         assert acting.body.weight is run.model.body.weight
         assert acting.actor.weight is not run.model.actor.weight
 
     def test_breaking_out_and_resuming_change_nothing(self, tmp_path: Any) -> None:
-        through = [plain(log) for log in trainer()()]
-        for stop in (5, 10, 13):
-            run, pieces = trainer(), []
+        through = [plain(log) for log in balanced()()]
+        for stop in (3, 12, 21):
+            run, pieces = balanced(), []
             for log in run():
                 pieces.append(plain(log))
                 if len(pieces) == stop:
                     break
             path = run.save(tmp_path / f"{stop}.pt")
+            rest = [plain(log) for log in run()]
+            again = vla_ppo.Trainer.load(path, model=Tokens)
+            assert pieces + rest == through
+            assert pieces + [plain(log) for log in again()] == through
+
+
+def balanced(**options: Any) -> vla_ppo.Trainer:
+    """Of a world whose state can be saved, and that has an expert."""
+    options = {"env_id": "yieldrl/CartPole-v1", "collection": "sync", **options}
+    return vla_ppo.Trainer(config(chunk_length=2, **options), model=Tokens)
+
+
+CLONING = {
+    "demonstration_steps": 40,
+    "clone_epochs": 2,
+    "clone_batch_size": 10,
+    "total_steps": 80,
+}
+
+
+class TestCloning:
+    def test_it_comes_first_and_its_counters_run_on(self) -> None:
+        run = balanced(**CLONING)
+        logs = [plain(log) for log in run()]
+        cloning = [log for log in logs if log["logs"]["phase"] == 0]
+        improving = logs[len(cloning) :]
+        assert all(log["logs"]["phase"] == 1 for log in improving)
+        last = cloning[-1]
+        assert (last["sample_step"], last["learn_step"]) == (40, 8)
+        assert "log_likelihood" in last["logs"]
+        assert improving[0]["sample_step"] == 42
+        steps = [log["learn_step"] for log in logs]
+        assert steps == sorted(steps)
+        assert logs[-1]["sample_step"] == 88  # with the first rollout that is whole
+        assert run.cloning is None
+        assert "phase" not in next(balanced()())["logs"]
+
+    def test_it_trains_the_model_that_ppo_goes_on_with(self) -> None:
+        run = balanced(**CLONING)
+        before = run.model.actor.weight.clone()
+        for log in run():
+            if log["sample_step"] > 40:
+                break
+        assert not torch.equal(run.model.actor.weight, before)
+        assert not run.algorithm.optimizer.state_dict()["state"]
+
+    def test_annealing_begins_after_it(self) -> None:
+        run = balanced(**CLONING, learning_rate=1e-2)
+        rates = [
+            log["logs"]["learning_rate"]
+            for log in run()
+            if log["log_type"] == "train" and log["logs"]["phase"] == 1
+        ]
+        assert rates[:4] == [pytest.approx(1e-2)] * 4
+        assert rates[4] == pytest.approx(1e-2 * (1 - 16 / 40))
+
+    def test_the_clone_is_evaluated_before_it_is_improved(self) -> None:
+        run = balanced(**CLONING, eval_every=10_000, eval_episodes=2)
+        logs = [log for log in run() if log["log_type"] == "evaluate"]
+        assert [log["sample_step"] for log in logs] == [40, 88]
+
+    @pytest.mark.parametrize("collection", ["sync", "async"])
+    def test_breaking_out_and_resuming_change_nothing(
+        self, collection: str, tmp_path: Any
+    ) -> None:
+        options = {**CLONING, "collection": collection, "max_policy_lag": 0}
+        through = [plain(log) for log in balanced(**options)()]
+        for stop in (5, 23, 28, 33, 50):
+            run, pieces = balanced(**options), []
             for log in run():
                 pieces.append(plain(log))
-            assert pieces == through
-            again = vla_ppo.Trainer.load(path, envs=Chunked, model=Tokens)
-            assert again.learn_step == 0 if stop == 5 else True
-            rest = [plain(log) for log in again()]
-            assert len(rest) > 0
+                if len(pieces) == stop:
+                    break
+            path = run.save(tmp_path / f"{stop}.pt")
+            again = vla_ppo.Trainer.load(path, model=Tokens)
+            rest = [plain(log) for log in run()]
+            assert pieces + rest == through
+            assert pieces + [plain(log) for log in again()] == through
+            assert run.cloning is again.cloning is None
+
+    def test_a_checkpoint_holds_the_model_once(self) -> None:
+        run = balanced(**CLONING)
+        next(run())
+        state = run.state_dict()
+        assert "model" in state["agent"]["algorithm"]
+        assert set(state["cloning"]["agent"]["algorithm"]) == {"optimizer"}
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"demonstration_steps": 64}, "they are all of total_steps = 64"),
+            ({"demonstration_steps": 10, "expert_noise": 2.0}, "expert_noise = 2.0"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(
+        self, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=message):
+            config(**options)
