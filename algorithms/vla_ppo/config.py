@@ -104,6 +104,7 @@ class Config(VLAConfig, ppo.Config):
         self._check_range("weight_decay", low=0, high=1_000)
         self._check_range("micro_batches", low=1, high=2**20)
         self._check_range("demonstration_steps", low=0)
+        self._check_range("expert_noise", low=0, high=1)
         self._check_range("clone_epochs", low=1, high=10**6)
         self._check_range("clone_steps", low=1)
         self._check_range("clone_batch_size", low=1, high=2**17)
@@ -114,8 +115,7 @@ class Config(VLAConfig, ppo.Config):
                 f"they are all of total_steps = {self.total_steps}: choose more"
                 " total_steps, or clone alone, with behavior_cloning",
             )
-        if self.demonstration_steps > 0:
-            _ = self.cloning  # says what of it does not fit
+        self.cloning_config()  # says what of it does not fit
         if self.ratio_level == "token":
             self._check_tokens()
 
@@ -135,9 +135,10 @@ class Config(VLAConfig, ppo.Config):
                 " ratio_level='chunk', or another correction",
             )
 
-    @property
-    def cloning(self) -> behavior_cloning.Config:
-        """The config of the cloning that comes before PPO."""
+    def cloning_config(self) -> behavior_cloning.Config | None:
+        """The config of the cloning that comes before PPO, if it does."""
+        if self.demonstration_steps == 0:
+            return None
         return behavior_cloning.Config(
             env_id=self.env_id,
             num_envs=self.num_envs,

@@ -81,11 +81,10 @@ class Trainer(ppo.Trainer):
 
     def make_cloning(self) -> behavior_cloning.Trainer | None:
         """Who clones before PPO begins, if demonstrations are asked for."""
-        if self.config.demonstration_steps == 0:
+        config = self.config.cloning_config()
+        if config is None:
             return None
-        cloning = behavior_cloning.Trainer(
-            self.config.cloning, envs=self.envs, model=self.model
-        )
+        cloning = behavior_cloning.Trainer(config, envs=self.envs, model=self.model)
         counters = self.algorithm.counters
         cloning.algorithm.counters = cloning.agent.counters = counters
         return cloning
