@@ -20,6 +20,7 @@ SMALL = {
     "hidden_sizes": (8,),
     "learning_starts": 8,
     "lstm_size": 4,
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
     "num_envs": 2,
     "num_episodes": 2,
     "num_epochs": 2,
@@ -44,6 +45,8 @@ TARGETS = [
 def config_of(module: Any, **options: Any) -> Any:
     """A small config, of the options that the algorithm has."""
     known = {field.name for field in dataclasses.fields(module.Config)}
+    if module.__name__.endswith("vla_ppo"):
+        known -= {"demonstration_steps"}  # cloning is tried by itself
     return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)
 
 

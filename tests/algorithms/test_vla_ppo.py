@@ -424,3 +424,121 @@ class TestCloning:
     ) -> None:
         with pytest.raises(ValueError, match=message):
             config(**options)
+
+
+class Choice(Counter):
+    """One is paid for the second of two actions, in episodes of four steps."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self.observation_space = Box(-9, 9, (4,))
+
+    def step(self, action: int) -> Any:
+        obs, _, *rest = super().step(action)
+        return (obs, float(action), *rest)
+
+    def _obs(self) -> Any:
+        return torch.ones(4).numpy()
+
+
+@pytest.mark.parametrize("level", ["token", "chunk"])
+def test_it_learns_chunks_of_choices(level: str) -> None:
+    options = {"learning_rate": 0.03, "total_steps": 512, "num_epochs": 4}
+    options |= {"ratio_level": level, "chunk_length": 3, "execute_steps": 2}
+    run = vla_ppo.Trainer(config(**options), envs=Choice, model=Tokens)
+    with torch.no_grad():
+        before = run.model._look(torch.ones(1, 4))[0].exp().flatten()[1::2]
+    for _ in run():
+        pass
+    with torch.no_grad():
+        after = run.model._look(torch.ones(1, 4))[0].exp().flatten()[1::2]
+    assert (after[:2] > 0.9).all()
+    assert (before[:2] < 0.9).all()
+    assert float(after[2]) < 0.9  # it is never executed: only its entropy counts
+
+
+TINY = {
+    "env_id": "yieldrl/GoTo-v1",
+    "env_kwargs": {"view": "pixels"},
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "num_steps": 4,
+    "num_epochs": 1,
+    "total_steps": 48,
+    "chunk_length": 2,
+}
+
+
+def tiny(**options: Any) -> vla_ppo.Trainer:
+    return vla_ppo.Trainer(config(**{**TINY, **options}))
+
+
+class TestTinyVLA:
+    """The policy of the config: images and a sentence in, chunks of tokens out."""
+
+    def test_it_is_cloned_and_improved_in_the_background_as_in_turns(self) -> None:
+        runs = []
+        options = {"demonstration_steps": 16, "clone_steps": 2, "clone_batch_size": 8}
+        for collection in ("sync", "async"):
+            run = tiny(collection=collection, max_policy_lag=0, **options)
+            assert run.envs.single_action_space == MultiDiscrete([4, 4])
+            runs.append([plain(log) for log in run() if log["log_type"] == "train"])
+        assert len(runs[0]) == len(runs[1])
+        for one, other in zip(*runs, strict=True):  # rounded otherwise, in other memory
+            assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
+        phases = [log["logs"]["phase"] for log in runs[0]]
+        assert phases == [0, 0, *[1] * (len(phases) - 2)]
+        assert len(phases) > 6
+
+    def test_breaking_out_and_resuming_change_nothing(self, tmp_path: Any) -> None:
+        options = {"demonstration_steps": 16, "clone_steps": 3, "clone_batch_size": 8}
+        options |= {"collection": "sync", "micro_batches": 2}
+        through = [plain(log) for log in tiny(**options)()]
+        for stop in (9, 17):
+            run, pieces = tiny(**options), []
+            for log in run():
+                pieces.append(plain(log))
+                if len(pieces) == stop:
+                    break
+            again = vla_ppo.Trainer.load(run.save(tmp_path / f"{stop}.pt"))
+            assert pieces + [plain(log) for log in again()] == through
+
+    def test_frozen_weights_stay_and_are_shared_and_adapters_learn(self) -> None:
+        options = {"freeze_vision": True, "lora_rank": 2, "learning_rate": 1e-2}
+        run = tiny(**options, adapter_learning_rate=1e-3, value_learning_rate=1e-1)
+        own: Any = run
+        acting = dict(own.collector._acting.actor.agent.model.named_parameters())
+        before = {k: p.detach().clone() for k, p in run.model.named_parameters()}
+        groups = run.model.parameter_groups()
+        assert groups["adapters"]
+        assert groups["value"]
+        for log in run():
+            rates = [group["lr"] for group in run.algorithm.optimizer.param_groups]
+            if log["log_type"] == "train":
+                assert max(rates) == pytest.approx(100 * min(rates))
+        moved = set()
+        for name, parameter in run.model.named_parameters():
+            if not parameter.requires_grad:
+                assert torch.equal(parameter, before[name])
+                assert acting[name] is parameter
+            elif not torch.equal(parameter, before[name]):
+                moved.add(name)
+        frozen = [k for k, p in run.model.named_parameters() if not p.requires_grad]
+        assert any("siglip" in k or "vision" in k for k in frozen)
+        assert any("lora_" in name for name in moved)
+        assert any("value" in name for name in moved)
+
+    @pytest.mark.parametrize("head", ["bins", "gaussian"])
+    def test_continuous_actions_are_chunks_of_numbers(self, head: str) -> None:
+        """Of one number, from a vector shown as proprioception."""
+        run = tiny(
+            env_id="yieldrl/Pendulum-v1",
+            env_kwargs={},
+            observation_keys={"proprio": "obs"},
+            action_head=head,
+            ratio_level="token",
+            action_bins=8,
+        )
+        assert run.envs.single_action_space.shape == (2, 1)
+        logs = [plain(log)["logs"] for log in run() if log["log_type"] == "train"]
+        assert all(math.isfinite(v) for log in logs for v in log.values())
+        assert logs[0]["approx_kl"] == pytest.approx(0, abs=1e-3)
