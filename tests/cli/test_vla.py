@@ -161,7 +161,7 @@ def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> N
     written = yaml.safe_load(Path("runs/one/config.yaml").read_text())
     assert written["policy"]["cfg"]["vla_config"]["model_class"].startswith("vla_mod")
     main(["resume", "runs/one", "--total-steps", "96"])
-    assert "train,96,48,approx_kl" in Path("runs/one/logs.csv").read_text()
+    assert "train,96,24,approx_kl" in Path("runs/one/logs.csv").read_text()
 
 
 def test_vla_ppo_reads_the_same_blocks(weights: dict[str, torch.Tensor]) -> None:
