@@ -1,13 +1,16 @@
-"""The model of one algorithm, for the trainer of another."""
+"""Models by name: of another algorithm, or a vision-language-action model."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from yieldrl.abstractions import Policy
 from yieldrl.cli import family
+from yieldrl.foundations.blocks import nearest
 
 
 def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
@@ -22,9 +25,10 @@ def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
             or when it is made: if the trainer's config lacks one of its fields.
     """
     model = importlib.import_module(f"{family.PACKAGE}.{name}").Model
-    user, usual = trainer_class.__module__, trainer_class.model_class
+    user = trainer_class.__module__
+    usual = _wanted(trainer_class)
     start = f"block 'policy': the model of {name} does not fit {user}"
-    ours = usual.__module__.startswith(f"{family.PACKAGE}.")
+    ours = usual.__module__.startswith("yieldrl.")
     if ours and isinstance(usual, type) and not issubclass(model, usual):
         raise ValueError(
             f"{start}: it is no {usual.__module__}.{usual.__qualname__}. Leave 'name'"
@@ -44,3 +48,64 @@ def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
             ) from None
 
     return made
+
+
+def vision_language_action(
+    cfg: Mapping[str, Any], trainer_class: type[Any]
+) -> Callable[..., Any]:
+    """A vision-language-action policy, for the trainer of any actor-critic.
+
+    Args:
+        cfg: `vla_config`, the fields of `VLAConfig`, and `action_dim`.
+        trainer_class: Who is to use it.
+
+    Raises:
+        ValueError: If the trainer takes no such policy, or a value does not fit.
+    """
+    from yieldrl.vla import VLAPolicy
+
+    user, usual = trainer_class.__module__, _wanted(trainer_class)
+    if not (isinstance(usual, type) and issubclass(usual, Policy)):
+        raise ValueError(
+            f"block 'policy': {user} does not learn by a policy such as 'vla': take an"
+            " actor-critic, ppo or vla_ppo"
+        )
+    arguments = dict(cfg)
+    if "vla_config" in cfg:
+        config, said = _vla_config(cfg["vla_config"])
+        arguments["vla_config"] = said
+        if config.chunk_length > 1:
+            raise ValueError(
+                f"block 'policy': chunk_length = {config.chunk_length}: {user} decides"
+                " about one action at a time; take the algorithm vla_ppo"
+            )
+    made = functools.partial(VLAPolicy.from_config, **arguments)
+    return functools.update_wrapper(made, VLAPolicy, updated=())
+
+
+def _wanted(trainer_class: type[Any]) -> Any:
+    """What a trainer wants of a model: the kind that it says, or that it makes."""
+    return getattr(trainer_class, "policy_class", trainer_class.model_class)
+
+
+def _vla_config(said: Any) -> tuple[Any, dict[str, Any]]:
+    """The model's config that stands in a file, and its values, with tuples for lists.
+
+    Raises:
+        ValueError: If a field is unknown or its value does not fit.
+    """
+    from yieldrl.vla import VLAConfig
+
+    if not isinstance(said, dict):
+        raise ValueError(f"block 'policy': vla_config = {said!r}: give keys and values")
+    fields = {entry.name for entry in dataclasses.fields(VLAConfig)}
+    for key in said:
+        if key not in fields:
+            hint = nearest(key, fields)
+            raise ValueError(f"block 'policy': vla_config has no key {key!r}: {hint}")
+    values: dict[str, Any]
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in said.items()}
+    try:
+        return VLAConfig(**values), values
+    except ValueError as reason:
+        raise ValueError(f"block 'policy': vla_config: {reason}") from None

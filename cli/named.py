@@ -13,7 +13,7 @@ from typing import Any
 
 from yieldrl.cli import family, models
 from yieldrl.foundations.blocks import Part, nearest
-from yieldrl.foundations.words import NAMES
+from yieldrl.foundations.words import NAMES, VLA
 
 DEFAULT = "default"
 """The model that an algorithm makes by itself."""
@@ -70,17 +70,26 @@ def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
     check_model(policy.name)
     if policy.name == DEFAULT:
         return None
+    if policy.name == VLA:
+        _check_vla_arguments(policy)
+        return models.vision_language_action(policy.cfg, trainer_class)
     return models.of_algorithm(policy.name, trainer_class)
+
+
+def _check_vla_arguments(policy: Part) -> None:
+    """Refuse what is neither the model's config nor the size of its actions."""
+    known = ("action_dim", "vla_config")
+    for key in policy.cfg:
+        if key not in known:
+            raise ValueError(
+                f"block 'policy': vla has no argument {key!r}: what the model is goes"
+                " into 'vla_config', and 'action_dim' may stand beside it"
+            )
 
 
 def check_model(name: str) -> None:
     """Refuse the name of a model that is not there."""
-    if name == "vla":
-        raise ValueError(
-            "block 'policy': vision-language-action policies are not there yet: give"
-            " 'name' the path of a class of your own, package.module:Class"
-        )
-    known = {DEFAULT, *family.folders()}
+    known = {DEFAULT, VLA, *family.folders()}
     if name not in known:
         raise _unknown("policy", "policy", name, known)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -11,11 +12,13 @@ from yieldrl.experiments import run_files
 from yieldrl.foundations.blocks import (
     BLOCKS,
     Part,
+    divided,
     has_blocks,
     nearest,
     part,
     to_blocks,
 )
+from yieldrl.foundations.words import VLA
 
 MODEL = Part(named.DEFAULT, {})
 """What a run gets that names no model: that of its algorithm."""
@@ -67,7 +70,7 @@ class Plan:
         policy = part("policy", values.get("policy"), named.DEFAULT)
         if not policy.is_path:
             named.check_model(policy.name)
-            policy = Part(policy.name, {})  # its values are fields of the config
+            policy = Part(policy.name, _arguments(policy, found))
         return cls(found, policy, _loggers(values.get("loggers")))
 
     def parts(self) -> dict[str, Any]:
@@ -131,6 +134,14 @@ class Plan:
             "loggers": loggers,
         }
         return {block: whole[block] for block in BLOCKS}
+
+
+def _arguments(policy: Part, trainer_class: type[Any]) -> dict[str, Any]:
+    """What a model is called with; all else that it says are fields of the config."""
+    if policy.name != VLA:
+        return {}
+    fields = dataclasses.fields(trainer_class.config_class)
+    return divided(policy, {entry.name for entry in fields})[1]
 
 
 def _written(part: Part) -> dict[str, Any]:

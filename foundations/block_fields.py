@@ -49,8 +49,9 @@ def _given(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, _Giv
     """Field -> where and how it stands in the blocks."""
     _check_names(values, config_class)
     found: dict[str, _Given] = {}
+    known = _fields(config_class)
     for block in BLOCKS[:-1]:
-        for key, value in keys(block, values.get(block)).items():
+        for key, value in keys(block, values.get(block), known).items():
             word = _word(block, key, config_class)
             _check(block, key, word.ours, config_class)
             if word.ours in found:

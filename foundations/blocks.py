@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from yieldrl.foundations.words import NAMES
+from yieldrl.foundations.words import NAMES, VLA
 
 BLOCKS = ("trainer", "env", "policy", "algorithm", "collector", "loggers")
 
@@ -96,12 +96,32 @@ def nearest(name: Any, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"choose one of {known}"
 
 
-def keys(block: str, values: Any) -> dict[str, Any]:
-    """What stands in a block and may be fields of the config."""
+def keys(
+    block: str, values: Any, fields: Collection[str] = frozenset()
+) -> dict[str, Any]:
+    """What stands in a block and may be fields of the config, which has `fields`."""
     if block not in ("policy", "algorithm"):
         return _mapping(block, values)
     found = part(block, values)
-    return {} if block == "policy" and found.is_path else found.cfg
+    if block == "algorithm":
+        return found.cfg
+    if found.name == VLA:
+        return divided(found, fields)[0]
+    return {} if found.is_path else found.cfg
+
+
+def divided(
+    policy: Part, fields: Collection[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a vision-language-action policy says: fields of the config, and arguments.
+
+    Its `vla_config` are fields where the config has one of a model's, and otherwise an
+    argument, as all else is.
+    """
+    if "model_path" not in fields:
+        return {}, policy.cfg
+    arguments = dict(policy.cfg)
+    return _mapping("policy", arguments.pop("vla_config", None)), arguments
 
 
 def _mapping(block: str, values: Any) -> dict[str, Any]:

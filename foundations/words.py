@@ -88,3 +88,7 @@ NAMES = {
     "loggers": {"progress_bar": "progress", "early_stopping": "early_stop"},
 }
 """Block -> their name of something that is registered here -> ours."""
+
+VLA = "vla"
+"""The policy whose values are not fields of the config but arguments of its own: what
+stands in its `vla_config` is a field only where the config has such fields."""

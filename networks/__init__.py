@@ -1,5 +1,6 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
+from yieldrl.networks.accumulation import AccumulatedStep
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -23,6 +24,7 @@ from yieldrl.networks.target import TargetUpdate
 __all__ = [
     "LSTM",
     "MLP",
+    "AccumulatedStep",
     "Categorical",
     "DictEncoder",
     "Distribution",

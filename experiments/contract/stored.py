@@ -88,39 +88,45 @@ class StoredLogProbs:
     def _judge(
         self, inputs: Any, flat: TensorDict, policies: Mapping[int, Any]
     ) -> None:
-        """Compare transitions `[B]` with what these policies say of them."""
-        seen = torch.ones_like(flat["log_prob"], dtype=torch.bool)
+        """Compare transitions `[B]` with what these policies say of them.
+
+        Of actions of several parts, each of which has a `log_prob`, all must agree.
+        """
+        stored = flat["log_prob"].reshape(len(flat), -1)
+        seen = torch.ones(len(flat), dtype=torch.bool, device=stored.device)
         keys = set(flat.keys())
         if "valid" in keys:  # steps that only reset
             seen &= flat["valid"]
         if "policy_version" in keys:  # of those that are gone nothing can be said
             kept = torch.tensor(list(policies), device=seen.device)
             seen &= torch.isin(flat["policy_version"], kept)
-        miss = _misses(inputs, flat, policies)
-        allowed = self.tolerance * (1 + flat["log_prob"].abs())
-        wrong = (seen & ~(miss <= allowed)).nonzero().squeeze(1)
+        miss = _misses(inputs, flat, policies)  # [B, K], of K parts
+        right = (miss <= self.tolerance * (1 + stored.abs())).all(1)
+        wrong = (seen & ~right).nonzero().squeeze(1)
         first = int(wrong[0]) if len(wrong) else 0
         self.report.expect(
             "stored_log_prob",
             len(wrong) == 0,
             f"{len(wrong)} of {int(seen.sum())} stored actions have another log_prob"
             " under the weights that acted: of the first"
-            f" {float(flat['log_prob'][first]):.6g} is stored,"
-            f" {float(miss[first]):.3g} away. Store the action as it was drawn, before"
-            " it is clipped, and its own log_prob; evaluate it in eval mode; move"
-            " statistics of observations only after log_prob is known",
+            f" {float(stored[first].sum()):.6g} is stored,"
+            f" {float(miss[first].sum()):.3g} away. Store the action as it was drawn,"
+            " before it is clipped, and its own log_prob; evaluate it in eval mode;"
+            " move statistics of observations only after log_prob is known",
         )
 
 
 @torch.no_grad()
 def _misses(inputs: Any, flat: TensorDict, policies: Mapping[int, Any]) -> Tensor:
-    """How far the stored `log_prob` is from what the policies say, `[B]`."""
-    best = torch.full_like(flat["log_prob"], torch.inf)
+    """How far the stored `log_prob` is from what the policies say, `[B, K]`."""
+    stored = flat["log_prob"].reshape(len(flat), -1)
+    best = torch.full_like(stored, torch.inf)
     signed = "policy_version" in set(flat.keys())
     for version, policy in policies.items():
         log_prob = policy.evaluate_actions(inputs, flat["action"])[0]
-        miss = (log_prob - flat["log_prob"]).abs()
+        miss = (log_prob.reshape(stored.shape) - stored).abs()
         if signed:
-            miss = miss.where(flat["policy_version"] == version, torch.inf)
+            named = flat["policy_version"].unsqueeze(1) == version
+            miss = miss.where(named, torch.inf)
         best = torch.fmin(best, miss)
     return best

@@ -243,9 +243,27 @@ def test_models_of_other_algorithms_have_names() -> None:
     [
         (
             "policy",
-            {"name": "vla", "action_dim": 7},
-            "block 'policy': vision-language-action policies are not there yet: give"
-            " 'name' the path of a class of your own, package.module:Class",
+            {"name": "vla", "model_path": "openvla"},
+            "block 'policy': vla has no argument 'model_path': what the model is goes"
+            " into 'vla_config', and 'action_dim' may stand beside it",
+        ),
+        (
+            "policy",
+            {"name": "vla", "vla_config": {"model_pth": "openvla"}},
+            "block 'policy': vla_config has no key 'model_pth': did you mean"
+            " 'model_path'?",
+        ),
+        (
+            "policy",
+            {"name": "vla", "vla_config": {"chunk_length": 0}},
+            "block 'policy': vla_config: VLAConfig.chunk_length = 0: choose a number at"
+            " least 1 and at most 1024",
+        ),
+        (
+            "policy",
+            {"name": "vla", "vla_config": {"chunk_length": 4}},
+            "block 'policy': chunk_length = 4: yieldrl.algorithms.ppo.trainer decides"
+            " about one action at a time; take the algorithm vla_ppo",
         ),
         (
             "policy",

@@ -1,0 +1,159 @@
+"""Hyper-parameters of PPO for vision-language-action policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from yieldrl.algorithms import behavior_cloning, ppo
+from yieldrl.vla.config import VLAConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(VLAConfig, ppo.Config):
+    """PPO for vision-language-action policies; the defaults train a tiny one, with
+    weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction."""
+
+    compile: ClassVar[bool] = False
+
+    env_id: str = "yieldrl/GoTo-v1"
+    """Id of a registered environment, which should show images, or passes for one whose
+    observations `observation_keys` names."""
+
+    env_kwargs: dict[str, Any] = field(default_factory=lambda: {"view": "pixels"})
+    """Keyword arguments for the environment's constructor. The default is that of
+    yieldrl/GoTo-v1: give {} for an environment that takes none."""
+
+    num_envs: int = 16
+    """Number of environments stepped side by side. More give larger batches to a model
+    that is slow to start and quick to go on, and more varied data for each update."""
+
+    collection: Literal["sync", "async"] = "async"
+    """`async` steps the environments in a background thread, with a copy of the policy
+    (of what is trained of it; frozen weights are shared), while the learner learns;
+    `sync` does both in turn."""
+
+    num_steps: int = 32
+    """Chunks of actions that every environment executes for a rollout (T). More give
+    better estimates of the advantage and fewer updates."""
+
+    learning_rate: float = 3e-4
+    """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
+    higher learns faster, too high forgets what was known before."""
+
+    value_learning_rate: float | None = None
+    """Learning rate of the value head, which is new where the model is pretrained, and
+    can take more than it. By default `learning_rate`."""
+
+    adapter_learning_rate: float | None = None
+    """Learning rate of low-rank adapters, which can take more than the weights that
+    they stand for. By default `learning_rate`."""
+
+    weight_decay: float = 0.0
+    """How much of every weight AdamW takes away per step, in units of the learning
+    rate. Higher keeps weights smaller."""
+
+    ratio_level: Literal["token", "chunk"] = "chunk"
+    """What the clipped probability ratio is of: `chunk` has one for all executed tokens
+    of a decision together, as PPO's theory has it; `token` one for each, which long
+    chunks of many numbers leave less clipped."""
+
+    micro_batches: int = 1
+    """Parts in which a minibatch goes through the model. More take less memory and
+    somewhat more time, and give the same step to rounding."""
+
+    normalize_reward: bool = False
+    """Divide rewards by the running standard deviation of the return, which is saved
+    with the model. It is off so that the critic goes on with what cloning taught it,
+    the returns as they are; turn it on where rewards are much larger than 1."""
+
+    demonstration_steps: int = 0
+    """Environment steps of an expert that is cloned before PPO begins; 0 begins with
+    PPO. They count as steps of `total_steps`, and annealing begins after them."""
+
+    demonstrations: str = "expert"
+    """Whom to clone: `expert` is the environment's own (its method `expert`),
+    `my_module:function` is called with the environments and their observations and
+    returns actions, and anything else is the folder or the id of a Minari data set,
+    which is read as a whole."""
+
+    expert_noise: float = 0.0
+    """Probability of executing a random action in place of the expert's, which is
+    recorded all the same. Higher demonstrates more recoveries and less of the task."""
+
+    clone_epochs: int = 10
+    """Passes over the demonstrations. More fit them more closely, in the end also what
+    is accidental about them."""
+
+    clone_steps: int | None = None
+    """Gradient steps of cloning, in place of `clone_epochs`; by default as many as the
+    passes take."""
+
+    clone_batch_size: int = 64
+    """Demonstrated transitions behind each gradient step of cloning. Larger batches
+    give gradients with less noise and take more memory."""
+
+    clone_learning_rate: float = 1e-3
+    """Learning rate of cloning at its start, from which it falls to zero. Pretrained
+    models take less, 1e-5 say."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_range("value_learning_rate", low=0, high=1_000, above=True)
+        self._check_range("adapter_learning_rate", low=0, high=1_000, above=True)
+        self._check_range("weight_decay", low=0, high=1_000)
+        self._check_range("micro_batches", low=1, high=2**20)
+        self._check_range("demonstration_steps", low=0)
+        self._check_range("expert_noise", low=0, high=1)
+        self._check_range("clone_epochs", low=1, high=10**6)
+        self._check_range("clone_steps", low=1)
+        self._check_range("clone_batch_size", low=1, high=2**17)
+        self._check_range("clone_learning_rate", low=0, high=1_000, above=True)
+        if self.demonstration_steps >= self.total_steps:
+            raise self.error(
+                "demonstration_steps",
+                f"they are all of total_steps = {self.total_steps}: choose more"
+                " total_steps, or clone alone, with behavior_cloning",
+            )
+        self.cloning_config()  # says what of it does not fit
+        if self.ratio_level == "token":
+            self._check_tokens()
+
+    def _check_tokens(self) -> None:
+        """Refuse ratios of tokens where there are none, or one is needed."""
+        if self.log_prob_per != "token":
+            raise self.error(
+                "ratio_level",
+                "the ratio of a token needs its log-probability: choose 'chunk', or"
+                " log_prob_per='token'",
+            )
+        if self.correction == "vtrace":
+            raise self.error(
+                "correction",
+                "V-trace weighs a transition by one ratio, that of the whole decision,"
+                " and ratio_level='token' has one for every token: choose"
+                " ratio_level='chunk', or another correction",
+            )
+
+    def cloning_config(self) -> behavior_cloning.Config | None:
+        """The config of the cloning that comes before PPO, if it does."""
+        if self.demonstration_steps == 0:
+            return None
+        return behavior_cloning.Config(
+            env_id=self.env_id,
+            num_envs=self.num_envs,
+            seed=self.seed,
+            device=self.device,
+            threads=self.threads,
+            demonstrations=self.demonstrations,
+            demonstration_steps=self.demonstration_steps,
+            expert_noise=self.expert_noise,
+            num_epochs=self.clone_epochs,
+            learn_steps=self.clone_steps,
+            batch_size=self.clone_batch_size,
+            learning_rate=self.clone_learning_rate,
+            max_grad_norm=self.max_grad_norm,
+            value_coef=self.value_coef,
+            gamma=self.gamma,
+            eval_every=0,
+        )

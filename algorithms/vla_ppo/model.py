@@ -1,0 +1,38 @@
+"""The policy of vla_ppo: a vision-language-action model behind PPO's interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from yieldrl.vla import VLAPolicy
+
+from .config import Config
+
+
+class Model(VLAPolicy):
+    """The vision-language-action policy that a config describes.
+
+    Args:
+        observation_space: What the environment shows, of which `observation_keys` says
+            what is which.
+        action_space: Box, Discrete or MultiDiscrete, of one action or of a chunk.
+        config: Says where the model comes from, its heads and what of it is trained.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: Config,
+    ) -> None:
+        spaces = observation_space, action_space
+        super().__init__(
+            *spaces,
+            VLAPolicy.from_config(*spaces, config).model,
+            observation_keys=config.observation_keys,
+            instruction=config.instruction,
+            log_prob_per=config.log_prob_per,
+            chunk_length=config.chunk_length,
+        )

@@ -1,0 +1,123 @@
+"""The schedule of vla_ppo: clone an expert, then improve by PPO."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from typing import Any, ClassVar
+
+from gymnasium.vector import VectorEnv
+
+from yieldrl.abstractions import LogData, Policy
+from yieldrl.algorithms import behavior_cloning, ppo
+from yieldrl.envs.wrappers import ActionChunks
+
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+
+
+class Trainer(ppo.Trainer):
+    """Behaviour cloning and PPO, one after the other, on one model.
+
+    With `demonstration_steps` a trainer of behaviour cloning comes first. It has the
+    same model, the same environments and the same counters; its optimizer is its own.
+    Logs then say the `phase`: 0 while cloning, 1 from there on.
+
+    >>> from yieldrl.algorithms import ppo
+    >>> config = Config(
+    ...     env_id="yieldrl/CartPole-v1", env_kwargs={}, total_steps=1024, eval_every=0
+    ... )
+    >>> trainer = Trainer(config, model=ppo.Model)
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 1024, 32)
+
+    Attributes:
+        cloning: The trainer that clones; None when it is done.
+    """
+
+    config: Config
+
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm
+
+    policy_class: ClassVar[type[Policy]] = Policy
+    """What any model must be that is trained in place of `model_class`'s."""
+
+    def __init__(self, config: Config | None = None, **parts: Any) -> None:
+        super().__init__(config, **parts)
+        self.cloning = self.make_cloning()
+
+    def __call__(self) -> Generator[LogData, None, None]:
+        """Train, yielding one `LogData` per step."""
+        if self.cloning is not None:
+            with closing(self.cloning()) as logs:
+                for log in logs:
+                    yield {**log, "logs": {**log["logs"], "phase": 0.0}}
+            self.cloning = None  # with all demonstrations
+        yield from super().__call__()
+
+    @property
+    def evaluation_due(self) -> bool:
+        """As PPO has it; and once the clone is made, before it is improved."""
+        config = self.config
+        cloned = config.demonstration_steps > 0 and config.eval_every > 0
+        return super().evaluation_due or (cloned and self.evaluator.evaluated_at == 0)
+
+    def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+        """Environments that take `chunk_length` actions at once."""
+        config = self.config
+        if config.chunk_length == 1:
+            return envs
+        return ActionChunks(
+            envs,
+            config.chunk_length,
+            execute=config.execute_steps,
+            gamma=config.gamma,
+        )
+
+    def make_cloning(self) -> behavior_cloning.Trainer | None:
+        """Who clones before PPO begins, if demonstrations are asked for."""
+        config = self.config.cloning_config()
+        if config is None:
+            return None
+        cloning = behavior_cloning.Trainer(config, envs=self.envs, model=self.model)
+        counters = self.algorithm.counters
+        cloning.algorithm.counters = cloning.agent.counters = counters
+        return cloning
+
+    def state_dict(self) -> dict[str, Any]:
+        """PPO's, and all of the cloning that is under way but for the model."""
+        return {**super().state_dict(), "cloning": self._cloning_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        cloning, agent = state["cloning"], state["agent"]
+        if cloning is None:
+            self.cloning = None
+            super().load_state_dict(state)
+        else:  # the collector has not begun: its seed does not go by what was cloned
+            super().load_state_dict({**state, "agent": {**agent, "sample_step": 0}})
+            self._load_cloning(cloning)
+
+    def _load_cloning(self, state: Mapping[str, Any]) -> None:
+        if self.cloning is None:  # it was done here
+            self.cloning = self.make_cloning()
+        assert self.cloning is not None
+        agent, model = state["agent"], self.model.state_dict()
+        parts = {"model": model, **agent["algorithm"]}
+        self.cloning.load_state_dict({**state, "agent": {**agent, "algorithm": parts}})
+
+    def _cloning_state(self) -> dict[str, Any] | None:
+        if self.cloning is None:
+            return None
+        state = self.cloning.state_dict()
+        del state["agent"]["algorithm"]["model"]  # it is PPO's too
+        return state
+
+    def _log(self, kind: Any, logs: Any) -> LogData:
+        if self.config.demonstration_steps > 0:
+            logs = {**logs, "phase": 1.0}
+        return super()._log(kind, logs)

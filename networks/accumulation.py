@@ -1,0 +1,102 @@
+"""The gradients of a large batch, from parts that fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from tensordict import TensorDictBase
+from torch import nn
+from torch.optim import Optimizer
+
+from yieldrl.networks.gradient_step import GradientStep, Loss
+
+
+class AccumulatedStep(GradientStep):
+    """A gradient step whose batch `[B]` goes through the loss in parts.
+
+    A loss that is a mean over the batch has as its gradient the mean of the gradients
+    of its parts, weighted by their sizes: so the step is that of the whole batch, to
+    rounding, and the memory for activations that of one part. What the loss takes from
+    the batch as a whole (a normalisation, say) must be in the data already.
+
+    Args:
+        loss: From a batch to the loss, a mean over the batch, and what to log. Results
+            per sample that it writes into a part arrive in the batch.
+        optimizer: Any of PyTorch's optimizers.
+        max_grad_norm: Gradients are scaled down to this norm, all parts together;
+            `inf` measures the norm only, None does neither.
+        micro_batches: Into how many parts a batch is cut, whose sizes differ by one at
+            most. A batch of fewer samples is cut into those.
+        alone: Whether the loss depends on no other parameters that require gradients.
+
+    Raises:
+        ValueError: If there is not at least one part.
+
+    >>> weight = nn.Parameter(torch.tensor(1.0))
+    >>> step = AccumulatedStep(
+    ...     lambda x: ((weight * x).mean(), {"seen": x.mean()}),
+    ...     torch.optim.SGD([weight], lr=0.1),
+    ...     micro_batches=2,
+    ... )
+    >>> step(torch.tensor([1.0, 2.0, 6.0]))  # in parts of one and two
+    {'seen': tensor(3.), 'learning_rate': 0.1}
+    >>> weight.data
+    tensor(0.7000)
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        optimizer: Optimizer,
+        max_grad_norm: float | None = None,
+        *,
+        micro_batches: int,
+        alone: bool = False,
+    ) -> None:
+        if micro_batches < 1:
+            raise ValueError(f"micro_batches = {micro_batches}: choose at least 1")
+        super().__init__(loss, optimizer, max_grad_norm, alone=alone)
+        self.micro_batches = micro_batches
+
+    def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
+        """Fill `grad` part by part; the logs are means with the weights of the parts.
+
+        A batch that is not cut goes through the loss as it is.
+        """
+        count = len(data)
+        number = min(self.micro_batches, count)
+        if number < 2:
+            return super().gradients(data, trained)
+        cuts = [count * i // number for i in range(number + 1)]
+        sizes = [end - start for start, end in pairwise(cuts)]
+        parts = data.split(sizes)
+        given = _leaves(parts[0])
+        total: dict[str, Any] = {}
+        for part, size in zip(parts, sizes, strict=True):
+            loss, logs = self.loss(part)
+            share = size / count
+            (loss * share).backward(inputs=None if self.alone else trained)
+            for name, value in logs.items():
+                total[name] = total.get(name, 0.0) + share * value
+        _hand_back(data, parts, given)
+        return total
+
+
+def _leaves(data: Any) -> dict[str, Any]:
+    """The tensors of a batch by their keys; none of one that has no keys."""
+    if not isinstance(data, TensorDictBase):
+        return {}
+    return dict(data.items(include_nested=True, leaves_only=True))
+
+
+def _hand_back(data: Any, parts: Sequence[Any], given: dict[str, Any]) -> None:
+    """Put what the loss set in the parts of a batch into the batch itself.
+
+    What it wrote in place is there already, for the parts are views.
+    """
+    for key, leaf in _leaves(parts[0]).items():
+        if leaf is not given.get(key):
+            data.set(key, torch.cat([part.get(key) for part in parts]))

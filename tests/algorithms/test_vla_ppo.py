@@ -1,0 +1,544 @@
+"""PPO for policies of many tokens: ratios, masks, micro batches, groups of rates."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from tensordict import TensorDict
+from token_policy import Tokens
+from worlds import Counter
+
+from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.algorithms.vla_ppo.algorithm import executed, joint
+from yieldrl.networks import GradientStep
+
+SMALL = {
+    "env_id": "CartPole-v1",
+    "env_kwargs": {},
+    "num_envs": 2,
+    "num_steps": 8,
+    "num_minibatches": 2,
+    "num_epochs": 2,
+    "total_steps": 64,
+    "hidden_sizes": (8,),
+    "device": "cpu",
+    "eval_every": 0,
+}
+
+
+def config(**options: Any) -> vla_ppo.Config:
+    return vla_ppo.Config(**{**SMALL, **options})
+
+
+def algorithm(**options: Any) -> vla_ppo.Algorithm:
+    """Of a policy of chunks of 3 choices between 2."""
+    torch.manual_seed(0)
+    model = Tokens(Box(-9, 9, (4,)), MultiDiscrete([2, 2, 2]))
+    return vla_ppo.Algorithm(model, config(chunk_length=3, **options))
+
+
+def minibatch(size: int = 5) -> TensorDict:
+    generator = torch.Generator().manual_seed(size)
+    obs = torch.randn(size, 4, generator=generator)
+    data = {
+        "obs": obs,
+        "action": torch.randint(2, (size, 3), generator=generator),
+        "log_prob": -torch.rand(size, 3, 1, generator=generator),
+        "num_steps": torch.arange(size) % 3 + 1,
+        "advantage": torch.randn(size, generator=generator),
+        "returns": torch.randn(size, generator=generator),
+        "value": torch.zeros(size),
+    }
+    return TensorDict(data, [size])
+
+
+def plain(log: Any) -> Any:
+    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
+
+
+class TestMasks:
+    def test_of_executed_actions(self) -> None:
+        data = TensorDict({"num_steps": torch.tensor([1, 3, 2])}, [3])
+        mask = executed(torch.zeros(3, 3, 2), data)
+        assert mask[..., 0].tolist() == mask[..., 1].tolist()
+        assert mask[..., 0].int().tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
+        assert executed(torch.zeros(3, 3, 2), TensorDict({}, [3])).all()
+
+    def test_the_log_prob_of_a_chunk_is_that_of_executed_actions(self) -> None:
+        log_prob = torch.tensor([[[-1.0], [-2.0], [-4.0]], [[-1.0], [-2.0], [-4.0]]])
+        data = TensorDict({"num_steps": torch.tensor([1, 2])}, [2])
+        assert joint(log_prob, data).tolist() == [-1, -3]
+        assert joint(torch.tensor([-5.0, -6.0]), data).tolist() == [-5, -6]
+
+    def test_what_was_not_executed_gets_no_gradient(self) -> None:
+        log_prob = torch.zeros(2, 3, 1, requires_grad=True)
+        data = TensorDict(
+            {
+                "num_steps": torch.tensor([1, 2]),
+                "log_prob": torch.zeros(2, 3, 1),
+                "advantage": torch.tensor([1.0, 2.0]),
+            },
+            [2],
+        )
+        for level in ("token", "chunk"):
+            own = algorithm(ratio_level=level, normalize_advantage=False)
+            loss, _ = own.surrogate(own.measured(data), log_prob)
+            (grad,) = torch.autograd.grad(loss, log_prob)
+            moved = (grad != 0).squeeze(-1).int().tolist()
+            assert moved == [[1, 0, 0], [1, 1, 0]]
+
+
+class TestRatios:
+    """Two chunks of two actions, of which the second executed one; clip at 0.2."""
+
+    RATIO = torch.tensor([[[1.5], [0.5]], [[1.1], [7.0]]])
+    DATA = TensorDict(
+        {
+            "num_steps": torch.tensor([2, 1]),
+            "log_prob": torch.full((2, 2, 1), -1.0),
+            "advantage": torch.tensor([2.0, -1.0]),
+        },
+        [2],
+    )
+
+    def surrogate(self, level: str) -> Any:
+        own = algorithm(ratio_level=level, normalize_advantage=False)
+        data = own.measured(self.DATA)
+        loss, logs = own.surrogate(data, self.RATIO.log() - 1.0)
+        return float(loss), {k: float(v) for k, v in logs.items()}
+
+    def test_of_tokens(self) -> None:
+        loss, logs = self.surrogate("token")
+        # min(1.5 * 2, 1.2 * 2), min(0.5 * 2, 0.8 * 2), min(1.1 * -1, 1.1 * -1)
+        assert loss == pytest.approx(-(2.4 + 1.0 - 1.1) / 3)
+        assert logs["clip_fraction"] == pytest.approx(2 / 3)
+
+    def test_of_chunks(self) -> None:
+        loss, logs = self.surrogate("chunk")
+        # 1.5 * 0.5 = 0.75: min(0.75 * 2, 0.8 * 2), and min(1.1 * -1, 1.1 * -1)
+        assert loss == pytest.approx(-(1.5 - 1.1) / 2)
+        assert logs["clip_fraction"] == pytest.approx(1 / 2)
+
+    def test_both_levels_tell_the_divergence_of_whole_chunks(self) -> None:
+        def k3(ratio: float) -> float:
+            return ratio - 1 - math.log(ratio)
+
+        token, chunk = (self.surrogate(level)[1] for level in ("token", "chunk"))
+        tokens = (k3(1.5) + k3(0.5) + k3(1.1)) / 2
+        assert token["approx_kl"] == pytest.approx(tokens)
+        assert chunk["approx_kl"] == pytest.approx((k3(0.75) + k3(1.1)) / 2)
+
+    def test_of_single_tokens_the_levels_are_one(self) -> None:
+        torch.manual_seed(0)
+        model = Tokens(Box(-9, 9, (4,)), Discrete(2))
+        data = minibatch()
+        data["action"], data["num_steps"] = data["action"][:, 0], torch.ones(5).long()
+        data["log_prob"] = data["log_prob"][:, :1]
+        losses = []
+        for level in ("token", "chunk"):
+            own = vla_ppo.Algorithm(model, config(ratio_level=level))
+            loss, logs = own.loss(own.measured(data))
+            losses.append([float(loss.detach()), *map(float, logs.values())])
+        assert losses[0] == pytest.approx(losses[1])
+
+    def test_one_number_per_action_is_trained_as_by_ppo(self) -> None:
+        for level in ("token", "chunk"):
+            torch.manual_seed(1)
+            options = {**SMALL, "collection": "sync"}
+            own = vla_ppo.Trainer(config(**options, ratio_level=level), model=ppo.Model)
+            theirs = {
+                k: getattr(own.config, k)
+                for k in (f.name for f in dataclasses.fields(ppo.Config))
+            }
+            usual = ppo.Trainer(ppo.Config(**theirs))
+            a, b = ([plain(log) for log in run()] for run in (own, usual))
+            assert len(a) == len(b) > 16
+            for one, other in zip(a, b, strict=True):
+                assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
+
+    def test_v_trace_of_chunks_weighs_by_executed_actions(self) -> None:
+        own = algorithm(correction="vtrace", normalize_reward=False)
+        rollout = minibatch(6).reshape(3, 2)
+        zeros = torch.zeros(3, 2)
+        rollout.update({"reward": zeros + 1, "next_obs": rollout["obs"]})
+        rollout.update({"terminated": zeros.bool(), "truncated": zeros.bool()})
+        one = rollout.clone()
+        one["log_prob"] = one["log_prob"] + 1.0
+        late = torch.arange(3).view(1, 1, 3, 1) >= one["num_steps"].view(3, 2, 1, 1)
+        two = one.clone()
+        two["log_prob"] = torch.where(late, -70.0, two["log_prob"])
+        first, second = own.prepare(one), own.prepare(two)
+        torch.testing.assert_close(first["advantage"], second["advantage"])
+        assert first["log_prob"].shape == (3, 2, 3, 1)
+        third = own.prepare(rollout.clone())
+        assert not torch.allclose(first["advantage"], third["advantage"])
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"correction": "vtrace"}, "ratio_level='token' has one for every token"),
+            ({"log_prob_per": "chunk"}, "the ratio of a token needs"),
+        ],
+    )
+    def test_levels_that_do_not_fit_are_refused(
+        self, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=message):
+            config(ratio_level="token", **options)
+        assert config(ratio_level="chunk", **options)
+
+
+class TestMicroBatches:
+    @pytest.mark.parametrize("level", ["token", "chunk"])
+    @pytest.mark.parametrize("parts", [2, 3, 5, 9])
+    def test_they_give_the_step_of_the_whole_minibatch(
+        self, level: str, parts: int
+    ) -> None:
+        data = minibatch().double()
+        data["action"], data["num_steps"] = minibatch()["action"], data["num_steps"]
+        data["action"] = data["action"].long()
+        weights, logs = [], []
+        for micro_batches in (1, parts):
+            own = algorithm(ratio_level=level, micro_batches=micro_batches)
+            own.model.double()
+            own.optimizer = torch.optim.SGD(own.model.parameters(), lr=0.1)
+            own.step = own.gradient_step(own.loss, own.optimizer, 0.5)
+            logs.append({k: float(v) for k, v in own.learn(data).items()})
+            flat = [p.detach().flatten() for p in own.model.parameters()]
+            weights.append(torch.cat(flat))
+        assert float((weights[0] - weights[1]).abs().max()) < 1e-9
+        assert logs[0] == pytest.approx(logs[1], abs=1e-6)
+
+    def test_advantages_are_normalized_over_the_minibatch_and_it_stays(self) -> None:
+        data, own = minibatch(), algorithm()
+        before = data["advantage"].clone()
+        measured = own.measured(data)["advantage"]
+        assert measured.mean().item() == pytest.approx(0, abs=1e-6)
+        assert measured.std().item() == pytest.approx(1, abs=1e-4)
+        own.learn(data)
+        assert torch.equal(data["advantage"], before)
+        assert "tokens" not in data.keys()  # noqa: SIM118
+
+
+class TestGroups:
+    RATES: ClassVar = {
+        "learning_rate": 1e-3,
+        "value_learning_rate": 1e-2,
+        "adapter_learning_rate": 1e-4,
+    }
+
+    def test_each_has_its_rate_and_keeps_its_ratio(self) -> None:
+        own = algorithm(**self.RATES)
+        rates = lambda: [group["lr"] for group in own.optimizer.param_groups]  # noqa: E731
+        assert rates() == [1e-3, 1e-4, 1e-2]
+        own.anneal(0.75)
+        assert rates() == pytest.approx([2.5e-4, 2.5e-5, 2.5e-3])
+        own.learning_rate = 2e-3
+        assert rates() == pytest.approx([2e-3, 2e-4, 2e-2])
+        assert own.learn(minibatch())["learning_rate"] == pytest.approx(2e-3)
+
+    def test_by_default_all_have_one(self) -> None:
+        groups = algorithm(learning_rate=5e-4).optimizer.param_groups
+        assert [group["lr"] for group in groups] == [5e-4] * 3
+
+    def test_frozen_parameters_stay_bitwise(self) -> None:
+        own = algorithm(weight_decay=0.1)
+        before = {k: p.clone() for k, p in own.model.named_parameters()}
+        own.learn(minibatch())
+        moved = {k for k, p in own.model.named_parameters() if (p != before[k]).any()}
+        names = set(before)
+        assert moved == {k for k in names if not k.startswith("body")}
+
+    def test_a_rate_for_a_group_that_is_not_there_is_refused(self) -> None:
+        for field in ("value_learning_rate", "adapter_learning_rate"):
+            with pytest.raises(ValueError, match=f"{field} = 0.1: the model Model has"):
+                vla_ppo.Trainer(config(**{field: 0.1}), model=ppo.Model)
+
+    def test_gradients_of_all_parameters_need_no_selection(self) -> None:
+        assert algorithm().step.alone
+        assert isinstance(algorithm().step, GradientStep)
+
+
+class Chunked(Counter):
+    """Of four numbers; its rewards count its steps."""
+
+    def __init__(self) -> None:
+        super().__init__(5)
+        self.observation_space = Box(-99, 99, (4,))
+
+    def _obs(self) -> Any:
+        return torch.tensor([self.episode, self.step_number, 0, 0]).float().numpy()
+
+
+def trainer(**options: Any) -> vla_ppo.Trainer:
+    options = {"chunk_length": 3, "collection": "sync", **options}
+    return vla_ppo.Trainer(config(**options), envs=Chunked, model=Tokens)
+
+
+class TestTrainer:
+    def test_chunks_are_executed_and_what_they_took_is_learned_from(self) -> None:
+        run = trainer(gamma=0.5)
+        assert run.envs.single_action_space == MultiDiscrete([2, 2, 2])
+        assert run.eval_envs.single_action_space == MultiDiscrete([2, 2, 2])
+        while not run.learning_due:
+            run.collector.step()
+        rollout = run.buffer.rollout()
+        assert rollout["num_steps"][:4, 0].tolist() == [3, 2, 3, 2]
+        assert rollout["discount"][:2, 0].tolist() == [0.125, 0.25]
+        assert rollout["reward"][:2, 0].tolist() == [1 + 1 + 0.75, 4 + 2.5]
+        assert rollout["log_prob"].shape == (8, 2, 3, 1)
+        logs = [plain(log)["logs"] for log in run() if log["log_type"] == "train"]
+        assert all(math.isfinite(v) for log in logs for v in log.values())
+
+    def test_receding_horizons_execute_the_first_actions(self) -> None:
+        run = trainer(execute_steps=2)
+        next(run())
+        assert run.buffer.rollout()["num_steps"].unique().tolist() == [2]
+
+    @pytest.mark.parametrize("level", ["token", "chunk"])
+    def test_without_lag_the_background_gives_what_turns_give(self, level: str) -> None:
+        runs = []
+        for collection in ("sync", "async"):
+            run = trainer(collection=collection, max_policy_lag=0, ratio_level=level)
+            runs.append([plain(log) for log in run() if log["log_type"] == "train"])
+        assert len(runs[0]) > 8
+        assert runs[0] == runs[1]
+
+    def test_the_copy_that_acts_shares_what_is_frozen(self) -> None:
+        run = trainer(collection="async")
+        collector: Any = run.collector
+        acting = collector._acting.actor.agent.model
+        assert acting.body.weight is run.model.body.weight
+        assert acting.actor.weight is not run.model.actor.weight
+
+    def test_breaking_out_and_resuming_change_nothing(self, tmp_path: Any) -> None:
+        through = [plain(log) for log in balanced()()]
+        for stop in (3, 12, 21):
+            run, pieces = balanced(), []
+            for log in run():
+                pieces.append(plain(log))
+                if len(pieces) == stop:
+                    break
+            path = run.save(tmp_path / f"{stop}.pt")
+            rest = [plain(log) for log in run()]
+            again = vla_ppo.Trainer.load(path, model=Tokens)
+            assert pieces + rest == through
+            assert pieces + [plain(log) for log in again()] == through
+
+
+def balanced(**options: Any) -> vla_ppo.Trainer:
+    """Of a world whose state can be saved, and that has an expert."""
+    options = {"env_id": "yieldrl/CartPole-v1", "collection": "sync", **options}
+    return vla_ppo.Trainer(config(chunk_length=2, **options), model=Tokens)
+
+
+CLONING = {
+    "demonstration_steps": 40,
+    "clone_epochs": 2,
+    "clone_batch_size": 10,
+    "total_steps": 80,
+}
+
+
+class TestCloning:
+    def test_it_comes_first_and_its_counters_run_on(self) -> None:
+        run = balanced(**CLONING)
+        logs = [plain(log) for log in run()]
+        cloning = [log for log in logs if log["logs"]["phase"] == 0]
+        improving = logs[len(cloning) :]
+        assert all(log["logs"]["phase"] == 1 for log in improving)
+        last = cloning[-1]
+        assert (last["sample_step"], last["learn_step"]) == (40, 8)
+        assert "log_likelihood" in last["logs"]
+        assert improving[0]["sample_step"] == 42
+        steps = [log["learn_step"] for log in logs]
+        assert steps == sorted(steps)
+        assert logs[-1]["sample_step"] == 88  # with the first rollout that is whole
+        assert run.cloning is None
+        assert "phase" not in next(balanced()())["logs"]
+
+    def test_it_trains_the_model_that_ppo_goes_on_with(self) -> None:
+        run = balanced(**CLONING)
+        before = run.model.actor.weight.clone()
+        for log in run():
+            if log["sample_step"] > 40:
+                break
+        assert not torch.equal(run.model.actor.weight, before)
+        assert not run.algorithm.optimizer.state_dict()["state"]
+
+    def test_annealing_begins_after_it(self) -> None:
+        run = balanced(**CLONING, learning_rate=1e-2)
+        rates = [
+            log["logs"]["learning_rate"]
+            for log in run()
+            if log["log_type"] == "train" and log["logs"]["phase"] == 1
+        ]
+        assert rates[:4] == [pytest.approx(1e-2)] * 4
+        assert rates[4] == pytest.approx(1e-2 * (1 - 16 / 40))
+
+    def test_the_clone_is_evaluated_before_it_is_improved(self) -> None:
+        run = balanced(**CLONING, eval_every=10_000, eval_episodes=2)
+        logs = [log for log in run() if log["log_type"] == "evaluate"]
+        assert [log["sample_step"] for log in logs] == [40, 88]
+
+    @pytest.mark.parametrize("collection", ["sync", "async"])
+    def test_breaking_out_and_resuming_change_nothing(
+        self, collection: str, tmp_path: Any
+    ) -> None:
+        options = {**CLONING, "collection": collection, "max_policy_lag": 0}
+        through = [plain(log) for log in balanced(**options)()]
+        for stop in (5, 23, 28, 33, 50):
+            run, pieces = balanced(**options), []
+            for log in run():
+                pieces.append(plain(log))
+                if len(pieces) == stop:
+                    break
+            path = run.save(tmp_path / f"{stop}.pt")
+            again = vla_ppo.Trainer.load(path, model=Tokens)
+            rest = [plain(log) for log in run()]
+            assert pieces + rest == through
+            assert pieces + [plain(log) for log in again()] == through
+            assert run.cloning is again.cloning is None
+
+    def test_a_checkpoint_holds_the_model_once(self) -> None:
+        run = balanced(**CLONING)
+        next(run())
+        state = run.state_dict()
+        assert "model" in state["agent"]["algorithm"]
+        assert set(state["cloning"]["agent"]["algorithm"]) == {"optimizer"}
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"demonstration_steps": 64}, "they are all of total_steps = 64"),
+            ({"demonstration_steps": 10, "expert_noise": 2.0}, "expert_noise = 2.0"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(
+        self, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=message):
+            config(**options)
+
+
+class Choice(Counter):
+    """One is paid for the second of two actions, in episodes of four steps."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self.observation_space = Box(-9, 9, (4,))
+
+    def step(self, action: int) -> Any:
+        obs, _, *rest = super().step(action)
+        return (obs, float(action), *rest)
+
+    def _obs(self) -> Any:
+        return torch.ones(4).numpy()
+
+
+@pytest.mark.parametrize("level", ["token", "chunk"])
+def test_it_learns_chunks_of_choices(level: str) -> None:
+    options = {"learning_rate": 0.03, "total_steps": 512, "num_epochs": 4}
+    options |= {"ratio_level": level, "chunk_length": 3, "execute_steps": 2}
+    run = vla_ppo.Trainer(config(**options), envs=Choice, model=Tokens)
+    with torch.no_grad():
+        before = run.model._look(torch.ones(1, 4))[0].exp().flatten()[1::2]
+    for _ in run():
+        pass
+    with torch.no_grad():
+        after = run.model._look(torch.ones(1, 4))[0].exp().flatten()[1::2]
+    assert (after[:2] > 0.9).all()
+    assert (before[:2] < 0.9).all()
+    assert float(after[2]) < 0.9  # it is never executed: only its entropy counts
+
+
+TINY = {
+    "env_id": "yieldrl/GoTo-v1",
+    "env_kwargs": {"view": "pixels"},
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "num_steps": 4,
+    "num_epochs": 1,
+    "total_steps": 48,
+    "chunk_length": 2,
+}
+
+
+def tiny(**options: Any) -> vla_ppo.Trainer:
+    return vla_ppo.Trainer(config(**{**TINY, **options}))
+
+
+class TestTinyVLA:
+    """The policy of the config: images and a sentence in, chunks of tokens out."""
+
+    def test_it_is_cloned_and_improved_in_the_background_as_in_turns(self) -> None:
+        runs = []
+        options = {"demonstration_steps": 16, "clone_steps": 2, "clone_batch_size": 8}
+        for collection in ("sync", "async"):
+            run = tiny(collection=collection, max_policy_lag=0, **options)
+            assert run.envs.single_action_space == MultiDiscrete([4, 4])
+            runs.append([plain(log) for log in run() if log["log_type"] == "train"])
+        assert len(runs[0]) == len(runs[1])
+        for one, other in zip(*runs, strict=True):  # rounded otherwise, in other memory
+            assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
+        phases = [log["logs"]["phase"] for log in runs[0]]
+        assert phases == [0, 0, *[1] * (len(phases) - 2)]
+        assert len(phases) > 6
+
+    def test_breaking_out_and_resuming_change_nothing(self, tmp_path: Any) -> None:
+        options = {"demonstration_steps": 16, "clone_steps": 3, "clone_batch_size": 8}
+        options |= {"collection": "sync", "micro_batches": 2}
+        through = [plain(log) for log in tiny(**options)()]
+        for stop in (9, 17):
+            run, pieces = tiny(**options), []
+            for log in run():
+                pieces.append(plain(log))
+                if len(pieces) == stop:
+                    break
+            again = vla_ppo.Trainer.load(run.save(tmp_path / f"{stop}.pt"))
+            assert pieces + [plain(log) for log in again()] == through
+
+    def test_frozen_weights_stay_and_are_shared_and_adapters_learn(self) -> None:
+        options = {"freeze_vision": True, "lora_rank": 2, "learning_rate": 1e-2}
+        run = tiny(**options, adapter_learning_rate=1e-3, value_learning_rate=1e-1)
+        own: Any = run
+        acting = dict(own.collector._acting.actor.agent.model.named_parameters())
+        before = {k: p.detach().clone() for k, p in run.model.named_parameters()}
+        groups = run.model.parameter_groups()
+        assert groups["adapters"]
+        assert groups["value"]
+        for log in run():
+            rates = [group["lr"] for group in run.algorithm.optimizer.param_groups]
+            if log["log_type"] == "train":
+                assert max(rates) == pytest.approx(100 * min(rates))
+        moved = set()
+        for name, parameter in run.model.named_parameters():
+            if not parameter.requires_grad:
+                assert torch.equal(parameter, before[name])
+                assert acting[name] is parameter
+            elif not torch.equal(parameter, before[name]):
+                moved.add(name)
+        frozen = [k for k, p in run.model.named_parameters() if not p.requires_grad]
+        assert any("siglip" in k or "vision" in k for k in frozen)
+        assert any("lora_" in name for name in moved)
+        assert any("value" in name for name in moved)
+
+    @pytest.mark.parametrize("head", ["bins", "gaussian"])
+    def test_continuous_actions_are_chunks_of_numbers(self, head: str) -> None:
+        """Of one number, from a vector shown as proprioception."""
+        run = tiny(
+            env_id="yieldrl/Pendulum-v1",
+            env_kwargs={},
+            observation_keys={"proprio": "obs"},
+            action_head=head,
+            ratio_level="token",
+            action_bins=8,
+        )
+        assert run.envs.single_action_space.shape == (2, 1)
+        logs = [plain(log)["logs"] for log in run() if log["log_type"] == "train"]
+        assert all(math.isfinite(v) for log in logs for v in log.values())
+        assert logs[0]["approx_kl"] == pytest.approx(0, abs=1e-3)

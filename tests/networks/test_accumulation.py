@@ -1,0 +1,90 @@
+"""Gradients of a large batch from small parts."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tensordict import TensorDict
+from torch import nn
+
+from yieldrl.networks import AccumulatedStep, GradientStep
+
+
+def learner():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+
+    def loss(data):
+        error = (model(data["obs"]).squeeze(1) - data["returns"]).square()
+        data["error"] = error.detach()
+        data["seen"] += 1
+        return error.mean(), {"loss": error.detach().mean(), "one": 1.0}
+
+    return model, loss, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def batch(size):
+    generator = torch.Generator().manual_seed(size)
+    obs = torch.randn(size, 3, dtype=torch.float64, generator=generator)
+    data = {"obs": obs, "returns": obs.sum(1), "seen": torch.zeros(size)}
+    return TensorDict(data, [size])
+
+
+def stepped(size, **options):
+    """Logs, weights and the batch after one step, in so many parts, or whole."""
+    model, loss, optimizer = learner()
+    kind = AccumulatedStep if "micro_batches" in options else GradientStep
+    data = batch(size)
+    logs = kind(loss, optimizer, 0.5, **options)(data)
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+    return logs, weights, data
+
+
+@given(st.integers(1, 12), st.integers(1, 15), st.booleans())
+def test_any_cut_gives_the_step_of_the_whole_batch(size, parts, alone):
+    logs, weights, data = stepped(size)
+    own_logs, own, written = stepped(size, micro_batches=parts, alone=alone)
+    assert float((own - weights).abs().max()) < 1e-12
+    assert own_logs.keys() == logs.keys()
+    for name, value in logs.items():
+        assert float(own_logs[name]) == pytest.approx(float(value), abs=1e-6)
+    torch.testing.assert_close(written["error"], data["error"])
+    assert written["seen"].tolist() == [1] * size
+
+
+def test_one_part_is_the_gradient_step_bitwise():
+    assert torch.equal(stepped(5)[1], stepped(5, micro_batches=1)[1])
+
+
+def test_the_loss_sees_parts_that_differ_by_one_at_most():
+    sizes = []
+    weight = nn.Parameter(torch.ones(()))
+
+    def loss(x):
+        sizes.append(len(x))
+        return (weight * x).mean(), {}
+
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    AccumulatedStep(loss, optimizer, micro_batches=4)(torch.arange(10.0))
+    assert sizes == [2, 3, 2, 3]
+    assert weight.item() == pytest.approx(1 - 4.5)
+
+
+def test_results_in_nested_keys_arrive_too():
+    weight = nn.Parameter(torch.ones(()))
+
+    def loss(data):
+        data["nested", "twice"] = 2 * data["nested", "x"]
+        data["nested", "x"] = data["nested", "x"] + 1
+        return (weight * data["nested", "x"]).mean(), {}
+
+    data = TensorDict({"nested": {"x": torch.arange(3.0)}}, [3])
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    AccumulatedStep(loss, optimizer, micro_batches=2)(data)
+    assert data["nested", "twice"].tolist() == [0, 2, 4]
+    assert data["nested", "x"].tolist() == [1, 2, 3]
+
+
+def test_no_parts_are_refused():
+    with pytest.raises(ValueError, match="micro_batches = 0: choose at least 1"):
+        stepped(4, micro_batches=0)
