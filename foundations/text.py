@@ -92,6 +92,8 @@ def encoded(space: Space[Any], obs: Any) -> Any:
             name: encoded(space[name], child) if name in space.spaces else child
             for name, child in obs.items()
         }
-    if isinstance(space, Utf8Text) and not isinstance(obs, (np.ndarray, Tensor)):
-        return space.encode(obs)
-    return obs
+    if not isinstance(space, Utf8Text):
+        return obs
+    if isinstance(obs, np.ndarray) and obs.dtype.kind in "OU":  # strings, in an array
+        obs = obs.tolist()
+    return obs if isinstance(obs, (np.ndarray, Tensor)) else space.encode(obs)

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 class progress(Logger):  # noqa: N801 (used like a function)
     """Show a progress bar, in a terminal as in a notebook.
 
-    It counts environment steps up to `config.total_steps` and shows the last episode's
-    return and the last evaluation's. It is drawn ten times a second, or every ten
-    seconds where the output is a file.
+    It counts environment steps up to `config.total_steps`, and beside them the steps of
+    learning, each with its rate: the one may go on without the other. It shows the last
+    episode's return and the last evaluation's. It is drawn ten times a second, or every
+    ten seconds where the output is a file.
     """
 
     def run(self, trainer: Trainer, logs: Stream) -> Stream:
@@ -36,11 +37,11 @@ class progress(Logger):  # noqa: N801 (used like a function)
                 if log["logs"]:
                     bar.look(log)
                 if perf_counter() >= due:
-                    bar.draw(log["sample_step"])
+                    bar.draw(log["sample_step"], log["learn_step"])
                     due = perf_counter() + period
                 yield log
         finally:
-            bar.draw(trainer.agent.sample_step)
+            bar.draw(trainer.agent.sample_step, trainer.agent.learn_step)
             bar.close()
 
 
@@ -50,6 +51,7 @@ class _Bar:
 
         self.total = trainer.config.total_steps
         self.returns: dict[str, Any] = {}
+        self.learned, self.began = trainer.agent.learn_step, perf_counter()
         self.tqdm = tqdm(
             desc=trainer.name,
             total=self.total,
@@ -69,13 +71,27 @@ class _Bar:
             held = value.detach() if hasattr(value, "detach") else value
             self.returns[_SHOWN[log["log_type"]]] = held
 
-    def draw(self, step: int) -> None:
+    def draw(self, step: int, learn_step: int) -> None:
         """Bring the bar up to date."""
-        returns = {name: f"{x:.4g}" for name, x in read(self.returns).items()}
-        self.tqdm.set_postfix(returns, refresh=False)
+        shown = {"learn_step": self._learning(learn_step)} if learn_step else {}
+        shown |= {name: f"{x:.4g}" for name, x in read(self.returns).items()}
+        self.tqdm.set_postfix(shown, refresh=False)
         # Without new steps `update` draws nothing, and the returns may be new.
         if not self.tqdm.update(min(step, self.total) - self.tqdm.n):
             self.tqdm.refresh()
+
+    def _learning(self, step: int) -> str:
+        """Steps of learning, and how many a second since the loop began."""
+        seconds = perf_counter() - self.began
+        rate = (step - self.learned) / seconds if seconds > 0 else 0.0
+        return f"{_short(step)} ({_short(rate)}/s)"
+
+
+def _short(number: float) -> str:
+    """Three digits, with k, M or G for thousands, as the bar has them."""
+    from tqdm.auto import tqdm
+
+    return tqdm.format_sizeof(number) if number >= 1000 else f"{number:.3g}"
 
 
 _SHOWN = {"collect": "episode_return", "evaluate": "evaluation"}

@@ -47,11 +47,13 @@ def act(
     A `log_prob` of models that tell it of whole chunks is `[B]`.
     """
     if _in_one_pass(model):
-        return model.act(observations, deterministic, generator)
+        output = model.act(observations, deterministic, generator)
+        return _in_shape(output, layout, spaces.batch_size(observations))
     taken = inspect.signature(model.forward).parameters
     options = {"deterministic": deterministic, "generator": generator}
     options = {name: options[name] for name in options if name in taken}
-    chunks = layout.inside(model(observations, **options))
+    # Through a reparameterised action the gradient of its log-probability cancels.
+    chunks = layout.inside(model(observations, **options)).detach()
     return evaluate(model, layout, observations, chunks)
 
 
@@ -60,21 +62,34 @@ def evaluate(
 ) -> VLAOutput:
     """What a model says of chunks `[B, L, D]`; `log_prob` as in `act`."""
     if _in_one_pass(model):
-        return model.evaluate(observations, chunks)
-    actions = chunks if layout.length > 1 else chunks.squeeze(1)
-    log_prob, entropy = model.evaluate_actions(observations, actions)
-    if log_prob.numel() == chunks.numel() and log_prob.ndim > 1:
-        log_prob = layout.inside(log_prob)
+        output = model.evaluate(observations, chunks)
     else:
-        log_prob = _per_state("log_prob", log_prob, len(chunks))
-    entropy = _per_state("entropy", entropy, len(chunks))
-    return VLAOutput(chunks, log_prob.float(), entropy, value(model, observations))
+        actions = chunks if layout.length > 1 else chunks.squeeze(1)
+        log_prob, entropy = model.evaluate_actions(observations, actions)
+        values = model.get_value(observations)
+        output = VLAOutput(chunks, log_prob, entropy, values)
+    return _in_shape(output, layout, len(chunks))
 
 
 def value(model: Any, observations: Any) -> Tensor:
     """The states' values `[B]`."""
     values = model.get_value(observations)
     return _per_state("value", values, spaces.batch_size(observations))
+
+
+def _in_shape(output: VLAOutput, layout: ActionLayout, batch: int) -> VLAOutput:
+    """Answers in the shapes of `act`: a wrong one would be broadcast in silence.
+
+    Raises:
+        ValueError: If one cannot be.
+    """
+    action, log_prob, entropy, values = output
+    if log_prob.numel() == batch * layout.tokens and log_prob.ndim > 1:
+        log_prob = layout.inside(log_prob).float()
+    else:
+        log_prob = _per_state("log_prob", log_prob, batch)
+    entropy = _per_state("entropy", entropy, batch)
+    return VLAOutput(action, log_prob, entropy, _per_state("value", values, batch))
 
 
 def _in_one_pass(model: Any) -> bool:

@@ -36,7 +36,8 @@ class VLAConfig(Checked):
     """Folder, file or hub id of the weights. By default weights are random."""
 
     model_class: str | None = None
-    """A class of your own that follows `VLAModelInterface`: `package.module:Class`."""
+    """A class of your own that follows `VLAModelInterface`: `package.module:Class`; with
+    `lerobot` that of the policy, where the library does not know it."""
 
     model_config: dict[str, Any] = field(default_factory=dict)
     """What else the model is made with: keyword arguments of `model_class`, or sizes of
@@ -137,6 +138,12 @@ class VLAConfig(Checked):
                 raise self.error("model_class", "write it as 'package.module:Class'")
         if self.backend == "class" and self.model_class is None:
             raise self.error("model_class", "name the class: 'package.module:Class'")
+        if self.backend in ("tiny", "transformers") and self.model_class is not None:
+            raise self.error(
+                "model_class",
+                f"backend={self.backend!r} reads no class of your own: leave it out, or"
+                " choose 'class' or 'auto'",
+            )
         if self.backend in ("transformers", "lerobot") and self.model_path is None:
             raise self.error(
                 "model_path", f"backend={self.backend!r} needs a folder or a hub id"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from yieldrl.foundations import CheckpointError
 from yieldrl.vla.extra import require
 
 FILES = ("*.json", "*.safetensors")
@@ -37,6 +38,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: If it has none.
+        CheckpointError: If that is no JSON object.
     """
     file = folder / "config.json"
     if not file.is_file():
@@ -44,4 +46,26 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"{file}: no such file; a model's folder needs it: download it whole, or"
             " save the model with save_pretrained"
         )
-    return json.loads(file.read_text("utf-8"))
+    return read_json(file)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The object that a JSON file holds.
+
+    Raises:
+        CheckpointError: If it holds something else.
+    """
+    try:
+        values = json.loads(file.read_text("utf-8"))
+    except ValueError as reason:  # nor is it UTF-8
+        raise _no_object(file, str(reason)) from None
+    if not isinstance(values, dict):
+        raise _no_object(file, f"a {type(values).__name__}")
+    return values
+
+
+def _no_object(file: Path, got: str) -> CheckpointError:
+    return CheckpointError(
+        f"{file}: not a JSON object ({got}): download it again, or save the model with"
+        " save_pretrained"
+    )

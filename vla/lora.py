@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
+from yieldrl.vla.folders import read_json
 from yieldrl.vla.parts import backbone_of, vision_parameters
 from yieldrl.vla.weights import check_names, distinct, read_state_dict
 
@@ -133,7 +134,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such file; save_adapters writes it")
     if next(adapters(model), None) is None:
-        settings = json.loads(file.read_text(encoding="utf-8"))
+        settings = read_json(file)
         settings["lora_targets"] = tuple(settings["lora_targets"])
         with torch.random.fork_rng(devices=[]):  # what is drawn is overwritten
             add_lora(model, VLAConfig(**settings))

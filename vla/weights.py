@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla.extra import require
+from yieldrl.vla.folders import read_json
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 """Files of a folder: which shard holds which tensor; or all of them in one."""
@@ -45,8 +45,11 @@ def read_state_dict(path: str | Path, device: str = "cpu") -> dict[str, Tensor]:
         raise _refused(path, f"the ending {path.suffix!r} is of no file of tensors")
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as reason:
-        raise _refused(path, str(reason).splitlines()[0]) from None
+    except pickle.UnpicklingError:
+        raise _refused(path, "it holds more than tensors, or is damaged") from None
+    except (RuntimeError, EOFError, ValueError, IndexError) as reason:
+        said = str(reason).splitlines() or [type(reason).__name__]
+        raise _refused(path, f"it is damaged ({said[0]})") from None
     state = state.get("state_dict", state) if isinstance(state, dict) else state
     if not isinstance(state, dict) or not _are_tensors(state):
         raise _refused(path, "it holds something other than tensors by name")
@@ -150,7 +153,7 @@ class Shards:
 def _shard_files(folder: Path) -> list[Path]:
     index = folder / INDEX
     if index.is_file():
-        named = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
+        named = set(read_json(index).get("weight_map", {}).values())
         files = [folder / name for name in sorted(named)]
     else:
         files = [folder / SINGLE]

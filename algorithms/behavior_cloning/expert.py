@@ -54,7 +54,8 @@ class Expert:
             rule's all the same.
 
     Raises:
-        ValueError: If a random action is to be drawn from a space without bounds.
+        ValueError: If a random action is to be drawn from a space without bounds; when
+            asked, if the rule's actions are not one for each environment.
     """
 
     def __init__(
@@ -77,6 +78,12 @@ class Expert:
     def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
         """The actions to execute, `[N, ...]`; and those of the rule, to be kept."""
         action = self.rule(self.envs, obs)
+        got, wanted = tuple(np.shape(action)), self.envs.action_space.shape
+        if got != wanted:
+            raise ValueError(
+                f"the expert's actions are of shape {got}, and must be {wanted}: return"
+                f" one for each of {self.envs.num_envs} environments"
+            )
         if self.noise == 0:
             return action, {}
         generator, count = self.agent.generator, self.envs.num_envs

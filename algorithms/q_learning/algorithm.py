@@ -46,8 +46,11 @@ class Algorithm(abstractions.Algorithm):
         return self.model.value(data["next_obs"]).amax(1)
 
     def td_target(self, data: TensorDict) -> Tensor:
-        """`r + gamma V(s')`, `[B]`; only a termination ends the future."""
-        future = self.config.gamma * self.next_value(data)
+        """`r + gamma V(s')`, `[B]`; only a termination ends the future.
+
+        Transitions that bring a `discount` have that in place of gamma.
+        """
+        future = data.get("discount", self.config.gamma) * self.next_value(data)
         return data["reward"] + future * ~data["terminated"]
 
     def learn(self, data: TensorDict) -> Logs:

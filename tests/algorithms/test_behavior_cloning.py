@@ -51,6 +51,10 @@ def trained(trainer: Any) -> list[dict[str, Any]]:
     return [plain(log)["logs"] for log in trainer() if log["log_type"] == "train"]
 
 
+def seven(envs: Any, obs: Any) -> Any:
+    return np.zeros(7, np.int64)
+
+
 def balance(envs: Any, obs: Any) -> Any:
     """A linear rule of four numbers that balances CartPole's pole for ever."""
     return (obs @ np.array([0.1, 0.2, 2.0, 1.0]) > 0).astype(np.int64)
@@ -203,6 +207,11 @@ class TestDemonstrations:
         logs = [log for log in trainer() if log["log_type"] == "collect"]
         returns = [log["logs"]["episode_return"] for log in logs if log["logs"]]
         assert returns == [500.0]
+
+    def test_answers_of_a_wrong_shape_are_named(self) -> None:
+        trainer = behavior_cloning.Trainer(config_of(demonstrations=f"{HERE}:seven"))
+        with pytest.raises(ValueError, match=r"of shape \(7,\).* must be \(2,\)"):
+            next(trainer())
 
     def test_where_there_is_none_that_is_said(self) -> None:
         trainer = behavior_cloning.Trainer(config_of(env_id="CartPole-v1"))

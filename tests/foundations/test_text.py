@@ -59,3 +59,7 @@ def test_an_agent_is_told_in_words(batched):
     assert tensors["said"]["here"].dtype == torch.uint8
     there = ["go left", "stop"] if batched else ["go left"]
     assert decode(tensors["said"]["here"]) == there
+    again, _ = border.inward({"rgb": rgb, "said": {"here": np.array(said)}})
+    assert decode(again["said"]["here"]) == there
+    again, _ = border.inward({"rgb": rgb, "said": {"here": np.array(said, object)}})
+    assert decode(again["said"]["here"]) == there

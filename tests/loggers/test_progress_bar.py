@@ -31,7 +31,25 @@ def test_steps_rate_and_returns(trainer: Any, capsys: Any) -> None:
     last = frames(capsys)[-1]
     assert last.startswith("fake: 100%|")
     assert "100/100 [" in last
-    assert " steps/s, episode_return=100, evaluation=50]" in last
+    assert " steps/s, learn_step=50 (" in last
+    assert "/s), episode_return=100, evaluation=50]" in last
+
+
+@pytest.mark.usefixtures("clock", "terminal")
+def test_collection_and_learning_side_by_side(trainer: Any, capsys: Any) -> None:
+    """Learning goes on where no steps are taken: while cloning, say."""
+    loop = loggers.progress()(trainer)()
+    next(loop)
+    assert "learn_step" not in frames(capsys)[-1]
+    for step in (1500, 3000):
+        trainer.agent.learn_step = step
+        for _ in range(3):
+            next(loop)
+        drawn = frames(capsys)[-1]
+        assert f"learn_step={step / 1000:.3g}" in drawn
+    rate = float(drawn.partition("(")[2].partition("/s)")[0].removesuffix("k"))
+    assert rate > 0
+    loop.close()
 
 
 @pytest.mark.usefixtures("clock", "terminal")

@@ -103,6 +103,16 @@ def test_what_is_no_size_is_refused():
         small(depth=3)
     with pytest.raises(ValueError, match="width = 16 is no multiple of heads = 3"):
         small(heads=3)
+    for name, value in {
+        "width": "wide",
+        "vision_width": -8,
+        "layers": 0,
+        "patch_size": 0,
+        "image_size": 2.5,
+        "words": "go",
+    }.items():
+        with pytest.raises(ValueError, match=rf"model_config\.{name} = "):
+            small(**{name: value})
 
 
 def test_padding_changes_nothing():

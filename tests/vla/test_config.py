@@ -29,6 +29,8 @@ WRONG = [
     ({"backend": "transformers"}, "model_path = None"),
     ({"backend": "lerobot"}, "model_path = None"),
     ({"model_class": "Alone"}, "model_class = 'Alone'"),
+    ({"model_class": "a:B", "backend": "tiny"}, "model_class = 'a:B': .*'tiny' reads"),
+    ({"model_class": "a:B", "backend": "transformers", "model_path": "c"}, "reads no"),
     ({"observation_keys": {"sound": "x"}}, "'sound' is nothing"),
     ({"observation_keys": {"proprio.hand": "x"}}, "'proprio.hand' is nothing"),
     ({"log_std_init": 21.0}, "log_std_init"),

@@ -125,6 +125,14 @@ def test_a_folder_without_a_config_is_refused(tmp_path):
         load(model_path=str(tmp_path))
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "\xff"])
+def test_a_config_that_is_no_json_is_named(tmp_path, text):
+    (tmp_path / "config.json").write_text(text, encoding="latin-1")
+    for backend in ("transformers", "lerobot"):
+        with pytest.raises(CheckpointError, match=r"config\.json: not a JSON object"):
+            load(backend=backend, model_path=str(tmp_path))
+
+
 def test_a_space_that_is_no_dict_is_refused():
     with pytest.raises(ValueError, match=r"make one with yieldrl\.vla\.vla_space"):
         load(observed=Box(-1, 1, (3,)))

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations.text import decode
-from yieldrl.vla import VLAConfig, VLAPolicy
+from yieldrl.vla import VLAConfig, VLAOutput, VLAPolicy
 
 NUMBERS, CHUNK, CHOICES = Box(-1, 1, (2,)), Box(-1, 1, (3, 2)), Discrete(3)
 
@@ -199,6 +199,35 @@ class TestOneOfYourOwn:
         policy = VLAPolicy(RENAMED, NUMBERS, Wrong())
         with pytest.raises(ValueError, match=r"value has the shape \(3, 8\)"):
             policy(observe())
+
+    def test_actions_carry_no_gradient(self) -> None:
+        """Through a reparameterised action that of the log-probability cancels."""
+
+        class Reparameterised(Mine):
+            def forward(self, observations: TensorDict) -> Tensor:
+                return self.policy(observations).rsample()
+
+        action, log_prob, _ = VLAPolicy(RENAMED, NUMBERS, Reparameterised())(observe())
+        assert not action.requires_grad
+        assert log_prob.requires_grad
+
+    def test_answers_in_one_pass_are_held_to_their_shapes(self) -> None:
+        class OnePass(Mine):
+            def act(self, observations: Any, *_: Any) -> VLAOutput:
+                return self.evaluate(observations, self(observations).unsqueeze(1))
+
+            def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
+                policy = self.policy(observations)
+                log_prob = policy.log_prob(actions.squeeze(1))
+                entropy = policy.entropy().sum(-1, keepdim=True)
+                value = self.get_value(observations)  # [B, 1], as `get_value` has it
+                return VLAOutput(actions, log_prob, entropy, value)
+
+        policy = VLAPolicy(RENAMED, NUMBERS, OnePass())
+        action, log_prob, value = policy(observe())
+        assert (log_prob.shape, value.shape) == ((3, 1, 2), (3,))
+        log_prob, entropy, value = policy.evaluate_actions(observe(), action)
+        assert (log_prob.shape, entropy.shape, value.shape) == ((3, 1, 2), (3,), (3,))
 
     def test_what_is_no_model_is_refused(self) -> None:
         class Half(nn.Module):

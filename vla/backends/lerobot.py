@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.given import find_class
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.folders import read_json
 
 OPTIONS = ("frozen", "normalized")
 """What `model_config` may say for this backend."""
@@ -156,7 +156,7 @@ def _class_of_folder(model_path: str) -> Any:
             f"{file}: no such file; download the policy, or name its class in"
             " model_class"
         )
-    kind = json.loads(file.read_text("utf-8")).get("type")
+    kind = read_json(file).get("type")
     try:
         from lerobot.policies.factory import (  # type: ignore[import-not-found]
             get_policy_class,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from yieldrl.foundations import CheckpointError
 from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.prismatic import recompute_layers, visible
 from yieldrl.vla.extra import require
+from yieldrl.vla.folders import read_json
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
@@ -129,7 +129,7 @@ def _pixels(folder: Path) -> dict[str, Any]:
     """How a folder's image processor normalises pixels; empty if it does not say."""
     for name in ("preprocessor_config.json", "processor_config.json"):
         if (folder / name).is_file():
-            values = json.loads((folder / name).read_text("utf-8"))
+            values = read_json(folder / name)
             return values.get("image_processor", values)
     return {}
 

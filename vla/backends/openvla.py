@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from yieldrl.foundations import CheckpointError
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.extra import require
+from yieldrl.vla.folders import read_json
 from yieldrl.vla.tokenizer import SentenceTokenizer
 from yieldrl.vla.weights import Shards, check_names
 
@@ -80,7 +80,7 @@ def statistics(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     """
     file = folder / "dataset_statistics.json"
     if file.is_file():
-        return json.loads(file.read_text("utf-8"))
+        return read_json(file)
     return dict(config.get("norm_stats") or {})
 
 
@@ -106,7 +106,7 @@ def _vision_configs(
 ) -> tuple[VisionConfig, VisionConfig | None]:
     """Of the first and of the fused encoder, None where there is one alone."""
     file = folder / "preprocessor_config.json"
-    pixels = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    pixels = read_json(file) if file.is_file() else {}
     names = ["featurizer"]
     if config["use_fused_vision_backbone"]:
         names.append("fused_featurizer")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
+from yieldrl.vla.folders import read_json
 from yieldrl.vla.tokenizer import SentenceTokenizer
 from yieldrl.vla.value import AttentionPool
 
@@ -181,7 +181,7 @@ def load_pi0(
 
 def _processor(folder: Path) -> dict[str, Any]:
     file = folder / "processor_config.json"
-    return json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return read_json(file) if file.is_file() else {}
 
 
 def _take_statistics(model: Pi0VLA, processor: Mapping[str, Any]) -> None:

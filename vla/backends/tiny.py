@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict
 
+from yieldrl.foundations.checked import MOST_WIDTH, Checked, FieldError, shown
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
@@ -21,11 +22,11 @@ MOST_PATCHES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class TinyConfig:
+class TinyConfig(Checked):
     """Sizes of the tiny model: what `model_config` may say for the backend `tiny`.
 
     Raises:
-        ValueError: If sizes do not divide each other.
+        ValueError: If they are of a wrong type or range, or do not divide each other.
     """
 
     width: int = 64  # of the language model
@@ -41,6 +42,11 @@ class TinyConfig:
     words: tuple[str, ...] | list[str] = WORDS  # that are a token each
 
     def __post_init__(self) -> None:
+        self._check_types()
+        for field in dataclasses.fields(self):
+            if field.name not in ("registers", "words"):
+                self._check_range(field.name, low=1, high=MOST_WIDTH)
+        self._check_range("registers", low=0, high=MOST_WIDTH)
         pairs = ("width", "heads"), ("vision_width", "vision_heads")
         for whole, part in pairs:
             if getattr(self, whole) % getattr(self, part):
@@ -48,6 +54,10 @@ class TinyConfig:
                     f"model_config: {whole} = {getattr(self, whole)} is no multiple of"
                     f" {part} = {getattr(self, part)}"
                 )
+
+    def error(self, name: str, remedy: str) -> FieldError:
+        """The error that says which size has which value, and what to do."""
+        return FieldError("model_config", name, shown(getattr(self, name)), remedy)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TinyConfig:
