@@ -36,8 +36,8 @@ class VLAConfig(Checked):
     """Folder, file or hub id of the weights. By default weights are random."""
 
     model_class: str | None = None
-    """A class of your own that follows `VLAModelInterface`: `package.module:Class`; with
-    `lerobot` that of the policy, where the library does not know it."""
+    """A class of your own that follows `VLAModelInterface`: `package.module:Class`; or
+    with `lerobot` that of the policy, where the library does not know it."""
 
     model_config: dict[str, Any] = field(default_factory=dict)
     """What else the model is made with: keyword arguments of `model_class`, or sizes of

@@ -69,7 +69,8 @@ class Config(VLAConfig, ppo.Config):
 
     demonstration_steps: int = 0
     """Environment steps of an expert that is cloned before PPO begins; 0 begins with
-    PPO. They count as steps of `total_steps`, and annealing begins after them."""
+    PPO. They count as steps of `total_steps`, and annealing begins after them. With a
+    data set say how many steps it has."""
 
     demonstrations: str = "expert"
     """Whom to clone: `expert` is the environment's own (its method `expert`),

@@ -80,11 +80,22 @@ class Trainer(ppo.Trainer):
         )
 
     def make_cloning(self) -> behavior_cloning.Trainer | None:
-        """Who clones before PPO begins, if demonstrations are asked for."""
+        """Who clones before PPO begins, if demonstrations are asked for.
+
+        Raises:
+            ValueError: If a data set has not as many steps as the config says.
+        """
         config = self.config.cloning_config()
         if config is None:
             return None
         cloning = behavior_cloning.Trainer(config, envs=self.envs, model=self.model)
+        steps = len(cloning.buffer)  # none yet, where an expert is to act
+        if steps not in (0, self.config.demonstration_steps):
+            raise self.config.error(
+                "demonstration_steps",
+                f"the data set is read as a whole: say {steps}, the steps that it has,"
+                " and more than those for total_steps",
+            )
         counters = self.algorithm.counters
         cloning.algorithm.counters = cloning.agent.counters = counters
         return cloning

@@ -13,7 +13,7 @@ from tensordict import TensorDict
 from token_policy import Tokens
 from worlds import Counter
 
-from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.algorithms import behavior_cloning, ppo, vla_ppo
 from yieldrl.algorithms.vla_ppo.algorithm import executed, joint
 from yieldrl.networks import GradientStep
 
@@ -404,6 +404,20 @@ class TestCloning:
             assert pieces + rest == through
             assert pieces + [plain(log) for log in again()] == through
             assert run.cloning is again.cloning is None
+
+    def test_a_data_set_of_another_size_is_refused(self, tmp_path: Any) -> None:
+        """All of it is read: PPO would begin late, or not at all."""
+        folder = str(tmp_path / "cart-v0")
+        expert = behavior_cloning.Config(
+            num_envs=2, demonstration_steps=40, save_demonstrations=folder, eval_every=0
+        )
+        for _ in behavior_cloning.Trainer(expert)():
+            pass
+        run = balanced(**CLONING, demonstrations=folder)
+        assert [log["sample_step"] for log in run()][-1] == 88
+        options = {**CLONING, "demonstration_steps": 20}
+        with pytest.raises(ValueError, match=r"demonstration_steps = 20.*: say 40"):
+            balanced(**options, demonstrations=folder)
 
     def test_a_checkpoint_holds_the_model_once(self) -> None:
         run = balanced(**CLONING)
