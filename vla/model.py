@@ -136,7 +136,7 @@ class VLAModel(nn.Module):
 
         Args:
             proprio: Proprioception, `[..., P]`.
-            actions: In the environment's units, `[..., L, D]`.
+            actions: In the environment's units, `[..., D]`.
         """
         own = self.proprio_statistics
         if own is not None and proprio is not None and not own.fitted:

@@ -146,7 +146,7 @@ class VLAPolicy(Policy):
     def update_normalization(self, data: TensorDict) -> None:
         """Let the model fit statistics that it does not know yet, if it has any.
 
-        The first data that it sees decide; afterwards nothing moves.
+        The first data, of single actions or chunks, decide; then nothing moves.
         """
         fit = getattr(self.model, "update_normalization", None)
         if fit is None:
@@ -156,7 +156,7 @@ class VLAPolicy(Policy):
         if valid is not None:
             proprio = None if proprio is None else proprio[valid]
             action = None if action is None else action[valid]
-        fit(proprio, None if action is None else self.layout.inside(action))
+        fit(proprio, None if action is None else action.reshape(-1, self.layout.size))
 
     def metrics(self) -> Logs:
         """What the model says of itself: a Gaussian's `policy_std`, say."""

@@ -322,6 +322,19 @@ class TestInTraining:
                 mine.copy_(theirs)
         assert acting(observe())[0].abs().max() <= 1
 
+    def test_demonstrated_actions_are_single_ones(self) -> None:
+        """A policy of chunks is cloned from steps, of which there may be any number."""
+        free = Box(-np.inf, np.inf, (3, 2), np.float32)
+        model = make_model(free, chunk_length=3)
+        policy = VLAPolicy(SPACE, free, model)
+        action = torch.stack([torch.ones(4), torch.arange(4.0)], 1)  # [T, D]
+        data = {"obs": {"proprio": torch.rand(4, 1, 3)}, "action": action.unsqueeze(1)}
+        policy.update_normalization(TensorDict(data, batch_size=[4, 1]))
+        statistics = model.action_statistics
+        assert statistics is not None
+        torch.testing.assert_close(statistics.low, torch.tensor([0.999, 0.03]))
+        torch.testing.assert_close(statistics.high, torch.tensor([1.001, 2.97]))
+
     def test_steps_that_only_reset_are_no_data(self) -> None:
         free = Box(-np.inf, np.inf, (1,), np.float32)
         policy = VLAPolicy(SPACE, free, make_model(free))

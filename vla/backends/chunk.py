@@ -120,7 +120,7 @@ class ChunkVLA(nn.Module, ABC):
 
         Args:
             proprio: Proprioception, `[..., P]`.
-            actions: In the environment's units, `[..., L, D]`.
+            actions: In the environment's units, `[..., D]`.
         """
         pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
         for own, data in pairs:
