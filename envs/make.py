@@ -64,38 +64,52 @@ def make(
         ValueError: If there is no such environment (near names are proposed), it is a
             batch that no wrapper of single environments fits around, or a vector
             environment does not say how it resets.
-        TypeError: If the source makes no environment, or one whose spaces cannot be
-            made tensors.
+        TypeError: If the source makes no environment, does not take `env_kwargs`, or
+            makes one whose spaces cannot be made tensors.
         ImportError: If a package is missing.
     """
     count = config.num_envs if num_envs is None else num_envs
     kwargs = dict(config.env_kwargs)
     if render_mode is not None:
         kwargs["render_mode"] = render_mode
-    mode, wrappers = config.vectorization, find_wrappers(config.wrappers)
     source = _named(source) if isinstance(source, str) else source
-    if isinstance(source, VectorEnv):
-        envs: AnyVectorEnv = source
-    elif isinstance(source, gym.Env):
-        envs = vectorize(lambda: source, 1, "sync", wrappers)
-    elif isinstance(source, str):
-        envs = _from_id(source, mode, device, count, kwargs, wrappers)
-    elif isinstance(source, type) and issubclass(source, VectorEnv):
-        wrappers, kwargs = _observing_masks(source, wrappers, kwargs)
-        _refuse(wrappers, source.__name__)
-        make_all = cast("Callable[..., AnyVectorEnv]", source)
-        envs = make_all(num_envs=count, **_with_device(source, device, kwargs))
-    elif callable(source):
-        make_one = cast("Callable[..., gym.Env[Any, Any]]", source)
-        envs = vectorize(lambda: make_one(**kwargs), count, mode, wrappers)
-    else:
+    try:
+        envs = _made(source, config, device, count, kwargs)
+    except TypeError as reason:
+        if "unexpected keyword argument" not in str(reason):
+            raise
         raise TypeError(
-            f"envs = {source!r}: give an environment id, an environment, a vector"
-            " environment, an environment class or a function that makes one"
-        )
+            f"env_kwargs = {config.env_kwargs}: {reason}; give what the environment"
+            " takes, {} for nothing (on the command line --env-kwargs alone)"
+        ) from reason
     check(envs)
     adopt(envs)
     return envs
+
+
+def _made(
+    source: Any, config: Config, device: str, count: int, kwargs: dict[str, Any]
+) -> AnyVectorEnv:
+    """See `make`."""
+    mode, wrappers = config.vectorization, find_wrappers(config.wrappers)
+    if isinstance(source, VectorEnv):
+        return source
+    if isinstance(source, gym.Env):
+        return vectorize(lambda: source, 1, "sync", wrappers)
+    if isinstance(source, str):
+        return _from_id(source, mode, device, count, kwargs, wrappers)
+    if isinstance(source, type) and issubclass(source, VectorEnv):
+        wrappers, kwargs = _observing_masks(source, wrappers, kwargs)
+        _refuse(wrappers, source.__name__)
+        make_all = cast("Callable[..., AnyVectorEnv]", source)
+        return make_all(num_envs=count, **_with_device(source, device, kwargs))
+    if callable(source):
+        make_one = cast("Callable[..., gym.Env[Any, Any]]", source)
+        return vectorize(lambda: make_one(**kwargs), count, mode, wrappers)
+    raise TypeError(
+        f"envs = {source!r}: give an environment id, an environment, a vector"
+        " environment, an environment class or a function that makes one"
+    )
 
 
 def _from_id(
