@@ -70,15 +70,36 @@ def with_fences(*languages: str) -> list[Path]:
     return [pytest.param(p, id=p.name) for p in PAGES if is_wanted(p)]
 
 
+def is_file(fence: Fence) -> bool:
+    """Whether a reader is to lay a block into the working directory."""
+    suffixes = {"python": ".py", "json": ".json", "yaml": ".yaml"}
+    suffix = suffixes.get(fence.language)
+    return suffix is not None and fence.title.endswith(suffix)
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """A working directory, whose modules are forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
 def run(page: Path) -> None:
     """Run the Python of a page, block after block, in one namespace.
 
     Blocks of the real source (`{.python ...}`) and those with a reason are left out. A
-    block with the title "prints" is what the block before it must have printed.
+    block with the title "prints" is what the block before it must have printed. One
+    whose title is a file's name is also written as that file, as a reader does.
     """
     namespace: dict[str, object] = {"__name__": "__page__"}
     printed = io.StringIO()
     for fence in fences(page):
+        if is_file(fence):
+            Path(fence.title).write_text(fence.body)
         if fence.title == "prints":
             assert printed.getvalue().strip() == fence.body.strip(), (
                 f"{page.name}, line {fence.line}"
@@ -92,8 +113,8 @@ def run(page: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", with_fences("python"))
-def test_python_runs(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("own_folder")
+def test_python_runs(page):
     run(page)
 
 
@@ -118,6 +139,18 @@ def test_output_is_compared(tmp_path):
         run(page)
 
 
+def test_a_block_with_the_name_of_a_file_is_that_file(own_folder):
+    page = own_folder / "page.md"
+    page.write_text(
+        '```python title="mine_of_a_page.py"\nanswer = 42\n```\n'
+        '```{.python title="ppo.py"}\nthe source\n```\n'
+        "```python\nfrom mine_of_a_page import answer as again\nprint(again)\n```\n"
+        '```text title="prints"\n42\n```\n'
+    )
+    run(page)
+    assert not (own_folder / "ppo.py").exists()
+
+
 def test_a_block_is_left_out_only_with_a_reason(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- notest: it is wrong -->\n```python\n1 / 0\n```\n")
@@ -140,15 +173,13 @@ def test_commands_exist(page):
         check(words)
 
 
-def test_files_of_pages_are_whole_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_files_of_pages_are_whole_runs(own_folder):
     shown = [fence for page in PAGES for fence in fences(page)]
     for fence in shown:
-        if fence.title.endswith((".json", ".yaml", "my_parts.py")):
-            (tmp_path / fence.title).write_text(fence.body)
-    files = sorted(path.name for path in tmp_path.glob("*.[jy]*"))
-    assert files == ["mine.yaml", "my_config.json"]
+        if is_file(fence):
+            Path(fence.title).write_text(fence.body)
+    files = sorted(path.name for path in own_folder.glob("*.[jy]*"))
+    assert files == ["mine.yaml", "my_config.json", "vla_example.json"]
     for file in files:
         command = options.parse(None, ["--config", file], "yieldrl train")
         command.plan.check()
