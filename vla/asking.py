@@ -53,7 +53,8 @@ def act(
     options = {"deterministic": deterministic, "generator": generator}
     options = {name: options[name] for name in options if name in taken}
     # Through a reparameterised action the gradient of its log-probability cancels.
-    chunks = layout.inside(model(observations, **options)).detach()
+    action = model(observations, **options).detach()
+    chunks = _chunks(action, layout, spaces.batch_size(observations))
     return evaluate(model, layout, observations, chunks)
 
 
@@ -84,6 +85,7 @@ def _in_shape(output: VLAOutput, layout: ActionLayout, batch: int) -> VLAOutput:
         ValueError: If one cannot be.
     """
     action, log_prob, entropy, values = output
+    action = _chunks(action, layout, batch)
     if log_prob.numel() == batch * layout.tokens and log_prob.ndim > 1:
         log_prob = layout.inside(log_prob).float()
     else:
@@ -97,6 +99,17 @@ def _in_one_pass(model: Any) -> bool:
     return all(map(callable, passes))
 
 
+def _chunks(action: Tensor, layout: ActionLayout, batch: int) -> Tensor:
+    """Actions `[B, D]` or `[B, L, D]` as chunks `[B, L, D]`.
+
+    Raises:
+        ValueError: If they are of another size.
+    """
+    if action.numel() != batch * layout.tokens:
+        raise _misshapen("action", action, batch)
+    return layout.inside(action)
+
+
 def _per_state(name: str, answer: Tensor, batch: int) -> Tensor:
     """An answer of shape `[B]` or `[B, 1]` as `[B]`, float32.
 
@@ -104,8 +117,12 @@ def _per_state(name: str, answer: Tensor, batch: int) -> Tensor:
         ValueError: If it has another shape.
     """
     if answer.numel() != batch:
-        raise ValueError(
-            f"the model's {name} has the shape {tuple(answer.shape)} for a batch of"
-            f" {batch}: see yieldrl.vla.VLAModelInterface for what it should be"
-        )
+        raise _misshapen(name, answer, batch)
     return answer.reshape(batch).float()
+
+
+def _misshapen(name: str, answer: Tensor, batch: int) -> ValueError:
+    return ValueError(
+        f"the model's {name} has the shape {tuple(answer.shape)} for a batch of"
+        f" {batch}: see yieldrl.vla.VLAModelInterface for what it should be"
+    )

@@ -200,6 +200,11 @@ class TestOneOfYourOwn:
         with pytest.raises(ValueError, match=r"value has the shape \(3, 8\)"):
             policy(observe())
 
+    def test_actions_of_a_wrong_shape_are_named(self) -> None:
+        policy = VLAPolicy(RENAMED, NUMBERS, Mine(action_dim=6))  # might be 9 actions
+        with pytest.raises(ValueError, match=r"action has the shape \(3, 6\)"):
+            policy(observe())
+
     def test_actions_carry_no_gradient(self) -> None:
         """Through a reparameterised action that of the log-probability cancels."""
 
