@@ -106,11 +106,14 @@ class Trainer(ppo.Trainer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         cloning, agent = state["cloning"], state["agent"]
+        config, steps = self.config, agent["sample_step"]
+        if steps < config.demonstration_steps + config.num_envs:
+            steps = 0  # PPO has not begun: its seed does not go by what was cloned
+        super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
+        self.agent.restore_counters(agent)
         if cloning is None:
             self.cloning = None
-            super().load_state_dict(state)
-        else:  # the collector has not begun: its seed does not go by what was cloned
-            super().load_state_dict({**state, "agent": {**agent, "sample_step": 0}})
+        else:
             self._load_cloning(cloning)
 
     def _load_cloning(self, state: Mapping[str, Any]) -> None:

@@ -391,8 +391,10 @@ class TestCloning:
         self, collection: str, tmp_path: Any
     ) -> None:
         options = {**CLONING, "collection": collection, "max_policy_lag": 0}
+        options |= {"eval_every": 10_000, "eval_episodes": 1}
         through = [plain(log) for log in balanced(**options)()]
-        for stop in (5, 23, 28, 33, 50):
+        assert through[28]["log_type"] == "evaluate"  # the clone, before PPO begins
+        for stop in (5, 23, 28, 29, 33, 50):
             run, pieces = balanced(**options), []
             for log in run():
                 pieces.append(plain(log))
