@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,10 +85,11 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "checkpoints").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(__import__("sys").modules, "vla_models", raising=False)
+    sys.modules.pop("vla_models", None)
     weights = nn.Linear(3, 2).state_dict()
     torch.save({f"layer.{k}": v for k, v in weights.items()}, DOCUMENT["model_path"])
-    return tmp_path
+    yield tmp_path
+    sys.modules.pop("vla_models", None)  # others have one of that name too
 
 
 def load(**fields):
