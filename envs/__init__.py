@@ -64,6 +64,13 @@ _register(
 _register("Taxi", "tables:Taxi", 200, reward_threshold=8.0)
 _register("TMaze", "t_maze:TMaze", 100, reward_threshold=0.95)
 _register("GoTo", "grid_world:GoTo", 50, reward_threshold=0.95)
+_register(
+    "GoToPixels",
+    "grid_world:GoTo",
+    50,
+    kwargs={"view": "pixels", "height": 5, "width": 5},
+    reward_threshold=0.95,
+)
 for _game in (
     "asterix:Asterix",
     "breakout:Breakout",

@@ -44,7 +44,8 @@ class Algorithm(abstractions.Algorithm):
         super().__init__(model, config)
         parameters, rate = self.model.parameters(), config.learning_rate
         trained = [p for p in parameters if p.requires_grad]
-        self.optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
+        betas = (0.9, 0.95)  # transformers from scratch leave their plateau earlier
+        self.optimizer = torch.optim.Adam(trained, lr=rate, betas=betas, fused=True)
         norm = config.max_grad_norm
         self.step = self.gradient_step(
             self.loss, self.optimizer, math.inf if norm is None else norm

@@ -66,6 +66,10 @@ class Config(foundations.Config):
     learning_rate: float = 3e-3
     """Learning rate of Adam at the start. Higher learns faster, too high diverges."""
 
+    warmup_steps: int = 0
+    """Gradient steps over which the learning rate rises from zero at the start.
+    Transformers from scratch need some hundred to bear a higher learning rate."""
+
     anneal_learning_rate: bool = True
     """Let the learning rate fall linearly to zero at the last gradient step, which
     averages out noise at the end. Turn it off to go on training later."""
@@ -116,6 +120,7 @@ class Config(foundations.Config):
         self._check_range("learn_steps", low=1, high=foundations.MOST_STEPS)
         self._check_range("batch_size", low=1, high=2**17)
         self._check_range("learning_rate", low=0, high=1_000, above=True)
+        self._check_range("warmup_steps", low=0, high=foundations.MOST_STEPS)
         self._check_range("max_grad_norm", low=0, above=True)
         self._check_range("value_coef", low=0, high=1e6)
         self._check_range("gamma", low=0, high=1)

@@ -92,6 +92,18 @@ class Trainer(abstractions.Trainer):
         windows, size = self.buffer.windows, config.batch_size
         return config.num_epochs * windows.num_minibatches(size, whole=self.whole)
 
+    def share_of_rate(self, learn_step: int) -> float:
+        """The learning rate of a gradient step, in units of the config's.
+
+        It rises to 1 over `warmup_steps`; where it is annealed it falls to 0.
+        """
+        config, share = self.config, 1.0
+        if learn_step < config.warmup_steps:
+            share = (learn_step + 1) / config.warmup_steps
+        if config.anneal_learning_rate:
+            share *= 1 - learn_step / self.learn_steps
+        return share
+
     @property
     def whole(self) -> bool:
         """Whether chunks that an episode's end cuts short are left out.
@@ -158,8 +170,7 @@ class Trainer(abstractions.Trainer):
         config, agent = self.config, self.agent
         if agent.learn_step == 0:
             self._prepare()
-        if config.anneal_learning_rate:
-            self.algorithm.anneal(agent.learn_step / self.learn_steps)
+        self.algorithm.anneal(1 - self.share_of_rate(agent.learn_step))
         data = self.buffer.windows.minibatch(
             agent.learn_step,
             config.batch_size,

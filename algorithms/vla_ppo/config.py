@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from yieldrl.algorithms import behavior_cloning, ppo
+from yieldrl.foundations import MOST_STEPS
 from yieldrl.vla.config import VLAConfig
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(VLAConfig, ppo.Config):
     """PPO for vision-language-action policies; the defaults train a tiny one, with
-    weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction."""
+    weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction: it
+    clones an expert, then it goes on by itself."""
 
     compile: ClassVar[bool] = False
 
-    env_id: str = "yieldrl/GoTo-v1"
+    env_id: str = "yieldrl/GoToPixels-v1"
     """Id of a registered environment, which should show images, or passes for one whose
     observations `observation_keys` names."""
 
-    env_kwargs: dict[str, Any] = field(default_factory=lambda: {"view": "pixels"})
-    """Keyword arguments for the environment's constructor. The default is that of
-    yieldrl/GoTo-v1: give {} for an environment that takes none."""
+    total_steps: int = 60_000
+    """Environment steps to train for, the expert's and those of PPO, counted over all
+    environments. The learning rate falls to zero over PPO's."""
 
-    num_envs: int = 16
+    num_envs: int = 64
     """Number of environments stepped side by side. More give larger batches to a model
     that is slow to start and quick to go on, and more varied data for each update."""
 
@@ -33,9 +35,13 @@ class Config(VLAConfig, ppo.Config):
     (of what is trained of it; frozen weights are shared), while the learner learns;
     `sync` does both in turn."""
 
-    num_steps: int = 32
+    num_steps: int = 16
     """Chunks of actions that every environment executes for a rollout (T). More give
     better estimates of the advantage and fewer updates."""
+
+    num_epochs: int = 2
+    """Passes over each rollout. More learn more from it and move the policy further
+    from the one that acted; `clip_coef` and `target_kl` limit that."""
 
     learning_rate: float = 3e-4
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
@@ -67,7 +73,7 @@ class Config(VLAConfig, ppo.Config):
     with the model. It is off so that the critic goes on with what cloning taught it,
     the returns as they are; turn it on where rewards are much larger than 1."""
 
-    demonstration_steps: int = 0
+    demonstration_steps: int = 10_000
     """Environment steps of an expert that is cloned before PPO begins; 0 begins with
     PPO. They count as steps of `total_steps`, and annealing begins after them. With a
     data set say how many steps it has."""
@@ -90,11 +96,15 @@ class Config(VLAConfig, ppo.Config):
     """Gradient steps of cloning, in place of `clone_epochs`; by default as many as the
     passes take."""
 
-    clone_batch_size: int = 64
+    clone_batch_size: int = 32
     """Demonstrated transitions behind each gradient step of cloning. Larger batches
     give gradients with less noise and take more memory."""
 
-    clone_learning_rate: float = 1e-3
+    clone_warmup_steps: int = 100
+    """Gradient steps of cloning over which its learning rate rises from zero.
+    Transformers from scratch need some hundred to bear a higher learning rate."""
+
+    clone_learning_rate: float = 8e-4
     """Learning rate of cloning at its start, from which it falls to zero. Pretrained
     models take less, 1e-5 say."""
 
@@ -107,8 +117,9 @@ class Config(VLAConfig, ppo.Config):
         self._check_range("demonstration_steps", low=0)
         self._check_range("expert_noise", low=0, high=1)
         self._check_range("clone_epochs", low=1, high=10**6)
-        self._check_range("clone_steps", low=1)
+        self._check_range("clone_steps", low=1, high=MOST_STEPS)
         self._check_range("clone_batch_size", low=1, high=2**17)
+        self._check_range("clone_warmup_steps", low=0, high=MOST_STEPS)
         self._check_range("clone_learning_rate", low=0, high=1_000, above=True)
         if self.demonstration_steps >= self.total_steps:
             raise self.error(
@@ -153,6 +164,7 @@ class Config(VLAConfig, ppo.Config):
             learn_steps=self.clone_steps,
             batch_size=self.clone_batch_size,
             learning_rate=self.clone_learning_rate,
+            warmup_steps=self.clone_warmup_steps,
             max_grad_norm=self.max_grad_norm,
             value_coef=self.value_coef,
             gamma=self.gamma,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from yieldrl.benchmarks.trials import Trial
 
+from . import adapters, chunks, elsewhere, goto, imports, reacher
+
 __all__ = ["TRIALS"]
 
-TRIALS: dict[str, Trial] = {}
+TRIALS: dict[str, Trial] = {
+    "goto": goto.TRIAL,
+    "reacher": reacher.TRIAL,
+    "chunks": chunks.TRIAL,
+    "adapters": adapters.TRIAL,
+    "elsewhere": elsewhere.TRIAL,
+    "imports": imports.TRIAL,
+}
 """Trial -> what it is. `benchmarks/results/vla-TRIAL.json` keeps it."""

@@ -25,6 +25,7 @@ SMALL = {
     "num_minibatches": 2,
     "num_epochs": 2,
     "total_steps": 64,
+    "demonstration_steps": 0,
     "hidden_sizes": (8,),
     "device": "cpu",
     "eval_every": 0,

@@ -165,7 +165,7 @@ def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> N
 
 
 def test_vla_ppo_reads_the_same_blocks(weights: dict[str, torch.Tensor]) -> None:
-    file = write(algorithm={"name": "vla_ppo", "cfg": {"env_kwargs": {}}})
+    file = write(algorithm={"name": "vla_ppo", "cfg": {"demonstration_steps": 0}})
     command = options.parse(None, ["--config", file], "yieldrl train")
     assert command.config.model_class == "vla_models.GPTVLAModel"
     words = ("--run-name", "two", "--num-minibatches", "2")
@@ -178,10 +178,10 @@ def test_vla_ppo_reads_the_same_blocks(weights: dict[str, torch.Tensor]) -> None
 def test_the_size_of_actions_is_checked(
     weights: dict[str, torch.Tensor], refused: Refused
 ) -> None:
-    for name in ("ppo", "vla_ppo"):
+    for name, cfg in (("ppo", {}), ("vla_ppo", {"demonstration_steps": 0})):
         policy = {**DOCUMENT["policy"], "action_dim": 6}
-        cfg = {"name": name, "cfg": {"env_kwargs": {}}}
-        file = write(policy=policy, algorithm=cfg, env={"id": "arm_of_mine:Arm"})
+        algorithm = {"name": name, "cfg": cfg}
+        file = write(policy=policy, algorithm=algorithm, env={"id": "arm_of_mine:Arm"})
         assert "action_dim = 6" in refused("train", "--config", file, *SHORT)
 
 

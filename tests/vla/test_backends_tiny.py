@@ -71,11 +71,12 @@ def test_actions_are_about_as_likely_as_each_other_at_first():
 @pytest.mark.parametrize(
     ("shape", "patch", "patches"),
     [
-        ((36, 36, 3), 6, 36),
-        ((48, 48, 3), 6, 64),
-        ((64, 64, 3), 8, 64),
-        ((37, 37, 3), 5, 64),  # a prime: enlarged to 40
-        ((24, 36, 3), 6, 36),  # stretched to a square
+        ((30, 30, 3), 6, 25),
+        ((36, 36, 3), 9, 16),
+        ((48, 48, 3), 12, 16),
+        ((64, 64, 3), 16, 16),
+        ((37, 37, 3), 8, 25),  # a prime: enlarged to 40
+        ((24, 36, 3), 9, 16),  # stretched to a square
     ],
 )
 def test_patches_follow_the_image(shape, patch, patches):
@@ -134,21 +135,21 @@ def test_the_sentence_the_image_and_what_is_felt_matter():
 
 
 def test_several_cameras_and_depth():
-    image = Box(0, 255, (36, 36, 3), np.uint8)
+    image = Box(0, 255, (30, 30, 3), np.uint8)
     observed = Dict(
         rgb=Dict(hand=image, head=image),
-        depth=Box(0, np.inf, (36, 36, 1), np.float32),
+        depth=Box(0, np.inf, (30, 30, 1), np.float32),
         language=TEXT,
     )
-    rgb = seen()["rgb"]
-    obs = seen(rgb={"head": rgb, "hand": rgb.flip(0)}, depth=torch.rand(3, 36, 36, 1))
+    rgb = seen()["rgb"][:, :30, :30]
+    obs = seen(rgb={"head": rgb, "hand": rgb.flip(0)}, depth=torch.rand(3, 30, 30, 1))
     model = small(observed)
     embeddings, _ = model.backbone.embed(obs)
-    assert embeddings.shape[1] == 3 * 36 + 6
+    assert embeddings.shape[1] == 3 * 25 + 6
     single = model.backbone.vision_backbone({"rgb": rgb})
     every = model.backbone.vision_backbone(obs)
-    assert torch.allclose(every[:, 36:72], single, atol=1e-6)  # hand, head, depth
-    assert torch.allclose(every[:, :36], single.flip(0), atol=1e-6)
+    assert torch.allclose(every[:, 25:50], single, atol=1e-6)  # hand, head, depth
+    assert torch.allclose(every[:, :25], single.flip(0), atol=1e-6)
 
 
 def test_copies_share_nothing():
@@ -176,15 +177,15 @@ def test_hidden_states_do_not_depend_on_what_comes_later():
     embeddings, mask = model.backbone.embed(seen())
     hidden = model.backbone.hidden(embeddings, mask, None)
     later = embeddings.clone()
-    later[:, 30:] += 1
+    later[:, 15:] += 1
     changed = model.backbone.hidden(later, mask, None)
-    assert torch.allclose(changed[:, :30], hidden[:, :30], atol=1e-6)
-    assert not torch.allclose(changed[:, 30:], hidden[:, 30:], atol=1e-2)
-    both = model.backbone.hidden(later, mask, 20) - model.backbone.hidden(
-        embeddings, mask, 20
+    assert torch.allclose(changed[:, :15], hidden[:, :15], atol=1e-6)
+    assert not torch.allclose(changed[:, 15:], hidden[:, 15:], atol=1e-2)
+    both = model.backbone.hidden(later, mask, 10) - model.backbone.hidden(
+        embeddings, mask, 10
     )
-    assert both[:, :20].abs().max() < 1e-6
-    assert (both[:, 20:30].abs().amax(-1) > 1e-4).all()
+    assert both[:, :10].abs().max() < 1e-6
+    assert (both[:, 10:15].abs().amax(-1) > 1e-4).all()
 
 
 @settings(max_examples=50, deadline=None)

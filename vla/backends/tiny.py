@@ -17,7 +17,7 @@ from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.extra import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
-MOST_PATCHES = 8
+MOST_PATCHES = 5
 """Most patches along a side, where the patch size is chosen by the image."""
 
 
@@ -32,7 +32,7 @@ class TinyConfig(Checked):
     width: int = 64  # of the language model
     layers: int = 2
     heads: int = 4
-    hidden: int | None = None  # inside its MLPs; by default twice the width
+    hidden: int | None = None  # inside its MLPs; by default four times the width
     vision_width: int = 32  # of each of the two encoders
     vision_layers: int = 1
     vision_heads: int = 2
@@ -114,7 +114,7 @@ def _language_model(sizes: TinyConfig, vocab_size: int) -> Any:
     config = transformers.LlamaConfig(
         vocab_size=vocab_size,
         hidden_size=sizes.width,
-        intermediate_size=sizes.hidden or 2 * sizes.width,
+        intermediate_size=sizes.hidden or 4 * sizes.width,
         num_hidden_layers=sizes.layers,
         num_attention_heads=sizes.heads,
         num_key_value_heads=sizes.heads,

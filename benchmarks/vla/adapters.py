@@ -1,0 +1,106 @@
+"""Low-rank adapters beside full fine-tuning, from one clone each."""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+import statistics
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
+from yieldrl.benchmarks.trials.trial import Table, at_least, at_most, each
+from yieldrl.vla import add_lora
+
+from .chunks import look
+from .learning import GOTO, draw_success, learned, mean, of_side, spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RANK = 8
+
+SIDES = ("full", "lora")
+
+CLONE: dict[str, Any] = {**GOTO, "clone_epochs": 6}
+
+PPO: dict[str, Any] = {"total_steps": 30_000, "demonstration_steps": 0}
+
+
+def train(side: str, seed: int) -> dict[str, Any]:
+    """Improve a clone in full, or by adapters beside frozen weights."""
+    config = vla_ppo.Config(**CLONE, seed=seed)
+    with vla_ppo.Trainer(config) as trainer:
+        assert trainer.cloning is not None
+        for _ in trainer.cloning():
+            pass
+        policy, cloned = trainer.model, look(trainer)
+    config = dataclasses.replace(config, **PPO)
+    if side == "lora":
+        config = dataclasses.replace(
+            config, lora_rank=RANK, learning_rate=10 * config.learning_rate
+        )
+        add_lora(policy.model, config)
+    begin = time.perf_counter()
+    run = learned("vla", config, look, model=policy)
+    run["seconds"] = round(time.perf_counter() - begin, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Gradient and both of Adam's moments, float32.
+    kept = 3 * 4 * run["trained"] / 2**20
+    sizes = {"kept_mebibytes": round(kept, 3), "peak_mebibytes": round(peak, 1)}
+    return {**run, "side": side, "seed": seed, "cloned": cloned, **sizes}
+
+
+def measure(options: Options) -> list[dict[str, Any]]:
+    """Both sides of every seed, one after the other: they are timed."""
+    cases: list[dict[str, Any]] = []
+    for seed in range(1, options.seeds + 1):
+        order = SIDES if seed % 2 else SIDES[::-1]
+        cases += [{"side": side, "seed": seed} for side in order]
+    return each(train, cases, 1)
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """A small part is trained, and it learns."""
+    lora, full = of_side(runs, "lora"), of_side(runs, "full")
+    gained = mean(lora, "improved", "success") - mean(lora, "cloned", "success")
+    share = mean(lora, "trained") / mean(full, "trained")
+    return [
+        at_most("share of the parameters that adapters train", share, 0.2),
+        at_least("adapters: success gained by PPO", gained, 0.0),
+    ]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """What is trained, what it takes and what it gives."""
+    header = ["", "parameters trained", "gradients and moments, MiB", "peak, MiB"]
+    rows: list[list[str]] = []
+    for side in SIDES:
+        of = of_side(runs, side)
+        row = [side, f"{mean(of, 'trained'):,.0f}", f"{mean(of, 'kept_mebibytes'):.2f}"]
+        row.append(f"{statistics.median(run['peak_mebibytes'] for run in of):.0f}")
+        row.append(f"{statistics.median(run['ppo_seconds'] for run in of):.0f}")
+        row.append(spread(of, "cloned", "success"))
+        rows.append([*row, spread(of, "improved", "success")])
+    return [*header, "seconds of PPO", "cloned", "improved"], rows
+
+
+def fill(axes: Axes, runs: Sequence[Run]) -> None:
+    """Success against steps."""
+    sides = {c: (side, side) for c, side in zip(COLORS, SIDES, strict=False)}
+    draw_success(axes, runs, sides, f"Adapters of rank {RANK} beside full fine-tuning")
+    axes.set_xlabel("environment steps")
+
+
+TRIAL = Trial(
+    statement=f"Low-rank adapters (rank {RANK}) beside full fine-tuning by PPO, from"
+    " the same clones.",
+    measure=measure,
+    judge=judge,
+    table=table,
+    fill=fill,
+    settings={"rank": RANK, **CLONE, **PPO},
+)

@@ -1,0 +1,155 @@
+"""A VLA whose inference runs elsewhere: PPO in turn, and beside it.
+
+Acting takes 100 ms a look that this process only waits for, as it would for another
+machine or a robot. Both sides go on from one clone, and learn from as many looks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.benchmarks.style import COLORS, INK
+from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
+from yieldrl.benchmarks.trials.trial import Table, at_least, each
+
+from .learning import GOTO
+from .obedience import EPISODES, SEED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOOK_SECONDS = 0.1
+
+SIDES: tuple[Any, ...] = ("sync", "async")
+
+CLONE: dict[str, Any] = {**GOTO, "clone_epochs": 6, "eval_every": 0}
+
+PPO: dict[str, Any] = {
+    "num_envs": 32,
+    "num_steps": 16,
+    "num_epochs": 4,
+    "total_steps": 32 * 16 * 24,
+    "demonstration_steps": 0,
+}
+"""On this machine an update then takes about as long as a rollout."""
+
+
+class Elsewhere(vla_ppo.Model):
+    """A policy for which this process waits."""
+
+    def sample(
+        self, obs: Any, generator: torch.Generator, *, record: bool = False
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        time.sleep(LOOK_SECONDS)
+        return super().sample(obs, generator, record=record)
+
+
+def pair(seed: int) -> dict[str, Any]:
+    """Seconds and success of both sides, from one clone.
+
+    Odd seeds begin with the synchronous side.
+    """
+    config = vla_ppo.Config(**CLONE, seed=seed)
+    with vla_ppo.Trainer(config) as trainer:
+        assert trainer.cloning is not None
+        for _ in trainer.cloning():
+            pass
+        weights, cloned = trainer.model.state_dict(), success(trainer)
+    taken: dict[str, Any] = {"seed": seed, "cloned": cloned}
+    config = dataclasses.replace(config, **PPO)
+    for side in SIDES if seed % 2 else reversed(SIDES):
+        taken[side] = improved(dataclasses.replace(config, collection=side), weights)
+    return taken
+
+
+def improved(config: vla_ppo.Config, weights: dict[str, Tensor]) -> dict[str, float]:
+    """What PPO makes of a clone, and in how long."""
+    lags: list[float] = []
+    with vla_ppo.Trainer(config, model=Elsewhere) as trainer:
+        trainer.model.load_state_dict(weights)
+        begin = time.perf_counter()
+        with closing(trainer()) as loop:
+            for log in loop:
+                lags.append(float(log["logs"].get("policy_lag", 0.0)))
+        seconds = time.perf_counter() - begin
+        lag = statistics.mean(lags)
+        found = {"seconds": seconds, "success": success(trainer), "policy_lag": lag}
+    return {name: round(value, 3) for name, value in found.items()}
+
+
+def success(trainer: Any) -> float:
+    """Share of episodes in which the policy comes to where it is told to go.
+
+    Nobody waits: deterministic actions do not pass through `sample`.
+    """
+    logs = trainer.evaluate(EPISODES, seed=SEED)["logs"]
+    return round(float(logs["success_rate"]), 4)
+
+
+def measure(options: Options) -> list[dict[str, Any]]:
+    """A pair of every seed, one after the other: they are timed."""
+    return each(pair, [{"seed": seed} for seed in range(1, options.seeds + 1)], 1)
+
+
+def gains(runs: Sequence[Run]) -> list[float]:
+    """How many times as fast as in turn, of every pair."""
+    return [run["sync"]["seconds"] / run["async"]["seconds"] for run in runs]
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """Faster, and about as good."""
+    means = {s: statistics.mean(run[s]["success"] for run in runs) for s in SIDES}
+    return [
+        at_least("times as fast as in turn", statistics.median(gains(runs)), 1.8),
+        at_least("share of the return", means["async"] / means["sync"], 0.95),
+    ]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Medians of both sides."""
+    rows: list[list[str]] = []
+    for side in SIDES:
+        seconds = [run[side]["seconds"] for run in runs]
+        scores = [run[side]["success"] for run in runs]
+        lag = statistics.mean(run[side]["policy_lag"] for run in runs)
+        row = [side, f"{statistics.median(seconds):.1f}"]
+        row.append(f"{statistics.mean(scores):.3f}")
+        rows.append([*row, f"{min(scores):.3f} to {max(scores):.3f}", f"{lag:.2f}"])
+    header = ["collection", "seconds (median)", "success (mean)", "seeds", "policy lag"]
+    return header, rows
+
+
+def fill(axes: Axes, runs: Sequence[Run]) -> None:
+    """Success against seconds; a line joins the two sides of a pair."""
+    for run in runs:
+        ends = [(run[s]["seconds"], run[s]["success"]) for s in SIDES]
+        axes.plot(*zip(*ends, strict=True), color=INK, linewidth=0.7, alpha=0.6)
+    for color, side in zip(COLORS, SIDES, strict=False):
+        points = [(run[side]["seconds"], run[side]["success"]) for run in runs]
+        label = f"{side}, {len(runs)} seeds"
+        axes.plot(*zip(*points, strict=True), "o", color=color, label=label)
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 1)
+    axes.set_title("PPO from one clone, a look takes 100 ms elsewhere")
+    axes.set_xlabel("seconds to the same number of looks")
+    axes.set_ylabel("success rate of deterministic episodes")
+
+
+TRIAL = Trial(
+    statement="PPO of a vision-language-action model whose inference takes 100 ms"
+    " elsewhere, in turn and in the background, from one clone.",
+    measure=measure,
+    judge=judge,
+    table=table,
+    fill=fill,
+    settings={"look_seconds": LOOK_SECONDS, **CLONE, **PPO},
+)

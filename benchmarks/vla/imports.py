@@ -1,0 +1,116 @@
+"""What a user pays for the extra `[vla]` who does not use it: nothing."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
+from yieldrl.benchmarks.trials.trial import Table, at_most
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXTRA = ("transformers", "peft", "accelerate", "safetensors", "tokenizers")
+
+SIDES = ("without", "installed")
+
+PAIRS = 4
+"""For each seed, in turn."""
+
+PROGRAM = """
+import importlib.abc, json, resource, sys, time
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError("hidden", name=name)
+
+sys.meta_path.insert(0, Missing())
+begin = time.perf_counter()
+import yieldrl
+from yieldrl.algorithms import ppo
+seconds = time.perf_counter() - begin
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+loaded = sorted({extra!r} & {{name.partition(".")[0] for name in sys.modules}})
+print(json.dumps({{"seconds": seconds, "mebibytes": peak, "loaded": loaded}}))
+"""
+"""Imports what training PPO takes; on one side nobody can find the extra's packages."""
+
+
+def start(side: str) -> dict[str, Any]:
+    """Seconds and memory of a fresh process that imports `yieldrl`."""
+    hidden = set(EXTRA) if side == "without" else set()
+    program = PROGRAM.format(hidden=hidden, extra=set(EXTRA))
+    command = [sys.executable, "-c", program]
+    return json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
+
+
+def measure(options: Options) -> list[dict[str, Any]]:
+    """Pairs, in turn, one process at a time."""
+    start("installed")  # the files are in memory from here on
+    runs: list[dict[str, Any]] = []
+    for number in range(1, PAIRS * options.seeds + 1):
+        order = SIDES if number % 2 else SIDES[::-1]
+        runs.append({"pair": number, **{side: start(side) for side in order}})
+    return runs
+
+
+def ratio(runs: Sequence[Run], what: str) -> float:
+    """The median of the pairs' ratios."""
+    return statistics.median(
+        run["installed"][what] / run["without"][what] for run in runs
+    )
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """As fast and as small, and nothing of the extra is loaded."""
+    loaded = sum(len(run["installed"]["loaded"]) for run in runs)
+    return [
+        at_most("times the start-up without the extra", ratio(runs, "seconds"), 1.05),
+        at_most("times the memory without the extra", ratio(runs, "mebibytes"), 1.02),
+        at_most("packages of the extra that are loaded", loaded, 0),
+    ]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Medians of both sides."""
+    rows: list[list[str]] = []
+    for side in SIDES:
+        medians = [
+            statistics.median(run[side][what] for run in runs)
+            for what in ("seconds", "mebibytes")
+        ]
+        rows.append([f"[vla] {side}", f"{medians[0]:.3f}", f"{medians[1]:.1f}"])
+    return ["", "seconds of import", "MiB at its peak"], rows
+
+
+def fill(axes: Axes, runs: Sequence[Run]) -> None:
+    """Every process."""
+    for color, side in zip(COLORS, SIDES, strict=False):
+        xs, ys = (
+            [run[side][what] for run in runs] for what in ("seconds", "mebibytes")
+        )
+        label = f"[vla] {side}, {len(runs)} processes"
+        axes.plot(xs, ys, "o", color=color, label=label, alpha=0.6)
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.set_title("import yieldrl")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("MiB at its peak")
+
+
+TRIAL = Trial(
+    statement="Importing yieldrl takes as long and as much memory with the extra [vla]"
+    " installed as without it.",
+    measure=measure,
+    judge=judge,
+    table=table,
+    fill=fill,
+    settings={"pairs": PAIRS, "packages": list(EXTRA)},
+)

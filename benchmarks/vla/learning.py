@@ -1,0 +1,118 @@
+"""Runs of `vla_ppo`: cloned, then improved; what every trial of learning says."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.benchmarks.style import line
+from yieldrl.benchmarks.trials import Run
+from yieldrl.experiments.plot import aggregate
+
+from .policies import make_trainer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from yieldrl.benchmarks.style import Curve
+
+GOTO: dict[str, Any] = {
+    "env_id": "yieldrl/GoToPixels-v1",
+    "env_kwargs": {"goals": "seen"},
+    "eval_every": 10_000,
+    "eval_episodes": 128,
+    "device": "cpu",
+    "threads": 1,
+}
+"""The tiny model on small grids, where three pairs of colour and shape are never named.
+All else is the algorithm's defaults."""
+
+
+def learned(
+    policy: str,
+    config: vla_ppo.Config,
+    look: Callable[[Any], dict[str, float]],
+    **parts: Any,
+) -> dict[str, Any]:
+    """Train to the end, in this process.
+
+    Args:
+        policy: One of `POLICIES`.
+        config: Of the run.
+        look: What to measure of the trainer's policy, when it is cloned and at the end.
+        parts: Of the trainer, a `model` say.
+
+    Returns:
+        `cloned` (None without cloning) and `improved`, what `look` found; `curve`,
+        rows of environment step, success rate and return; seconds of cloning and of
+        PPO; and the numbers of parameters, all and trained.
+    """
+    curve: list[tuple[int, float, float]] = []
+    cloned, begin = None, time.perf_counter()
+    clone_seconds = looking = 0.0
+    with make_trainer(policy, config, **parts) as trainer:
+        for log in trainer():
+            if cloned is None and log["logs"].get("phase") == 1.0:
+                clone_seconds = time.perf_counter() - begin
+                cloned = look(trainer)
+                looking = time.perf_counter() - begin - clone_seconds
+            if log["log_type"] == "evaluate":
+                rates = (log["logs"][k] for k in ("success_rate", "episode_return"))
+                success, score = (round(float(value), 4) for value in rates)
+                curve.append((log["sample_step"], success, score))
+        seconds = time.perf_counter() - begin - looking - clone_seconds
+        parameters = list(trainer.model.parameters())
+        return {
+            "cloned": cloned,
+            "improved": look(trainer),
+            "curve": curve,
+            "clone_seconds": round(clone_seconds, 1),
+            "ppo_seconds": round(seconds, 1),
+            "parameters": sum(p.numel() for p in parameters),
+            "trained": sum(p.numel() for p in parameters if p.requires_grad),
+        }
+
+
+def of_side(runs: Sequence[Run], side: str) -> list[Run]:
+    """The runs of one side, of every seed."""
+    return [run for run in runs if run["side"] == side]
+
+
+def mean(runs: Sequence[Run], *path: str) -> float:
+    """The mean over seeds of what lies at a path in every run."""
+    values: list[float] = []
+    for run in runs:
+        value: Any = run
+        for key in path:
+            value = value[key]
+        values.append(value)
+    return statistics.mean(values)
+
+
+def spread(runs: Sequence[Run], *path: str) -> str:
+    """The mean over seeds, and the lowest and the highest, as text."""
+    values = [mean([run], *path) for run in runs]
+    return f"{statistics.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def curve_of(label: str, runs: Sequence[Run], column: int = 1) -> Curve:
+    """Success rates (or, of column 2, returns) over environment steps."""
+    points = [np.array(run["curve"]).T for run in runs]
+    named = f"{label}, {len(runs)} seeds"
+    return aggregate(named, [(rows[0], rows[column]) for rows in points])
+
+
+def draw_success(
+    axes: Axes, runs: Sequence[Run], sides: dict[str, str], title: str
+) -> None:
+    """Learning curves of sides, in their colours and words."""
+    for color, (side, words) in sides.items():
+        line(axes, curve_of(words, of_side(runs, side)), color)
+    axes.set_title(title)
+    axes.set_xlabel("environment steps, the expert's included")
+    axes.set_ylabel("success rate of deterministic episodes")
