@@ -51,7 +51,9 @@ def test_every_room_bans_its_bare_import():
 def test_everything_installs_everything():
     extras = PROJECT["project"]["optional-dependencies"]
     assert set(extras) >= {"wandb", "mujoco", "atari", "box2d", "docs", "dev", "all"}
-    assert extras["all"] == ["yieldrl[atari,box2d,docs,mujoco,notebook,wandb,warp]"]
+    assert extras["all"] == [
+        "yieldrl[atari,box2d,docs,minari,mujoco,notebook,vla,wandb,warp]"
+    ]
 
 
 @pytest.fixture(scope="module")
