@@ -125,7 +125,7 @@ class Config(VLAConfig, ppo.Config):
             raise self.error(
                 "demonstration_steps",
                 f"they are all of total_steps = {self.total_steps}: choose more"
-                " total_steps, or clone alone, with behavior_cloning",
+                " total_steps, 0 to begin with PPO, or behavior_cloning to clone alone",
             )
         self.cloning_config()  # says what of it does not fit
         if self.ratio_level == "token":
