@@ -7,7 +7,7 @@ import gymnasium
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.check import check
 from yieldrl.envs.evaluation import make_eval
-from yieldrl.envs.experts import expert_actions
+from yieldrl.envs.experts import expert_actions, find_expert
 from yieldrl.envs.make import make, name_of
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.planning import policy_evaluation, value_iteration
@@ -21,6 +21,7 @@ __all__ = [
     "TorchVectorEnv",
     "check",
     "expert_actions",
+    "find_expert",
     "make",
     "make_eval",
     "name_of",

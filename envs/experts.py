@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -39,26 +40,41 @@ def expert_actions(envs: VectorEnv[Any, Any, Any]) -> Tensor | np.ndarray:
         >>> expert_actions(envs).shape
         torch.Size([3])
     """
+    return find_expert(envs)()
+
+
+def find_expert(envs: VectorEnv[Any, Any, Any]) -> Callable[[], Tensor | np.ndarray]:
+    """Who says, at every call, what `expert_actions` would; looked for once.
+
+    Args:
+        envs: A vector environment, which needs no reset yet.
+
+    Raises:
+        ValueError: As `expert_actions`.
+    """
     if hasattr(type(envs), "expert"):
         known: Any = envs
-        return known.expert()
+        return known.expert
     if isinstance(envs, VectorWrapper):
         inside, outside = envs.env.single_action_space, envs.single_action_space
         _check_actions_pass(envs, inside, outside)
-        actions = expert_actions(envs.env)
-        return envs.answer(actions) if isinstance(envs, BatchWrapper) else actions
+        ask = find_expert(envs.env)
+        wrapper = envs
+        if isinstance(wrapper, BatchWrapper):
+            return lambda: wrapper.answer(ask())
+        return ask
     parts = isinstance(envs, SyncVectorEnv | AsyncVectorEnv)
     # Asked for first, because a process that is asked for what is not there ends.
     if not (parts and all(envs.call("has_wrapper_attr", "expert"))):
         raise ValueError(
             f"{envs} has no expert: give the environment's class a method expert() that"
             " returns the action of who knows the state (a vector environment's returns"
-            " those of all, [N, ...]), or take other demonstrations"
+            " those of all, [N, ...]), or name other demonstrations"
         )
     for env in getattr(envs, "envs", ()):
         _check_wrappers_of_one(env)
     dtype = envs.single_action_space.dtype
-    return np.stack(envs.call("expert")).astype(dtype, copy=False)
+    return lambda: np.stack(envs.call("expert")).astype(dtype, copy=False)
 
 
 def _check_wrappers_of_one(env: Any) -> None:

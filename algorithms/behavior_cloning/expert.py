@@ -22,14 +22,16 @@ Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
 """From environments and their observations `[N, ...]` to actions `[N, ...]`."""
 
 
-def find_rule(name: str) -> Rule | None:
+def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
     """What `Config.demonstrations` stands for; None if it is a data set.
 
     Raises:
-        ValueError: If it is `module:function`, and that is not there.
+        ValueError: If it is `module:function`, and that is not there; or `expert`, and
+            the environments have none.
     """
     if name == "expert":
-        return lambda envs, obs: environments.expert_actions(envs)
+        ask = environments.find_expert(envs)
+        return lambda envs, obs: ask()
     if not re.fullmatch(r"[\w.]+:[\w.]*\w", name):
         return None
     module, _, attribute = name.partition(":")

@@ -135,14 +135,14 @@ class Trainer(abstractions.Trainer):
             "device": self.agent.device,
             "seed": derive_seed(config.seed, "buffer"),
         }
-        if find_rule(config.demonstrations) is None:
+        if find_rule(config.demonstrations, envs) is None:
             return read_dataset(config.demonstrations, *spaces, **options)
         steps = -(-config.demonstration_steps // envs.num_envs)
         return Demonstrations(steps, *spaces, num_envs=envs.num_envs, **options)
 
     def make_collector(self) -> Collector:
         config, envs = self.config, self.expert_envs
-        rule = find_rule(config.demonstrations)
+        rule = find_rule(config.demonstrations, envs)
         acts: Any = self.agent  # which is never asked, where all is there already
         if rule is not None:
             acts = Expert(rule, envs, self.agent, config.expert_noise)

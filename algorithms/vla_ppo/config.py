@@ -39,11 +39,15 @@ class Config(VLAConfig, ppo.Config):
     """Chunks of actions that every environment executes for a rollout (T). More give
     better estimates of the advantage and fewer updates."""
 
-    num_epochs: int = 2
+    num_epochs: int = 4
     """Passes over each rollout. More learn more from it and move the policy further
     from the one that acted; `clip_coef` and `target_kl` limit that."""
 
-    learning_rate: float = 3e-4
+    num_minibatches: int = 8
+    """Minibatches into which each pass is cut, with one gradient step on each. More are
+    more and smaller steps, with noisier gradients."""
+
+    learning_rate: float = 1e-4
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
     higher learns faster, too high forgets what was known before."""
 
@@ -73,7 +77,11 @@ class Config(VLAConfig, ppo.Config):
     with the model. It is off so that the critic goes on with what cloning taught it,
     the returns as they are; turn it on where rewards are much larger than 1."""
 
-    demonstration_steps: int = 10_000
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus. Higher keeps the policy random for longer; a clone
+    that is already good then forgets some of it."""
+
+    demonstration_steps: int = 20_000
     """Environment steps of an expert that is cloned before PPO begins; 0 begins with
     PPO. They count as steps of `total_steps`, and annealing begins after them. With a
     data set say how many steps it has."""
@@ -88,7 +96,7 @@ class Config(VLAConfig, ppo.Config):
     """Probability of executing a random action in place of the expert's, which is
     recorded all the same. Higher demonstrates more recoveries and less of the task."""
 
-    clone_epochs: int = 10
+    clone_epochs: int = 8
     """Passes over the demonstrations. More fit them more closely, in the end also what
     is accidental about them."""
 

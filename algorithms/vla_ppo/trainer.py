@@ -83,12 +83,17 @@ class Trainer(ppo.Trainer):
         """Who clones before PPO begins, if demonstrations are asked for.
 
         Raises:
-            ValueError: If a data set has not as many steps as the config says.
+            ValueError: If there is nobody to clone, or a data set has not as many steps
+                as the config says.
         """
         config = self.config.cloning_config()
         if config is None:
             return None
-        cloning = behavior_cloning.Trainer(config, envs=self.envs, model=self.model)
+        try:
+            cloning = behavior_cloning.Trainer(config, envs=self.envs, model=self.model)
+        except ValueError as reason:
+            remedy = "; or begin with PPO, demonstration_steps=0"
+            raise ValueError(f"{reason}{remedy}") from reason
         steps = len(cloning.buffer)  # none yet, where an expert is to act
         if steps not in (0, self.config.demonstration_steps):
             raise self.config.error(

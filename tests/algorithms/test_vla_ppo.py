@@ -559,3 +559,8 @@ class TestTinyVLA:
         logs = [plain(log)["logs"] for log in run() if log["log_type"] == "train"]
         assert all(math.isfinite(v) for log in logs for v in log.values())
         assert logs[0]["approx_kl"] == pytest.approx(0, abs=1e-3)
+
+
+def test_without_an_expert_it_says_at_once_what_to_do() -> None:
+    with pytest.raises(ValueError, match=r"has no expert.*; or begin with PPO, demon"):
+        vla_ppo.Trainer(config(demonstration_steps=10), model=ppo.Model)

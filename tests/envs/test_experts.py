@@ -128,7 +128,7 @@ def test_none_is_said_and_nothing_breaks(make):
 
 
 def test_none_of_tensors():
-    envs = gym.make_vec("yieldrl/CartPole-v1", num_envs=2)
+    envs = gym.make_vec("yieldrl/Pendulum-v1", num_envs=2)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match="has no expert"):
         expert_actions(envs)
