@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from yieldrl.benchmarks.trials import Trial
 
-from . import adapters, chunks, elsewhere, goto, imports, reacher
+from . import adapters, chunks, elsewhere, goto, imports, phases, reacher
 
 __all__ = ["TRIALS"]
 
 TRIALS: dict[str, Trial] = {
     "goto": goto.TRIAL,
+    "policies": phases.TRIAL,
     "reacher": reacher.TRIAL,
     "chunks": chunks.TRIAL,
     "adapters": adapters.TRIAL,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+import gymnasium
 from torch import Tensor
 
 from yieldrl.collectors.evaluation import evaluate
@@ -43,7 +43,8 @@ def obedience(trainer: Any) -> dict[str, float]:
 
 
 def _success(trainer: Any, told: str) -> float:
-    world: Mapping[str, Any] = trainer.config.env_kwargs
+    config = trainer.config
+    world = {**gymnasium.spec(config.env_id).kwargs, **config.env_kwargs}
     kind, goals = (Misled, "seen") if told == "misled" else (GoToVectorEnv, told)
     envs = kind(SIDE_BY_SIDE, **{**world, "goals": goals})
     envs = trainer.wrap_envs(envs)

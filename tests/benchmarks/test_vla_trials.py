@@ -1,0 +1,237 @@
+"""Trials of policies that are told what to do: judged, drawn, and tried small."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.benchmarks import plot, results, style
+from yieldrl.benchmarks.vla import (
+    TRIALS,
+    adapters,
+    chunks,
+    elsewhere,
+    goto,
+    imports,
+    phases,
+    reacher,
+)
+from yieldrl.benchmarks.vla.obedience import Misled, obedience
+from yieldrl.benchmarks.vla.policies import POLICIES, make_trainer
+from yieldrl.foundations.text import decode
+
+SMALL: dict[str, Any] = {
+    "model_config": {"width": 16, "heads": 2, "layers": 1, "vision_width": 8},
+    "num_envs": 8,
+    "num_steps": 8,
+    "num_epochs": 1,
+    "num_minibatches": 2,
+    "demonstration_steps": 64,
+    "clone_steps": 2,
+    "total_steps": 192,
+    "eval_every": 64,
+    "eval_episodes": 4,
+    "device": "cpu",
+}
+
+
+def run_of(
+    side: str, seed: int, cloned: dict[str, float], improved: dict[str, float]
+) -> dict[str, Any]:
+    curve = [(20_000, 0.6, 0.6), (60_000, 0.9, 0.8)]
+    times = {"clone_seconds": 10.0, "ppo_seconds": 20.0, "seconds": 20.0}
+    sizes = {"parameters": 1000, "trained": 100 if side == "lora" else 1000}
+    sizes |= {"kept_mebibytes": 1, "peak_mebibytes": 400}
+    named = {"side": side, "seed": seed, "curve": curve}
+    return {**named, **times, **sizes, "cloned": cloned, "improved": improved}
+
+
+def told(seen: float, misled: float) -> dict[str, float]:
+    return {"seen": seen, "unseen": seen / 2, "misled": misled}
+
+
+def obedient(gain: float = 0.1, misled: float = 0.35) -> list[dict[str, Any]]:
+    return [
+        run_of(side, seed, told(0.8, 0.3), told(0.8 + gain, misled))
+        for side in POLICIES
+        for seed in (1, 2)
+    ]
+
+
+def arms(gain: float) -> list[dict[str, Any]]:
+    scores = [{"success": 0.5 + x, "return": -6 + x} for x in (0, gain)]
+    return [run_of("vla", seed, *scores) for seed in (1, 2)]
+
+
+def sides_of(sides: Any, gain: float = 0.1) -> list[dict[str, Any]]:
+    scores = [{"success": 0.5 + x, "looks": 3} for x in (0.0, gain)]
+    return [run_of(side, seed, *scores) for side in sides for seed in (1, 2)]
+
+
+def waited(sync: float, success: float = 0.8) -> list[dict[str, Any]]:
+    side = {"success": 0.8, "policy_lag": 0.0}
+    return [
+        {
+            "seed": seed,
+            "sync": {**side, "seconds": sync},
+            "async": {**side, "seconds": 10.0, "success": success},
+        }
+        for seed in (1, 2)
+    ]
+
+
+def started(loaded: list[str]) -> list[dict[str, Any]]:
+    side = {"seconds": 1.0, "mebibytes": 200.0, "loaded": []}
+    return [
+        {"pair": n, "without": side, "installed": {**side, "loaded": loaded}}
+        for n in range(1, 4)
+    ]
+
+
+def profiled() -> list[dict[str, Any]]:
+    spent = dict.fromkeys(phases.PHASES, 0.5)
+    return [{"policy": p, "seed": 1, "parameters": 9, **spent} for p in POLICIES]
+
+
+RUNS = {
+    "goto": obedient(),
+    "policies": profiled(),
+    "reacher": arms(0.2),
+    "chunks": sides_of(chunks.SIDES),
+    "adapters": sides_of(adapters.SIDES),
+    "elsewhere": waited(19.0),
+    "imports": started([]),
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_trial_is_a_table_and_a_figure(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, runs = TRIALS[name], RUNS[name]
+    assert all(verdict.holds for verdict in trial.judge(runs))
+    assert results.table(*trial.table(runs)).count("\n") >= 3
+    monkeypatch.setitem(style.STYLE, "svg.fonttype", "none")
+    result = {"kind": "vla", "trial": name, "runs": runs}
+    svg = plot.draw_trial(result, tmp_path / f"vla-{name}.svg").read_text()
+    assert len(re.findall(r"<text[^>]*>([^<]*)</text>", svg)) > 8
+
+
+def test_what_is_demanded_can_fail() -> None:
+    held = [verdict.holds for verdict in goto.judge(obedient(gain=-0.1, misled=0.6))]
+    assert held == [False, False, False]
+    assert not any(verdict.holds for verdict in reacher.judge(arms(-0.1)))
+    assert [v.holds for v in elsewhere.judge(waited(17.0, 0.7))] == [False, False]
+    assert not imports.judge(started(["peft"]))[-1].holds
+    assert not any(v.holds for v in chunks.judge(sides_of(chunks.SIDES, -0.1)))
+    judged = adapters.judge(sides_of(adapters.SIDES, -0.1))
+    assert [v.holds for v in judged] == [True, False]
+
+
+def test_misled_policies_are_told_of_any_object_whichever_is_meant() -> None:
+    envs = Misled(4096, view="pixels", height=5, width=5)
+    obs, _ = envs.reset(seed=0)
+    state = envs.unfold(envs.state)
+    means = [(state["named"] == k).float().mean().item() for k in range(3)]
+    assert means == pytest.approx([1 / 3] * 3, abs=0.03)
+    alike = (state["named"] == state["goal"]).float().mean().item()
+    assert alike == pytest.approx(1 / 3, abs=0.03)
+    kinds = state["kinds"].gather(0, state["named"].unsqueeze(0)).squeeze(0)
+    colors = ["red", "green", "blue", "yellow"]
+    heard = [colors.index(text.split()[-2]) for text in decode(obs["language"])]
+    assert heard == (kinds // 3).tolist()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_is_cloned_improved_and_looked_at(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yieldrl.benchmarks.vla.obedience.EPISODES", 8)
+    monkeypatch.setattr("yieldrl.benchmarks.vla.obedience.SIDE_BY_SIDE", 4)
+    monkeypatch.setattr(goto, "GOTO", SMALL | {"env_kwargs": {"goals": "seen"}})
+    run = goto.train(policy, 1)
+    for when in ("cloned", "improved"):
+        assert set(run[when]) == {"seen", "unseen", "misled"}
+        assert all(0 <= rate <= 1 for rate in run[when].values())
+    assert [step for step, *_ in run["curve"]] == [64, 128, 192]
+    assert run["trained"] == run["parameters"]
+
+
+def test_an_expert_is_obedient_and_not_when_it_is_told_wrong() -> None:
+    """A policy that goes where the sentence says: 1 where it is true, 1/3 else."""
+
+    class Obedient:
+        def predict(self, obs: Any) -> torch.Tensor:
+            return self.envs.expert()
+
+    config = vla_ppo.Config(**SMALL | {"demonstration_steps": 0})
+    with make_trainer("vla", config) as trainer:
+        trainer.agent = agent = Obedient()
+
+        def known(envs: Any) -> Any:
+            agent.envs = envs
+            if isinstance(envs, Misled):
+                rewarded, envs.expert = envs.expert, None
+
+                def named() -> torch.Tensor:
+                    state, goal = envs.state, envs.unfold(envs.state)["goal"]
+                    told = envs.unfold(state)["named"]
+                    envs.state = {**envs.unfold(state), "goal": told}
+                    action = rewarded()
+                    envs.state = {**envs.unfold(envs.state), "goal": goal}
+                    envs.state = state
+                    return action
+
+                envs.expert = named
+            return envs
+
+        trainer.wrap_envs = known
+        rates = obedience(trainer)
+    assert min(rates["seen"], rates["unseen"]) > 0.99  # where no way is barred
+    assert rates["misled"] == pytest.approx(1 / 3, abs=0.07)
+
+
+def test_adapters_go_on_from_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapters, "CLONE", SMALL)
+    small = {"total_steps": 128, "demonstration_steps": 0}
+    monkeypatch.setattr(adapters, "PPO", small)
+    monkeypatch.setattr(chunks, "EPISODES", 4)
+    full, lora = (adapters.train(side, 1) for side in adapters.SIDES)
+    assert full["trained"] == full["parameters"]
+    assert lora["trained"] < lora["parameters"] > full["parameters"]
+    assert lora["kept_mebibytes"] < full["kept_mebibytes"]
+
+
+def test_both_sides_go_on_from_one_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elsewhere, "CLONE", {**SMALL, "eval_every": 0})
+    monkeypatch.setattr(elsewhere, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(elsewhere, "EPISODES", 4)
+    small = {"total_steps": 128, "demonstration_steps": 0}
+    monkeypatch.setattr(elsewhere, "PPO", small)
+    run = elsewhere.pair(2)
+    assert run["sync"]["policy_lag"] == 0
+    assert run["async"]["policy_lag"] > 0
+    assert all(run[side]["seconds"] > 0.016 for side in elsewhere.SIDES)
+
+
+def test_starting_without_the_extra_finds_nothing_of_it() -> None:
+    found = imports.start("without")
+    assert found["loaded"] == []
+    assert found["mebibytes"] > 50
+
+
+def test_all_of_a_round_is_spent_on_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(phases, "GOTO", {**SMALL, "eval_every": 0})
+    monkeypatch.setattr(phases, "ROUNDS", 1)
+    small = {key: SMALL[key] for key in SMALL if key != "demonstration_steps"}
+    monkeypatch.setattr(phases, "GOTO", small)
+    run = phases.profile("vla", 1)
+    assert min(run[phase] for phase in phases.PHASES) > 0
+    assert run["learn"] > run["world"]
