@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Sequence
 from torch import nn
 from worlds import Counter
 
@@ -205,9 +205,9 @@ class TestParts:
         class Talking(Counter):
             def __init__(self):
                 super().__init__()
-                self.observation_space = Text(5)
+                self.observation_space = Sequence(Discrete(2))
 
-        with pytest.raises(TypeError, match=r"Text.*not supported"):
+        with pytest.raises(TypeError, match=r"Sequence.*not supported"):
             trainer_of(algorithm, envs=Talking)
 
     def test_dqn_refuses_continuous_actions(self):

@@ -26,7 +26,10 @@ class Trainer(ppo.Trainer):
 
     >>> from yieldrl.algorithms import ppo
     >>> config = Config(
-    ...     env_id="yieldrl/CartPole-v1", env_kwargs={}, total_steps=1024, eval_every=0
+    ...     env_id="yieldrl/CartPole-v1",
+    ...     demonstration_steps=0,
+    ...     total_steps=1024,
+    ...     eval_every=0,
     ... )
     >>> trainer = Trainer(config, model=ppo.Model)
     >>> for log in trainer():

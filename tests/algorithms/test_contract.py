@@ -46,7 +46,8 @@ def config_of(module: Any, **options: Any) -> Any:
     """A small config, of the options that the algorithm has."""
     known = {field.name for field in dataclasses.fields(module.Config)}
     if module.__name__.endswith("vla_ppo"):
-        known -= {"demonstration_steps"}  # cloning is tried by itself
+        options = {"demonstration_steps": 0, **options}  # cloning is tried by itself
+    known -= options.keys()
     return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)
 
 
