@@ -15,7 +15,7 @@ from yieldrl.buffers.returns import discounted_returns, explained_variance, gae
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
 from yieldrl.buffers.v_trace import vtrace
-from yieldrl.buffers.windows import Windows
+from yieldrl.buffers.windows import Windows, actions_taken
 
 __all__ = [
     "CircularBuffer",
@@ -29,6 +29,7 @@ __all__ = [
     "RolloutBuffer",
     "StepBuffer",
     "Windows",
+    "actions_taken",
     "discounted_returns",
     "explained_variance",
     "gae",

@@ -121,3 +121,17 @@ class Windows:
             )
             self._epoch = epoch, whole, starts[order]
         return self._epoch[2]
+
+
+def actions_taken(num_steps: Tensor, length: int) -> Tensor:
+    """Which actions of chunks `[B, L]` there are, or were executed: the first ones.
+
+    Args:
+        num_steps: How many of each chunk, int64 `[B]`.
+        length: `L`.
+
+    >>> actions_taken(torch.tensor([1, 3]), 3)
+    tensor([[ True, False, False],
+            [ True,  True,  True]])
+    """
+    return torch.arange(length, device=num_steps.device) < num_steps.unsqueeze(1)

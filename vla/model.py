@@ -6,10 +6,8 @@ from typing import Any
 
 import gymnasium
 import torch
-from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 
-from yieldrl.foundations import spaces
 from yieldrl.vla.actions import action_layout, bounds
 from yieldrl.vla.backbone import Backbone
 from yieldrl.vla.bins import ActionBins
@@ -22,11 +20,12 @@ from yieldrl.vla.decoding import (
 )
 from yieldrl.vla.heads import BinsHead, GaussianHead
 from yieldrl.vla.interface import VLAOutput
-from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
+from yieldrl.vla.one_pass import OnePassModule
+from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
 from yieldrl.vla.value import AttentionPool
 
 
-class VLAModel(nn.Module):
+class VLAModel(OnePassModule):
     """A backbone, an action head and a value head; it follows `OnePassVLA`.
 
     The value is read off the prompt alone, which sees no action: acting, evaluating
@@ -65,7 +64,7 @@ class VLAModel(nn.Module):
         self.backbone: Backbone = backbone
         self.layout = layout = action_layout(action_space, config.chunk_length)
         self.chunk_length = layout.length
-        self.proprio_statistics = _proprio_statistics(observation_space)
+        self.proprio_statistics = proprio_statistics(observation_space)
         statistics: ActionStatistics | None = None
         if layout.counts is None:
             statistics = ActionStatistics(layout.size)
@@ -107,43 +106,11 @@ class VLAModel(nn.Module):
         decoded = self.decoding.evaluate(self.backbone, self.head, prompt, tokens)
         return self._output(actions, decoded, prompt)
 
-    def forward(
-        self,
-        observations: Any,
-        deterministic: bool = False,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
-        """Act: chunks `[B, L, D]`."""
-        return self.act(observations, deterministic, generator).action
-
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, from a pass over the prompt alone."""
         prompt = self._prompt(observations)
         hidden = self.backbone.hidden(*prompt, bidirectional_from=None)
         return self.value_head(hidden, prompt.mask).unsqueeze(-1)
-
-    def evaluate_actions(
-        self, observations: Any, actions: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Log-probability of every token `[B, L, D]`, and entropy `[B]`."""
-        output = self.evaluate(observations, actions)
-        return output.log_prob, output.entropy
-
-    def update_normalization(
-        self, proprio: Tensor | None, actions: Tensor | None
-    ) -> None:
-        """Fit what statistics are not known yet; those that are never move.
-
-        Args:
-            proprio: Proprioception, `[..., P]`.
-            actions: In the environment's units, `[..., D]`.
-        """
-        own = self.proprio_statistics
-        if own is not None and proprio is not None and not own.fitted:
-            own.fit(proprio)
-        own = self.action_statistics
-        if own is not None and actions is not None and not own.fitted:
-            own.fit(actions)
 
     def metrics(self) -> dict[str, Tensor]:
         """The mean standard deviation of a Gaussian head, as `policy_std`: in units of
@@ -167,14 +134,3 @@ class VLAModel(nn.Module):
             decoded.entropy.sum(-1),
             self.value_head(decoded.hidden, prompt.mask),
         )
-
-
-def _proprio_statistics(space: gymnasium.Space[Any]) -> ProprioStatistics | None:
-    """Those of a Dict's `proprio`: of its bounds, if they say something."""
-    if not isinstance(space, Dict) or "proprio" not in space.spaces:
-        return None
-    leaf = space["proprio"]
-    assert isinstance(leaf, Box)
-    statistics = ProprioStatistics(spaces.shape_of(leaf)[0])
-    statistics.from_bounds(leaf.low, leaf.high)
-    return statistics

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+import gymnasium
 import numpy as np
 import torch
+from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 
 LARGEST_BOUND = 1e6
@@ -165,3 +167,17 @@ class ProprioStatistics(RangeStatistics):
         values = values.float()
         scaled = super().normalize(values).clamp(-self.limit, self.limit)
         return torch.where(scaled.isnan(), values, scaled)
+
+
+def proprio_statistics(space: gymnasium.Space[Any]) -> ProprioStatistics | None:
+    """Those of a Dict's `proprio`, of its bounds if they say something; None without.
+
+    Args:
+        space: Of what a model reads, see `VLAModelInterface`.
+    """
+    leaf = space.spaces.get("proprio") if isinstance(space, Dict) else None
+    if not isinstance(leaf, Box):
+        return None
+    statistics = ProprioStatistics(leaf.shape[0])
+    statistics.from_bounds(leaf.low, leaf.high)
+    return statistics

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
+from yieldrl.buffers import actions_taken
 
 from .algorithm import Algorithm
 
@@ -50,7 +51,6 @@ class Agent(abstractions.Agent):
         right = (action == data["action"]).float()
         if "num_steps" not in set(data.keys()):
             return {"accuracy": right.mean()}
-        ahead = torch.arange(right.shape[1], device=right.device)
-        exists = ahead < data["num_steps"].unsqueeze(1)
+        exists = actions_taken(data["num_steps"], right.shape[1])
         each = right.flatten(2).mean(2) if right.ndim > 2 else right
         return {"accuracy": (each * exists).sum() / exists.sum()}

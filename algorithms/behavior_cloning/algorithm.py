@@ -16,7 +16,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.buffers import Windows
+from yieldrl.buffers import Windows, actions_taken
 
 from .config import Config
 
@@ -104,8 +104,7 @@ class Algorithm(abstractions.Algorithm):
         length = data["action"].shape[1]
         if log_prob.ndim == 1:
             return log_prob.mean() / length
-        ahead = torch.arange(length, device=log_prob.device)
-        exists = ahead < data["num_steps"].unsqueeze(1)  # [B, L]
+        exists = actions_taken(data["num_steps"], length)  # [B, L]
         each = log_prob.flatten(2).sum(2) if log_prob.ndim > 2 else log_prob
         return torch.where(exists, each, 0.0).sum() / exists.sum()
 

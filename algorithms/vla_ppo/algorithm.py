@@ -10,6 +10,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
+from yieldrl.buffers import actions_taken
 from yieldrl.networks import AccumulatedStep, Loss
 
 from .config import Config
@@ -174,8 +175,7 @@ def executed(log_prob: Tensor, data: TensorDict) -> Tensor:
     num_steps = data.get("num_steps", None)
     if num_steps is None:
         return torch.ones_like(log_prob, dtype=torch.bool)
-    number = torch.arange(log_prob.shape[1], device=log_prob.device)
-    mask = number < num_steps.unsqueeze(1)  # [B, L]
+    mask = actions_taken(num_steps, log_prob.shape[1])  # [B, L]
     return mask.view(*mask.shape, *[1] * (log_prob.ndim - 2)).expand_as(log_prob)
 
 

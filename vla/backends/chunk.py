@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -14,7 +14,8 @@ from yieldrl.vla.actions import action_layout, bounds
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.heads import TokenGaussian
 from yieldrl.vla.interface import VLAOutput
-from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
+from yieldrl.vla.one_pass import OnePassModule
+from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
 
 
 class Look(NamedTuple):
@@ -29,7 +30,7 @@ class Look(NamedTuple):
     value: Tensor
 
 
-class ChunkVLA(nn.Module, ABC):
+class ChunkVLA(OnePassModule):
     """A Gaussian around the chunk that a network makes; it follows `OnePassVLA`.
 
     Args:
@@ -45,6 +46,8 @@ class ChunkVLA(nn.Module, ABC):
         action_statistics: Units of the actions.
         proprio_statistics: Units of the proprioception; None without any.
     """
+
+    action_statistics: ActionStatistics
 
     def __init__(
         self,
@@ -62,11 +65,7 @@ class ChunkVLA(nn.Module, ABC):
         self.chunk_length = self.layout.length
         self.action_statistics = ActionStatistics(self.layout.size)
         self.action_statistics.from_bounds(*bounds(action_space, self.layout))
-        self.proprio_statistics: ProprioStatistics | None = None
-        proprio = observation_space.spaces.get("proprio")
-        if isinstance(proprio, Box):
-            self.proprio_statistics = ProprioStatistics(proprio.shape[0])
-            self.proprio_statistics.from_bounds(proprio.low, proprio.high)
+        self.proprio_statistics = proprio_statistics(observation_space)
         start = torch.full((self.layout.size,), config.log_std_init)
         self.log_std = nn.Parameter(start)
 
@@ -93,39 +92,9 @@ class ChunkVLA(nn.Module, ABC):
         tokens = self.action_statistics.normalize(actions).flatten(1)
         return self._output(actions, tokens, self._policy(look), look)
 
-    def forward(
-        self,
-        observations: Any,
-        deterministic: bool = False,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
-        """Act: chunks `[B, L, D]`."""
-        return self.act(observations, deterministic, generator).action
-
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`."""
         return self.look(observations).value.unsqueeze(-1)
-
-    def evaluate_actions(
-        self, observations: Any, actions: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Log-probability of every number `[B, L, D]`, and entropy `[B]`."""
-        output = self.evaluate(observations, actions)
-        return output.log_prob, output.entropy
-
-    def update_normalization(
-        self, proprio: Tensor | None, actions: Tensor | None
-    ) -> None:
-        """Fit what statistics are not known yet; those that are never move.
-
-        Args:
-            proprio: Proprioception, `[..., P]`.
-            actions: In the environment's units, `[..., D]`.
-        """
-        pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
-        for own, data in pairs:
-            if own is not None and data is not None and not own.fitted:
-                own.fit(data)
 
     def metrics(self) -> dict[str, Tensor]:
         """The mean standard deviation, as `policy_std`, in units of half a range."""

@@ -38,20 +38,20 @@ class PrismaticBackbone(nn.Module):
     def __init__(
         self,
         vision: FusedVision,
-        language_model: nn.Module,
+        language_model: Any,  # transformers builds its classes when it runs
         tokenizer: SentenceTokenizer,
         *,
         vocab_size: int,
         proprio_size: int = 0,
     ) -> None:
         super().__init__()
-        self.width = int(language_model.config.hidden_size)  # type: ignore[union-attr]
+        self.width = int(language_model.config.hidden_size)
         self.vocab_size, self.tokenizer = vocab_size, tokenizer
         self.vision_backbone = vision
         self.projector = Projector(
             vision.width, self.width, fused=vision.fused_featurizer is not None
         )
-        self.language_model = language_model
+        self.language_model: Any = language_model
         self.proprio_projector: ProprioProjector | None = None
         if proprio_size:
             self.add_proprio(proprio_size)
@@ -83,7 +83,7 @@ class PrismaticBackbone(nn.Module):
         self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
     ) -> Tensor:
         """Hidden states `[B, S, W]`, float32: see `Backbone`."""
-        output = self.language_model.model(  # type: ignore[operator]
+        output = self.language_model.model(
             inputs_embeds=embeddings.to(self.dtype),
             attention_mask=visible(mask, bidirectional_from),
             position_ids=(mask.cumsum(1) - 1).clamp(min=0),
@@ -113,7 +113,7 @@ class PrismaticBackbone(nn.Module):
 
     @property
     def _embedding(self) -> nn.Embedding:
-        return self.language_model.model.embed_tokens  # type: ignore[union-attr]
+        return self.language_model.model.embed_tokens
 
 
 class Projector(nn.Module):
