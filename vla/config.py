@@ -115,7 +115,7 @@ class VLAConfig(Checked):
         self._check_range("action_bins", low=2, high=2**16)
         self._check_range("log_std_init", low=-20, high=20)
         self._check_range("lora_rank", low=0, high=2**16)
-        self._check_range("lora_alpha", low=0, above=True)
+        self._check_range("lora_alpha", low=0, high=2**17, above=True)
         self._check_source()
         self._check_observation_keys()
         if self.action_head == "gaussian" and self.decoding == "autoregressive":
