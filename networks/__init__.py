@@ -13,6 +13,7 @@ from yieldrl.networks.distributions import (
 from yieldrl.networks.encoder import DictEncoder, NatureCNN, make_encoder
 from yieldrl.networks.ensemble import EnsembleMLP
 from yieldrl.networks.gradient_step import GradientStep, Loss
+from yieldrl.networks.history import GRU, History, WindowMLP
 from yieldrl.networks.layers import MLP, orthogonal
 from yieldrl.networks.learner import Learner
 from yieldrl.networks.learning_mode import LearningMode
@@ -22,6 +23,7 @@ from yieldrl.networks.recurrent import LSTM, Memory
 from yieldrl.networks.target import TargetUpdate
 
 __all__ = [
+    "GRU",
     "LSTM",
     "MLP",
     "AccumulatedStep",
@@ -31,6 +33,7 @@ __all__ = [
     "EnsembleMLP",
     "Gaussian",
     "GradientStep",
+    "History",
     "Learner",
     "LearningMode",
     "Loss",
@@ -42,6 +45,7 @@ __all__ = [
     "RewardScaler",
     "SquashedGaussian",
     "TargetUpdate",
+    "WindowMLP",
     "action_size",
     "make_distribution",
     "make_encoder",

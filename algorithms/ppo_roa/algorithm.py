@@ -1,0 +1,196 @@
+"""The mathematics of PPO with regularized online adaptation.
+
+Fu, Cheng & Pathak 2022, "Deep Whole-Body Control", arXiv:2210.10044, section 3.2, with
+the phases, modules and losses of the ROA that trains a teacher and a student apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+from torch.nn.functional import mse_loss
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import ppo
+from yieldrl.buffers import Passes, sequences
+from yieldrl.networks import TargetUpdate
+
+from .config import Config
+from .model import Model
+from .phases import PHASES, Use
+
+
+class Algorithm(ppo.Algorithm):
+    """PPO of whoever acts, then adaptation, on each rollout.
+
+    With `z` what the encoder makes of the privileged observations and `z'` what the
+    adaptation module infers, the losses are, `sg` being a stopped gradient,
+
+        train     PPO(teacher) + w |z - sg(z')|^2,  |z' - sg(z)|^2,  imitation
+        adapt                                       |z' - sg(z)|^2,  imitation
+        finetune  PPO(student),                     |z' - sg(z)|^2
+
+    where squares are means over the latent's numbers, and imitation is the squared
+    distance of the student's means to the teacher's.
+
+    Differs from the paper: student and teacher have an actor each, and the regulariser
+    takes what was inferred when acting for `z'`.
+
+    Attributes:
+        adapting: Whether the minibatch that is due is one of adaptation.
+        student_optimizer: Takes the steps of PPO while the student acts; `optimizer`
+            those of the teacher.
+    """
+
+    config: Config
+    model: Model
+
+    learned_from = (*ppo.Algorithm.learned_from, "memory", "first", "priv_pred")
+
+    def __init__(self, model: Model, config: Config) -> None:
+        super().__init__(model, config)
+        limit, rate = config.max_grad_norm, config.adaptation_learning_rate
+        self.student_optimizer = self.optimizer_of(PHASES["finetune"].trained("ppo"))
+        self.student_step = self.gradient_step(self.loss, self.student_optimizer, limit)
+        names = (*PHASES["train"].trained("adapt"), *PHASES["train"].trained("imitate"))
+        self.adaptation_optimizer = self.optimizer_of(names, rate)
+        self.adaptation_step = self.gradient_step(
+            self.adaptation_loss, self.adaptation_optimizer, limit
+        )
+        average = config.ema_coef
+        self.average = TargetUpdate(model.adapt_module, model.adapt_ema, average)
+        self.adapting = False
+        self.enter(config.phase_at(0))
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """What takes the gradient steps of PPO while the teacher acts."""
+        return self.optimizer_of(PHASES["train"].trained("ppo"))
+
+    def optimizer_of(
+        self, modules: tuple[str, ...], rate: float | None = None
+    ) -> torch.optim.Optimizer:
+        """Adam for some of the six modules."""
+        parameters = [p for name in modules for p in self.model.parameters_of(name)]
+        rate = self.config.learning_rate if rate is None else rate
+        return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
+
+    @property
+    def phase(self) -> str:
+        """The phase of now."""
+        return self.model.phase
+
+    def enter(self, phase: str) -> None:
+        """Begin a phase, if it is not the one of now."""
+        if phase != self.phase:
+            self.model.enter(phase)
+
+    def learns(self, by: Use) -> bool:
+        """Whether a module learns in this way, in the phase of now."""
+        return bool(PHASES[self.phase].trained(by))
+
+    def inputs(self, data: TensorDict) -> Any:
+        """Observations, and what was inferred from those before."""
+        return data.select("obs", "priv_pred")
+
+    def last_inputs(self, rollout: TensorDict, index: Tensor) -> Any:
+        """Last observations; nothing that was inferred matters to the critic."""
+        flat = rollout.flatten(0, 1)[index]
+        inputs = {"obs": flat["next_obs"], "priv_pred": flat["priv_pred"]}
+        return TensorDict(inputs, flat.batch_size)
+
+    def passes(self, prepared: TensorDict, seed: int) -> Passes:
+        """Epochs of PPO, then of adaptation, over sequences of whole environments."""
+        config, pieces = self.config, sequences(prepared)
+        epochs = self.ppo_epochs + config.adaptation_epochs
+        return Passes(pieces, epochs, config.num_minibatches, seed, sequences=True)
+
+    @property
+    def ppo_epochs(self) -> int:
+        """Passes for PPO over a rollout of the phase of now."""
+        return self.config.num_epochs if self.learns("ppo") else 0
+
+    def learn_from(self, passes: Passes, learn: Callable[[TensorDict], Logs]) -> Logs:
+        """Let `learn` take a step; after the last one of a rollout, move the average.
+
+        Then the next rollout may begin another phase.
+        """
+        first = self.ppo_epochs * passes.num_minibatches
+        self.adapting = passes.learned >= first
+        if not self.adapting:
+            logs = super().learn_from(passes, learn)
+            passes.learned = min(passes.learned, first)  # `target_kl` ends PPO's alone
+            return logs
+        logs = learn(passes.minibatch())
+        passes.advance()
+        if passes.exhausted:
+            self.average()
+            self.enter(self.config.phase_at(self.counters.sample_step))
+        return logs
+
+    def _param_groups(self) -> list[dict[str, Any]]:
+        """Those whose learning rate is annealed, or follows the KL: of PPO alone."""
+        optimizers = self.optimizer, self.student_optimizer
+        return [group for one in optimizers for group in one.param_groups]
+
+    def update_normalization(self, rollout: TensorDict) -> None:
+        """Move running statistics; those of observations while the teacher acts.
+
+        Afterwards it is frozen, and must go on to see as it saw.
+        """
+        if self.model.teaches:
+            super().update_normalization(rollout)
+        elif self.reward_scaler is not None:
+            self.reward_scaler.update(rollout)
+
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on a minibatch of sequences `[T, n]`."""
+        if self.adapting:
+            return self.adaptation_step(data)
+        return (self.step if self.model.teaches else self.student_step)(data)
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """PPO's objective, and the regulariser while the teacher learns."""
+        flat = flattened(data)
+        loss, logs = super().loss(flat)
+        weight = self.config.regularizer_at(self.counters.sample_step)
+        if weight > 0 and "encoder_priv" in PHASES[self.phase].trained("ppo"):
+            gap = mse_loss(self.model.encoded(flat["obs"]), flat["priv_pred"])
+            loss = loss + weight * gap
+            logs |= {"loss": loss.detach(), "regularizer_loss": gap.detach()}
+        return loss, logs
+
+    def adaptation_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """Of inferring what the encoder says, and of acting as the teacher does.
+
+        On sequences `[T, n]`: the gradient flows back through time to their start.
+        """
+        inferred = self.model.infer_sequence(data)
+        valid = data.get("valid", torch.ones_like(data["first"])).flatten()
+        flat, inferred = data.flatten(0, 1)[valid], inferred.flatten(0, 1)[valid]
+        with torch.no_grad():
+            encoded = self.model.encoded(flat["obs"])
+        adaptation = loss = mse_loss(inferred, encoded)
+        logs = {"adaptation_loss": adaptation}
+        if self.learns("imitate"):
+            imitation = self.imitation_loss(flat["obs"], inferred.detach(), encoded)
+            loss = loss + imitation
+            logs["imitation_loss"] = imitation
+        logs = {"loss": loss, **logs}
+        return loss, {name: metric.detach() for name, metric in logs.items()}
+
+    def imitation_loss(self, obs: Any, inferred: Tensor, encoded: Tensor) -> Tensor:
+        """The squared distance of what both actors say: means, or logits."""
+        with torch.no_grad():
+            teacher = self.model.output_of("actor", obs, encoded)
+        student = self.model.output_of("actor_adapt", obs, inferred)
+        return mse_loss(student, teacher)
+
+
+def flattened(data: TensorDict) -> TensorDict:
+    """Transitions `[B]` of sequences `[T, n]`, without steps that only reset."""
+    flat = data.exclude("memory", "first").flatten(0, 1)
+    return flat[flat["valid"]] if "valid" in set(flat.keys()) else flat

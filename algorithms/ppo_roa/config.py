@@ -1,0 +1,147 @@
+"""Hyper-parameters of PPO with regularized online adaptation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from yieldrl.algorithms import ppo
+
+from .phases import PHASES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ppo.Config):
+    """A teacher that is told what is hidden, and a student that infers it."""
+
+    # Three losses take turns, on sequences; their steps are not compiled.
+    compile: ClassVar[bool] = False
+
+    env_id: str = "yieldrl/HiddenPendulum-v1"
+    """Environment whose Dict observations hold the `privileged_obs` beside all else."""
+
+    num_envs: int = 64
+    """Number of environments stepped side by side. Minibatches hold whole sequences, so
+    there must be at least `num_minibatches` of them."""
+
+    num_steps: int = 32
+    """Steps that every environment takes for a rollout (T). More give better estimates
+    of the advantage, longer sequences to adapt from, and fewer updates."""
+
+    total_steps: int = 1_000_000
+    """Environment steps to take, over all environments and phases. More train
+    longer."""
+
+    privileged_obs: tuple[str, ...] = ("privileged",)
+    """Names of the entries of a Dict observation that are there in training alone. The
+    teacher's encoder reads them, and by default the critic; the student never does."""
+
+    phase_steps: tuple[int, int, int] | None = None
+    """Environment steps of the phases train, adapt and finetune, which add up to
+    `total_steps`; 0 leaves a phase out. By default train takes 60 % of them, adapt 10 %
+    and finetune the rest. More of train make a better teacher, more of the others a
+    better student."""
+
+    latent_size: int = 8
+    """Width of what the encoder makes of the privileged observations, and of what the
+    student infers of it. Wider can say more and is harder to infer."""
+
+    adaptation: Literal["mlp", "gru"] = "mlp"
+    """What infers: an `mlp` over a window of observations and actions, or a `gru` over
+    all of the episode."""
+
+    window: int = 16
+    """Steps of the episode that the `mlp` sees. Longer can infer more and takes longer
+    to compute and to learn. The `gru` does not use it."""
+
+    gru_size: int = 64
+    """Width of the `gru`, which is all that it remembers. Wider can remember more. The
+    `mlp` does not use it."""
+
+    adaptation_epochs: int = 2
+    """Passes over each rollout for the adaptation module and for imitating the teacher,
+    after those of PPO. More follow the teacher faster."""
+
+    adaptation_learning_rate: float = 1e-3
+    """Learning rate of the adaptation module and of imitation. Higher follows the
+    teacher faster, too high never gets close."""
+
+    ema_coef: float = 0.04
+    """Share of the adaptation module in its moving average, which infers when the
+    student acts, after every rollout. Higher follows faster and less smoothly."""
+
+    regularizer_coef: float = 0.1
+    """Weight of the regulariser, which keeps what the teacher encodes close to what the
+    student can infer. Higher makes it easier to infer, at the price of the teacher's
+    freedom; 0 turns it off."""
+
+    regularizer_ramp: tuple[float, float] = (0.1, 0.5)
+    """Shares of the phase train between which the regulariser's weight rises linearly
+    from 0. Later lets the teacher learn freely for longer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_range("latent_size", low=1, high=4096)
+        self._check_range("window", low=1, high=1024)
+        self._check_range("gru_size", low=1, high=4096)
+        self._check_range("adaptation_epochs", low=1, high=10**4)
+        self._check_range("adaptation_learning_rate", low=0, high=1_000, above=True)
+        self._check_range("ema_coef", low=0, high=1, above=True)
+        self._check_range("regularizer_coef", low=0, high=1e6)
+        self._check_ramp()
+        self._check_phases()
+        if not self.privileged_obs:
+            raise self.error(
+                "privileged_obs",
+                "there is nothing to adapt to: name entries of the observation, or"
+                " take PPO",
+            )
+        if self.num_minibatches > self.num_envs:
+            raise self.error(
+                "num_minibatches",
+                f"sequences stay whole, and there are only {self.num_envs}: choose"
+                " fewer, or more num_envs",
+            )
+
+    def _check_ramp(self) -> None:
+        begin, end = self.regularizer_ramp
+        if not 0 <= begin <= end <= 1:
+            raise self.error(
+                "regularizer_ramp", "choose two shares, 0 <= begin <= end <= 1"
+            )
+
+    def _check_phases(self) -> None:
+        steps = self.phase_steps
+        if steps is None:
+            return
+        if min(steps) < 0:
+            raise self.error("phase_steps", "a phase takes 0 steps or more")
+        if sum(steps) != self.total_steps:
+            raise self.error(
+                "phase_steps",
+                f"they add up to {sum(steps)}, and total_steps is {self.total_steps}:"
+                " choose the same for both",
+            )
+
+    def phase_lengths(self) -> dict[str, int]:
+        """Environment steps of each phase."""
+        total = self.total_steps
+        shares = (total * 6 // 10, total // 10)
+        default = (*shares, total - sum(shares))
+        return dict(zip(PHASES, self.phase_steps or default, strict=True))
+
+    def phase_at(self, sample_step: int) -> str:
+        """The phase of a rollout that begins after so many environment steps."""
+        end, lengths = 0, self.phase_lengths()
+        for name, length in lengths.items():
+            end += length
+            if sample_step < end:
+                return name
+        return [name for name, length in lengths.items() if length > 0][-1]
+
+    def regularizer_at(self, sample_step: int) -> float:
+        """The regulariser's weight after so many environment steps."""
+        begin, end = self.regularizer_ramp
+        done = sample_step / max(1, self.phase_lengths()["train"])
+        risen = (done - begin) / (end - begin) if end > begin else float(done >= begin)
+        return self.regularizer_coef * min(1.0, max(0.0, risen))

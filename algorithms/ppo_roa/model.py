@@ -1,0 +1,233 @@
+"""The six modules of PPO-ROA: a teacher, a student, and who tells them what is hidden."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import torch
+from gymnasium.spaces import Dict
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import ppo
+from yieldrl.networks import (
+    GRU,
+    MLP,
+    Distribution,
+    History,
+    WindowMLP,
+    action_size,
+    make_distribution,
+    make_encoder,
+)
+
+from .config import Config
+from .phases import PHASES
+
+
+class Model(ppo.Model):
+    """Two actors beside each other, and two ways to the latent that they read.
+
+        encoder_priv  privileged observations -> latent z            [B, Z]
+        actor         observations, z         -> teacher's action    [B, A]
+        adapt_module  history of the episode  -> inferred latent z'  [B, Z]
+        adapt_ema     its moving average
+        actor_adapt   observations, z'        -> student's action    [B, A]
+        critic        all observations        -> value               [B]
+
+    Where PPO's model takes observations, this one takes a mapping: `obs [B, ...]` and
+    `priv_pred [B, Z]`, what was inferred when acting. `phase` says who acts; it is
+    saved, and goes wherever the weights go.
+
+    Args:
+        observation_space: Dict with the `privileged_obs` and something else.
+        action_space: As for PPO.
+        config: Says the sizes, and who reads what.
+
+    Raises:
+        ValueError: If the observations lack an entry that is to be read, or the actors
+            were to read privileged ones.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: Config,
+    ) -> None:
+        actor_obs = config.actor_obs or _others(observation_space, config)
+        config = dataclasses.replace(config, actor_obs=actor_obs)
+        super().__init__(observation_space, action_space, config)
+        self.privileged_obs = config.privileged_obs
+        privileged = make_encoder(self.group(config, "privileged_obs"))
+        sizes = [privileged.size, *config.hidden_sizes, config.latent_size]
+        encoder = MLP(sizes, config.activation, last_gain=1.0)
+        self.encoder_priv = nn.Sequential(privileged, encoder)
+        self.actor_adapt = copy.deepcopy(self.actor)
+        self.log_std_adapt = copy.deepcopy(self.log_std)
+        self.action_code = make_encoder(action_space)
+        self.adapt_module = self.make_adaptation(config)
+        self.adapt_ema = copy.deepcopy(self.adapt_module)
+        first = _NAMES.index(config.phase_at(0))
+        self.register_buffer("phase_number", torch.tensor(first))
+
+    def actor_size(self, config: Any) -> int:
+        """Width of what both actors read: features and a latent."""
+        return super().actor_size(config) + config.latent_size
+
+    def make_adaptation(self, config: Config) -> History:
+        """What infers the latent, from observations and the actions before them."""
+        inputs = self.encoder.size + self.action_code.size
+        if config.adaptation == "gru":
+            return GRU(inputs, config.gru_size, config.latent_size)
+        hidden, outputs = config.hidden_sizes, config.latent_size
+        return WindowMLP(inputs, config.window, hidden, outputs, config.activation)
+
+    @property
+    def phase(self) -> str:
+        """The phase of now, which says who acts."""
+        return _NAMES[int(self.phase_number)]
+
+    @property
+    def teaches(self) -> bool:
+        """Whether the teacher acts."""
+        return PHASES[self.phase].acts == "actor"
+
+    @property
+    def needed_obs(self) -> tuple[str, ...]:
+        """What whoever acts must see: the student nothing that is privileged."""
+        return self.actor_obs + (self.privileged_obs if self.teaches else ())
+
+    @torch.no_grad()
+    def enter(self, phase: str) -> None:
+        """Begin a phase.
+
+        Where the student takes over it explores as much as the teacher did: imitation
+        is of means alone.
+        """
+        taught = self.teaches
+        self.phase_number.fill_(_NAMES.index(phase))
+        if taught and not self.teaches and self.log_std_adapt is not None:
+            self.log_std_adapt.copy_(self.log_std)
+
+    def parameters_of(self, module: str) -> list[nn.Parameter]:
+        """The parameters of one of the six modules.
+
+        What both actors see with is the teacher's, a Gaussian's standard deviation its
+        actor's, and the critic's own encoder the critic's.
+        """
+        beside = {
+            "actor": (self.encoder, self.log_std),
+            "actor_adapt": (self.log_std_adapt,),
+            "critic": (self.critic_encoder,),
+        }
+        found: list[nn.Parameter] = []
+        for part in (getattr(self, module), *beside.get(module, ())):
+            found += [part] if isinstance(part, nn.Parameter) else _parameters(part)
+        return found
+
+    def features(self, obs: Any) -> Tensor:
+        """Observations as vectors `[B, F]`, without a latent."""
+        return super().features(obs["obs"])
+
+    def critic_features(self, obs: Any, features: Tensor) -> Tensor:
+        """What the critic reads, `[B, C]`: no latent."""
+        return super().critic_features(obs["obs"], features)
+
+    def actor_output(self, features: Tensor, obs: Any) -> Tensor:
+        """Logits `[B, A]`, or means `[B, D]`, of who acts in this phase."""
+        latent = self.encoded(obs["obs"]) if self.teaches else obs["priv_pred"]
+        return getattr(self, PHASES[self.phase].acts)(torch.cat((features, latent), -1))
+
+    def output_of(self, actor: str, obs: Any, latent: Tensor) -> Tensor:
+        """Logits or means of either actor for observations and a latent `[B, Z]`."""
+        features = super().features(obs)
+        return getattr(self, actor)(torch.cat((features, latent), dim=-1))
+
+    def distribution(self, output: Tensor) -> Distribution:
+        log_std = self.log_std if self.teaches else self.log_std_adapt
+        return make_distribution(self.action_space, output, log_std)
+
+    def metrics(self) -> Logs:
+        log_std = self.log_std if self.teaches else self.log_std_adapt
+        return {} if log_std is None else {"policy_std": log_std.exp().mean()}
+
+    def encoded(self, obs: Any) -> Tensor:
+        """The latent `z [B, Z]` of privileged observations."""
+        return self.encoder_priv(self.observed(obs, self.privileged_obs))
+
+    @property
+    def memory_size(self) -> int:
+        """Numbers that are remembered of an episode: its history, and the last
+        action."""
+        return self.adapt_module.memory_size + self.action_code.size
+
+    def infer(self, inputs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+        """What is inferred while acting, `[B, Z]`, and the history then.
+
+        Args:
+            inputs: `obs [B, ...]`, `memory [B, M]` from before them, and bool `first
+                [B]` where an episode begins and the memory counts as empty.
+        """
+        features, first = super().features(inputs["obs"]), inputs["first"]
+        x, memory = self._history(features, inputs["memory"], first)
+        module: History = getattr(self, PHASES[self.phase].infers)
+        inferred, after = module(x[None], memory, first[None])
+        return inferred[0], after
+
+    def infer_sequence(self, data: TensorDict) -> Tensor:
+        """What the adaptation module infers in sequences `[T, n]`, `[T, n, Z]`."""
+        features = super().features(data["obs"].flatten(0, 1))
+        first = data["first"]
+        features = features.unflatten(0, first.shape)
+        x, memory = self._history(features, data["memory"], first)
+        return self.adapt_module(x, memory[0], first)[0]
+
+    def remember(self, watched: Tensor, action: Tensor) -> Tensor:
+        """The memory `[B, M]` of a history and the action that follows it."""
+        return torch.cat((watched, self.action_code(action)), dim=-1)
+
+    def _history(
+        self, features: Tensor, memory: Tensor, first: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """What adaptation goes by: features beside last actions, and its memory."""
+        sizes = [self.adapt_module.memory_size, self.action_code.size]
+        memory, last_action = memory.split(sizes, dim=-1)
+        last_action = last_action * ~first.unsqueeze(-1)
+        return torch.cat((features, last_action), dim=-1), memory
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+        # The phase stays on the CPU, for looking at it must not wait for a device.
+        phase = self.phase_number
+        super()._apply(*args, **kwargs)
+        self.phase_number = phase
+        return self
+
+
+_NAMES = tuple(PHASES)
+
+
+def _parameters(part: nn.Module | None) -> list[nn.Parameter]:
+    return [] if part is None else list(part.parameters())
+
+
+def _others(space: gymnasium.Space[Any], config: Config) -> tuple[str, ...]:
+    """The entries of observations that are not privileged.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    entries = space.spaces if isinstance(space, Dict) else {}
+    others = tuple(name for name in entries if name not in config.privileged_obs)
+    if not others:
+        raise config.error(
+            "privileged_obs",
+            f"the observations {space} have nothing beside them that the student could"
+            " see: give a Dict with both, such as that of yieldrl/HiddenPendulum-v1",
+        )
+    return others

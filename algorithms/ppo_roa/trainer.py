@@ -1,0 +1,38 @@
+"""The schedule of PPO-ROA is that of PPO; rollouts move from phase to phase."""
+
+from __future__ import annotations
+
+from yieldrl.abstractions import LogData, Logs, LogType
+from yieldrl.algorithms import ppo
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+from .phases import PHASES
+
+
+class Trainer(ppo.Trainer):
+    """PPO's, and after it, on each rollout, adaptation.
+
+    Logs say the `phase`: 0 for train, 1 for adapt, 2 for finetune. A phase begins with
+    the first rollout after the last step of the one before.
+
+    >>> trainer = Trainer(Config(total_steps=4096, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["logs"]["phase"]
+    ('train', 4096, 2.0)
+    """
+
+    config: Config
+    agent: Agent
+
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm
+    agent_class = Agent
+
+    def _log(self, kind: LogType, logs: Logs) -> LogData:
+        phase = float([*PHASES].index(self.agent.algorithm.phase))
+        return super()._log(kind, {**logs, "phase": phase})

@@ -1,0 +1,124 @@
+"""Networks that go by the history of an episode: a window of it, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from yieldrl.networks.layers import MLP
+
+
+class History(nn.Module):
+    """From sequences in which episodes begin, time first, to an output for each step.
+
+    Attributes:
+        memory_size: Numbers that are remembered from step to step, M.
+    """
+
+    memory_size: int
+
+    def forward(
+        self, x: Tensor, memory: Tensor, first: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Walk through sequences.
+
+        Args:
+            x: Inputs `[T, N, F]`.
+            memory: What is remembered from before the first step, `[N, M]`.
+            first: Where an episode begins, bool `[T, N]`.
+
+        Returns:
+            Outputs `[T, N, Z]`, and what is remembered after the last step, `[N, M]`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} lacks forward")
+
+
+class WindowMLP(History):
+    """An MLP over the latest W inputs of an episode; zeros stand for those before it.
+
+    Args:
+        inputs: Width of an input, F.
+        window: W, how many inputs it sees, the one of now among them.
+        hidden_sizes: Widths of the hidden layers.
+        outputs: Width of the output, Z.
+        activation: `tanh` or `relu`.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        window: int,
+        hidden_sizes: Sequence[int],
+        outputs: int,
+        activation: str = "tanh",
+    ) -> None:
+        super().__init__()
+        self.inputs, self.window = inputs, window
+        self.memory_size = (window - 1) * inputs
+        sizes = [window * inputs, *hidden_sizes, outputs]
+        self.mlp = MLP(sizes, activation, last_gain=1.0)
+
+    def forward(
+        self, x: Tensor, memory: Tensor, first: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        past = memory.view(len(memory), self.window - 1, self.inputs).transpose(0, 1)
+        inputs = torch.cat((past, x))  # [W - 1 + T, N, F]
+        # Episodes of a sequence have numbers; that of the memory is 0.
+        number = first.cumsum(0)
+        numbers = torch.cat((number.new_zeros(past.shape[:2]), number))
+        windows = inputs.unfold(0, self.window, 1)  # [T, N, F, W]
+        same = numbers.unfold(0, self.window, 1) == number.unsqueeze(-1)  # [T, N, W]
+        seen = windows * same.unsqueeze(-2)
+        kept = seen[-1, ..., 1:].transpose(-1, -2)  # [N, W - 1, F]
+        return self.mlp(seen.flatten(-2)), kept.flatten(1)
+
+
+class GRU(History):
+    """A gated recurrent unit (Cho et al. 2014, arXiv:1406.1078), as PyTorch has it.
+
+        r, z = sigmoid(W x_t + U h_{t-1} + b)
+        n = tanh(W_n x_t + b_n + r (U_n h_{t-1} + c_n))
+        h_t = (1 - z) n + z h_{t-1}
+
+    where `h_{t-1}` is zero if an episode begins with `x_t`. The output is a linear
+    layer on `h_t`. Orthogonal weights, zero biases.
+
+    Args:
+        inputs: Width of an input, F.
+        size: Width of `h`, H: what is remembered.
+        outputs: Width of the output, Z.
+    """
+
+    def __init__(self, inputs: int, size: int, outputs: int) -> None:
+        super().__init__()
+        self.memory_size = size
+        self.input_weight = nn.Parameter(torch.empty(3 * size, inputs))
+        self.hidden_weight = nn.Parameter(torch.empty(3 * size, size))
+        self.input_bias = nn.Parameter(torch.zeros(3 * size))  # of the gates r, z and n
+        self.hidden_bias = nn.Parameter(torch.zeros(size))  # of n alone
+        for weight in (self.input_weight, self.hidden_weight):
+            for gate in weight.data.split(size):
+                nn.init.orthogonal_(gate)
+        self.head = MLP([size, outputs], last_gain=1.0)
+
+    def forward(
+        self, x: Tensor, memory: Tensor, first: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        size = self.memory_size
+        products = linear(x, self.input_weight, self.input_bias).unbind()
+        goes_on = (~first).unsqueeze(-1).to(x.dtype).unbind()
+        weight, h = self.hidden_weight.t(), memory
+        bias = torch.cat((self.hidden_bias.new_zeros(2 * size), self.hidden_bias))
+        outputs: list[Any] = []
+        for product, remembered in zip(products, goes_on, strict=True):
+            h = remembered * h
+            hidden = torch.addmm(bias, h, weight)
+            r, z = (product + hidden)[:, : 2 * size].sigmoid().chunk(2, dim=-1)
+            n = (product[:, 2 * size :] + r * hidden[:, 2 * size :]).tanh()
+            h = torch.lerp(n, h, z)
+            outputs.append(h)
+        return self.head(torch.stack(outputs)), h
