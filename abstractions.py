@@ -61,6 +61,10 @@ class Model(nn.Module):
     """Whether actions for a Box lie in [-1, 1], for the agent to stretch to its
     bounds; otherwise they are the environment's, and clipped."""
 
+    needed_obs: tuple[str, ...] = ()
+    """Entries of a Dict observation without which the agent cannot act; `()` are all.
+    Others may be missing where nothing is learned."""
+
     def __init__(
         self,
         observation_space: gymnasium.Space[Any],
@@ -131,6 +135,14 @@ class Policy(Model, ABC):
         action, log_prob, value = self(obs)
         extras = {"log_prob": log_prob, "value": value}
         return action, {k: v for k, v in extras.items() if v is not None}
+
+    def predict(self, obs: Any) -> Tensor:
+        """Act as well as possible: the deterministic action `[B, ...]`.
+
+        This default asks `forward`. A policy that acts without its critic need not
+        compute the value.
+        """
+        return self(obs, deterministic=True)[0]
 
     def update_normalization(self, data: TensorDict) -> None:
         """Fold the observations of `data` into running statistics, if there are any."""
@@ -225,7 +237,7 @@ class Agent(Counting):
         """Explore: an action that the environment accepts, and extras for the buffer:
         `log_prob`, say, or `action` as it was before it was clipped.
         """
-        tensors, batched = self.border.inward(obs)
+        tensors, batched = self.border.inward(obs, self.model.needed_obs)
         with torch.inference_mode():
             action, extras = self.explore(tensors)
             accepted = self.border.actions.to_env(action)
@@ -235,7 +247,7 @@ class Agent(Counting):
 
     def predict(self, obs: Any) -> Any:
         """Act as well as possible: the deterministic action, as the environment's."""
-        tensors, batched = self.border.inward(obs)
+        tensors, batched = self.border.inward(obs, self.model.needed_obs)
         with torch.inference_mode():
             action = self.border.actions.to_env(self.exploit(tensors))
         return self.border.outward(action, obs, batched)

@@ -36,17 +36,22 @@ class Border:
         self._reads = text.has_text(observation_space)
         self.actions = spaces.ActionBorder(action_space, device, unit_box=unit_box)
 
-    def inward(self, obs: Any) -> tuple[Any, bool]:
+    def inward(self, obs: Any, needed: tuple[str, ...] = ()) -> tuple[Any, bool]:
         """Observations as tensors `[B, ...]`, and whether they had the batch axis.
 
         Sentences may be written as text: strings, or a sequence of them.
 
+        Args:
+            obs: One observation, or a batch of them.
+            needed: Entries of a Dict that must be there; by default all.
+
         Raises:
-            ValueError: If they are neither one observation nor a batch of them.
+            ValueError: If they are neither one observation nor a batch of them, or an
+                entry is missing.
         """
         obs = text.encoded(self._space, obs) if self._reads else obs
         tensors = spaces.to_tensor(obs, self._device)
-        batched = spaces.is_batched(self._space, tensors)
+        batched = spaces.is_batched(self._space, tensors, needed)
         return tensors if batched else spaces.add_batch_axis(tensors), batched
 
     def outward(self, action: Tensor, obs: Any, batched: bool) -> Any:

@@ -25,6 +25,7 @@ __all__ = [
     "is_batched",
     "is_image",
     "leaves",
+    "part",
     "shape_of",
     "tensor_dtype",
     "to_tensor",
@@ -51,6 +52,21 @@ def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any
             " Box, Discrete, MultiDiscrete, MultiBinary or a Dict of them (and for Text"
             " in a batch of your own yieldrl.foundations.Utf8Text)"
         )
+
+
+def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
+    """The named entries of a Dict, in its order; without names all of any space.
+
+    Raises:
+        ValueError: If the space has no such entries.
+    """
+    entries = space.spaces if isinstance(space, Dict) else {}
+    unknown = [name for name in names if name not in entries]
+    if unknown:
+        choice = f"choose of {list(entries)}" if entries else "no Dict: leave it at ()"
+        raise ValueError(f"{unknown} not in the observation {space}, {choice}")
+    chosen = [(name, entries[name]) for name in entries if name in names]
+    return Dict(chosen) if names else space
 
 
 def tensor_dtype(space: Space[Any]) -> torch.dtype:
@@ -144,22 +160,23 @@ def holds_tensors(obs: Any) -> bool:
     return hasattr(obs, "items") and any(map(holds_tensors, obs.values()))
 
 
-def is_batched(space: Space[Any], obs: Any) -> bool:
+def is_batched(space: Space[Any], obs: Any, needed: tuple[str, ...] = ()) -> bool:
     """Whether tensors carry a batch axis before the shape of `space`.
 
+    Of a Dict the entries `needed` must be there, by default all.
+
     Raises:
-        ValueError: If the shape is that of neither one observation nor a batch.
+        ValueError: If it is neither one observation nor a batch, or lacks an entry.
     """
     if isinstance(space, Dict):
         if not hasattr(obs, "items"):
-            raise ValueError(
-                f"expected a dict with keys {list(space)}, got {type(obs)}"
-            )
-        missing = [name for name in space if name not in obs.keys()]  # noqa: SIM118
+            got = type(obs)
+            raise ValueError(f"expected a dict with keys {list(space)}, got {got}")
+        needed = needed or tuple(space)
+        missing = [name for name in needed if name not in obs.keys()]  # noqa: SIM118
         if missing:
             raise ValueError(f"observation lacks {missing}, it has {list(obs.keys())}")
-        name, child = next(iter(space.items()))
-        return is_batched(child, obs[name])
+        return is_batched(space[needed[0]], obs[needed[0]])
     shape, got = shape_of(space), obs.shape
     if len(got) == len(shape) + 1 and got[1:] == shape:
         return True

@@ -19,6 +19,7 @@ class Config(ppo.Config):
     clip_coef: ClassVar[float] = 1.0
     clip_value: ClassVar[None] = None
     target_kl: ClassVar[None] = None
+    desired_kl: ClassVar[None] = None
 
     # Only Adam's step can be compiled, and this is RMSprop's.
     compile: ClassVar[bool] = False

@@ -58,7 +58,7 @@ class Algorithm(abstractions.Algorithm):
 
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
-        return self.model(obs, deterministic=True)[0]
+        return self.model.predict(obs)
 
     def update(self, rollout: TensorDict) -> Logs:
         """One gradient step on all actions of a rollout `[T, N]`, as an expert's."""

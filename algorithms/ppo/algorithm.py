@@ -70,7 +70,7 @@ class Algorithm(RolloutAlgorithm):
 
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
-        return self.model(obs, deterministic=True)[0]
+        return self.model.predict(obs)
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:

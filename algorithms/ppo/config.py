@@ -7,6 +7,8 @@ from typing import Literal
 
 from yieldrl import foundations
 
+LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2  # of those that `desired_kl` sets
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config(foundations.Config):
@@ -88,6 +90,19 @@ class Config(foundations.Config):
     nats) is above 1.5 times this number. Lower ends them sooner and keeps the policy
     closer to the one that acted; by default all passes are made."""
 
+    desired_kl: float | None = None
+    """The `approx_kl` (in nats) that the learning rate follows: a minibatch with over
+    twice as much divides it by 1.5, one with less than half multiplies it by 1.5, from
+    1e-5 to 1e-2. Higher learns in larger steps. It takes anneal_learning_rate=False."""
+
+    actor_obs: tuple[str, ...] = ()
+    """Entries of a Dict observation that the actor reads, by default all. Acting does
+    without the others, which may be there in training alone."""
+
+    critic_obs: tuple[str, ...] = ()
+    """Entries of a Dict observation that the critic reads, by default all. If they are
+    others than the actor's, it has an encoder of its own."""
+
     hidden_sizes: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
     can represent more and take longer to compute and to learn."""
@@ -125,9 +140,33 @@ class Config(foundations.Config):
         self._check_range("value_coef", low=0, high=1e6)
         self._check_range("max_grad_norm", low=0, above=True)
         self._check_range("target_kl", low=0, above=True)
+        self._check_range("desired_kl", low=0, above=True)
         self._check_range("log_std_init", low=-20, high=20)
         self._check_widths("hidden_sizes")
+        self._check_group("actor_obs")
+        self._check_group("critic_obs")
         self._check_batches()
+        if self.desired_kl is not None:
+            self._check_rate()
+
+    def _check_group(self, name: str) -> None:
+        """Refuse entries of observations that are named twice, or not at all."""
+        names: tuple[str, ...] = getattr(self, name)
+        if "" in names or len(set(names)) < len(names):
+            raise self.error(name, "name every entry once, and none ''")
+
+    def _check_rate(self) -> None:
+        """Refuse a learning rate that cannot follow `desired_kl`."""
+        if self.anneal_learning_rate:
+            remedy = "the learning rate cannot follow it and fall linearly as well: set"
+            raise self.error("desired_kl", f"{remedy} anneal_learning_rate=False")
+        if not LOWEST_RATE <= self.learning_rate <= HIGHEST_RATE:
+            remedy = f"desired_kl keeps it from {LOWEST_RATE} to {HIGHEST_RATE}"
+            raise self.error("learning_rate", f"{remedy}: begin there")
+        if self.num_epochs * self.num_minibatches == 1:
+            remedy = "the policy has not moved before the first gradient step of a"
+            remedy += " rollout: choose more num_epochs or num_minibatches"
+            raise self.error("desired_kl", remedy)
 
     def _check_batches(self) -> None:
         """Refuse rollouts and minibatches that are too large or too small."""

@@ -11,6 +11,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs, Policy
+from yieldrl.foundations import spaces
 from yieldrl.networks import (
     MLP,
     Distribution,
@@ -27,14 +28,22 @@ class Model(Policy):
     """An actor and a critic side by side, behind one encoder of observations.
 
     Vectors reach both heads as they are, so the two share nothing; an image's CNN is
-    shared. Orthogonal initialisation: a policy that starts out almost uniform learns
-    faster (Andrychowicz et al. 2021, arXiv:2006.05990, section 3.2).
+    shared. A critic that reads other entries of a Dict than the actor has an encoder of
+    its own (Pinto et al. 2018, "Asymmetric Actor Critic", arXiv:1710.06542).
+    Orthogonal initialisation: a policy that starts out almost uniform learns faster
+    (Andrychowicz et al. 2021, arXiv:2006.05990, section 3.2).
 
     Args:
         observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
         action_space: Discrete, MultiDiscrete, MultiBinary (categorical) or Box
             (Gaussian with a state-independent standard deviation).
-        config: Says the hidden layers and the normalization.
+        config: Says the hidden layers, the normalization and who reads what.
+
+    Raises:
+        ValueError: If the observations lack an entry that is to be read.
+
+    Attributes:
+        critic_encoder: The critic's own encoder; None where both read alike.
     """
 
     def __init__(
@@ -44,38 +53,74 @@ class Model(Policy):
         config: Config,
     ) -> None:
         super().__init__(observation_space, action_space)
+        self.needed_obs = self.actor_obs = config.actor_obs
+        self.critic_obs = config.critic_obs
+        actor_space = self.group(config, "actor_obs")
+        critic_space = self.group(config, "critic_obs")
         self.normalizer = (
             ObservationNormalizer(observation_space)
             if config.normalize_observation
             else None
         )
-        self.encoder = make_encoder(observation_space)
-        sizes = [self.feature_size(config), *config.hidden_sizes]
-        outputs = action_size(action_space)
-        self.actor = MLP([*sizes, outputs], config.activation, last_gain=0.01)
-        self.critic = MLP([*sizes, 1], config.activation, last_gain=1.0)
+        self.encoder = make_encoder(actor_space)
+        alike = critic_space == actor_space
+        self.critic_encoder = None if alike else make_encoder(critic_space)
+        outputs, hidden = action_size(action_space), config.hidden_sizes
+        actor_sizes = [self.actor_size(config), *hidden, outputs]
+        self.actor = MLP(actor_sizes, config.activation, last_gain=0.01)
+        critic_sizes = [self.critic_size(config), *hidden, 1]
+        self.critic = MLP(critic_sizes, config.activation, last_gain=1.0)
         self.log_std = (
             nn.Parameter(torch.full((outputs,), config.log_std_init))
             if isinstance(action_space, Box)
             else None
         )
 
+    def group(self, config: Config, field: str) -> gymnasium.Space[Any]:
+        """The space of the entries of observations that a field of the config names.
+
+        Raises:
+            ValueError: If the observations do not have them.
+        """
+        try:
+            return spaces.part(self.observation_space, getattr(config, field))
+        except ValueError as reason:
+            raise config.error(field, str(reason)) from None
+
     def feature_size(self, config: Config) -> int:
-        """Width `F` of what the heads read."""
+        """Width `F` of the actor's features of observations."""
         return self.encoder.size
 
+    def actor_size(self, config: Config) -> int:
+        """Width of what the actor reads, which `actor_output` makes of features."""
+        return self.feature_size(config)
+
+    def critic_size(self, config: Config) -> int:
+        """Width `C` of what the critic reads, its features of observations."""
+        own = self.critic_encoder
+        return self.feature_size(config) if own is None else own.size
+
+    def observed(self, obs: Any, names: tuple[str, ...] = ()) -> Any:
+        """Observations `[B, ...]` or entries of them, normalized if the config says so.
+
+        Without names it is all of them.
+        """
+        seen = {name: obs[name] for name in names} if names else obs
+        return seen if self.normalizer is None else self.normalizer(seen)
+
     def features(self, obs: Any) -> Tensor:
-        """Observations `[B, ...]` as the vectors `[B, F]` that the actor reads."""
-        if self.normalizer is not None:
-            obs = self.normalizer(obs)
-        return self.encoder(obs)
+        """Observations `[B, ...]` as vectors `[B, F]`, of what the actor may see."""
+        return self.encoder(self.observed(obs, self.actor_obs))
 
     def critic_features(self, obs: Any, features: Tensor) -> Tensor:
-        """What the critic reads, `[B, F]`: what the actor does, so that both share it.
+        """What the critic reads, `[B, C]`.
 
+        Where both read the same entries it is the actor's features, which they share.
         A critic that sees more, or otherwise, makes its own from the observations.
         """
-        return features
+        if self.critic_encoder is None:
+            return features
+        return self.critic_encoder(self.observed(obs, self.critic_obs))
 
     def action(self, obs: Any) -> Tensor:
         """Logits `[B, A]`, or a Gaussian's means `[B, D]`."""
@@ -128,6 +173,10 @@ class Model(Policy):
         policy = self.distribution(self.action(obs))
         action = policy.sample(generator)
         return action, {"log_prob": policy.log_prob(action)} if record else {}
+
+    def predict(self, obs: Any) -> Tensor:
+        """Act with the actor alone: the most likely action `[B, ...]`."""
+        return self.distribution(self.action(obs)).mode()
 
     def update_normalization(self, data: TensorDict) -> None:
         if self.normalizer is not None:

@@ -14,7 +14,7 @@ from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Passes, explained_variance, transitions
 from yieldrl.foundations import derive_seed, means
 
-from .config import Config
+from .config import HIGHEST_RATE, LOWEST_RATE, Config
 
 
 class RolloutAlgorithm(abstractions.Algorithm):
@@ -99,10 +99,25 @@ class RolloutAlgorithm(abstractions.Algorithm):
         """Let `learn` take a gradient step on the minibatch that is due."""
         logs = learn(passes.minibatch())
         passes.advance()
-        limit = self.config.target_kl
+        limit, desired = self.config.target_kl, self.config.desired_kl
         if limit is not None and float(logs["approx_kl"]) > 1.5 * limit:
             passes.stop()
+        if desired is not None:
+            self.follow(float(logs["approx_kl"]), desired)
         return logs
+
+    def follow(self, approx_kl: float, desired_kl: float) -> None:
+        """Lower the learning rate after too far a move, raise it after too short a one.
+
+        Rudin et al. 2022, "Learning to Walk in Minutes", arXiv:2109.11978, and its
+        code, rsl_rl. The first minibatch of a rollout, before which nothing has moved,
+        raises the rate there as here. Differs from it: `approx_kl` is estimated from
+        the actions that were taken, so that any distribution will do.
+        """
+        if approx_kl > 2 * desired_kl:
+            self.learning_rate = max(LOWEST_RATE, self.learning_rate / 1.5)
+        elif approx_kl < desired_kl / 2:
+            self.learning_rate = min(HIGHEST_RATE, self.learning_rate * 1.5)
 
     @torch.no_grad()
     def complete(self, rollout: TensorDict) -> TensorDict:

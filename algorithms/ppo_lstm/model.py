@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
@@ -39,6 +40,11 @@ class Model(ppo.Model):
         """Width of the LSTM's output."""
         return config.lstm_size
 
+    def critic_size(self, config: Any) -> int:
+        """Width of the LSTM's output, and of the critic's own encoder if it has one."""
+        own = self.critic_encoder
+        return config.lstm_size + (0 if own is None else own.size)
+
     def features(self, obs: Any) -> Tensor:
         """The LSTM's output `[B, H]`; for sequences `[T, n]` it is `[T * n, H]`.
 
@@ -48,6 +54,16 @@ class Model(ppo.Model):
             return self.step(obs)[0]
         seen = super().features(obs["obs"].flatten(0, 1)).unflatten(0, obs.batch_size)
         return self.lstm(seen, obs["memory"][0], obs["first"])[0].flatten(0, 1)
+
+    def critic_features(self, obs: Any, features: Tensor) -> Tensor:
+        """The LSTM's output `[B, H]`, by which the critic remembers what the actor saw.
+
+        If it reads other entries than the actor, they stand beside it, `[B, C]`.
+        """
+        if self.critic_encoder is None:
+            return features
+        now = obs["obs"] if obs["first"].ndim == 1 else obs["obs"].flatten(0, 1)
+        return torch.cat([features, super().critic_features(now, features)], dim=-1)
 
     def step(self, obs: Any) -> tuple[Tensor, Tensor]:
         """The LSTM's output `[B, H]`, and its memory `[B, M]` after it."""

@@ -18,6 +18,10 @@ class Config(VLAConfig, ppo.Config):
 
     compile: ClassVar[bool] = False
 
+    # What the model reads is for `observation_keys` to say.
+    actor_obs: ClassVar[tuple[str, ...]] = ()
+    critic_obs: ClassVar[tuple[str, ...]] = ()
+
     env_id: str = "yieldrl/GoToPixels-v1"
     """Id of a registered environment, which should show images, or passes for one whose
     observations `observation_keys` names."""
