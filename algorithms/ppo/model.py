@@ -53,7 +53,7 @@ class Model(Policy):
         config: Config,
     ) -> None:
         super().__init__(observation_space, action_space)
-        self.needed_obs = self.actor_obs = config.actor_obs
+        self.actor_obs = config.actor_obs
         self.critic_obs = config.critic_obs
         actor_space = self.group(config, "actor_obs")
         critic_space = self.group(config, "critic_obs")
@@ -75,6 +75,11 @@ class Model(Policy):
             if isinstance(action_space, Box)
             else None
         )
+
+    @property
+    def needed_obs(self) -> tuple[str, ...]:
+        """What the actor reads."""
+        return self.actor_obs
 
     def group(self, config: Config, field: str) -> gymnasium.Space[Any]:
         """The space of the entries of observations that a field of the config names.

@@ -50,7 +50,11 @@ class Model(ppo.Model):
         seen = {name: entries[name] for name in entries if name != "action_mask"}
         super().__init__(Dict(seen), action_space, config)
         self.observation_space = observation_space
-        self.needed_obs = config.actor_obs and (*config.actor_obs, "action_mask")
+
+    @property
+    def needed_obs(self) -> tuple[str, ...]:
+        """What the actor reads, and the mask."""
+        return self.actor_obs and (*self.actor_obs, "action_mask")
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:
         """Logits `[B, A]`, masked."""
