@@ -21,7 +21,7 @@ from yieldrl.networks import TargetUpdate
 
 from .config import Config
 from .model import Model
-from .phases import PHASES, Use
+from .phases import MODULES, PHASES, Use
 
 
 class Algorithm(ppo.Algorithm):
@@ -147,7 +147,15 @@ class Algorithm(ppo.Algorithm):
             self.reward_scaler.update(rollout)
 
     def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on a minibatch of sequences `[T, n]`."""
+        """One gradient step on a minibatch of sequences `[T, n]`.
+
+        Where train mode matters, only those that learn by this step are in it.
+        """
+        if self.model.training:
+            kinds: tuple[Use, ...] = ("adapt", "imitate") if self.adapting else ("ppo",)
+            learners = [name for by in kinds for name in PHASES[self.phase].trained(by)]
+            for name in MODULES:
+                self.model.get_submodule(name).train(name in learners)
         if self.adapting:
             return self.adaptation_step(data)
         return (self.step if self.model.teaches else self.student_step)(data)
