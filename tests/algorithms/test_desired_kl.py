@@ -121,20 +121,24 @@ class TestTraining:
         assert algorithm.learning_rate == 1e-3 / 1.5
 
     @pytest.mark.parametrize("learn_step", [1, 5, 8])
-    def test_a_resumed_run_goes_on_with_the_rate(
+    def test_a_resumed_run_goes_on_as_if_nothing_had_been(
         self, learn_step: int, tmp_path: Any
     ) -> None:
-        whole = ppo.Trainer(ppo.Config(**SMALL))
+        """To the last bit, in environments that restore their state."""
+        config = ppo.Config(**SMALL, env_id="yieldrl/CartPole-v1")
+        whole, first = ppo.Trainer(config), ppo.Trainer(config)
         logs = [log["logs"] for log in whole() if log["log_type"] == "train"]
-        first = ppo.Trainer(ppo.Config(**SMALL))
         for log in first():
             if log["learn_step"] == learn_step:
                 break
         resumed = ppo.Trainer.load(first.save(tmp_path / "run.pt"))
         assert resumed.algorithm.learning_rate == first.algorithm.learning_rate != 1e-3
         again = [log["logs"] for log in resumed() if log["log_type"] == "train"]
-        expected = [float(log["learning_rate"]) for log in logs[learn_step:]]
-        assert [float(log["learning_rate"]) for log in again] == expected
+        for name in ("learning_rate", "loss", "approx_kl"):
+            expected = [float(log[name]) for log in logs[learn_step:]]
+            assert [float(log[name]) for log in again] == expected
+        pairs = zip(whole.model.parameters(), resumed.model.parameters(), strict=True)
+        assert all(torch.equal(one, other) for one, other in pairs)
 
 
 class TestRefused:

@@ -176,10 +176,10 @@ class TestRefused:
     @pytest.mark.parametrize("field", ["actor_obs", "critic_obs"])
     def test_by_the_model(self, field: str) -> None:
         entries = r"\['obs', 'privileged', 'camera'\]"
-        match = rf"^Config\.{field} = .*\['other'\] not in .*choose of {entries}"
+        match = rf"^Config\.{field} = .*no entries \['other'\]: choose of {entries}"
         with pytest.raises(ValueError, match=match):
             model_of(**{field: ("obs", "other")})
-        match = rf"^Config\.{field} = .*Box.*, no Dict: leave it at \(\)"
+        match = rf"^Config\.{field} = .*no entries \['obs'\]: Box.* is no Dict"
         with pytest.raises(ValueError, match=match):
             model_of(SPACE["obs"], **{field: ("obs",)})
 

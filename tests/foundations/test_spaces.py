@@ -242,9 +242,9 @@ def test_part_of_a_dict_keeps_its_order():
 
 
 def test_a_part_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match=r"\['x'\] not in .*choose of \['b', 'a'\]"):
+    with pytest.raises(ValueError, match=r"no entries \['x'\]: choose of \['b', 'a'\]"):
         spaces.part(NESTED, ("a", "x"))
-    with pytest.raises(ValueError, match=r"\['a'\] not in .*Box.*leave it at \(\)"):
+    with pytest.raises(ValueError, match=r"no entries \['a'\]: Box.* is no Dict"):
         spaces.part(VECTOR, ("a",))
 
 
