@@ -63,8 +63,8 @@ def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
     entries = space.spaces if isinstance(space, Dict) else {}
     unknown = [name for name in names if name not in entries]
     if unknown:
-        choice = f"choose of {list(entries)}" if entries else "no Dict: leave it at ()"
-        raise ValueError(f"{unknown} not in the observation {space}, {choice}")
+        there = f"choose of {list(entries)}" if entries else f"{space} is no Dict"
+        raise ValueError(f"observations have no entries {unknown}: {there}")
     chosen = [(name, entries[name]) for name in entries if name in names]
     return Dict(chosen) if names else space
 

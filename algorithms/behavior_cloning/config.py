@@ -18,6 +18,10 @@ class Config(foundations.Config):
     max_policy_lag: ClassVar[int] = 0
     when_stale: ClassVar[Literal["wait"]] = "wait"
 
+    # Whoever clones reads all that the expert shows.
+    actor_obs: ClassVar[tuple[str, ...]] = ()
+    critic_obs: ClassVar[tuple[str, ...]] = ()
+
     # All environment steps are the expert's.
     total_steps: ClassVar[Any] = property(attrgetter("demonstration_steps"))
 

@@ -124,6 +124,8 @@ def test_a_wrong_value_is_named(values: dict[str, Any], message: str) -> None:
         (ppo.Config, {"hidden_sizes": (64, 0)}, "every width must be at least 1"),
         (ppo.Config, {"clip_coef": 0.0}, "clip_coef = 0.0: .*above 0"),
         (ppo.Config, {"target_kl": -1.0}, "target_kl = -1.0: .*above 0"),
+        (ppo.Config, {"desired_kl": 0.01}, "desired_kl = 0.01: .*rate=False"),
+        (ppo.Config, {"actor_obs": ("a", "a")}, "actor_obs = .*every entry once"),
         (ppo.Config, {"gamma": 1.1}, "gamma = 1.1: .*at least 0 and at most 1"),
         (dqn.Config, {"tau": 0.0}, "tau = 0.0: .*above 0"),
         (dqn.Config, {"tau": 1.5}, "tau = 1.5: .*at most 1"),

@@ -168,14 +168,16 @@ def test_a_large_value_that_machines_can_hold_is_taken() -> None:
 
 
 UNUSED = {
-    "a2c": "num_epochs num_minibatches clip_coef clip_value target_kl compile",
+    "a2c": "num_epochs num_minibatches clip_coef clip_value target_kl compile"
+    " desired_kl",
+    "behavior_cloning": "actor_obs critic_obs",
     "c51": "error_clip",
     "rainbow": "error_clip",
     "ppo_lstm": "compile",
     "reinforce": "compile",
     "q_learning": "compile",
     "sarsa": "compile",
-    "vla_ppo": "compile",
+    "vla_ppo": "compile actor_obs critic_obs",
     "sac": "exploration_noise policy_noise noise_clip",
     "sac_discrete": "exploration_noise policy_noise noise_clip",
 }

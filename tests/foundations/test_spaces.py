@@ -217,6 +217,37 @@ def test_a_wrong_structure_is_refused():
         spaces.is_batched(Dict(a=VECTOR, b=VECTOR), {"b": torch.ones(3)})
 
 
+def test_entries_that_are_not_needed_may_be_missing():
+    space = Dict(b=VECTOR, a=IMAGE)
+    for shape, batched in (((3,), False), ((2, 3), True)):
+        assert spaces.is_batched(space, {"b": torch.ones(shape)}, ("b",)) is batched
+    both = {"b": torch.ones(3), "a": torch.ones(IMAGE.shape)}
+    assert spaces.is_batched(space, both, ("a", "b")) is False
+    with pytest.raises(ValueError, match=r"lacks \['a'\], it has \['b'\]"):
+        spaces.is_batched(space, {"b": torch.ones(3)}, ("a", "b"))
+    with pytest.raises(ValueError, match=r"lacks \['b'\], it has \[\]"):
+        spaces.is_batched(space, {}, ("b",))
+
+
+# -------------------------------------------------------------------------------- part
+
+
+def test_part_of_a_dict_keeps_its_order():
+    space = Dict([("c", VECTOR), ("a", IMAGE), ("b", VECTOR)])
+    part = spaces.part(space, ("b", "c"))
+    assert list(part) == ["c", "b"]
+    assert part["c"] is VECTOR
+    assert spaces.part(space, ()) is space
+    assert spaces.part(VECTOR, ()) is VECTOR
+
+
+def test_a_part_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match=r"no entries \['x'\]: choose of \['b', 'a'\]"):
+        spaces.part(NESTED, ("a", "x"))
+    with pytest.raises(ValueError, match=r"no entries \['a'\]: Box.* is no Dict"):
+        spaces.part(VECTOR, ("a",))
+
+
 # ------------------------------------------------------------------------ ActionBorder
 
 
