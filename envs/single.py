@@ -60,7 +60,8 @@ class SingleEnv(gym.Env[Any, Any]):
         return _alone(obs), float(reward[0]), *flags, _alone(info)
 
     def render(self) -> Any:
-        return None if self.render_mode is None else self.envs.render()[0]
+        pictures = None if self.render_mode is None else self.envs.render()
+        return pictures[0] if pictures else None
 
     def close(self) -> None:
         self.envs.close()

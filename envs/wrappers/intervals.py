@@ -36,9 +36,10 @@ def _intervals(what: str, given: Any) -> Intervals:
         ends = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         ends = np.empty(0)
-    if ends.shape != (2,) and (ends.ndim != 2 or ends.shape[1] != 2 or not len(ends)):
+    ends = ends.reshape(1, -1) if ends.ndim == 1 else ends
+    if ends.ndim != 2 or ends.shape[-1] != 2 or not len(ends):
         raise ValueError(f"{what} = {given!r}: give (low, high), or several such pairs")
-    pairs = sorted((low, high) for low, high in ends.reshape(-1, 2).tolist())
+    pairs = sorted((low, high) for low, high in ends.tolist())
     for low, high in pairs:
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"{what} = {given!r}: both ends must be finite")
