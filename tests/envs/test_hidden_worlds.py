@@ -267,15 +267,26 @@ def test_worlds_that_show_their_masses_at_first_are_refused() -> None:
         HiddenParameters(envs, {"gear_scale": (-0.5, 1.5)})
 
 
-def test_ppo_trains_in_them() -> None:
+def test_training_is_resumed_bitwise() -> None:
     config = ppo.Config(
         env_id="yieldrl/HiddenPendulum-v1",
+        env_kwargs={"max_episode_steps": 9},
         num_envs=4,
         num_steps=16,
         num_minibatches=2,
-        total_steps=128,
-        eval_every=128,
+        total_steps=256,
+        eval_every=256,
         eval_episodes=2,
     )
-    with ppo.Trainer(config) as trainer:
-        assert list(trainer())
+    whole, first, second = (ppo.Trainer(config) for _ in range(3))
+    assert [log["log_type"] for log in whole()][-1] == "evaluate"
+    for i, _ in enumerate(first()):
+        if i == 37:
+            break
+    second.load_state_dict(first.state_dict())
+    for _ in second():
+        pass
+    for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+    for trainer in (whole, first, second):
+        trainer.close()
