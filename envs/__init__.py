@@ -13,10 +13,12 @@ from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.planning import policy_evaluation, value_iteration
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText
+from yieldrl.envs.wrappers import HiddenParameters
 
 __all__ = [
     "ActionMask",
     "EncodeText",
+    "HiddenParameters",
     "SerialVectorEnv",
     "TorchVectorEnv",
     "check",
@@ -93,6 +95,18 @@ _register(
     1000,
     reward_threshold=950.0,
 )
+for _world, _maker, _limit in (
+    ("Pendulum", "pendulum", 200),
+    ("CartPole", "cart_pole", 500),
+    ("Hopper", "hopper", 1000),
+    ("HalfCheetah", "half_cheetah", 1000),
+):
+    gymnasium.register(
+        id=f"yieldrl/Hidden{_world}-v1",
+        entry_point=f"yieldrl.envs.hidden_worlds:Hidden{_world}Env",
+        vector_entry_point=f"yieldrl.envs.hidden_worlds:hidden_{_maker}",
+        max_episode_steps=_limit,
+    )
 gymnasium.register(
     id="yieldrl/ReacherImages-v1",
     entry_point="yieldrl.envs.reacher:ReacherImagesEnv",

@@ -232,6 +232,26 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """A constant as a tensor: `[]`, or `[N]` with one value per environment."""
         return attributes.parameter(self, name, value)
 
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The parameters that `set_parameters` takes."""
+        return attributes.parameter_names(self)
+
+    def set_parameters(
+        self, values: Mapping[str, Any], where: Tensor | None = None
+    ) -> None:
+        """Change several parameters at once, from the next step on.
+
+        Args:
+            values: By name, numbers or tensors `[N]`.
+            where: Whose change, bool `[N]`; None for everybody's. With a mask values
+                are not looked at, so that nobody waits for the device.
+
+        Raises:
+            ValueError: If a name is unknown, or a value of a wrong shape.
+        """
+        attributes.set_parameters(self, values, where)
+
     def pure_step(
         self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
     ) -> tuple[Any, ...]:

@@ -18,6 +18,36 @@ def parameter(envs: Any, name: str, value: Any) -> Tensor:
     return value
 
 
+def parameter_names(envs: Any) -> tuple[str, ...]:
+    """Attributes that are a float for all, or one for each, but for first states."""
+    first = {"state", *envs.reset_parameters.values()}
+    return tuple(
+        name
+        for name, value in vars(envs).items()
+        if isinstance(value, Tensor)
+        and value.is_floating_point()
+        and value.shape in ((), (envs.num_envs,))
+        and name not in first
+        and not name.startswith("_")
+    )
+
+
+def set_parameters(envs: Any, values: Mapping[str, Any], where: Tensor | None) -> None:
+    """Replace parameters, by new tensors, where `where` `[N]` is set.
+
+    Raises:
+        ValueError: If a name is unknown, or a value of a wrong shape.
+    """
+    known = envs.parameter_names
+    unknown = sorted(values.keys() - set(known))
+    if unknown:
+        raise ValueError(f"no parameters {unknown}: there are {list(known)}")
+    new = {name: parameter(envs, name, value) for name, value in values.items()}
+    for name, value in new.items():
+        old = getattr(envs, name)
+        setattr(envs, name, value if where is None else torch.where(where, value, old))
+
+
 def per_environment(envs: Any, value: Any) -> tuple[Any, ...]:
     """What each of the N environments has of a value, as in `gymnasium.vector`.
 

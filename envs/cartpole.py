@@ -138,10 +138,12 @@ class CartPoleVectorEnv(TorchVectorEnv):
         """The pushes `[N]` that balance every pole, by a linear rule.
 
         It pushes to where the pole leans and falls to; the small share of the cart's
-        own position and velocity brings it back to the middle.
+        own position and velocity brings it back to the middle. Where `force_mag` is
+        negative, action 0 is the push to the right.
         """
         x, x_dot, theta, theta_dot = self.unfold(self.state).unbind()
-        return (0.1 * x + 0.2 * x_dot + 2 * theta + theta_dot > 0).long()
+        right = 0.1 * x + 0.2 * x_dot + 2 * theta + theta_dot > 0
+        return (right ^ (self.force_mag < 0)).long()
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
         """The picture uint8 `[400, 600, 3]` that gymnasium draws, without pygame."""

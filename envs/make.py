@@ -197,8 +197,12 @@ def find_wrappers(names: Sequence[str]) -> list[Wrap]:
 
 
 def _with_device(maker: Any, device: str, kwargs: dict[str, Any]) -> dict[str, Any]:
-    batched = isinstance(maker, type) and issubclass(maker, TorchVectorEnv)
-    return {"device": device, **kwargs} if batched else kwargs
+    """The arguments with the device, for batched worlds and for functions of it."""
+    if isinstance(maker, type):
+        takes = issubclass(maker, TorchVectorEnv)
+    else:
+        takes = "device" in inspect.signature(maker).parameters
+    return {"device": device, **kwargs} if takes else kwargs
 
 
 def _named(source: str) -> Any:

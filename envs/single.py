@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched_support import tree_map
+from yieldrl.envs.experts import expert_actions
 
 
 class SingleEnv(gym.Env[Any, Any]):
@@ -25,11 +27,11 @@ class SingleEnv(gym.Env[Any, Any]):
         kwargs: Arguments of the batched environment.
 
     Attributes:
-        batch_class: The batched environment.
+        batch_class: The batched environment, or a function that makes it.
         envs: The batch of one.
     """
 
-    batch_class: ClassVar[type[TorchVectorEnv]]
+    batch_class: ClassVar[Callable[..., VectorEnv[Any, Any, Any]]]
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs = {"max_episode_steps": None, **kwargs}
@@ -58,7 +60,8 @@ class SingleEnv(gym.Env[Any, Any]):
         return _alone(obs), float(reward[0]), *flags, _alone(info)
 
     def render(self) -> Any:
-        return None if self.render_mode is None else self.envs.render()[0]
+        pictures = None if self.render_mode is None else self.envs.render()
+        return pictures[0] if pictures else None
 
     def close(self) -> None:
         self.envs.close()
@@ -75,7 +78,7 @@ def _first(x: Any) -> Any:
 
 def _expert(env: SingleEnv) -> Any:
     """The action of the batch's expert, who knows the whole state."""
-    return _first(env.envs.expert())  # pyright: ignore[reportAttributeAccessIssue]
+    return _first(expert_actions(env.envs))
 
 
 @functools.cache
@@ -89,14 +92,29 @@ def single(place: str) -> type[SingleEnv]:
     batch = getattr(
         importlib.import_module(f"yieldrl.envs.{module}"), f"{name}VectorEnv"
     )
-    attributes = {
-        "batch_class": batch,
-        "metadata": batch.metadata,
-        "__doc__": batch.__doc__,
+    return single_of(batch, batch, f"{name}Env")
+
+
+def single_of(
+    make_batch: Callable[..., VectorEnv[Any, Any, Any]],
+    world: type[TorchVectorEnv],
+    name: str,
+) -> type[SingleEnv]:
+    """The class of single environments of a batch.
+
+    Args:
+        make_batch: The batched environment, or a function that makes it.
+        world: What is in it when all wrappers are taken off.
+        name: Of the class.
+    """
+    attributes: dict[str, Any] = {
+        "batch_class": staticmethod(make_batch),
+        "metadata": world.metadata,
+        "__doc__": make_batch.__doc__,
     }
-    if hasattr(batch, "expert"):
+    if hasattr(world, "expert"):
         attributes["expert"] = _expert
-    return type(f"{name}Env", (SingleEnv,), attributes)
+    return type(name, (SingleEnv,), attributes)
 
 
 def __getattr__(place: str) -> Any:

@@ -40,12 +40,13 @@ class Backend:
         """Compute the fields of the first `count` worlds without a step."""
         raise NotImplementedError(f"{type(self)} lacks forward(count)")
 
-    def vary(self, fields: Mapping[str, Tensor]) -> None:
+    def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
         """Give fields of the model, by name, values of their own in each world.
 
-        All `N` worlds get them, tensors `[N, ...]`, and what follows from them.
+        All `N` worlds get them, tensors `[N, ...]`, and what follows from them. The
+        mask `where` `[N]` says which of them differ from before, None that all may.
         """
-        raise NotImplementedError(f"{type(self)} lacks vary(fields)")
+        raise NotImplementedError(f"{type(self)} lacks vary(fields, where)")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Backend:
         """Worlds of the same physics, with memory and threads of their own."""

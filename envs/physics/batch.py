@@ -81,15 +81,23 @@ class BatchBackend(Backend):
         self.inputs = {name: self._columns(rows, name) for name in (*STATE, "ctrl")}
         self.outputs = self._output_views(model, num_envs, fields)
 
-    def vary(self, fields: Mapping[str, Tensor]) -> None:
-        """Give fields of the model values of their own, and derive constants again."""
+    def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
+        """Give fields of the model values of their own, and derive constants again.
+
+        With a mask `where` `[N]` they are derived for those worlds alone, unless a
+        field is one that no world had for itself before.
+        """
         self.check_open()
+        if where is None or fields.keys() - self.varied.keys():
+            ids = self._ids
+        else:
+            ids = self._ids[where.numpy()]
         for name, values in fields.items():
             address = self._lib.mjb_expand(self._batch, name.encode(), None, None)
             if not address:
                 raise ValueError(f"model_fields: MuJoCo lets no world have its {name}")
             self._view(address, values.shape).copy_(values)
-        self._run(len(self._ids), "mjb_setConst")
+        self._run_those(ids, "mjb_setConst")
         self.varied = {**self.varied, **fields}
 
     def close(self) -> None:
@@ -116,10 +124,14 @@ class BatchBackend(Backend):
 
     def _run(self, count: int, function: str, *arguments: Any) -> None:
         """Call a function of the library for the first `count` worlds."""
-        ids = self._ids.ctypes.data
-        failed = getattr(self._lib, function)(self._batch, ids, count, *arguments)
+        self._run_those(self._ids[:count], function, *arguments)
+
+    def _run_those(self, ids: np.ndarray, function: str, *arguments: Any) -> None:
+        """Call a function of the library for these worlds, int32 in order."""
+        call, count = getattr(self._lib, function), len(ids)
+        failed = call(self._batch, ids.ctypes.data, count, *arguments)
         if failed:
-            messages = (self._lib.mjb_error(self._batch, i) for i in self._ids[:count])
+            messages = (self._lib.mjb_error(self._batch, int(i)) for i in ids)
             first = next(filter(None, messages), b"").decode()
             raise RuntimeError(f"MuJoCo failed in {failed} of {count} worlds: {first}")
 

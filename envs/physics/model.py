@@ -27,6 +27,8 @@ SCALED = {
 }
 """What a parameter of the worlds scales, as fields of `MjModel`."""
 
+PARAMETERS = ("gravity", *SCALED)
+
 
 def load(xml_file: str, *, small: bool) -> Any:
     """The `MjModel` of a file of gymnasium's, or of any other.
@@ -110,27 +112,48 @@ def varied(
 
     The arguments are those of `SimulationVectorEnv.vary`.
     """
-    fields: dict[str, Any] = {}
-    for name, given in parameters.items():
-        if name != "gravity" and name not in SCALED:
+    given = {name: value for name, value in parameters.items() if value is not None}
+    for name in parameters:
+        if name not in PARAMETERS:
             raise TypeError(f"vary() knows gravity and {[*SCALED]}, not {name!r}")
-        if given is None:
-            continue
-        value = envs.parameter(name, given)
-        if name == "gravity":
-            down = torch.tensor([0.0, 0.0, -1.0]).to(value)
-            fields["opt.gravity"] = value.reshape(-1, 1) * down
-            continue
+    for name in given.keys() & SCALED.keys():
+        value = envs.parameter(name, given[name])
         if (value < 0).any() or (name == "mass_scale" and not value.all()):
-            raise ValueError(f"{name} = {given}: must be positive, or 0 but for masses")
-        for field in SCALED[name]:
-            own = torch.as_tensor(find(envs.model, field)).to(value)
-            fields[field] = value.reshape(-1, *[1] * own.ndim) * own
-    return {
+            raise ValueError(
+                f"{name} = {given[name]}: must be positive, or 0 but for masses"
+            )
+    named = {
         name: _one_per_world(envs, name, field)
-        for name, field in {**fields, **model_fields}.items()
+        for name, field in model_fields.items()
         if find(envs.model, name).size
     }
+    return {**fields_of(envs, given), **named}
+
+
+def fields_of(envs: Any, parameters: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Fields `[N, ...]` that follow from parameters, whose values are not looked at."""
+    fields: dict[str, Tensor] = {}
+    for name, given in parameters.items():
+        value = envs.parameter(name, given)
+        if name == "gravity":
+            nothing = torch.zeros_like(value)
+            down = torch.stack((nothing, nothing, -value), dim=-1).view(-1, 3)
+            fields["opt.gravity"] = _one_per_world(envs, "opt.gravity", down)
+            continue
+        for field in SCALED[name]:
+            own = own_field(envs, field)
+            if own.numel():
+                scaled = value.reshape(-1, *[1] * own.ndim) * own
+                fields[field] = _one_per_world(envs, field, scaled)
+    return fields
+
+
+def own_field(envs: Any, name: str) -> Tensor:
+    """A field of the model where no world has one of its own, on the worlds' device."""
+    if name not in envs._own_fields:  # copied once: a copy to a GPU waits for it
+        own = torch.tensor(find(envs.model, name), dtype=envs.dtype)
+        envs._own_fields[name] = own.to(envs.device)
+    return envs._own_fields[name]
 
 
 def _one_per_world(envs: Any, name: str, field: Any) -> Tensor:

@@ -103,6 +103,7 @@ class SimulationVectorEnv(TorchVectorEnv):
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
         self.init_qpos = start.unsqueeze(-1)
         self._varied: dict[str, Tensor] = {}
+        self._own_fields: dict[str, Tensor] = {}  # of the model, as tensors
         self.vary(
             gravity=gravity,
             mass_scale=mass_scale,
@@ -159,6 +160,30 @@ class SimulationVectorEnv(TorchVectorEnv):
             self.backend.vary(fields)
         self._varied |= fields
 
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The parameters of `vary`."""
+        return models.PARAMETERS
+
+    def set_parameters(
+        self, values: Mapping[str, Any], where: Tensor | None = None
+    ) -> None:
+        """As in the base class; MuJoCo computes anew for those worlds that change."""
+        unknown = sorted(values.keys() - set(models.PARAMETERS))
+        if unknown:
+            known = list(models.PARAMETERS)
+            raise ValueError(f"no parameters {unknown}: there are {known}")
+        if where is None:
+            self.vary(**values)
+            return
+        fields = models.fields_of(self, values)
+        for name, field in fields.items():
+            rows = where.view(-1, *[1] * (field.ndim - 1))
+            before = self._varied.get(name, models.own_field(self, name))
+            fields[name] = torch.where(rows, field, before)
+        self.backend.vary(fields, where)
+        self._varied |= fields
+
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """An attribute of each world, or a field of its model, such as `body_mass`."""
         if not hasattr(self, name) and name in self._varied:
@@ -167,7 +192,7 @@ class SimulationVectorEnv(TorchVectorEnv):
 
     def set_attr(self, name: str, values: Any) -> None:
         """As in the base class; for the parameters of `vary`, which calls that."""
-        if name == "gravity" or name in models.SCALED:
+        if name in models.PARAMETERS:
             self.vary(**{name: values})
         else:
             super().set_attr(name, values)

@@ -70,8 +70,11 @@ class WarpBackend(Backend):
         self.outputs = {name: memory[name] for name in fields}
         self._graphs: dict[Any, Any] = {}
 
-    def vary(self, fields: Mapping[str, Tensor]) -> None:
-        """Give fields of the model values of their own, and derive constants again."""
+    def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
+        """Give fields of the model values of their own, and derive constants again.
+
+        Of all worlds, whatever `where` says: to choose some would wait for the GPU.
+        """
         self.check_open()
         with warp.ScopedDevice(self._device):
             for name in _DERIVED:

@@ -1,0 +1,180 @@
+"""Ready worlds of hidden parameters, with ranges to train in and ranges held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.pendulum import PendulumVectorEnv
+from yieldrl.envs.physics.half_cheetah import HalfCheetahVectorEnv
+from yieldrl.envs.physics.hopper import HopperVectorEnv
+from yieldrl.envs.single import single_of
+from yieldrl.envs.wrappers import HiddenParameters
+
+
+class Sides(NamedTuple):
+    """Intervals by name, as `HiddenParameters` takes them."""
+
+    ranges: Mapping[str, Any]
+    held_out: Mapping[str, Any]
+
+
+PENDULUM = Sides(
+    {"mass": (0.5, 1.5), "length": (0.5, 1.3)},
+    {
+        "mass": ((0.3, 0.5), (1.5, 1.8)),
+        "length": ((0.4, 0.5), (1.3, 1.4)),
+    },
+)
+"""In kg and m. Where mass and length are largest, the motor needs most of an episode to
+swing it up: from the worst first state 171 of 200 steps, with the energy as a guide."""
+
+CART_POLE = Sides(
+    {
+        "masspole": (0.05, 0.5),
+        "length": (0.25, 1.0),
+        "force_mag": ((-15.0, -5.0), (5.0, 15.0)),
+    },
+    {
+        "masspole": (0.5, 0.8),
+        "length": ((0.15, 0.25), (1.0, 1.3)),
+        "force_mag": ((-20.0, -15.0), (15.0, 20.0)),
+    },
+)
+"""In kg, m and N. One linear rule balances all poles, whatever they weigh and measure:
+hence forces below zero, with which the two actions have changed places."""
+
+ROBOT = Sides(
+    {
+        "mass_scale": (0.5, 1.5),
+        "friction_scale": (0.5, 1.5),
+        "damping_scale": (0.5, 2.0),
+        "gear_scale": (0.6, 1.4),
+    },
+    {
+        "mass_scale": ((0.4, 0.5), (1.5, 1.8)),
+        "friction_scale": ((0.3, 0.5), (1.5, 2.0)),
+        "damping_scale": ((0.25, 0.5), (2.0, 3.0)),
+        "gear_scale": ((0.5, 0.6), (1.4, 1.6)),
+    },
+)
+"""As multiples of what the model has."""
+
+
+def hidden_pendulum(
+    num_envs: int = 1,
+    *,
+    ranges: Mapping[str, Any] | None = None,
+    held_out: Mapping[str, Any] | None = None,
+    side: str = "training",
+    device: str | torch.device = "cpu",
+    **kwargs: Any,
+) -> HiddenParameters:
+    """`PendulumVectorEnv` with another mass and length in each episode.
+
+    Args:
+        num_envs: N, the number of pendulums.
+        ranges: Instead of those in `PENDULUM`; what is held out is then given too.
+        held_out: Instead of those in `PENDULUM`.
+        side: `"training"` or `"held_out"`.
+        device: Where the tensors live.
+        kwargs: Arguments of the world.
+    """
+    world = PendulumVectorEnv(num_envs, device=device, **kwargs)
+    return _around(world, PENDULUM, ranges, held_out, side)
+
+
+def hidden_cart_pole(
+    num_envs: int = 1,
+    *,
+    ranges: Mapping[str, Any] | None = None,
+    held_out: Mapping[str, Any] | None = None,
+    side: str = "training",
+    device: str | torch.device = "cpu",
+    **kwargs: Any,
+) -> HiddenParameters:
+    """`CartPoleVectorEnv` with another pole and another force in each episode.
+
+    In every second one the force is negative, so that action 1 pushes to the left: who
+    cannot tell, from what pushes lead to, does not balance it.
+
+    Args:
+        num_envs: N, the number of carts.
+        ranges: Instead of those in `CART_POLE`; what is held out is then given too.
+        held_out: Instead of those in `CART_POLE`.
+        side: `"training"` or `"held_out"`.
+        device: Where the tensors live.
+        kwargs: Arguments of the world.
+    """
+    world = CartPoleVectorEnv(num_envs, device=device, **kwargs)
+    return _around(world, CART_POLE, ranges, held_out, side)
+
+
+def hidden_hopper(
+    num_envs: int = 1,
+    *,
+    ranges: Mapping[str, Any] | None = None,
+    held_out: Mapping[str, Any] | None = None,
+    side: str = "training",
+    device: str | torch.device = "cpu",
+    **kwargs: Any,
+) -> HiddenParameters:
+    """`HopperVectorEnv` with other masses, friction, damping and motors each episode.
+
+    Args:
+        num_envs: N, the number of hoppers.
+        ranges: Instead of those in `ROBOT`; what is held out is then given too.
+        held_out: Instead of those in `ROBOT`.
+        side: `"training"` or `"held_out"`.
+        device: Where the tensors live.
+        kwargs: Arguments of the world.
+    """
+    world = HopperVectorEnv(num_envs, device=device, **kwargs)
+    return _around(world, ROBOT, ranges, held_out, side)
+
+
+def hidden_half_cheetah(
+    num_envs: int = 1,
+    *,
+    ranges: Mapping[str, Any] | None = None,
+    held_out: Mapping[str, Any] | None = None,
+    side: str = "training",
+    device: str | torch.device = "cpu",
+    **kwargs: Any,
+) -> HiddenParameters:
+    """`HalfCheetahVectorEnv` with other masses, friction, damping, motors each episode.
+
+    Args:
+        num_envs: N, the number of cheetahs.
+        ranges: Instead of those in `ROBOT`; what is held out is then given too.
+        held_out: Instead of those in `ROBOT`.
+        side: `"training"` or `"held_out"`.
+        device: Where the tensors live.
+        kwargs: Arguments of the world.
+    """
+    world = HalfCheetahVectorEnv(num_envs, device=device, **kwargs)
+    return _around(world, ROBOT, ranges, held_out, side)
+
+
+def _around(
+    world: TorchVectorEnv,
+    usual: Sides,
+    ranges: Mapping[str, Any] | None,
+    held_out: Mapping[str, Any] | None,
+    side: str,
+) -> HiddenParameters:
+    if ranges is None:
+        ranges, held_out = usual.ranges, held_out or usual.held_out
+    return HiddenParameters(world, ranges, held_out=held_out, side=side)
+
+
+HiddenPendulumEnv = single_of(hidden_pendulum, PendulumVectorEnv, "HiddenPendulumEnv")
+HiddenCartPoleEnv = single_of(hidden_cart_pole, CartPoleVectorEnv, "HiddenCartPoleEnv")
+HiddenHopperEnv = single_of(hidden_hopper, HopperVectorEnv, "HiddenHopperEnv")
+HiddenHalfCheetahEnv = single_of(
+    hidden_half_cheetah, HalfCheetahVectorEnv, "HiddenHalfCheetahEnv"
+)

@@ -1,0 +1,191 @@
+"""Worlds whose parameters change from episode to episode, and are not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.envs.autoreset import Step
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.wrappers import hidden_checks as checks
+from yieldrl.envs.wrappers import intervals
+from yieldrl.envs.wrappers.base import BatchWrapper
+
+
+class HiddenParameters(BatchWrapper):
+    """Draws the world's parameters anew in each episode, for each environment.
+
+    Observations become a Dict: `"obs"` is what the world shows (or, if that is a Dict
+    already, its entries), and `"privileged"`, float32 `[N, P]`, what was drawn, for
+    those who may know: a teacher, a critic. It is -1 at the low end of the training
+    range and 1 at its high end, so what is held out lies beyond.
+
+    `final_obs` has the parameters of the episode that ended, and the observation after
+    it those of the new one, which are in force from its first step on. Numbers come
+    from a generator that `reset(seed=...)` seeds, and `state_dict` has them.
+
+    Peng et al. 2018, "Sim-to-Real Transfer of Robotic Control with Dynamics
+    Randomization", arXiv:1710.06537; Kumar et al. 2021, "RMA: Rapid Motor Adaptation
+    for Legged Robots", arXiv:2107.04034.
+
+    Args:
+        envs: A `TorchVectorEnv`, in other wrappers or not, in any autoreset mode.
+        ranges: Of each parameter, by name, the interval `(low, high)` from which it is
+            drawn uniformly, or several of them. The world's `parameter_names` are
+            those that there are, in the units of its constructor.
+        held_out: Intervals outside of those, for evaluation; what it does not name
+            comes from `ranges`.
+        side: `"training"` draws from `ranges`, `"held_out"` from `held_out`.
+
+    Raises:
+        TypeError: If the environments are no `TorchVectorEnv`.
+        ValueError: If a name or an interval is wrong, there is no such side, or first
+            states depend on a parameter: they are drawn before it is.
+
+    Attributes:
+        names: Of the parameters, in the order of `privileged`.
+        parameters: The present ones, `[P, N]`, in the world's units.
+
+    Example:
+        >>> import gymnasium, yieldrl.envs
+        >>> envs = gymnasium.make_vec("yieldrl/Pendulum-v1", num_envs=2)
+        >>> envs = HiddenParameters(envs, {"mass": (0.5, 1.5), "length": (0.5, 1.3)})
+        >>> obs, info = envs.reset(seed=0)
+        >>> obs["obs"].shape, obs["privileged"].shape
+        (torch.Size([2, 3]), torch.Size([2, 2]))
+        >>> torch.equal(obs["privileged"][:, 0], 2 * envs.parameters[0] - 2)
+        True
+    """
+
+    carried = ("parameters",)
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        ranges: Mapping[str, Any],
+        *,
+        held_out: Mapping[str, Any] | None = None,
+        side: str = "training",
+    ) -> None:
+        super().__init__(envs)
+        world = envs.unwrapped
+        if not isinstance(world, TorchVectorEnv):
+            raise TypeError(
+                f"HiddenParameters sets parameters of worlds of tensors, got {envs}:"
+                " give it a TorchVectorEnv, such as gymnasium.make_vec makes of"
+                " yieldrl/CartPole-v1"
+            )
+        self.world, self.side, self.names = world, side, tuple(ranges)
+        training = intervals.read("ranges", ranges)
+        apart = intervals.read("held_out", held_out or {})
+        checks.check_names(world, training)
+        checks.check_sides(training, apart, side)
+        self.single_observation_space = _with_privileged(
+            envs.single_observation_space, len(self.names)
+        )
+        self.observation_space = batch_space(
+            self.single_observation_space, self.num_envs
+        )
+        like = {"dtype": world.dtype, "device": world.device}
+        ends = [(row[0][0], row[-1][1]) for row in training.values()]
+        low, high = torch.tensor(ends, **like).split(1, dim=1)  # [P, 1] each
+        self._low, self._width = low, high - low
+        chosen = {**training, **apart} if side == "held_out" else training
+        checks.check_first_states(world, chosen)
+        self._draws = intervals.Draws([chosen[name] for name in self.names], world)
+        self._seed: Any = None  # of the reset under way
+        self._looks = world.device.type == "cpu"  # where looking is free
+        self._everybody = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
+        self.parameters = self._draws()
+        self._apply(self._everybody)
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes with new parameters, drawn by the seed if there is one."""
+        self._seed = seed
+        try:
+            return super().reset(seed=seed, options=options)
+        finally:
+            self._seed = None
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        self._renew(where)
+        return self._shown(obs)
+
+    def take(self, step: Step) -> Step:
+        last = self._shown(step.next_obs)
+        if self.autoreset_mode is AutoresetMode.DISABLED:  # new ones with the reset
+            return step._replace(next_obs=last, obs=last)
+        self._renew(step.begins)
+        return step._replace(next_obs=last, obs=self._shown(step.obs))
+
+    def _renew(self, where: Tensor) -> None:
+        """Draw parameters where `where` `[N]` is set."""
+        # As usual tensors in inference mode too: compiled steps tell the two apart.
+        with torch.inference_mode(False), torch.no_grad():
+            where = where.to(self.world.device)
+            if self._seed is not None:
+                drawn = self._draws.seeded(self._seed)
+            elif not self._looks:
+                drawn = self._draws()
+            else:
+                columns = where.nonzero().view(-1)
+                if not len(columns):
+                    return
+                drawn = self._draws(len(columns))
+                drawn = torch.zeros_like(self.parameters).index_copy(1, columns, drawn)
+            self.parameters = torch.where(where, drawn, self.parameters)
+            self._apply(where)
+
+    def _apply(self, where: Tensor) -> None:
+        """Let the world have the parameters there."""
+        rows = self.parameters.unbind()
+        self.world.set_parameters(dict(zip(self.names, rows, strict=True)), where)
+
+    def _shown(self, obs: Any) -> dict[str, Any]:
+        """Observations, and what is privileged in memory of its own."""
+        scaled = 2 * (self.parameters - self._low) / self._width - 1
+        privileged = scaled.T.to(self.inside, torch.float32).contiguous()
+        entries = obs if isinstance(obs, Mapping) else {"obs": obs}
+        return {**entries, "privileged": privileged}
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """A parameter, or any attribute of the world, of each environment."""
+        if name in self.names:
+            return tuple(self.parameters[self.names.index(name)].tolist())
+        return self.world.get_attr(name)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What a method of the world gives, or an attribute is, for each."""
+        return self.world.call(name, *args, **kwargs)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the base class saves, and the generator."""
+        generator = self._draws.generator.get_state()
+        return {**super().state_dict(), "generator": generator}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
+        super().load_state_dict(saved)
+        self._draws.generator.set_state(saved["generator"].cpu())
+        self.parameters = self.parameters.to(self.world.device)
+        self._apply(self._everybody)
+
+
+def _with_privileged(space: Space[Any], size: int) -> Dict:
+    entries = dict(space.spaces) if isinstance(space, Dict) else {"obs": space}
+    if "privileged" in entries:
+        raise ValueError(
+            "the observations have an entry 'privileged' already: name all parameters"
+            " in the ranges of one HiddenParameters"
+        )
+    return Dict({**entries, "privileged": Box(-np.inf, np.inf, (size,), np.float32)})

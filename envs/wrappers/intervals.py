@@ -1,0 +1,139 @@
+"""Uniform numbers from intervals, for parameters that episodes draw anew."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from yieldrl.envs import batched_noise
+from yieldrl.envs.batched import TorchVectorEnv
+
+Intervals = list[tuple[float, float]]
+"""Low and high ends, the lowest interval first."""
+
+
+def read(what: str, ranges: Mapping[str, Any]) -> dict[str, Intervals]:
+    """Intervals by name, of each a pair of numbers or several pairs.
+
+    Args:
+        what: The argument's name, for messages.
+        ranges: What was given.
+
+    Raises:
+        ValueError: If one is no interval, is upside down, or overlaps another.
+    """
+    return {name: _intervals(f"{what}[{name!r}]", ranges[name]) for name in ranges}
+
+
+def _intervals(what: str, given: Any) -> Intervals:
+    try:
+        ends = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
+    ends = ends.reshape(1, -1) if ends.ndim == 1 else ends
+    if ends.ndim != 2 or ends.shape[-1] != 2 or not len(ends):
+        raise ValueError(f"{what} = {given!r}: give (low, high), or several such pairs")
+    pairs = sorted((low, high) for low, high in ends.tolist())
+    for low, high in pairs:
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ValueError(f"{what} = {given!r}: both ends must be finite")
+        if low > high:
+            raise ValueError(f"{what} = {given!r} is upside down: give (low, high)")
+        if low == high and len(pairs) > 1:
+            raise ValueError(
+                f"{what} = {given!r}: a single number among intervals would never be"
+                " drawn, for they are drawn in proportion to their length"
+            )
+    for (_, end), (start, _) in itertools.pairwise(pairs):
+        if start < end:
+            raise ValueError(f"{what} = {given!r}: intervals overlap; make one of them")
+    return pairs
+
+
+def overlap(these: Intervals, those: Intervals) -> bool:
+    """Whether they have more in common than ends."""
+    return any(
+        (low < top and bottom < high) or (low == high and bottom <= low <= top)
+        for low, high in these
+        for bottom, top in those
+    )
+
+
+class Draws:
+    """Draws a number for each of P names and each environment, and has a generator.
+
+    Args:
+        intervals: Of each name those that its number comes from, uniformly.
+        world: Says how many environments there are, where the numbers live, and of
+            which dtype they are.
+
+    Attributes:
+        generator: Of all the numbers. It is seeded apart from the world's own, so that
+            the same seed makes other numbers here.
+    """
+
+    def __init__(self, intervals: Sequence[Intervals], world: TorchVectorEnv) -> None:
+        self.num_envs, self.noise_size = world.num_envs, len(intervals)
+        self.dtype, self.device = world.dtype, world.device
+        self.generator = torch.Generator(self.device)
+        self.generator.seed()  # unpredictable, until somebody gives a seed
+        most = max(map(len, intervals))
+        rows = [_padded(row, most) for row in intervals]
+        like = {"dtype": self.dtype, "device": self.device}
+        self._low, self._high, self._start = torch.tensor(rows, **like).unbind(-1)
+        total = [[sum(high - low for low, high in row)] for row in intervals]
+        self._total = torch.tensor(total, **like)  # [P, 1]
+
+    def draw_noise(self, count: int | None = None) -> Tensor:
+        """Uniform numbers in [0, 1), `[P, count or N]`."""
+        size = self.noise_size, self.num_envs if count is None else count
+        like = {"dtype": self.dtype, "device": self.device}
+        return torch.rand(size, generator=self.generator, **like)
+
+    def __call__(self, count: int | None = None) -> Tensor:
+        """Numbers `[P, count or N]`, a row for each name."""
+        return self.placed(self.draw_noise(count))
+
+    def seeded(self, seed: Any) -> Tensor:
+        """Numbers `[P, N]` by one seed, or N; the generator goes on from there."""
+        several = np.ndim(seed) > 0
+        own = [_other_seed(s) for s in seed] if several else _other_seed(seed)
+        return self.placed(batched_noise.seeded_noise(self, own))
+
+    def placed(self, noise: Tensor) -> Tensor:
+        """Where noise `[P, n]` in [0, 1) falls, with the intervals end to end."""
+        along = noise * self._total
+        which = (along.unsqueeze(-1) >= self._start[:, None, 1:]).sum(-1)
+        low, high, start = (
+            x.gather(1, which) for x in (self._low, self._high, self._start)
+        )
+        return torch.minimum(low + (along - start), high)  # rounding stays inside
+
+
+def _padded(row: Intervals, length: int) -> list[tuple[float, float, float]]:
+    """Low and high end of each interval, and how much of the row is before it."""
+    found, before = [], 0.0
+    for low, high in row:
+        found.append((low, high, before))
+        before += high - low
+    return found + [(0.0, 0.0, math.inf)] * (length - len(row))
+
+
+def _other_seed(seed: Any) -> int | None:
+    """A seed that follows from this one, for numbers that have nothing to do with it.
+
+    The world's generator has the seed itself: with it masses would be copies of angles.
+    """
+    if seed is None:
+        return None
+    words = np.random.SeedSequence([_PURPOSE, int(seed)]).generate_state(1, np.uint64)
+    return int(words[0] >> np.uint64(1))
+
+
+_PURPOSE = int.from_bytes(b"hidden", "big")

@@ -1,0 +1,607 @@
+"""Hidden parameters: in force when they should be, drawn where they should be."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import gymnasium as gym
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from worlds import blind
+
+from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs import (
+    HiddenParameters,
+    TorchVectorEnv,
+    batched_checks,
+    check,
+    make_eval,
+)
+from yieldrl.envs.check_batched import _NoWaiting
+from yieldrl.envs.pendulum import PendulumVectorEnv
+from yieldrl.envs.wrappers import (
+    ActionChunks,
+    EpisodeStatistics,
+    FrameStack,
+    TimeLimit,
+    TorchToNumpy,
+)
+from yieldrl.envs.wrappers.intervals import Draws
+from yieldrl.foundations import Config
+
+MODES = list(AutoresetMode)
+ALL_MODES = pytest.mark.parametrize("mode", MODES)
+LOOKS = pytest.mark.parametrize("looks", [True, False])
+RANGES = {"gain": (2.0, 4.0), "offset": (-1.0, 1.0)}
+HELD_OUT = {"gain": ((1.0, 2.0), (4.0, 6.0))}
+
+
+class Gain(TorchVectorEnv):
+    """The reward is `gain * action + offset`; environment i ends after 2 + i steps."""
+
+    single_observation_space = Box(-1000, 1000, (2,))
+    single_action_space = Box(-100, 100, ())
+    noise_size = 1
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **kwargs)
+        self.gain = self.parameter("gain", 1.0)
+        self.offset = self.parameter("offset", 0.0)
+        self.length = torch.arange(num_envs) + 2
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return torch.cat((noise, torch.zeros_like(noise)))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        place, time = state
+        state = torch.stack((place, time + 1))
+        return state, self.gain * action + self.offset, time + 1 >= self.length
+
+
+def hidden(
+    count: int = 4, mode: Any = "SameStep", looks: bool = True, **kwargs: Any
+) -> HiddenParameters:
+    envs = Gain(count, autoreset_mode=mode)
+    wrapped = HiddenParameters(envs if looks else blind(envs), RANGES, **kwargs)
+    return wrapped if looks else blind(wrapped)
+
+
+def read(privileged: Tensor) -> Tensor:
+    """The parameters `[N, 2]` that `RANGES` make so of."""
+    return torch.stack((3 + privileged[:, 0], privileged[:, 1]), dim=1)
+
+
+def entries(obs: Any) -> Any:
+    return obs["privileged"]
+
+
+# ------------------------------------------------------------------------- when
+
+
+@ALL_MODES
+@LOOKS
+def test_parameters_are_those_that_the_observation_before_says(
+    mode: AutoresetMode, looks: bool
+) -> None:
+    stepper = Stepper(hidden(4, mode, looks))
+    obs, changed = stepper.reset(0), 0
+    for _ in range(30):
+        step = stepper.step(torch.full((4,), 2.0))
+        gain, offset = read(entries(obs)).T
+        valid = torch.ones(4).bool() if step.valid is None else step.valid
+        expected = torch.where(valid, 2 * gain + offset, 0)
+        torch.testing.assert_close(step.reward, expected)
+        # Of what it led to, those of the episode that it belongs to.
+        same = torch.equal(entries(step.next_obs)[valid], entries(obs)[valid])
+        assert same, "final_obs has the parameters of the episode that ended"
+        begins = (entries(step.obs) != entries(obs)).all(1)
+        assert torch.equal(begins, step.ended if step.valid is None else ~valid)
+        assert not step.obs["obs"][begins, 1].any()
+        obs, changed = step.obs, changed + int(begins.sum())
+    assert changed > 20
+
+
+@ALL_MODES
+@LOOKS
+def test_each_episode_is_one_of_a_world_of_these_constants(
+    mode: AutoresetMode, looks: bool
+) -> None:
+    def made(**constants: Any) -> PendulumVectorEnv:
+        # Environments end at different times: the first is reset by hand.
+        return PendulumVectorEnv(
+            5, max_episode_steps=9, autoreset_mode=mode, **constants
+        )
+
+    world = made() if looks else blind(made())
+    envs = HiddenParameters(world, {"mass": (0.5, 1.5), "length": (0.5, 1.3)})
+    envs = envs if looks else blind(envs)
+    stepper = Stepper(envs)
+    stepper.reset(0)
+    world.elapsed = torch.tensor([0, 2, 4, 6, 7])  # they end at different times
+    chance = torch.manual_seed(0)
+    for _ in range(40):
+        mass, length = envs.parameters
+        plain = made(mass=mass, length=length)
+        plain.reset(seed=0)
+        plain.state, plain.elapsed = world.state.clone(), world.elapsed.clone()
+        plain._ended = world._ended.clone()
+        torque = 4 * torch.rand(5, 1, generator=chance) - 2
+        step = stepper.step(torque)
+        obs, reward, _, truncated, info = plain.step(torque)
+        valid = torch.ones(5).bool() if step.valid is None else step.valid
+        assert torch.equal(step.reward, reward)
+        assert torch.equal(step.truncated, truncated)
+        final = info.get("final_obs", obs)
+        assert torch.equal(step.next_obs["obs"][valid], final[valid])
+
+
+@ALL_MODES
+def test_a_reset_mask_draws_for_those_alone(mode: AutoresetMode) -> None:
+    envs = hidden(4, mode)
+    before, _ = envs.reset(seed=0)
+    mask = torch.tensor([True, False, False, True])
+    after, _ = envs.reset(options={"reset_mask": mask})
+    assert (entries(after) != entries(before)).all(1).tolist() == mask.tolist()
+    gain = read(entries(after))[:, 0]
+    torch.testing.assert_close(torch.tensor(envs.get_attr("gain")), gain)
+    torch.testing.assert_close(envs.world.gain, gain)
+
+
+def test_by_hand_nothing_changes_before_the_reset() -> None:
+    envs = hidden(2, AutoresetMode.DISABLED)
+    first, _ = envs.reset(seed=0)
+    for _ in range(2):
+        obs, _, terminated, truncated, _ = envs.step(torch.zeros(2))
+        assert torch.equal(entries(obs), entries(first))
+    assert terminated.tolist() == [True, False]
+    assert torch.equal(envs.world.gain, envs.parameters[0])
+    obs, _ = envs.reset(options={"reset_mask": terminated | truncated})
+    assert (entries(obs) != entries(first)).all(1).tolist() == [True, False]
+
+
+def test_writing_to_an_observation_changes_no_later_one() -> None:
+    envs = hidden(2)
+    first, _ = envs.reset(seed=0)
+    kept = entries(first).clone()
+    entries(first).zero_()
+    obs, *_, info = envs.step(torch.zeros(2))
+    assert torch.equal(entries(obs), kept)
+    entries(obs).zero_()
+    assert torch.equal(entries(info["final_obs"]), kept)
+
+
+# ------------------------------------------------------------------------ where
+
+
+@st.composite
+def several(draw: Any) -> list[tuple[float, float]]:
+    """Up to four intervals that do not overlap, in order."""
+    numbers = st.floats(-100, 100, width=32).map(lambda x: round(x, 2))
+    ends = draw(st.lists(numbers, min_size=2, max_size=8, unique=True))
+    ends = sorted(ends[: len(ends) // 2 * 2])
+    return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=st.lists(several(), min_size=1, max_size=3), extreme=st.booleans())
+def test_numbers_lie_in_the_intervals(rows: Any, extreme: bool) -> None:
+    draws = Draws(rows, Gain(200))
+    noise = draws.draw_noise()
+    if extreme:  # the smallest and the largest that there are
+        noise = (noise > 0.5) * (1 - 2**-24)
+    found = draws.placed(noise)
+    assert found.shape == (len(rows), 200)
+    for row, numbers in zip(rows, found, strict=True):
+        ends = torch.tensor(row)
+        inside = (numbers[:, None] >= ends[:, 0]) & (numbers[:, None] <= ends[:, 1])
+        assert inside.any(1).all()
+
+
+def test_numbers_are_uniform_and_independent() -> None:
+    n = 20_000
+    rows = [[(0.0, 1.0)], [(-3.0, -2.0), (0.0, 3.0)]]
+    draws = Draws(rows, Gain(n))
+    draws.generator.manual_seed(0)
+    one, two = draws()
+    level = torch.where(two < 0, (two + 3) / 4, (two + 1) / 4)  # its share of 4
+    steps = (torch.arange(n) + 0.5) / n
+    for numbers in (one, level):
+        gap = (numbers.sort().values - steps).abs().max()
+        assert gap < 1.63 / n**0.5  # Kolmogorov, 1 %
+    assert torch.corrcoef(torch.stack((one, two)))[0, 1].abs() < 4 / n**0.5
+
+
+@LOOKS
+def test_parameters_have_nothing_to_do_with_first_states(looks: bool) -> None:
+    """The world has a generator that the same number seeds."""
+    envs = HiddenParameters(Gain(20_000), {"gain": (0.0, 1.0)})
+    envs = envs if looks else blind(envs)
+    obs, _ = envs.reset(seed=3)
+    for _ in range(3):
+        place = obs["obs"][:, 0]
+        assert not torch.equal(place, envs.parameters[0])
+        both = torch.stack((place, envs.parameters[0]))
+        assert torch.corrcoef(both)[0, 1].abs() < 4 / 20_000**0.5
+        obs, _ = envs.reset()
+
+
+@LOOKS
+def test_what_is_held_out_is_outside_of_training(looks: bool) -> None:
+    envs = hidden(50, looks=looks, held_out=HELD_OUT, side="held_out")
+    obs, _ = envs.reset(seed=0)
+    sides = set()
+    for _ in range(60):
+        gain, offset = entries(obs).T
+        assert ((gain.abs() >= 1) & (gain >= -2) & (gain <= 3)).all()
+        assert (offset.abs() <= 1).all()  # which is not held out
+        sides |= set(gain.sign().tolist())
+        assert not set(envs.get_attr("gain")) & {2.0, 4.0}
+        obs, *_ = envs.step(torch.zeros(50))
+    assert sides == {-1, 1}
+
+
+def test_the_ends_of_the_training_range_are_one() -> None:
+    envs = HiddenParameters(
+        Gain(2),
+        {"gain": ((0.1, 0.4), (0.6, 0.7))},
+        held_out={"gain": (0.0, 0.0)},
+        side="held_out",
+    )
+    envs.reset(seed=0)
+    assert envs.get_attr("gain") == (0.0, 0.0)  # one number to evaluate at
+    envs.parameters = torch.tensor([[0.1, 0.7]])
+    assert envs._shown(torch.zeros(2, 2))["privileged"].tolist() == [[-1], [1]]
+
+
+# ------------------------------------------------------------------------ seeds
+
+
+def run(envs: Any, seed: Any, steps: int = 20) -> Tensor:
+    obs, _ = envs.reset(seed=seed)
+    seen = [entries(obs)]
+    for _ in range(steps):
+        obs, *_ = envs.step(torch.zeros(envs.num_envs))
+        seen.append(entries(obs))
+    return torch.stack(seen)
+
+
+@LOOKS
+def test_a_seed_decides_all_parameters(looks: bool) -> None:
+    envs = hidden(4, looks=looks)
+    first = run(envs, 5)
+    assert torch.equal(first, run(envs, 5))
+    assert torch.equal(first, run(hidden(4, looks=looks), 5))
+    assert not torch.equal(first[0], run(envs, 6)[0])
+    assert not torch.equal(run(envs, None), run(envs, None))
+    assert not torch.equal(run(hidden(), None), run(hidden(), None))
+
+
+def test_seeds_of_environments_are_their_own() -> None:
+    together = run(hidden(3), [7, 8, 9])
+    alone = run(hidden(1), [8])
+    assert torch.equal(together[0, 1], alone[0, 0])
+    assert torch.equal(together, run(hidden(3), [7, 8, 9]))
+    assert run(hidden(2), [None, 1]).shape == (21, 2, 2)
+
+
+def test_wrong_seeds_are_refused_by_the_world() -> None:
+    envs = hidden(2)
+    for seed in (-1, [1, 2, 3]):
+        with pytest.raises(ValueError, match="must be an int >= 0, or 2 of them"):
+            envs.reset(seed=seed)
+    before = envs.reset(seed=0)[0]
+    assert not torch.equal(entries(envs.reset()[0]), entries(before))
+
+
+@ALL_MODES
+@LOOKS
+def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode, looks: bool) -> None:
+    envs, other = hidden(4, mode, looks), hidden(4, mode, looks)
+    steppers = Stepper(envs), Stepper(other)
+    for stepper in steppers:
+        stepper.reset(1)
+    for _ in range(7):
+        steppers[0].step(torch.ones(4))
+    saved = envs.state_dict()
+    frozen = copy.deepcopy(saved)
+    steppers[0].step(torch.ones(4))
+    envs.load_state_dict(frozen)  # back by a step
+    other.load_state_dict(saved)
+    assert torch.equal(other.world.gain, envs.world.gain)
+    steppers[1].resets = steppers[0].resets = envs._resets
+    for _ in range(20):
+        one, two = (stepper.step(torch.ones(4)) for stepper in steppers)
+        assert torch.equal(one.reward, two.reward)
+        for name in ("obs", "privileged"):
+            assert torch.equal(one.obs[name], two.obs[name])
+
+
+def test_a_copy_goes_on_by_itself() -> None:
+    envs = hidden(4)
+    envs.reset(seed=0)
+    other = copy.deepcopy(envs)
+    alone = [envs.step(torch.ones(4))[0]["privileged"] for _ in range(10)]
+    beside = [other.step(torch.ones(4))[0]["privileged"] for _ in range(10)]
+    assert all(map(torch.equal, alone, beside))
+    assert not torch.equal(alone[0], alone[-1])
+
+
+def test_a_checkpoint_of_other_wrappers_is_refused() -> None:
+    envs = hidden(2)
+    with pytest.raises(ValueError, match="wrap as many of the same environments"):
+        envs.load_state_dict(EpisodeStatistics(Gain(2)).state_dict())
+    with pytest.raises(ValueError, match="saved was"):
+        envs.load_state_dict(HiddenParameters(Gain(2), {"gain": (1, 2)}).state_dict())
+
+
+# ---------------------------------------------------------- devices, compiled steps
+
+
+@ALL_MODES
+def test_no_step_waits_for_the_device(
+    mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Which looks on a CPU whether the caller forgot a reset.
+    monkeypatch.setattr(batched_checks, "check_running", lambda envs: None)
+    envs = hidden(2, mode, looks=False)
+    envs.reset(seed=0)
+    with _NoWaiting():
+        for _ in range(4):
+            _, _, terminated, truncated, _ = envs.step(torch.ones(2))
+            if mode is AutoresetMode.DISABLED:
+                envs.reset(options={"reset_mask": terminated | truncated})
+
+
+def test_compiled_worlds_see_new_parameters_without_compiling_again() -> None:
+    ranges = {"mass": (0.5, 1.5), "length": (0.5, 1.3)}
+
+    def made(**kwargs: Any) -> HiddenParameters:
+        return HiddenParameters(
+            PendulumVectorEnv(3, max_episode_steps=2, **kwargs), ranges
+        )
+
+    compiled, plain = made(compile=True), blind(made())
+    blind(plain.world)
+    plain._looks = True
+    torque = torch.ones(3, 1)
+    with torch.inference_mode():  # as collectors act
+        for envs in (compiled, plain):
+            envs.reset(seed=0)
+        for _ in range(7):
+            one, two = compiled.step(torque), plain.step(torque)
+            torch.testing.assert_close(one[1], two[1])
+            torch.testing.assert_close(one[0], two[0])
+    step: Any = compiled.world._step
+    step._in_bytes = lambda *_: pytest.fail("new parameters took the slow way")
+    with torch.inference_mode():
+        compiled.step(torque)
+
+
+def test_gradients_flow_through_steps_with_hidden_parameters() -> None:
+    envs = HiddenParameters(PendulumVectorEnv(2, max_episode_steps=3), {"mass": (1, 2)})
+    envs.reset(seed=0)
+    torque = torch.zeros(2, 1, requires_grad=True)
+    obs, *_ = envs.step(torque)
+    masses = torch.tensor(envs.get_attr("mass"))
+    (gradient,) = torch.autograd.grad(obs["obs"][:, 2].sum(), torque)
+    torch.testing.assert_close(gradient[:, 0], 0.15 / masses)  # 3 / (m l^2) dt
+
+
+# ------------------------------------------------------------------ other wrappers
+
+
+def test_frames_inside_and_outside() -> None:
+    envs = HiddenParameters(FrameStack(Gain(2), 3), RANGES)
+    assert envs.single_observation_space["obs"].shape == (3, 2)
+    check(envs, steps=40)
+    envs = FrameStack(hidden(2), 3)
+    obs, _ = envs.reset(seed=0)
+    first = obs["privileged"]
+    assert first.shape == (2, 3, 2)
+    envs.step(torch.zeros(2))
+    obs, *_, info = envs.step(torch.zeros(2))
+    assert torch.equal(info["final_obs"]["privileged"], first)
+    new = obs["privileged"][0]
+    assert (new == new[0]).all()
+    assert (new != first[0]).all()
+
+
+def test_time_limits_inside_and_outside() -> None:
+    for envs in (
+        HiddenParameters(TimeLimit(Gain(6), 3), RANGES),
+        TimeLimit(HiddenParameters(Gain(6), RANGES), 3),
+    ):
+        obs, _ = envs.reset(seed=0)
+        for t in range(12):
+            gain, offset = read(entries(obs)).T
+            after, reward, terminated, truncated, info = envs.step(torch.ones(6))
+            torch.testing.assert_close(reward, gain + offset)
+            last = entries(info["final_obs"])
+            assert torch.equal(last, entries(obs))
+            ended = terminated | truncated
+            assert ended[-1] == (t % 3 == 2)
+            changed = (entries(after) != entries(obs)).all(1)
+            assert torch.equal(changed, ended)
+            obs = after
+
+
+@ALL_MODES
+def test_chunks_of_actions_outside(mode: AutoresetMode) -> None:
+    """What is played on in an episode that nobody sees draws numbers, and no more."""
+    envs = ActionChunks(hidden(3, mode), 3)
+    stepper = Stepper(envs)
+    obs = stepper.reset(0)
+    for _ in range(10):
+        step = stepper.step(torch.ones(3, 3))
+        gain, offset = read(entries(obs)).T
+        torch.testing.assert_close(
+            step.reward, step.info["num_steps"] * (gain + offset)
+        )
+        obs = step.obs
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_arrays(inside: bool) -> None:
+    if inside:
+        envs: VectorEnv = HiddenParameters(TorchToNumpy(Gain(4)), RANGES)
+    else:
+        envs = TorchToNumpy(hidden(4))
+    check(envs, steps=40)
+    obs, _ = envs.reset(seed=0)
+    assert type(obs["privileged"]).__name__ == "ndarray"
+
+
+def test_entries_of_a_dict_stay_where_they_are() -> None:
+    class Two(Gain):
+        single_observation_space = Dict(a=Box(0, 1, ()), b=Box(0, 100, ()))
+
+        def observe(self, state: Tensor) -> Any:
+            return {"a": state[0].clone(), "b": state[1].clone()}
+
+    envs = HiddenParameters(Two(3), RANGES)
+    assert set(envs.single_observation_space.spaces) == {"a", "b", "privileged"}
+    check(envs, steps=30)
+    with pytest.raises(ValueError, match="'privileged' already: name all"):
+        HiddenParameters(envs, {"gain": (0, 1)})
+
+
+def test_evaluation_has_the_same_ranges_and_side() -> None:
+    envs = hidden(8, held_out=HELD_OUT, side="held_out")
+    other = make_eval(envs, Config(eval_episodes=3))
+    assert isinstance(other, HiddenParameters)
+    assert (other.num_envs, other.side) == (3, "held_out")
+    obs, _ = other.reset(seed=0)
+    assert (entries(obs)[:, 0].abs() >= 1).all()
+    assert other.world is not envs.world
+    before = envs.parameters.clone()
+    run(other, 0)
+    assert torch.equal(envs.parameters, before)
+
+
+def test_what_the_world_has_goes_through() -> None:
+    envs = HiddenParameters(
+        PendulumVectorEnv(2, gravity=torch.tensor([9.0, 11.0])), {"mass": (0.5, 1.5)}
+    )
+    assert envs.get_attr("gravity") == envs.call("gravity") == (9.0, 11.0)
+    assert envs.get_attr("mass") == tuple(envs.world.mass.tolist())
+    assert envs.call("parameter_names")[0] == ("gravity", "mass", "length", "dt")
+
+
+@ALL_MODES
+def test_the_conformance_test(mode: AutoresetMode) -> None:
+    check(hidden(4, mode), steps=60)
+    check(hidden(4, mode, looks=False), steps=60)
+
+
+# ---------------------------------------------------------------------- set_parameters
+
+
+def test_parameters_of_some_environments() -> None:
+    world = Gain(3)
+    world.set_parameters({"gain": 2.0, "offset": torch.arange(3.0)})
+    assert (world.gain.tolist(), world.offset.tolist()) == (2.0, [0, 1, 2])
+    old, mask = world.offset, torch.tensor([False, True, False])
+    world.set_parameters({"gain": 5.0, "offset": torch.full((3,), 9.0)}, mask)
+    assert (world.gain.tolist(), world.offset.tolist()) == ([2, 5, 2], [0, 9, 2])
+    assert old.tolist() == [0, 1, 2]  # which the graph of earlier steps may need
+    with pytest.raises(ValueError, match=r"no parameters \['mass'\]: there are \['gai"):
+        world.set_parameters({"mass": 1.0})
+    with pytest.raises(ValueError, match=r"gain has the shape \[2\]: give one number"):
+        world.set_parameters({"gain": torch.zeros(2)})
+
+
+# ----------------------------------------------------------------------------- borders
+
+
+def test_worlds_of_arrays_are_refused() -> None:
+    for envs in (
+        gym.make_vec("CartPole-v1", num_envs=2),
+        gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"),
+    ):
+        with pytest.raises(TypeError, match=r"of tensors, got .*yieldrl/CartPole"):
+            HiddenParameters(envs, {"length": (0.5, 1)})
+    with pytest.raises(TypeError, match="wraps vector environments"):
+        HiddenParameters(gym.make("CartPole-v1"), {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "said"),
+    [
+        ({}, r"ranges = \{\}: name one at least of \['gain', 'offset'\]"),
+        ({"mass": (1, 2)}, r"Gain has no parameters \['mass'\]: it has \['gain', 'off"),
+        ({"length": (1, 2)}, r"no parameters \['length'\]"),  # a tensor of integers
+        ({"state": (1, 2)}, r"no parameters \['state'\]"),
+        ({"gain": (2, 1)}, r"ranges\['gain'\] = \(2, 1\) is upside down: give \(low"),
+        ({"gain": 1.0}, r"ranges\['gain'\] = 1.0: give \(low, high\), or several"),
+        ({"gain": (1, 2, 3)}, r"give \(low, high\), or several such pairs"),
+        ({"gain": ()}, r"give \(low, high\), or several such pairs"),
+        ({"gain": "wide"}, r"give \(low, high\), or several such pairs"),
+        ({"gain": (0, float("inf"))}, "both ends must be finite"),
+        ({"gain": (float("nan"), 1)}, "both ends must be finite"),
+        ({"gain": ((0, 2), (1, 3))}, "intervals overlap; make one of them"),
+        ({"gain": ((0, 2), (3, 3))}, "would never be drawn"),
+        ({"gain": (1, 1)}, r"is one number: give it to the world as a constant"),
+    ],
+)
+def test_wrong_ranges(ranges: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        HiddenParameters(Gain(2), ranges)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "said"),
+    [
+        ({"side": "test"}, r"side = 'test': choose one of \('training', 'held_out'\)"),
+        ({"side": "held_out"}, "say which intervals are, in held_out="),
+        ({"held_out": {"offset": (1, 2)}}, r"held_out has \['offset'\], ranges only"),
+        ({"held_out": {"gain": (5, 4)}}, r"held_out\['gain'\] = \(5, 4\) is upside"),
+        ({"held_out": {"gain": (3.9, 5)}}, "overlaps the training range"),
+        ({"held_out": {"gain": (1, 9)}}, "overlaps the training range"),
+        ({"held_out": {"gain": (3, 3)}}, "overlaps the training range"),
+    ],
+)
+def test_wrong_sides(kwargs: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        HiddenParameters(Gain(2), {"gain": (2, 4)}, **kwargs)
+
+
+def test_masses_and_lengths_are_positive() -> None:
+    for name in ("mass", "length"):
+        with pytest.raises(ValueError, match=rf"{name} from 0\.0: masses and lengths"):
+            HiddenParameters(PendulumVectorEnv(2), {name: (0, 1)})
+        held_out = {name: (-1, 0.5)}
+        with pytest.raises(ValueError, match=rf"{name} from -1\.0: masses and"):
+            HiddenParameters(PendulumVectorEnv(2), {name: (1, 2)}, held_out=held_out)
+
+
+def test_first_states_must_not_depend_on_them() -> None:
+    for env_id, name in (("Pendulum", "high_angle"), ("CartPole", "low")):
+        envs = gym.make_vec(f"yieldrl/{env_id}-v1", num_envs=2)
+        with pytest.raises(ValueError, match=rf"\['{name}'\] say where first states"):
+            HiddenParameters(envs, {name: (0, 1)})
+
+    class Placed(Gain):
+        def initial_state(self, noise: Tensor) -> Tensor:
+            return super().initial_state(noise) * self.offset
+
+    class Scaled(Gain):
+        def observe(self, state: Tensor) -> Tensor:
+            return super().observe(self.offset * state)
+
+    for world in (Placed(2), Scaled(2)):
+        HiddenParameters(world, {"gain": (1, 2)})
+        with pytest.raises(ValueError, match=r"depend on one of \['gain', 'offset'\]"):
+            HiddenParameters(world, RANGES)
+
+
+def test_actions_of_any_kind() -> None:
+    class Choice(Gain):
+        single_action_space = Discrete(3)
+
+    check(HiddenParameters(Choice(3), RANGES), steps=30)

@@ -1,0 +1,292 @@
+"""The ready worlds of hidden parameters, of physics too."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import gymnasium
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import Tensor
+
+from yieldrl.algorithms import ppo
+from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds, make
+from yieldrl.foundations import Config
+
+WORLDS = {
+    "Pendulum": hidden_worlds.PENDULUM,
+    "CartPole": hidden_worlds.CART_POLE,
+    "Hopper": hidden_worlds.ROBOT,
+    "HalfCheetah": hidden_worlds.ROBOT,
+}
+ROBOTS = ("Hopper", "HalfCheetah")
+
+
+def made(name: str, count: int = 4, **kwargs: Any) -> Any:
+    if name in ROBOTS:
+        pytest.importorskip("mujoco")
+        kwargs = {"threads": 1, **kwargs}
+    return gymnasium.make_vec(f"yieldrl/Hidden{name}-v1", num_envs=count, **kwargs)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_ranges_and_what_is_held_out(name: str) -> None:
+    ranges, held_out = WORLDS[name]
+    assert ranges.keys() == held_out.keys()
+    envs = made(name, 200)
+    assert isinstance(envs, HiddenParameters)
+    assert envs.names == tuple(ranges)
+    obs, _ = envs.reset(seed=0)
+    assert (obs["privileged"].abs() <= 1).all()
+    assert (obs["privileged"].std(0) > 0.5).all()
+    outside, _ = made(name, 200, side="held_out").reset(seed=0)
+    assert (outside["privileged"].abs() > 1).all()
+    for row in outside["privileged"].T:  # just outside
+        assert row.abs().max() < 3
+
+
+def test_ranges_of_ones_own() -> None:
+    envs = made("Pendulum", side="held_out", held_out={"mass": (2.0, 2.5)})
+    obs, _ = envs.reset(seed=0)
+    assert envs.names == ("mass", "length")
+    assert all(2 <= mass <= 2.5 for mass in envs.get_attr("mass"))
+    assert (obs["privileged"][:, 1].abs() <= 1).all()
+    envs = made("Pendulum", ranges={"gravity": [9, 11]}, max_episode_steps=7)
+    assert (envs.names, envs.world.max_episode_steps) == (("gravity",), 7)
+    with pytest.raises(ValueError, match="say which intervals are, in held_out="):
+        made("Pendulum", ranges={"gravity": [9, 11]}, side="held_out")
+
+
+def test_one_environment() -> None:
+    env = gymnasium.make("yieldrl/HiddenPendulum-v1", side="held_out")
+    obs, _ = env.reset(seed=3)
+    envs = made("Pendulum", 1, side="held_out")
+    batch, _ = envs.reset(seed=3)
+    for _ in range(5):
+        for key in ("obs", "privileged"):
+            assert obs[key].tolist() == batch[key][0].tolist()
+        obs, *_ = env.step([0.5])
+        batch, *_ = envs.step([[0.5]])
+
+
+def test_made_for_a_device_from_a_config() -> None:
+    config = Config(env_id="yieldrl/HiddenCartPole-v1", num_envs=3)
+    envs: Any = make(config.env_id, config, device="cpu")
+    assert (envs.num_envs, envs.device.type) == (3, "cpu")
+    seen = {}
+
+    def maker(num_envs: int, device: str = "none", **kwargs: Any) -> Any:
+        seen["device"] = device
+        return hidden_worlds.hidden_pendulum(num_envs)
+
+    gymnasium.register("yieldrl/Maker-v1", vector_entry_point=maker)
+    try:
+        make("yieldrl/Maker-v1", config, device="cuda")
+    finally:
+        gymnasium.registry.pop("yieldrl/Maker-v1")
+    assert seen == {"device": "cuda"}
+
+
+def test_a_wrong_argument_is_named() -> None:
+    config = Config(env_id="yieldrl/HiddenPendulum-v1", env_kwargs={"sides": 1})
+    with pytest.raises(TypeError, match=r"env_kwargs = .*'sides'"):
+        make(config.env_id, config)
+
+
+def test_the_expert_knows_which_way_a_push_goes() -> None:
+    for side in ("training", "held_out"):
+        envs = made("CartPole", 100, side=side)
+        envs.reset(seed=0)
+        signs = torch.tensor(envs.get_attr("force_mag")).sign()
+        assert abs(signs.mean()) < 0.4
+        for _ in range(499):
+            _, _, terminated, _, _ = envs.step(expert_actions(envs))
+            assert not terminated.any()
+    env: Any = gymnasium.make("yieldrl/HiddenCartPole-v1")
+    env.reset(seed=0)
+    assert env.unwrapped.expert() in (0, 1)
+
+
+def swing_up(mass: float, length: float) -> tuple[Tensor, Tensor]:
+    """Who knows both: how far from the upright 32 pendulums are at last, and how fast.
+
+    By its energy, and near the upright by a linear rule that cancels gravity.
+    """
+    kwargs: dict[str, Any] = {"mass": mass, "length": length}
+    envs: Any = gymnasium.make_vec("yieldrl/Pendulum-v1", num_envs=32, **kwargs)
+    envs.reset(seed=0)
+    pull, push = 15 / length, 3 / (mass * length**2)
+    for _ in range(195):
+        angle, speed = envs.state
+        angle = (angle + math.pi) % (2 * math.pi) - math.pi
+        energy = speed.square() / 2 + pull * (angle.cos() - 1)  # 0 at the top
+        hold = -((pull + 16) * angle + 8 * speed) / push
+        pump = -8 * energy / push * torch.where(speed < 0, -1, 1)
+        near = (hold.abs() < 2.5) & (angle.abs() < 1)
+        envs.step(torch.where(near, hold, pump).clamp(-2, 2).unsqueeze(1))
+    return angle.abs(), speed.abs()
+
+
+@pytest.mark.parametrize("mass", [0.3, 0.5, 1.5, 1.8])
+@pytest.mark.parametrize("length", [0.4, 0.5, 1.3, 1.4])
+def test_the_motor_is_strong_enough_at_every_corner(mass: float, length: float) -> None:
+    angle, speed = swing_up(mass, length)
+    assert angle.max() < 0.2
+    assert speed.max() < 1.5
+
+
+# ------------------------------------------------------------------------------ physics
+
+
+def mass_of(envs: HiddenParameters) -> Tensor:
+    return torch.stack(envs.get_attr("body_mass"))
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_models_of_worlds_that_begin_change_and_no_others(mode: AutoresetMode) -> None:
+    envs = made("HalfCheetah", 4, autoreset_mode=mode, max_episode_steps=9)
+    envs.reset(seed=0)
+    envs.world.elapsed = torch.tensor([8, 0, 3, 8])
+    own = torch.as_tensor(envs.world.model.body_mass)
+    before, first = mass_of(envs), envs.parameters.clone()
+    torch.testing.assert_close(before, first[0].unsqueeze(1) * own)
+    action = torch.zeros(4, 6)
+    _, _, terminated, truncated, _ = envs.step(action)
+    ended = terminated | truncated
+    assert ended.tolist() == [True, False, False, True]
+    if mode is AutoresetMode.NEXT_STEP:
+        assert torch.equal(mass_of(envs), before)
+        envs.step(action)
+    if mode is AutoresetMode.DISABLED:
+        assert torch.equal(mass_of(envs), before)
+        envs.reset(options={"reset_mask": ended})
+    after = mass_of(envs)
+    assert torch.equal(after[~ended], before[~ended])
+    assert (after != before)[ended][:, 1:].all()
+    torch.testing.assert_close(after, envs.parameters[0].unsqueeze(1) * own)
+    assert (envs.parameters != first).all(0).tolist() == ended.tolist()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_physics_is_that_of_worlds_made_with_these_parameters(name: str) -> None:
+    """Bitwise, though constants were derived anew for some of the worlds alone."""
+    envs = made(name, 5, max_episode_steps=20)
+    envs.reset(seed=0)
+    envs.world.elapsed = torch.tensor([0, 4, 8, 12, 16])
+    chance = torch.manual_seed(0)
+
+    def action() -> Tensor:
+        shape = envs.action_space.shape
+        return 2 * torch.rand(shape, generator=chance, dtype=torch.float64) - 1
+
+    for _ in range(50):
+        envs.step(action())
+    again = dict(zip(envs.names, envs.parameters, strict=True))
+    plain: Any = gymnasium.make_vec(
+        f"yieldrl/{name}-v1", num_envs=5, threads=1, max_episode_steps=20, **again
+    )
+    plain.reset(seed=0)
+    plain.state = copy.deepcopy(envs.world.state)
+    plain.elapsed = envs.world.elapsed.clone()
+    running = torch.ones(5, dtype=torch.bool)  # the episode that began with those
+    for _ in range(20):
+        given = action()
+        _, reward, *_, info = envs.step(given)
+        _, other_reward, *_, other = plain.step(given)
+        seen, wanted = info["final_obs"]["obs"], other["final_obs"]
+        assert torch.equal(seen[running], wanted[running])
+        assert torch.equal(reward[running], other_reward[running])
+        running &= ~info["_final_obs"]
+    assert not running.any()
+
+
+def exact(*numbers: float) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+def test_setting_some_is_setting_all() -> None:
+    pytest.importorskip("mujoco")
+    kwargs: dict[str, Any] = {"num_envs": 3, "threads": 1, "dtype": torch.float64}
+    some, full = (gymnasium.make_vec("yieldrl/Hopper-v1", **kwargs) for _ in range(2))
+    old = {"mass_scale": exact(0.5, 1.0, 2.0), "gravity": 9.0}
+    new = {"mass_scale": exact(0.7, 0.8, 0.9), "gravity": 11.0}
+    mixed = {
+        "mass_scale": exact(0.5, 0.8, 2.0),
+        "gravity": exact(9.0, 11.0, 9.0),
+        "gear_scale": exact(1.0, 0.6, 1.0),
+    }
+    worlds: Any = (some, full)
+    for world in worlds:
+        world.reset(seed=0)
+    worlds[0].set_parameters(old)
+    where = torch.tensor([False, True, False])
+    worlds[0].set_parameters({**new, "gear_scale": 0.6}, where)
+    worlds[1].vary(**mixed)
+    nobody = torch.zeros(3, dtype=torch.bool)
+    worlds[0].set_parameters({"mass_scale": 5.0}, nobody)
+    copied = copy.deepcopy(worlds[0])
+    for _ in range(30):
+        action = 2 * torch.rand(3, 3, dtype=torch.float64) - 1
+        obs, *_ = worlds[0].step(action)
+        assert torch.equal(obs, worlds[1].step(action)[0])
+        assert torch.equal(obs, copied.step(action)[0])
+    with pytest.raises(ValueError, match=r"no parameters \['mass'\]: there are \['gra"):
+        worlds[0].set_parameters({"mass": 1.0}, where)
+    with pytest.raises(ValueError, match="mass_scale = 0"):
+        worlds[0].set_parameters({"mass_scale": 0.0})
+
+
+def test_a_checkpoint_of_physics_goes_on_bitwise() -> None:
+    envs, other = made("Hopper", 3), made("Hopper", 3)
+    for both in (envs, other):
+        both.reset(seed=1)
+    action = torch.full((3, 3), 0.5)
+    for _ in range(40):
+        envs.step(action)
+    other.load_state_dict(envs.state_dict())
+    assert torch.equal(mass_of(envs), mass_of(other))
+    ends = 0
+    for _ in range(80):
+        one, two = envs.step(action), other.step(action)
+        for key in ("obs", "privileged"):
+            assert torch.equal(one[0][key], two[0][key])
+        ends += int(one[2].sum())
+    assert ends > 2
+
+
+def test_worlds_that_show_their_masses_at_first_are_refused() -> None:
+    pytest.importorskip("mujoco")
+    envs = gymnasium.make_vec("yieldrl/Humanoid-v1", num_envs=2, threads=1)
+    HiddenParameters(envs, {"gear_scale": (0.5, 1.5)})
+    with pytest.raises(ValueError, match="first states of HumanoidVectorEnv"):
+        HiddenParameters(envs, {"mass_scale": (0.5, 1.5)})
+    with pytest.raises(ValueError, match=r"gear_scale = -0\.5: must be positive"):
+        HiddenParameters(envs, {"gear_scale": (-0.5, 1.5)})
+
+
+def test_training_is_resumed_bitwise() -> None:
+    config = ppo.Config(
+        env_id="yieldrl/HiddenPendulum-v1",
+        env_kwargs={"max_episode_steps": 9},
+        num_envs=4,
+        num_steps=16,
+        num_minibatches=2,
+        total_steps=256,
+        eval_every=256,
+        eval_episodes=2,
+    )
+    whole, first, second = (ppo.Trainer(config) for _ in range(3))
+    assert [log["log_type"] for log in whole()][-1] == "evaluate"
+    for i, _ in enumerate(first()):
+        if i == 37:
+            break
+    second.load_state_dict(first.state_dict())
+    for _ in second():
+        pass
+    for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+    for trainer in (whole, first, second):
+        trainer.close()
