@@ -61,12 +61,11 @@ def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
         ValueError: If the space has no such entries.
     """
     entries = space.spaces if isinstance(space, Dict) else {}
-    unknown = [name for name in names if name not in entries]
-    if unknown:
+    if unknown := [name for name in names if name not in entries]:
         there = f"choose of {list(entries)}" if entries else f"{space} is no Dict"
         raise ValueError(f"observations have no entries {unknown}: {there}")
     chosen = [(name, entries[name]) for name in entries if name in names]
-    return Dict(chosen) if names else space
+    return Dict(chosen) if chosen else space
 
 
 def tensor_dtype(space: Space[Any]) -> torch.dtype:
