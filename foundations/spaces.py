@@ -169,8 +169,7 @@ def is_batched(space: Space[Any], obs: Any, needed: tuple[str, ...] = ()) -> boo
     """
     if isinstance(space, Dict):
         if not hasattr(obs, "items"):
-            got = type(obs)
-            raise ValueError(f"expected a dict with keys {list(space)}, got {got}")
+            raise ValueError(f"expected a dict with keys {[*space]}, got {type(obs)}")
         needed = needed or tuple(space)
         missing = [name for name in needed if name not in obs.keys()]  # noqa: SIM118
         if missing:
