@@ -61,12 +61,11 @@ def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
         ValueError: If the space has no such entries.
     """
     entries = space.spaces if isinstance(space, Dict) else {}
-    unknown = [name for name in names if name not in entries]
-    if unknown:
+    if unknown := [name for name in names if name not in entries]:
         there = f"choose of {list(entries)}" if entries else f"{space} is no Dict"
         raise ValueError(f"observations have no entries {unknown}: {there}")
     chosen = [(name, entries[name]) for name in entries if name in names]
-    return Dict(chosen) if names else space
+    return Dict(chosen) if chosen else space
 
 
 def tensor_dtype(space: Space[Any]) -> torch.dtype:
@@ -170,8 +169,7 @@ def is_batched(space: Space[Any], obs: Any, needed: tuple[str, ...] = ()) -> boo
     """
     if isinstance(space, Dict):
         if not hasattr(obs, "items"):
-            got = type(obs)
-            raise ValueError(f"expected a dict with keys {list(space)}, got {got}")
+            raise ValueError(f"expected a dict with keys {[*space]}, got {type(obs)}")
         needed = needed or tuple(space)
         missing = [name for name in needed if name not in obs.keys()]  # noqa: SIM118
         if missing:

@@ -84,10 +84,10 @@ class TestRule:
         config = vla_ppo.Config(
             **FOLLOWS, learning_rate=1e-3, value_learning_rate=3e-2, device="cpu"
         )
-        model = ppo.Model(Box(-1, 1, (3,)), Discrete(3), ppo.Config())
+        model: Any = ppo.Model(Box(-1, 1, (3,)), Discrete(3), ppo.Config())
         parts = {"policy": [*model.actor.parameters()]}
         parts["value"] = [*model.critic.parameters()]
-        model.parameter_groups = lambda: parts  # type: ignore[assignment]
+        model.parameter_groups = lambda: parts
         algorithm = vla_ppo.Algorithm(model, config)
         learned(algorithm, 1.0)
         rates = [group["lr"] for group in algorithm.optimizer.param_groups]
@@ -114,9 +114,10 @@ class TestTraining:
         assert {-1, 1} <= directions
 
     def test_it_stands_beside_target_kl(self) -> None:
-        algorithm, passes = algorithm_of(target_kl=0.02), Steps()
+        algorithm = algorithm_of(target_kl=0.02)
+        passes: Any = Steps()
         step: Any = lambda data: {"approx_kl": torch.tensor(0.04)}  # noqa: E731
-        algorithm.learn_from(passes, step)  # type: ignore[arg-type]
+        algorithm.learn_from(passes, step)
         assert passes.exhausted
         assert algorithm.learning_rate == 1e-3 / 1.5
 
