@@ -30,8 +30,8 @@ PENDULUM = Sides(
         "length": ((0.4, 0.5), (1.3, 1.4)),
     },
 )
-"""In kg and m. Where mass and length are largest, the motor needs most of an episode to
-swing it up: from the worst first state 171 of 200 steps, with the energy as a guide."""
+"""In kg and m. Where both are largest (held out), the motor takes most of an episode to
+swing it up: 171 of 200 steps from the worst of 64 first states, by a rule of energy."""
 
 CART_POLE = Sides(
     {

@@ -39,7 +39,7 @@ def _intervals(what: str, given: Any) -> Intervals:
     ends = ends.reshape(1, -1) if ends.ndim == 1 else ends
     if ends.ndim != 2 or ends.shape[-1] != 2 or not len(ends):
         raise ValueError(f"{what} = {given!r}: give (low, high), or several such pairs")
-    pairs = sorted((low, high) for low, high in ends.tolist())
+    pairs = sorted(zip(ends[:, 0].tolist(), ends[:, 1].tolist(), strict=True))
     for low, high in pairs:
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"{what} = {given!r}: both ends must be finite")
