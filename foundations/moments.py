@@ -41,14 +41,16 @@ def merged(
 
 
 def means(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean of every metric over several steps, 0-dim; nothing of none.
+    """The mean of every metric over those steps that have it, 0-dim; nothing of none.
 
     >>> means([{"loss": torch.tensor(1.0)}, {"loss": torch.tensor(2.0)}])
     {'loss': tensor(1.5000)}
     """
-    names = logs[0] if logs else ()
-    stacks = {k: torch.stack([torch.as_tensor(log[k]) for log in logs]) for k in names}
-    return {name: stack.float().mean() for name, stack in stacks.items()}
+    values: dict[str, list[Tensor]] = {}
+    for log in logs:
+        for name, value in log.items():
+            values.setdefault(name, []).append(torch.as_tensor(value))
+    return {name: torch.stack(found).float().mean() for name, found in values.items()}
 
 
 def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor]:

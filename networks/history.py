@@ -65,7 +65,8 @@ class WindowMLP(History):
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
-        past = memory.view(len(memory), self.window - 1, self.inputs).transpose(0, 1)
+        count = memory.shape[0]  # `len` would be a constant of an exported program
+        past = memory.view(count, self.window - 1, self.inputs).transpose(0, 1)
         inputs = torch.cat((past, x))  # [W - 1 + T, N, F]
         # Episodes of a sequence have numbers; that of the memory is 0.
         number = first.cumsum(0)

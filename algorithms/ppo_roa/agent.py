@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from torch import Tensor
 
@@ -13,6 +14,7 @@ from yieldrl.networks import Memory
 
 from .algorithm import Algorithm
 from .config import Config
+from .student import export_student
 
 
 class Agent(ppo.Agent):
@@ -64,9 +66,7 @@ class Agent(ppo.Agent):
         super().load_state_dict(state)
         self.sampling.load_state_dict(state["memory"])
 
-    def _watch(
-        self, obs: Any, remembered: Memory
-    ) -> tuple[dict[str, Any], Tensor]:
+    def _watch(self, obs: Any, remembered: Memory) -> tuple[dict[str, Any], Tensor]:
         """What the policy goes by, and the history with these observations in it."""
         memory, first = remembered.recall(spaces.batch_size(obs))
         seen = {"obs": obs, "memory": memory, "first": first}
@@ -74,6 +74,30 @@ class Agent(ppo.Agent):
         return {**seen, "priv_pred": priv_pred}, watched
 
     def _keep(self, remembered: Memory, watched: Tensor, action: Tensor) -> None:
-        """Remember a history, and the action that follows as the environment gets it."""
+        """Remember a history, and the action after it as the environment gets it."""
         accepted = self.border.actions.to_env(action)
         remembered.keep(self.algorithm.model.remember(watched, accepted))
+
+    def as_student(self) -> Self:
+        """An agent beside this one, in which the student acts, with weights of now."""
+        return self._in_phase("finetune")
+
+    def as_teacher(self) -> Self:
+        """An agent beside this one, in which the teacher acts, with weights of now."""
+        return self._in_phase("train")
+
+    def _in_phase(self, phase: str) -> Self:
+        agent = type(self)(self.algorithm.acting_copy(), self.config)
+        agent.algorithm.enter(phase)
+        return agent
+
+    def export(self, path: str | Path) -> None:
+        """Write the student to a file that PyTorch loads without this package.
+
+        `torch.export.load(path).module()` is a function of observations `[B, ...]`
+        without privileged entries, `memory [B, M]` (zeros at first) and bool `first
+        [B]`, where an episode begins. It answers with the environment's action and
+        the memory that goes into the next call. M is `agent.model.memory_size`.
+        """
+        agent = self.as_student()
+        export_student(agent.algorithm.model, agent.border.actions, path)

@@ -36,7 +36,7 @@ class Config(ppo.Config):
     """Names of the entries of a Dict observation that are there in training alone. The
     teacher's encoder reads them, and by default the critic; the student never does."""
 
-    phase_steps: tuple[int, int, int] | None = None
+    phase_steps: tuple[int, ...] = ()
     """Environment steps of the phases train, adapt and finetune, which add up to
     `total_steps`; 0 leaves a phase out. By default train takes 60 % of them, adapt 10 %
     and finetune the rest. More of train make a better teacher, more of the others a
@@ -112,10 +112,12 @@ class Config(ppo.Config):
 
     def _check_phases(self) -> None:
         steps = self.phase_steps
-        if steps is None:
+        if not steps:
             return
-        if min(steps) < 0:
-            raise self.error("phase_steps", "a phase takes 0 steps or more")
+        if len(steps) != len(PHASES) or min(steps) < 0:
+            raise self.error(
+                "phase_steps", f"give three numbers, 0 or more, for {', '.join(PHASES)}"
+            )
         if sum(steps) != self.total_steps:
             raise self.error(
                 "phase_steps",

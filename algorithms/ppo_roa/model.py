@@ -1,4 +1,4 @@
-"""The six modules of PPO-ROA: a teacher, a student, and who tells them what is hidden."""
+"""The six modules of PPO-ROA: teacher, student, and who tells them what is hidden."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from yieldrl.networks import (
     Distribution,
     History,
     WindowMLP,
-    action_size,
     make_distribution,
     make_encoder,
 )
@@ -61,6 +60,12 @@ class Model(ppo.Model):
         config: Config,
     ) -> None:
         actor_obs = config.actor_obs or _others(observation_space, config)
+        if shared := {*actor_obs} & {*config.privileged_obs}:
+            raise config.error(
+                "actor_obs",
+                f"the student never sees {sorted(shared)}: leave out what is in"
+                " privileged_obs",
+            )
         config = dataclasses.replace(config, actor_obs=actor_obs)
         super().__init__(observation_space, action_space, config)
         self.privileged_obs = config.privileged_obs
@@ -165,7 +170,7 @@ class Model(ppo.Model):
     def memory_size(self) -> int:
         """Numbers that are remembered of an episode: its history, and the last
         action."""
-        return self.adapt_module.memory_size + self.action_code.size
+        return self.adapt_ema.memory_size + self.action_code.size
 
     def infer(self, inputs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
         """What is inferred while acting, `[B, Z]`, and the history then.
@@ -196,7 +201,7 @@ class Model(ppo.Model):
         self, features: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
         """What adaptation goes by: features beside last actions, and its memory."""
-        sizes = [self.adapt_module.memory_size, self.action_code.size]
+        sizes = [self.memory_size - self.action_code.size, self.action_code.size]
         memory, last_action = memory.split(sizes, dim=-1)
         last_action = last_action * ~first.unsqueeze(-1)
         return torch.cat((features, last_action), dim=-1), memory

@@ -71,7 +71,7 @@ PHASES = {
         actor_adapt=Module(rollout="infer", training="imitate"),
         adapt_module=Module(rollout="rest", training="adapt"),
         adapt_ema=Module(rollout="infer", training="average"),
-        critic=Module(rollout="rest", training="rest"),
+        critic=Module(rollout="rest", training="infer"),
     ),
     "finetune": Phase(
         encoder_priv=Module(rollout="rest", training="infer"),

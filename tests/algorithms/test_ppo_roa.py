@@ -1,0 +1,424 @@
+"""PPO-ROA: who does what in which phase, what is learned from what, and who plays."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from typing import Any
+
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from torch.nn.functional import mse_loss
+
+import yieldrl
+from yieldrl.algorithms import ppo_roa
+from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES
+
+SMALL: dict[str, Any] = {
+    "num_envs": 4,
+    "num_steps": 8,
+    "num_epochs": 2,
+    "num_minibatches": 2,
+    "total_steps": 96,
+    "hidden_sizes": (8,),
+    "latent_size": 3,
+    "window": 3,
+    "gru_size": 5,
+    "eval_every": 0,
+    "eval_episodes": 4,
+    "device": "cpu",
+    "threads": 1,
+}
+ONLY = {"train": (96, 0, 0), "adapt": (0, 96, 0), "finetune": (0, 0, 96)}
+
+# The document's tables of modules: in inference or train mode, or not at all.
+DOCUMENT = {
+    "train": {
+        "encoder_priv": ("infer", "learns"),
+        "actor": ("infer", "learns"),
+        "actor_adapt": ("rest", "learns"),
+        "adapt_module": ("infer", "learns"),
+        "adapt_ema": ("rest", "average"),
+        "critic": ("rest", "learns"),
+    },
+    "finetune": {
+        "encoder_priv": ("rest", "infer"),
+        "actor": ("rest", "rest"),
+        "actor_adapt": ("infer", "learns"),
+        "adapt_module": ("rest", "learns"),
+        "adapt_ema": ("infer", "average"),
+        "critic": ("rest", "learns"),
+    },
+}
+CELLS = [(phase, module) for phase in PHASES for module in MODULES]
+
+
+def trainer_of(**options: Any) -> ppo_roa.Trainer:
+    return ppo_roa.Trainer(ppo_roa.Config(**{**SMALL, **options}))
+
+
+def parameters_of(model: ppo_roa.Model, module: str) -> list[torch.Tensor]:
+    return [p.detach().clone() for p in model.parameters_of(module)]
+
+
+def same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
+    return all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def logs_of(trainer: ppo_roa.Trainer) -> list[Any]:
+    return [
+        (log["log_type"], log["sample_step"], {k: float(v) for k, v in logs.items()})
+        for log in trainer()
+        for logs in [log["logs"]]
+    ]
+
+
+class TestTable:
+    @pytest.mark.parametrize("phase", DOCUMENT)
+    def test_it_is_the_documents(self, phase: str) -> None:
+        learns = {"ppo": "learns", "adapt": "learns", "imitate": "learns"}
+        for module, cell in DOCUMENT[phase].items():
+            use = getattr(PHASES[phase], module)
+            assert (use.rollout, learns.get(use.training, use.training)) == cell
+
+    @pytest.mark.parametrize(("phase", "module"), CELLS)
+    @pytest.mark.parametrize("adaptation", ["mlp", "gru"])
+    def test_every_cell_says_what_happens(
+        self, phase: str, module: str, adaptation: str
+    ) -> None:
+        trainer = trainer_of(phase_steps=ONLY[phase], adaptation=adaptation)
+        model, use = trainer.model, getattr(PHASES[phase], module)
+        calls: dict[str, int] = defaultdict(int)
+
+        def note(*_: Any) -> None:
+            graph = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+            calls["graph" if graph else "infer"] += 1
+
+        getattr(model, module).register_forward_hook(note)
+        before = parameters_of(model, module)
+        for _ in range(8):
+            trainer.collector.step()
+        assert dict(calls) == ({"infer": 8} if use.rollout == "infer" else {})
+        assert same(before, parameters_of(model, module))
+
+        calls.clear()
+        learner = parameters_of(model, "adapt_module")
+        trainer.algorithm.update(trainer.buffer.rollout())
+        after = parameters_of(model, module)
+        learns = use.training in ("ppo", "adapt", "imitate")
+        assert same(before, after) == (use.training in ("infer", "rest"))
+        assert ("graph" in calls) == learns
+        assert bool(calls) == (learns or use.training == "infer")
+        if use.training == "average":
+            learner = parameters_of(model, "adapt_module")
+            for old, new, towards in zip(before, after, learner, strict=True):
+                torch.testing.assert_close(new, 0.96 * old + 0.04 * towards)
+
+    @pytest.mark.parametrize("phase", PHASES)
+    def test_gradients_reach_those_who_learn_by_a_loss(self, phase: str) -> None:
+        trainer = trainer_of(
+            phase_steps=ONLY[phase], regularizer_ramp=(0.0, 0.0), clip_coef=10.0
+        )
+        algorithm, model = trainer.algorithm, trainer.model
+        rollout = trainer.collector.collect(8)
+        algorithm.prepare(rollout)
+        seen = {}
+        for kinds, loss in (
+            (("ppo",), algorithm.loss),
+            (("adapt", "imitate"), algorithm.adaptation_loss),
+        ):
+            if not any(algorithm.learns(kind) for kind in kinds):
+                continue
+            step = algorithm.step if model.teaches else algorithm.student_step
+            step = step if kinds == ("ppo",) else algorithm.adaptation_step
+            model.zero_grad()
+            prepared = rollout.copy().set("start", rollout["log_prob"])
+            step.loss = loss
+            step.gradients(prepared, step.trained_parameters())
+            for name in MODULES:
+                grads = [p.grad for p in model.parameters_of(name)]
+                reached = any(g is not None and bool(g.any()) for g in grads)
+                wanted = getattr(PHASES[phase], name).training in kinds
+                assert reached == wanted, (phase, kinds, name)
+            seen[kinds] = True
+        assert seen
+
+
+class TestPhases:
+    def test_one_run_goes_through_them(self) -> None:
+        trainer = trainer_of(phase_steps=(32, 32, 32))
+        logs = logs_of(trainer)
+        acted = [
+            (step, found["phase"]) for kind, step, found in logs if kind == "collect"
+        ]
+        assert [phase for step, phase in acted if step % 32 == 0] == [0, 1, 2]
+        assert {phase for step, phase in acted if step <= 32} == {0}
+        assert {phase for step, phase in acted if 32 < step <= 64} == {1}
+        steps = [1 for kind, *_ in logs if kind == "train"]
+        assert len(steps) == 2 * ((2 + 2) + 2 + (2 + 2))  # minibatches times epochs
+
+    def test_shares_of_the_steps_are_the_default(self) -> None:
+        config = ppo_roa.Config(total_steps=1000)
+        lengths = {"train": 600, "adapt": 100, "finetune": 300}
+        assert config.phase_lengths() == lengths
+        found = [config.phase_at(step) for step in (0, 599, 600, 699, 700, 10**6)]
+        names = ["train", "train", "adapt", "adapt", "finetune", "finetune"]
+        assert found == names
+        alone = ppo_roa.Config(total_steps=96, phase_steps=(96, 0, 0))
+        assert alone.phase_at(96) == "train"
+
+    def test_the_student_explores_as_much_as_the_teacher_did(self) -> None:
+        trainer = trainer_of()
+        model = trainer.model
+        with torch.no_grad():
+            model.log_std.fill_(-0.7)
+        trainer.algorithm.enter("finetune")
+        assert model.log_std_adapt.tolist() == pytest.approx([-0.7])
+        with torch.no_grad():
+            model.log_std.fill_(0.3)
+        trainer.algorithm.enter("adapt")  # from student to student
+        assert model.log_std_adapt.tolist() == pytest.approx([-0.7])
+
+    def test_a_phase_goes_on_from_another_run(self) -> None:
+        first = trainer_of(phase_steps=ONLY["train"])
+        logs_of(first)
+        before = parameters_of(first.model, "actor")
+        second = trainer_of(phase_steps=ONLY["finetune"])
+        second.model.load_state_dict(first.model.state_dict())
+        second.algorithm.enter("finetune")
+        assert second.model.phase == "finetune"
+        logs_of(second)
+        assert same(before, parameters_of(second.model, "actor"))
+        third = ppo_roa.Trainer(second.config, model=first.model)
+        assert third.model.phase == "finetune"
+
+    def test_statistics_stand_still_where_the_student_acts(self) -> None:
+        trainer = trainer_of(phase_steps=(32, 0, 64), normalize_observation=True)
+        counts = []
+        for log in trainer():
+            if log["log_type"] == "collect" and log["sample_step"] % 32 == 4:
+                counts.append(float(trainer.model.normalizer.moments[0].count))
+        assert counts == [0, 32, 32]
+
+    @pytest.mark.parametrize("adaptation", ["mlp", "gru"])
+    @pytest.mark.parametrize("stop", [5, 12, 21, 30, 37])
+    def test_it_is_resumed_bitwise(
+        self, stop: int, adaptation: str, tmp_path: Any
+    ) -> None:
+        options = {"phase_steps": (32, 32, 32), "adaptation": adaptation}
+        whole = logs_of(trainer_of(**options))
+        first = trainer_of(**options)
+        loop = first()
+        begun = [next(loop) for _ in range(stop)]
+        loop.close()
+        path = tmp_path / "checkpoint.pt"
+        first.save(path)
+        second = ppo_roa.Trainer.load(path)
+        assert logs_of(second) == whole[len(begun) :]
+
+
+class TestLosses:
+    def rollout(self, phase: str = "train", **options: Any) -> Any:
+        options = {"phase_steps": ONLY[phase], **options}
+        trainer = trainer_of(**options)
+        return trainer, trainer.collector.collect(8)
+
+    def test_the_regularizer_is_the_distance_from_what_was_inferred(self) -> None:
+        options = {"regularizer_coef": 0.5, "regularizer_ramp": (0.0, 0.0)}
+        trainer, rollout = self.rollout(**options)
+        plain, _ = self.rollout(regularizer_coef=0.0)
+        plain.model.load_state_dict(trainer.model.state_dict())
+        losses = []
+        for one in (trainer, plain):
+            prepared = one.algorithm.prepare(rollout.copy())
+            losses.append(one.algorithm.loss(prepared)[0])
+        flat = rollout.flatten(0, 1)
+        encoded = trainer.model.encoded(flat["obs"])
+        gap = (encoded - flat["priv_pred"]).square().mean()
+        torch.testing.assert_close(losses[0] - losses[1], 0.5 * gap)
+
+    def test_its_weight_rises_between_two_shares_of_the_first_phase(self) -> None:
+        config = ppo_roa.Config(
+            total_steps=1000,
+            phase_steps=(500, 0, 500),
+            regularizer_coef=0.2,
+            regularizer_ramp=(0.2, 0.6),
+        )
+        weights = [config.regularizer_at(s) for s in (0, 100, 150, 200, 300, 900)]
+        assert weights == pytest.approx([0, 0, 0.05, 0.1, 0.2, 0.2])
+
+    @pytest.mark.parametrize("adaptation", ["mlp", "gru"])
+    def test_adaptation_and_imitation_are_squared_distances(
+        self, adaptation: str
+    ) -> None:
+        trainer, rollout = self.rollout(adaptation=adaptation)
+        model = trainer.model
+        loss, logs = trainer.algorithm.adaptation_loss(rollout)
+        flat = rollout.flatten(0, 1)
+        encoded, inferred = model.encoded(flat["obs"]), flat["priv_pred"]
+        features = flat["obs", "obs"]
+        teacher = model.actor(torch.cat((features, encoded), -1))
+        student = model.actor_adapt(torch.cat((features, inferred), -1))
+        expected = mse_loss(inferred, encoded), mse_loss(student, teacher)
+        names = ("adaptation_loss", "imitation_loss")
+        for name, value in zip(names, expected, strict=True):
+            torch.testing.assert_close(logs[name], value.detach())
+        torch.testing.assert_close(loss, sum(expected))
+
+    def test_what_is_inferred_is_what_acting_inferred(self) -> None:
+        """Across the ends of episodes and of rollouts, from the same weights."""
+        options = {"phase_steps": (4096, 0, 0), "total_steps": 4096}
+        for adaptation in ("mlp", "gru"):
+            trainer = trainer_of(
+                **options, adaptation=adaptation, env_kwargs={"max_episode_steps": 5}
+            )
+            for _ in range(2):
+                rollout = trainer.collector.collect(8)
+                trainer.agent.acted_since = None
+                inferred = trainer.model.infer_sequence(rollout)
+                torch.testing.assert_close(inferred, rollout["priv_pred"])
+                assert rollout["truncated"].any()
+
+    def test_steps_that_only_reset_teach_nothing(self) -> None:
+        trainer, rollout = self.rollout()
+        valid = torch.ones_like(rollout["first"])
+        valid[3, 1] = valid[6, 0] = False
+        rollout["valid"] = valid
+        spoilt = rollout.clone()
+        for name in ("obs", "privileged"):
+            spoilt["obs", name][~valid] = 99.0
+        # What comes later in the episode must not see it either.
+        rollout["first"][4, 1] = rollout["first"][7, 0] = True
+        spoilt["first"] = rollout["first"]
+        losses = [trainer.algorithm.adaptation_loss(x)[0] for x in (rollout, spoilt)]
+        torch.testing.assert_close(*losses)
+
+    def test_a_kl_that_is_too_large_ends_the_passes_of_ppo_alone(self) -> None:
+        trainer = trainer_of(target_kl=1e-9, total_steps=32, phase_steps=(32, 0, 0))
+        kinds = [
+            "adaptation_loss" in found
+            for kind, _, found in logs_of(trainer)
+            if kind == "train"
+        ]
+        assert kinds.count(True) == 4  # two epochs of two minibatches
+        assert 1 <= kinds.count(False) < 4
+        assert kinds == sorted(kinds)
+
+    def test_only_rates_of_ppo_are_annealed(self) -> None:
+        trainer = trainer_of()
+        rates = [
+            (found["learning_rate"], "adaptation_loss" in found)
+            for kind, _, found in logs_of(trainer)
+            if kind == "train"
+        ]
+        assert {rate for rate, adapts in rates if adapts} == {1e-3}
+        assert len({rate for rate, adapts in rates if not adapts}) > 1
+
+
+class TestStudent:
+    def test_it_plays_without_what_is_privileged(self) -> None:
+        trainer = trainer_of(phase_steps=(32, 32, 32))
+        logs_of(trainer)
+        agent, envs = trainer.agent, trainer.envs
+        obs, _ = envs.reset(seed=3)
+        agent.begin_episode()
+        other = agent.as_student()
+        other.begin_episode()
+        for _ in range(6):
+            action = agent.predict(obs)
+            told = {**obs, "privileged": torch.randn_like(obs["privileged"])}
+            assert torch.equal(action, other.predict({"obs": told["obs"]}))
+            obs, *_ = envs.step(action)
+
+    def test_the_teacher_needs_it(self) -> None:
+        trainer = trainer_of()
+        obs, _ = trainer.envs.reset(seed=3)
+        trainer.agent.predict(obs)
+        with pytest.raises(ValueError, match="privileged"):
+            trainer.agent.predict({"obs": obs["obs"]})
+        trainer.agent.as_student().predict({"obs": obs["obs"]})
+
+    def test_it_remembers_and_forgets_at_the_start_of_an_episode(self) -> None:
+        agent = trainer_of().agent.as_student()
+        obs = {"obs": torch.tensor([[1.0, 0.0, 0.3]])}
+        agent.begin_episode()
+        first = agent.predict(obs)
+        second = agent.predict(obs)
+        assert not torch.equal(first, second)
+        agent.begin_episode()
+        assert torch.equal(agent.predict(obs), first)
+
+    def test_as_student_leaves_the_agent_as_it_is(self) -> None:
+        agent = trainer_of().agent
+        assert agent.as_student().model.phase == "finetune"
+        assert agent.model.phase == "train"
+        assert agent.as_student().as_teacher().model.phase == "train"
+
+    @pytest.mark.parametrize("adaptation", ["mlp", "gru"])
+    def test_it_is_exported_and_acts_alike(
+        self, adaptation: str, tmp_path: Any
+    ) -> None:
+        trainer = trainer_of(adaptation=adaptation, normalize_observation=True)
+        logs_of(trainer)
+        path = tmp_path / "student.pt2"
+        trainer.agent.export(path)
+        student: Any = torch.export.load(path).module()
+        agent = trainer.agent.as_student()
+        agent.begin_episode()
+        for count in (4, 1):
+            obs = torch.randn(8, count, 3)
+            agent.begin_episode()
+            memory = torch.zeros(count, trainer.model.memory_size)
+            for t in range(8):
+                first = torch.full((count,), t == 0)
+                action, memory = student({"obs": obs[t]}, memory, first)
+                torch.testing.assert_close(action, agent.predict({"obs": obs[t]}))
+
+
+class TestConfig:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"phase_steps": (1, 2, 3)}, "phase_steps = .*: they add up to 6, and"),
+            ({"phase_steps": (-1, 0, 1)}, "phase_steps = .*: give three numbers"),
+            ({"regularizer_ramp": (0.5, 0.1)}, "regularizer_ramp = .*: choose two"),
+            ({"privileged_obs": ()}, "privileged_obs = .*: there is nothing to adapt"),
+            ({"num_envs": 2, "num_minibatches": 3}, "num_minibatches = 3: sequences"),
+            ({"ema_coef": 0.0}, "ema_coef = 0.0: choose"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(
+        self, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=rf"^Config\.{message}"):
+            ppo_roa.Config(**options)
+
+    def test_observations_must_have_both_kinds_of_entries(self) -> None:
+        config, box = ppo_roa.Config(**SMALL), Box(-1, 1, (2,))
+        for space in (box, Dict(privileged=box), Dict(obs=box)):
+            with pytest.raises(ValueError, match=r"^Config\.privileged_obs = .*: .*"):
+                ppo_roa.Model(space, Discrete(2), config)
+
+    def test_the_student_reads_nothing_privileged(self) -> None:
+        box = Box(-1, 1, (2,))
+        config = ppo_roa.Config(**SMALL, actor_obs=("obs", "privileged"))
+        with pytest.raises(ValueError, match=r"^Config\.actor_obs = .*privileged"):
+            ppo_roa.Model(Dict(obs=box, privileged=box), Discrete(2), config)
+
+
+def test_choices_are_imitated_too() -> None:
+    trainer = trainer_of(env_id="yieldrl/HiddenCartPole-v1", adaptation="gru")
+    logs = logs_of(trainer)
+    assert all(value == value for _, _, found in logs for value in found.values())
+    assert trainer.model.log_std is None
+
+
+@pytest.mark.parametrize("adaptation", ["mlp", "gru"])
+def test_the_contract_is_kept_in_every_phase(adaptation: str) -> None:
+    for phase in PHASES:
+        config = ppo_roa.Config(**{**SMALL, "total_steps": 400}, adaptation=adaptation)
+        steps = {"train": (400, 0, 0), "adapt": (0, 400, 0), "finetune": (0, 0, 400)}
+        config = dataclasses.replace(config, phase_steps=steps[phase])
+        looks = yieldrl.check_algorithm(ppo_roa.Trainer(config))
+        assert looks["stored_log_prob"] > 0
