@@ -31,7 +31,7 @@ SMALL = {
     "device": "cpu",
 }
 ALL = list(family.folders())
-EVALUATED = ["a2c", "ppo", "ppo_lstm", "ppo_masked", "vla_ppo"]
+EVALUATED = ["a2c", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa", "vla_ppo"]
 OFFLINE = ["behavior_cloning"]
 """Nothing is collected after learning has begun."""
 

@@ -25,6 +25,7 @@ CASES = {
     "ppo": PASSES,
     "ppo_lstm": {**PASSES, "lstm_size": 8},
     "ppo_masked": PASSES,
+    "ppo_roa": {**PASSES, "env_id": "yieldrl/HiddenCartPole-v1", "window": 4},
     "dqn": OFF_POLICY,
     "double_dqn": OFF_POLICY,
     "dueling_dqn": OFF_POLICY,
@@ -39,7 +40,7 @@ CASES = {
     "q_learning": {},
 }
 
-RECORDING = {"a2c", "ppo", "ppo_lstm", "ppo_masked"}
+RECORDING = {"a2c", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa"}
 ALWAYS_SYNC = {"behavior_cloning", "reinforce", "sarsa"}
 BY_ITSELF = {"vla_ppo"}  # which needs another model here
 

@@ -174,6 +174,7 @@ UNUSED = {
     "c51": "error_clip",
     "rainbow": "error_clip",
     "ppo_lstm": "compile",
+    "ppo_roa": "compile",
     "reinforce": "compile",
     "q_learning": "compile",
     "sarsa": "compile",
