@@ -200,12 +200,17 @@ class Algorithm(Learner, ABC):
         Override it to accumulate gradients, for mixed precision, and the like.
         """
         if not getattr(self.config, "compile", False):
-            own = sum(len(group["params"]) for group in optimizer.param_groups)
-            alone = own == len(list(self.model.parameters()))
+            alone = self.trains_all(optimizer)
             return GradientStep(loss, optimizer, max_grad_norm, alone=alone)
         from yieldrl.speed import CompiledStep
 
         return CompiledStep(loss, optimizer, max_grad_norm, self.model)
+
+    def trains_all(self, optimizer: Optimizer) -> bool:
+        """Whether an optimizer has all of the model's parameters that are trained."""
+        groups = optimizer.param_groups
+        own = {id(parameter) for group in groups for parameter in group["params"]}
+        return all(id(p) in own for p in self.model.parameters() if p.requires_grad)
 
 
 class Agent(Counting):

@@ -38,7 +38,8 @@ class Algorithm(ppo.Algorithm):
     distance of the student's means to the teacher's.
 
     Differs from the paper: student and teacher have an actor each, and the regulariser
-    takes what was inferred when acting for `z'`.
+    takes what was inferred when acting for `z'`. PPO of the student begins with moments
+    of its own in Adam, the critic's too.
 
     Attributes:
         adapting: Whether the minibatch that is due is one of adaptation.
@@ -128,8 +129,17 @@ class Algorithm(ppo.Algorithm):
         passes.advance()
         if passes.exhausted:
             self.average()
-            self.enter(self.config.phase_at(self.counters.sample_step))
+            self.advance()
         return logs
+
+    def advance(self) -> None:
+        """Begin the phase that is due, if it is a later one than that of now.
+
+        A run that is done and goes on to more `total_steps` does not begin again.
+        """
+        due, order = self.config.phase_at(self.counters.sample_step), list(PHASES)
+        if order.index(due) > order.index(self.phase):
+            self.enter(due)
 
     def _param_groups(self) -> list[dict[str, Any]]:
         """Those whose learning rate is annealed, or follows the KL: of PPO alone."""

@@ -86,14 +86,12 @@ class Algorithm(ppo.Algorithm):
         max_grad_norm: float | None = None,
     ) -> AccumulatedStep:
         """One step on a minibatch that goes through the model in micro batches."""
-        own = sum(len(group["params"]) for group in optimizer.param_groups)
-        trained = sum(p.requires_grad for p in self.model.parameters())
         return AccumulatedStep(
             loss,
             optimizer,
             max_grad_norm,
             micro_batches=self.config.micro_batches,
-            alone=own == trained,
+            alone=self.trains_all(optimizer),
         )
 
     def anneal(self, fraction_done: float) -> None:

@@ -193,6 +193,16 @@ class TestPhases:
         third = ppo_roa.Trainer(second.config, model=first.model)
         assert third.model.phase == "finetune"
 
+    def test_a_finished_run_that_goes_on_stays_where_it_is(self, tmp_path: Any) -> None:
+        first = trainer_of()  # default shares
+        logs_of(first)
+        path = tmp_path / "checkpoint.pt"
+        first.save(path)
+        longer = dataclasses.replace(first.config, total_steps=960)
+        assert longer.phase_at(96) == "train"
+        second = ppo_roa.Trainer.load(path, config=longer)
+        assert {found["phase"] for _, _, found in logs_of(second)} == {2.0}
+
     def test_statistics_stand_still_where_the_student_acts(self) -> None:
         trainer = trainer_of(phase_steps=(32, 0, 64), normalize_observation=True)
         counts = []
