@@ -28,6 +28,7 @@ class Agent(ppo.Agent):
     """
 
     algorithm: Algorithm
+    config: Config
     has_memory = True
 
     def __init__(self, algorithm: Algorithm, config: Config) -> None:

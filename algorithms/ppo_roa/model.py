@@ -117,7 +117,8 @@ class Model(ppo.Model):
         """
         taught = self.teaches
         self.phase_number.fill_(_NAMES.index(phase))
-        if taught and not self.teaches and self.log_std_adapt is not None:
+        if taught and not self.teaches and self.log_std is not None:
+            assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
 
     def parameters_of(self, module: str) -> list[nn.Parameter]:

@@ -34,7 +34,7 @@ class Student(nn.Module):
         model.critic_encoder = model.log_std = None
         number = int(model.phase_number)  # a constant of the program
         del model.phase_number
-        model.__dict__["phase_number"] = number
+        vars(model)["phase_number"] = number
         self.model, self.actions = model, actions
 
     def forward(
