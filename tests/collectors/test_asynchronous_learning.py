@@ -25,7 +25,12 @@ CASES = {
     "ppo": PASSES,
     "ppo_lstm": {**PASSES, "lstm_size": 8},
     "ppo_masked": PASSES,
-    "ppo_roa": {**PASSES, "env_id": "yieldrl/HiddenCartPole-v1", "window": 4},
+    "ppo_roa": {
+        **PASSES,
+        "env_id": "yieldrl/HiddenCartPole-v1",
+        "num_envs": 4,
+        "window": 4,
+    },
     "dqn": OFF_POLICY,
     "double_dqn": OFF_POLICY,
     "dueling_dqn": OFF_POLICY,
