@@ -10,6 +10,7 @@ Run them from the root of the repository, after `make .venv/.bench`:
     python -m benchmarks worlds cartpole          steps per second against N
     python -m benchmarks collecting overlap       collectors in the background
     python -m benchmarks vla all                  vision-language-action policies
+    python -m benchmarks adaptation pendulum      a teacher and a student
     python -m benchmarks plot                     figures of results/*.json, in .cache
 
 That is the command alone: in Python this package is `yieldrl.benchmarks`.
@@ -18,5 +19,5 @@ That is the command alone: in Python this package is `yieldrl.benchmarks`.
 versions, configs and seeds. A new workload is an entry in `workloads.py` (for another
 library's algorithm, a function in `sides.py`), a new learning task or figure one in
 `tasks/`, a new claim one in `claims.py`, a new world to time one in `contests.py`, a
-new trial one in `trials/` (collectors in the background) or `vla/`.
+new trial one in `trials/` (collectors in the background), `vla/` or `adaptation/`.
 """

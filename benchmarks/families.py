@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from . import trials, vla
+from . import adaptation, trials, vla
 from .trials import Trial
 
 FAMILIES: dict[str, dict[str, Trial]] = {
     "collecting": trials.TRIALS,
     "vla": vla.TRIALS,
+    "adaptation": adaptation.TRIALS,
 }
 """Command -> its trials. `benchmarks/results/COMMAND-TRIAL.json` keeps a result."""

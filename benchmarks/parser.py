@@ -61,10 +61,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     speak = commands.add_parser("vla", help="vision-language-action policies")
     _add_trials(speak, "vla")
 
-    for command in (fast, learn, prove, step, collect, speak):
+    adapt = commands.add_parser("adaptation", help="worlds whose parameters are hidden")
+    _add_trials(adapt, "adaptation")
+
+    for command in (fast, learn, prove, step, collect, speak, adapt):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
     prefixes = {step: "worlds-", collect: "collecting-", speak: "vla-"}
-    for command in (learn, prove, step, collect, speak):
+    prefixes[adapt] = "adaptation-"
+    for command in (learn, prove, step, collect, speak, adapt):
         prefix = prefixes.get(command, "")
         file = f"folder of a {prefix}NAME.json for each"
         command.add_argument("--out-folder", help=file)

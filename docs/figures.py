@@ -28,6 +28,7 @@ CODE = (
     "tasks/*.py",
     "trials/*.py",
     "vla/*.py",
+    "adaptation/*.py",
 )  # of the benchmarks
 SHOWN = re.compile(r"\bresults/([\w.-]+)\.svg\b")
 

@@ -1,8 +1,8 @@
 """What the site says of trials: made, not typed.
 
-- `::: table collecting` is a table of every trial of collectors in the background, and
-  `::: table vla` of policies that are told what to do: what was demanded, what came
-  out.
+- `::: table collecting` is a table of every trial of collectors in the background,
+  `::: table vla` of policies that are told what to do, and `::: table adaptation` of
+  worlds whose parameters are hidden: what was demanded, what came out.
 - `::: collecting overlap` shows one trial: its figure, its numbers and its command.
 """
 

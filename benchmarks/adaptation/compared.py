@@ -1,0 +1,155 @@
+"""Teacher, student, blind, recurrent and told: the same budget, and two ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
+from yieldrl.benchmarks.trials.trial import Table, at_least, at_most, each
+
+from . import inference, learning
+from .learning import SIDES, by_chance, scores
+from .scores import interval, iqm, text
+from .worlds import RANGES, WORLDS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STUDENT = "student, finetune"
+
+WHO = {
+    "oracle": "PPO that is told",
+    "teacher": "teacher",
+    "student, train": "student after train",
+    "student, adapt": "student after adapt",
+    STUDENT: "student after finetune",
+    "lstm": "recurrent PPO, blind",
+    "blind": "PPO, blind",
+    "chance": "random actions",
+}
+"""Whose return is measured, in words."""
+
+NAMES = {"training": "training range", "held_out": "held-out range"}
+
+LATE = inference.STEPS // 2
+"""Steps after which a student has had time to look."""
+
+
+def train(name: str, side: str, seed: int) -> dict[str, Any]:
+    """One side in one world, in this process."""
+    run = learning.train(side, seed, WORLDS[name])
+    return {"side": side, "seed": seed, **run}
+
+
+def measure(name: str, options: Options) -> list[dict[str, Any]]:
+    """Every side and seed, and random actions."""
+    seeds = range(1, options.seeds + 1)
+    cases = [{"name": name, "side": s, "seed": seed} for seed in seeds for s in SIDES]
+    chance = {"side": "chance", "returns": {"chance": by_chance(WORLDS[name])}}
+    return [*each(train, cases, options.jobs), chance]
+
+
+def middle(runs: Sequence[Run], who: str, side: str) -> float:
+    """Somebody's interquartile mean."""
+    return float(iqm(scores(runs, who, side)))
+
+
+def above_blind(runs: Sequence[Run], who: str, side: str) -> Verdict:
+    """Whether somebody has a higher interquartile mean than PPO that sees nothing."""
+    value, bound = middle(runs, who, side), middle(runs, "blind", side)
+    demand = f"{WHO[who]}, {NAMES[side]}: above blind PPO"
+    return Verdict(demand=demand, value=value, bound=bound, holds=value > bound)
+
+
+def share(runs: Sequence[Run], side: str) -> float:
+    """How far the student is on the way from random actions to the teacher."""
+    low, high = middle(runs, "chance", side), middle(runs, "teacher", side)
+    return (middle(runs, STUDENT, side) - low) / (high - low)
+
+
+def errors(runs: Sequence[Run], what: str, side: str = "training") -> np.ndarray:
+    """Errors `[runs, T]` of what the students inferred."""
+    return np.array([run["errors"][side][what] for run in runs if "errors" in run])
+
+
+def late(runs: Sequence[Run], side: str = "training") -> float:
+    """The parameters' error late in episodes of a range."""
+    return float(iqm(errors(runs, "parameters", side)[:, LATE:].mean(1)))
+
+
+def left(runs: Sequence[Run]) -> float:
+    """The parameters' error late in an episode, in times of that of its first step."""
+    return late(runs) / float(iqm(errors(runs, "parameters")[:, 0]))
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """It helps to be told; a student comes close, and is better than nothing."""
+    demand = f"{WHO[STUDENT]}, training range: share of the way from chance to teacher"
+    falls = f"error of the parameters after {LATE} steps, in times of that in the first"
+    return [
+        above_blind(runs, "teacher", "training"),
+        above_blind(runs, "oracle", "training"),
+        at_least(demand, share(runs, "training"), 0.95),
+        above_blind(runs, STUDENT, "held_out"),
+        at_most(falls, left(runs), 0.9),
+    ]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Interquartile means of returns, and how well the student knows in the end."""
+    rows: list[list[str]] = []
+    for who, words in WHO.items():
+        row = [words, *(text(scores(runs, who, side)) for side in RANGES)]
+        side = "roa" if who == STUDENT else who
+        taken = [
+            run["seconds"] for run in runs if run["side"] == side and side in SIDES
+        ]
+        known = [late(runs, side) for side in RANGES] if who == STUDENT else []
+        row.append(" and ".join(f"{error:.2f}" for error in known) or " ")
+        rows.append([*row, f"{np.mean(taken):.0f}" if taken else " "])
+    inferred = f"error of the parameters after {LATE} steps"
+    return ["who", *NAMES.values(), inferred, "seconds"], rows
+
+
+def fill(axes: Axes, runs: Sequence[Run]) -> None:
+    """Interquartile means with intervals, and every run."""
+    shown = [who for who in WHO if who != "chance"]
+    for color, side, shift in zip(COLORS, RANGES, (-0.12, 0.12), strict=False):
+        for place, who in enumerate(shown):
+            of, x = scores(runs, who, side), place + shift
+            axes.plot([x] * len(of), of, ".", color=color, alpha=0.35, markersize=4)
+            centre, ends = iqm(of), np.array(interval(of))[:, None]
+            label = f"{NAMES[side]}, {len(of)} runs" if place == 0 else None
+            bars = np.abs(ends - centre)
+            axes.errorbar(x, centre, bars, fmt="o", color=color, capsize=3, label=label)
+    names = [WHO[who].replace(" after ", "\nafter ") for who in shown]
+    names = [name.replace("PPO", "\nPPO").strip() for name in names]
+    axes.set_xticks(range(len(shown)), names, fontsize=7)
+    axes.set_title("Who acts well where the parameters are hidden")
+    axes.set_ylabel("return of deterministic episodes")
+
+
+def trial(name: str) -> Trial:
+    """The trial of a world."""
+    world = WORLDS[name]
+    return Trial(
+        statement=f"{world.env_id}: a teacher who is told the parameters and a student"
+        " who infers them, beside PPO that is told, that is blind, and that remembers.",
+        measure=partial(measure, name),
+        judge=judge,
+        table=table,
+        fill=fill,
+        settings={
+            "env_id": world.env_id,
+            **world.settings,
+            "episodes": learning.EPISODES,
+        },
+    )
+
+
+TRIALS = {name: trial(name) for name in WORLDS}

@@ -1,0 +1,121 @@
+"""What the regulariser does to what is inferred, for both networks that infer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yieldrl.benchmarks.style import COLORS, INK, line
+from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
+from yieldrl.benchmarks.trials.trial import Table, at_most, each
+
+from . import learning
+from .compared import LATE, STUDENT, errors, left
+from .learning import scores
+from .scores import curve, iqm, text
+from .worlds import RANGES, WORLDS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WORLD = "pendulum"
+
+SIDES: dict[str, dict[str, Any]] = {
+    "mlp": {"adaptation": "mlp"},
+    "mlp, free": {"adaptation": "mlp", "regularizer_coef": 0.0},
+    "gru": {"adaptation": "gru"},
+    "gru, free": {"adaptation": "gru", "regularizer_coef": 0.0},
+}
+"""Without the regulariser the teacher is free to encode what nobody can infer."""
+
+WORDS = {
+    "mlp": "MLP over a window",
+    "mlp, free": "MLP, without the regulariser",
+    "gru": "GRU",
+    "gru, free": "GRU, without the regulariser",
+}
+
+
+WHAT = ("latent", "parameters")
+
+
+def train(side: str, seed: int) -> dict[str, Any]:
+    """One way of adapting, in this process."""
+    run = learning.train("roa", seed, WORLDS[WORLD], **SIDES[side])
+    return {"side": side, "seed": seed, **run}
+
+
+def measure(options: Options) -> list[dict[str, Any]]:
+    """Every way and seed."""
+    seeds = range(1, options.seeds + 1)
+    cases = [{"side": side, "seed": seed} for seed in seeds for side in SIDES]
+    return each(train, cases, options.jobs)
+
+
+def of_side(runs: Sequence[Run], side: str) -> list[Run]:
+    """The runs of one side, of every seed."""
+    return [run for run in runs if run["side"] == side]
+
+
+def late_errors(runs: Sequence[Run], side: str, what: str) -> np.ndarray:
+    """Errors `[runs]` of what is inferred late in episodes, means over steps."""
+    return errors(of_side(runs, side), what)[:, LATE:].mean(1)
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """What is regularised is easier to infer; and the longer one looks, the better."""
+    verdicts: list[Verdict] = []
+    for kind in ("mlp", "gru"):
+        bound = float(iqm(late_errors(runs, f"{kind}, free", "latent")))
+        value = float(iqm(late_errors(runs, kind, "latent")))
+        demand = f"{kind}: error of the latent, at most that without the regulariser"
+        falls = f"{kind}: error of the parameters after {LATE} steps, in times of that"
+        falling = left(of_side(runs, kind))
+        verdicts.append(at_most(demand, value, bound))
+        verdicts.append(at_most(f"{falls} in the first", falling, 0.9))
+    return verdicts
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Errors late in episodes of training, and returns of teacher and student."""
+    header = ["adaptation", "error of the latent", "of the parameters", "teacher"]
+    header += ["student, training range", "held-out range", "seconds"]
+    rows: list[list[str]] = []
+    for side, words in WORDS.items():
+        of = of_side(runs, side)
+        row = [words, *(text(late_errors(runs, side, what), 2) for what in WHAT)]
+        row.append(text(scores(of, "teacher", "training")))
+        row += [text(scores(of, STUDENT, name)) for name in RANGES]
+        rows.append([*row, f"{np.mean([run['seconds'] for run in of]):.0f}"])
+    return header, rows
+
+
+def fill(axes: Axes, runs: Sequence[Run]) -> None:
+    """The parameters' error against time."""
+    for color, (side, words) in zip(COLORS, WORDS.items(), strict=False):
+        found = errors(of_side(runs, side), "parameters").tolist()
+        line(axes, curve(words, found), color, "--" if "free" in side else "-")
+    label = "the same guess in every episode"
+    axes.axhline(1.0, color=INK, linewidth=0.9, linestyle=":", label=label)
+    axes.set_ylim(bottom=0)
+    axes.set_title(f"What is inferred of {WORLDS[WORLD].env_id.partition('/')[2]}")
+    axes.set_xlabel("steps of the episode that the student has seen")
+    axes.set_ylabel("error of the parameters, in variances")
+
+
+TRIAL = Trial(
+    statement="What a student infers of a pendulum's mass and length, by an MLP over a"
+    " window or a GRU, with the regulariser and without it.",
+    measure=measure,
+    judge=judge,
+    table=table,
+    fill=fill,
+    settings={
+        "env_id": WORLDS[WORLD].env_id,
+        **WORLDS[WORLD].settings,
+        "episodes": learning.EPISODES,
+        "sides": SIDES,
+    },
+)

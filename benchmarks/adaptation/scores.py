@@ -1,0 +1,55 @@
+"""Scores of few runs: their interquartile mean, and how sure one can be of it.
+
+Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical
+Precipice", arXiv:2108.13264, section 4.3. They resample the runs of every task by
+themselves; a trial has one world, which is one stratum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from yieldrl.experiments.plot import RESAMPLES, Curve
+
+
+def iqm(values: np.ndarray) -> np.ndarray:
+    """Mean over runs of values `[..., runs]` without the lowest and highest quarter.
+
+    Of each end a quarter of the runs is left out, rounded down: of five, one.
+    """
+    cut = values.shape[-1] // 4
+    ordered = np.sort(values, axis=-1)
+    return ordered[..., cut : values.shape[-1] - cut].mean(-1)
+
+
+def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends `[...]` of the interval around the interquartile mean of `[..., runs]`.
+
+    From three runs on the 2.5 and 97.5 percentiles of that mean over runs drawn with
+    replacement, the same draws at each call; below, least and greatest.
+    """
+    count = values.shape[-1]
+    if count < 3:
+        return values.min(-1), values.max(-1)
+    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES, count))
+    means = iqm(values[..., drawn])  # [..., RESAMPLES]
+    low, high = np.percentile(means, [2.5, 97.5], axis=-1)
+    return low, high
+
+
+def text(values: Sequence[float], digits: int = 4) -> str:
+    """Interquartile mean and interval of runs, in significant digits."""
+    of = np.array(values)
+    numbers = (float(iqm(of)), *map(float, interval(of)))
+    middle, low, high = (f"{number:.{digits}g}" for number in numbers)
+    return f"{middle} ({low} to {high})"
+
+
+def curve(label: str, values: Sequence[Sequence[float]]) -> Curve:
+    """Rows of runs `[runs, T]` as a line over steps from 1 on, with its interval."""
+    of = np.array(values).T  # [T, runs]
+    steps = np.arange(1, len(of) + 1)
+    named = f"{label}, {len(values)} runs"
+    return Curve(named, steps, iqm(of), *interval(of), of.shape[-1])
