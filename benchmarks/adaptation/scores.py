@@ -39,7 +39,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def text(values: Sequence[float], digits: int = 4) -> str:
+def text(values: Sequence[float] | np.ndarray, digits: int = 4) -> str:
     """Interquartile mean and interval of runs, in significant digits."""
     of = np.array(values)
     numbers = (float(iqm(of)), *map(float, interval(of)))

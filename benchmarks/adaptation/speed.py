@@ -35,7 +35,14 @@ SETTINGS: dict[str, Any] = {
     "anneal_learning_rate": False,
     "total_steps": 10**9,
 }
-"""Of every side; the phase train lasts for all of it."""
+"""Of every side."""
+
+TRAIN: dict[str, Any] = {
+    "phase_steps": (SETTINGS["total_steps"], 0, 0),
+    "regularizer_ramp": (0.0, 0.0),
+}
+"""PPO-ROA is in the phase train all the time, and its regulariser is on at once: while
+its weight is 0 it costs nothing."""
 
 WORLDS = {
     "yieldrl/HiddenCartPole-v1": 3,
@@ -52,10 +59,10 @@ SIDES = {
 
 def trainer_of(side: str, env_id: str, seed: int) -> ppo.Trainer:
     """A side's trainer."""
-    settings = {**SETTINGS, "env_id": env_id, "seed": seed}
+    settings: dict[str, Any] = {**SETTINGS, "env_id": env_id, "seed": seed}
     if side == "ppo":
         return ppo.Trainer(ppo.Config(**settings))
-    settings |= {"adaptation": side, "phase_steps": (SETTINGS["total_steps"], 0, 0)}
+    settings |= {**TRAIN, "adaptation": side}
     return ppo_roa.Trainer(ppo_roa.Config(**settings))
 
 
@@ -162,5 +169,5 @@ TRIAL = Trial(
     judge=judge,
     table=table,
     fill=fill,
-    settings={**SETTINGS, "slices": SLICES, "rollouts": WORLDS},
+    settings={**SETTINGS, **TRAIN, "slices": SLICES, "rollouts": WORLDS},
 )

@@ -27,7 +27,7 @@ WORLDS = {
         "yieldrl/HiddenCartPole-v1",
         COMMON
         | {
-            "total_steps": 2_000_000,
+            "total_steps": 1_500_000,
             "num_envs": 64,
             "num_steps": 32,
             "num_epochs": 4,
