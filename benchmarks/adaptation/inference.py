@@ -11,6 +11,10 @@ from yieldrl.algorithms import ppo_roa
 STEPS = 100
 """Of each episode."""
 
+SOON, LATE = slice(16, 50), slice(50, 100)
+"""Steps 17 to 50, when the window of an MLP is full, and those after. Who balances a
+pendulum by then no longer sees what it weighs: a window forgets."""
+
 EPISODES = 512
 """At a time, the first ones of as many environments."""
 
@@ -21,7 +25,7 @@ def errors(agent: ppo_roa.Agent, env_id: str, side: str) -> dict[str, list[float
     """Errors of what the student infers in step 1, 2, ... of an episode, `STEPS` each.
 
     The student acts in episodes of a side of the world. Averages are over the episodes
-    that still go on in a step.
+    that still go on in a step; an error is 1 where none does.
 
         latent      |z' - z|^2 / Var[z], of z' that is inferred and z that the encoder
                     makes of the true parameters; the squares are summed over the
@@ -99,5 +103,6 @@ def regressed(inferred: Tensor, privileged: Tensor, going: Tensor, half: int) ->
 
 
 def average(values: Tensor, going: Tensor) -> Tensor:
-    """Means `[T]` of values `[T, N]` over the episodes that go on; 1 at least does."""
-    return (values * going).sum(-1) / going.sum(-1).clamp(min=1)
+    """Means `[T]` of values `[T, N]` over the episodes that go on; 1 if none does."""
+    count, total = going.sum(-1), (values * going).sum(-1)
+    return torch.where(count > 0, total / count.clamp(min=1), 1.0)

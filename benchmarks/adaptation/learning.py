@@ -64,10 +64,9 @@ def train(side: str, seed: int, world: World, **options: Any) -> dict[str, Any]:
     settings = {**world.settings, **options, "seed": seed}
     with SIDES[side](env_id=world.env_id, **settings) as trainer:
         if side == "roa":
-            run = trained_in_phases(trainer, world)
-            found = {
-                r: inference.errors(trainer.agent, world.env_id, r) for r in RANGES
-            }
+            run, agent = trained_in_phases(trainer, world), trainer.agent
+            assert isinstance(agent, ppo_roa.Agent)
+            found = {of: inference.errors(agent, world.env_id, of) for of in RANGES}
             return {**run, "errors": found}
         begin = time.perf_counter()
         for _ in trainer():
@@ -117,7 +116,7 @@ def by_chance(world: World) -> dict[str, float]:
     return returned(Chance(envs.action_space), world)
 
 
-def scores(runs: Sequence[Run], who: str, side: str) -> np.ndarray:
+def returns_of(runs: Sequence[Run], who: str, side: str) -> np.ndarray:
     """Returns `[runs]` of somebody with parameters of a range."""
     found = [run["returns"][who][side] for run in runs if who in run["returns"]]
     return np.array(found)

@@ -12,8 +12,9 @@ from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_most, each
 
 from . import learning
-from .compared import LATE, STUDENT, errors, left
-from .learning import scores
+from .compared import FALLS, STUDENT, errors, left
+from .inference import LATE, SOON
+from .learning import returns_of
 from .scores import curve, iqm, text
 from .worlds import RANGES, WORLDS
 
@@ -38,7 +39,11 @@ WORDS = {
 }
 
 
-WHAT = ("latent", "parameters")
+COLUMNS = {
+    "error of the latent, steps 17 to 50": ("latent", SOON),
+    "of the parameters": ("parameters", SOON),
+    "of the parameters, 51 to 100": ("parameters", LATE),
+}
 
 
 def train(side: str, seed: int) -> dict[str, Any]:
@@ -59,43 +64,39 @@ def of_side(runs: Sequence[Run], side: str) -> list[Run]:
     return [run for run in runs if run["side"] == side]
 
 
-def late_errors(runs: Sequence[Run], side: str, what: str) -> np.ndarray:
-    """Errors `[runs]` of what is inferred late in episodes, means over steps."""
-    return errors(of_side(runs, side), what)[:, LATE:].mean(1)
-
-
 def judge(runs: Sequence[Run]) -> list[Verdict]:
     """What is regularised is easier to infer; and the longer one looks, the better."""
     verdicts: list[Verdict] = []
     for kind in ("mlp", "gru"):
-        bound = float(iqm(late_errors(runs, f"{kind}, free", "latent")))
-        value = float(iqm(late_errors(runs, kind, "latent")))
+        value, bound = (
+            float(iqm(errors(of_side(runs, side), "latent", SOON)))
+            for side in (kind, f"{kind}, free")
+        )
         demand = f"{kind}: error of the latent, at most that without the regulariser"
-        falls = f"{kind}: error of the parameters after {LATE} steps, in times of that"
-        falling = left(of_side(runs, kind))
         verdicts.append(at_most(demand, value, bound))
-        verdicts.append(at_most(f"{falls} in the first", falling, 0.9))
+        falling = left(of_side(runs, kind))
+        verdicts.append(at_most(f"{kind}: {FALLS}", falling, 0.9))
     return verdicts
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Errors late in episodes of training, and returns of teacher and student."""
-    header = ["adaptation", "error of the latent", "of the parameters", "teacher"]
-    header += ["student, training range", "held-out range", "seconds"]
+    """Errors in episodes of the training range, and returns of teacher and student."""
     rows: list[list[str]] = []
     for side, words in WORDS.items():
         of = of_side(runs, side)
-        row = [words, *(text(late_errors(runs, side, what), 2) for what in WHAT)]
-        row.append(text(scores(of, "teacher", "training")))
-        row += [text(scores(of, STUDENT, name)) for name in RANGES]
+        row = [words, *(text(errors(of, *which), 2) for which in COLUMNS.values())]
+        row.append(text(returns_of(of, "teacher", "training")))
+        row += [text(returns_of(of, STUDENT, name)) for name in RANGES]
         rows.append([*row, f"{np.mean([run['seconds'] for run in of]):.0f}"])
-    return header, rows
+    header = ["adaptation", *COLUMNS, "teacher", "student", "student, held out"]
+    return [*header, "seconds"], rows
 
 
 def fill(axes: Axes, runs: Sequence[Run]) -> None:
     """The parameters' error against time."""
     for color, (side, words) in zip(COLORS, WORDS.items(), strict=False):
-        found = errors(of_side(runs, side), "parameters").tolist()
+        of = of_side(runs, side)
+        found = [run["errors"]["training"]["parameters"] for run in of]
         line(axes, curve(words, found), color, "--" if "free" in side else "-")
     label = "the same guess in every episode"
     axes.axhline(1.0, color=INK, linewidth=0.9, linestyle=":", label=label)
