@@ -32,7 +32,8 @@ SIDES: dict[str, Callable[..., ppo.Trainer]] = {
     "oracle": lambda **options: ppo.Trainer(ppo.Config(**options)),
 }
 """Who learns: the six modules of PPO-ROA, which hold a teacher and a student; PPO and
-recurrent PPO, that never see the parameters; and PPO that always does."""
+recurrent PPO, that never see the parameters; and PPO that always does. All have as many
+environment steps; the teacher has those of the phase train alone."""
 
 
 class Chance:

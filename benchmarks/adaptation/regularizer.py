@@ -38,7 +38,6 @@ WORDS = {
     "gru, free": "GRU, without the regulariser",
 }
 
-
 COLUMNS = {
     "error of the latent, steps 17 to 50": ("latent", SOON),
     "of the parameters": ("parameters", SOON),

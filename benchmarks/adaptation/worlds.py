@@ -63,7 +63,10 @@ WORLDS = {
         },
     ),
 }
-"""Trial -> its world. All else is the algorithms' defaults. They are the settings of
-`ppo-cartpole`, of `ppo-pendulum-tuned` and of `ppo-halfcheetah` in `learning`, for more
-environments at a time. One discount fits them less: heavier and longer pendulums need
-more swings, and 0.95 looks further ahead than 0.9."""
+"""Trial -> its world; all else is the algorithms' defaults.
+
+They begin from the settings of `ppo-cartpole`, `ppo-pendulum-tuned` and
+`ppo-halfcheetah` in `learning`, with more environments at a time and larger
+minibatches. Heavy and long pendulums need more swings than the usual one: gamma is 0.95
+for 0.9, which looks twice as far ahead.
+"""
