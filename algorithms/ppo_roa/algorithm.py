@@ -94,14 +94,15 @@ class Algorithm(ppo.Algorithm):
         return bool(PHASES[self.phase].trained(by))
 
     def inputs(self, data: TensorDict) -> Any:
-        """Observations, and what was inferred from those before."""
-        return data.select("obs", "priv_pred")
+        """Observations, and the latent that who acts reads beside them."""
+        flat = data.flatten()
+        latent = self.model.latent(flat["obs"], flat["priv_pred"])
+        return data.select("obs").set("latent", latent.unflatten(0, data.batch_size))
 
     def last_inputs(self, rollout: TensorDict, index: Tensor) -> Any:
-        """Last observations; nothing that was inferred matters to the critic."""
-        flat = rollout.flatten(0, 1)[index]
-        inputs = {"obs": flat["next_obs"], "priv_pred": flat["priv_pred"]}
-        return TensorDict(inputs, flat.batch_size)
+        """Last observations: to the critic no latent matters."""
+        obs = rollout["next_obs"].flatten(0, 1)[index]
+        return TensorDict({"obs": obs}, obs.batch_size)
 
     def passes(self, prepared: TensorDict, seed: int) -> Passes:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
@@ -173,10 +174,12 @@ class Algorithm(ppo.Algorithm):
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """PPO's objective, and the regulariser while the teacher learns."""
         flat = flattened(data)
-        loss, logs = super().loss(flat)
+        inputs, action = self.inputs(flat), flat["action"]
+        evaluated = self.model.evaluate_actions(inputs, action)
+        loss, logs = self.objective(flat, *evaluated)
         weight = self.config.regularizer_at(self.counters.sample_step)
         if weight > 0 and "encoder_priv" in PHASES[self.phase].trained("ppo"):
-            gap = mse_loss(self.model.encoded(flat["obs"]), flat["priv_pred"])
+            gap = mse_loss(inputs["latent"], flat["priv_pred"])
             loss = loss + weight * gap
             logs |= {"loss": loss.detach(), "regularizer_loss": gap.detach()}
         return loss, logs

@@ -40,7 +40,7 @@ class Model(ppo.Model):
         critic        all observations        -> value               [B]
 
     Where PPO's model takes observations, this one takes a mapping: `obs [B, ...]` and
-    `priv_pred [B, Z]`, what was inferred when acting. `phase` says who acts; it is
+    `latent [B, Z]`, which `latent` makes for who acts. `phase` says who that is; it is
     saved, and goes wherever the weights go.
 
     Args:
@@ -147,8 +147,17 @@ class Model(ppo.Model):
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:
         """Logits `[B, A]`, or means `[B, D]`, of who acts in this phase."""
-        latent = self.encoded(obs["obs"]) if self.teaches else obs["priv_pred"]
-        return getattr(self, PHASES[self.phase].acts)(torch.cat((features, latent), -1))
+        actor = getattr(self, PHASES[self.phase].acts)
+        return actor(torch.cat((features, obs["latent"]), dim=-1))
+
+    def latent(self, obs: Any, priv_pred: Tensor) -> Tensor:
+        """What who acts in this phase reads beside features, `[B, Z]`.
+
+        Args:
+            obs: Observations `[B, ...]`; the teacher has what is privileged encoded.
+            priv_pred: What was inferred when acting, `[B, Z]`, for the student.
+        """
+        return self.encoded(obs) if self.teaches else priv_pred
 
     def output_of(self, actor: str, obs: Any, latent: Tensor) -> Tensor:
         """Logits or means of either actor for observations and a latent `[B, Z]`."""

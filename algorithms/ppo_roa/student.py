@@ -42,7 +42,7 @@ class Student(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         seen = {"obs": obs, "memory": memory, "first": first}
         inferred, watched = self.model.infer(seen)
-        action = self.model.predict({**seen, "priv_pred": inferred})
+        action = self.model.predict({**seen, "latent": inferred})
         accepted = self.actions.to_env(action)
         return accepted, self.model.remember(watched, accepted)
 

@@ -80,7 +80,7 @@ def watch(
             inferred, watched = model.infer(seen)
             rows.append(inferred)
             going.append(alive)
-            action = model.predict({**seen, "priv_pred": inferred})
+            action = model.predict({**seen, "latent": inferred})
             action = student.border.actions.to_env(action)
             memory = model.remember(watched, action)
             obs, _, terminated, truncated, _ = envs.step(action)
