@@ -126,6 +126,8 @@ class Algorithm(ppo.Algorithm):
             logs = super().learn_from(passes, learn)
             passes.learned = min(passes.learned, first)  # `target_kl` ends PPO's alone
             return logs
+        if passes.learned == first:
+            passes.replace(self.with_targets(passes.pieces))
         logs = learn(passes.minibatch())
         passes.advance()
         if passes.exhausted:
@@ -184,31 +186,40 @@ class Algorithm(ppo.Algorithm):
             logs |= {"loss": loss.detach(), "regularizer_loss": gap.detach()}
         return loss, logs
 
+    @torch.no_grad()
+    def with_targets(self, rollout: TensorDict) -> TensorDict:
+        """A rollout `[..., ...]` with what adaptation and imitation aim at.
+
+        `priv_feature` is the latent of what is privileged, `teacher` what the teacher
+        says to it, means or logits. Nothing that makes them learns meanwhile.
+        """
+        flat = rollout.flatten()
+        targets = {"priv_feature": self.model.encoded(flat["obs"])}
+        if self.learns("imitate"):
+            latent = targets["priv_feature"]
+            targets["teacher"] = self.model.output_of("actor", flat["obs"], latent)
+        whole = {k: v.unflatten(0, rollout.batch_size) for k, v in targets.items()}
+        return rollout.copy().update(whole)
+
     def adaptation_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """Of inferring what the encoder says, and of acting as the teacher does.
 
         On sequences `[T, n]`: the gradient flows back through time to their start.
         """
-        inferred = self.model.infer_sequence(data)
-        valid = data.get("valid", torch.ones_like(data["first"])).flatten()
-        flat, inferred = data.flatten(0, 1)[valid], inferred.flatten(0, 1)[valid]
-        with torch.no_grad():
-            encoded = self.model.encoded(flat["obs"])
-        adaptation = loss = mse_loss(inferred, encoded)
-        logs = {"adaptation_loss": adaptation}
+        inferred = self.model.infer_sequence(data).flatten(0, 1)
+        flat = data.exclude("memory").flatten(0, 1)
+        if "valid" in set(flat.keys()):  # steps that only reset teach nothing
+            flat, inferred = flat[flat["valid"]], inferred[flat["valid"]]
+        loss = mse_loss(inferred, flat["priv_feature"])
+        logs = {"adaptation_loss": loss}
         if self.learns("imitate"):
-            imitation = self.imitation_loss(flat["obs"], inferred.detach(), encoded)
-            loss = loss + imitation
-            logs["imitation_loss"] = imitation
+            student = self.model.output_of(
+                "actor_adapt", flat["obs"], inferred.detach()
+            )
+            logs["imitation_loss"] = mse_loss(student, flat["teacher"])
+            loss = loss + logs["imitation_loss"]
         logs = {"loss": loss, **logs}
         return loss, {name: metric.detach() for name, metric in logs.items()}
-
-    def imitation_loss(self, obs: Any, inferred: Tensor, encoded: Tensor) -> Tensor:
-        """The squared distance of what both actors say: means, or logits."""
-        with torch.no_grad():
-            teacher = self.model.output_of("actor", obs, encoded)
-        student = self.model.output_of("actor_adapt", obs, inferred)
-        return mse_loss(student, teacher)
 
 
 def flattened(data: TensorDict) -> TensorDict:

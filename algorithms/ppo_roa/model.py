@@ -70,7 +70,7 @@ class Model(ppo.Model):
         super().__init__(observation_space, action_space, config)
         self.privileged_obs = config.privileged_obs
         privileged = make_encoder(self.group(config, "privileged_obs"))
-        sizes = [privileged.size, *config.hidden_sizes, config.latent_size]
+        sizes = [privileged.size, *config.hidden_sizes[:1], config.latent_size]
         encoder = MLP(sizes, config.activation, last_gain=1.0)
         self.encoder_priv = nn.Sequential(privileged, encoder)
         self.actor_adapt = copy.deepcopy(self.actor)

@@ -133,7 +133,7 @@ class TestTable:
             step = algorithm.step if model.teaches else algorithm.student_step
             step = step if kinds == ("ppo",) else algorithm.adaptation_step
             model.zero_grad()
-            prepared = rollout.copy().set("start", rollout["log_prob"])
+            prepared = algorithm.with_targets(rollout)
             step.loss = loss
             step.gradients(prepared, step.trained_parameters())
             for name in MODULES:
@@ -264,7 +264,8 @@ class TestLosses:
     ) -> None:
         trainer, rollout = self.rollout(adaptation=adaptation)
         model = trainer.model
-        loss, logs = trainer.algorithm.adaptation_loss(rollout)
+        targets = trainer.algorithm.with_targets(rollout)
+        loss, logs = trainer.algorithm.adaptation_loss(targets)
         flat = rollout.flatten(0, 1)
         encoded, inferred = model.encoded(flat["obs"]), flat["priv_pred"]
         features = flat["obs", "obs"]
@@ -301,7 +302,9 @@ class TestLosses:
         # What comes later in the episode must not see it either.
         rollout["first"][4, 1] = rollout["first"][7, 0] = True
         spoilt["first"] = rollout["first"]
-        losses = [trainer.algorithm.adaptation_loss(x)[0] for x in (rollout, spoilt)]
+        algorithm = trainer.algorithm
+        both = [algorithm.with_targets(x) for x in (rollout, spoilt)]
+        losses = [algorithm.adaptation_loss(x)[0] for x in both]
         torch.testing.assert_close(*losses)
 
     def test_a_kl_that_is_too_large_ends_the_passes_of_ppo_alone(self) -> None:
