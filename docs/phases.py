@@ -77,4 +77,6 @@ def learning(phase: Phase) -> list[str]:
     }
     found = {use: ", ".join(phase.trained(use)) for use in losses}
     width = max(map(len, found.values()))
-    return [f"  {found[use]:<{width}}  <-  {losses[use]}" for use in losses if found[use]]
+    return [
+        f"  {found[use]:<{width}}  <-  {losses[use]}" for use in losses if found[use]
+    ]
