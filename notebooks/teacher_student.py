@@ -201,7 +201,7 @@ def errors(side, steps=100, count=256):
         encoded = model.encoded(obs)
         error, spread = (inferred - encoded)[going], encoded[going].std(0)
         found.append(float((error**2).sum(-1).mean() / (spread**2).sum()))
-        action = model.predict({**seen, "priv_pred": inferred})
+        action = model.predict({**seen, "latent": inferred})
         memory = model.remember(watched, action)
         obs, _, terminated, truncated, _ = worlds.step(action)
         going &= ~(terminated | truncated)
