@@ -21,10 +21,11 @@ TABLE = re.compile(rf"^::: table ({NAMES})$", re.MULTILINE)
 SHOWN = re.compile(rf"^::: ({NAMES}) ([\w-]+)$", re.MULTILINE)
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
     """Put the table and trials where pages ask for them."""
+    up = "../" * page.file.src_uri.count("/") if page else ""
     markdown = TABLE.sub(lambda match: table(match[1]), markdown)
-    return SHOWN.sub(lambda match: shown(*match.groups()), markdown)
+    return SHOWN.sub(lambda match: shown(match[1], match[2], up), markdown)
 
 
 def committed(family: str) -> dict[str, dict[str, Any]]:
@@ -51,12 +52,18 @@ def table(family: str) -> str:
     return "\n".join([*rows, "", "```bash", commands, "```"])
 
 
-def shown(family: str, name: str) -> str:
-    """One trial: its figure, its table and where it comes from."""
+def shown(family: str, name: str, up: str = "") -> str:
+    """One trial: its figure, its table and where it comes from.
+
+    Args:
+        family: Of the trial.
+        name: Of the trial.
+        up: The way from the page's folder to that of all pages, as `"../"`.
+    """
     found = committed(family)
     if name not in found:
         return "This was not measured yet."
-    result, file = found[name], f"results/{family}-{name}"
+    result, file = found[name], f"{up}results/{family}-{name}"
     trial = FAMILIES[family][name]
     figure = f"![{trial.statement}]({file}.svg)"
     numbers = results.table(*trial.table(result["runs"]))

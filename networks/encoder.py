@@ -74,7 +74,7 @@ class _Flat(Encoder):
         self.is_vector = len(shape) == 1
 
     def forward(self, obs: Tensor) -> Tensor:
-        return (obs if self.is_vector else obs.reshape(len(obs), self.size)).float()
+        return (obs if self.is_vector else obs.reshape(obs.shape[0], self.size)).float()
 
 
 class _OneHot(Encoder):
@@ -89,7 +89,8 @@ class _OneHot(Encoder):
         self.register_buffer("starts", torch.tensor(starts), persistent=False)
 
     def forward(self, obs: Tensor) -> Tensor:
-        choices = obs.reshape(len(obs), -1).long() - self.starts
+        # `len` would be a constant of an exported program.
+        choices = obs.reshape(obs.shape[0], -1).long() - self.starts
         codes = [
             functional.one_hot(choices[:, i], count)
             for i, count in enumerate(self.counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from site_logic import load
@@ -63,3 +64,7 @@ def test_a_trial_is_shown_with_its_figure_and_command(committed):
         "[Every number](results/collecting-overlap.json) is from"
         f" `{command}`, on 2 cores of A CPU."
     )
+    deeper = SimpleNamespace(file=SimpleNamespace(src_uri="algorithms/ppo.md"))
+    text = trials.on_page_markdown("::: collecting overlap", page=deeper)
+    assert "](../results/collecting-overlap.svg)" in text
+    assert "](../results/collecting-overlap.json)" in text

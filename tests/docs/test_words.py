@@ -56,6 +56,9 @@ def test_every_comment_is_a_word_of_the_table(section):
         *("observation", "done", "sample_log_prob", "state_value", "return"),
         *("buffer_size", "buffer_type", "iterations", "n_epochs", "batch_size"),
         *("train_every", "n_steps", "clip_frac", "rollout_policy", "carry"),
+        *("encoder_priv", "actor_adapt", "adapt_module", "adapt_ema", "phase"),
+        *("get_rollout_policy", "train_policy", "train_adapt"),
+        *("PRIV_FEATURE", "PRIV_PRED", "OBS_KEY", "OBS_PRIV_KEY"),
     ],
 )
 def test_the_founding_documents_words_are_there(word):

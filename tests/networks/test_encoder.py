@@ -50,6 +50,17 @@ def test_a_choice_is_one_hot():
     assert encoder(torch.tensor([0, 3])).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    "space", [Discrete(3), MultiDiscrete([2, 3]), Box(-1, 1, (2, 2))], ids=str
+)
+def test_an_exported_encoder_takes_batches_of_any_size(space):
+    encoder = make_encoder(space)
+    five = torch.from_numpy(np.stack([space.sample() for _ in range(5)]))
+    batch = ({0: torch.export.Dim.DYNAMIC},)
+    program = torch.export.export(encoder, (five[:2],), dynamic_shapes=batch)
+    assert torch.equal(program.module()(five), encoder(five))
+
+
 def test_a_choice_may_start_elsewhere():
     encoder = make_encoder(Discrete(3, start=-1))
     assert (

@@ -1,0 +1,82 @@
+"""What PPO-ROA's page says of phases: made from the table that drives them.
+
+- `::: table phases` is a table of the six modules, in every phase, acting and learning.
+- `::: flow of train` draws who feeds whom in a phase, and who learns from what.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES, Phase, Use
+
+TABLE = re.compile(r"^::: table phases$", re.MULTILINE)
+FLOW = re.compile(rf"^::: flow of ({'|'.join(PHASES)})$", re.MULTILINE)
+WORDS: dict[Use, str] = {
+    "infer": "is evaluated",
+    "ppo": "**learns**: PPO",
+    "adapt": "**learns**: adaptation",
+    "imitate": "**learns**: imitation",
+    "average": "moving average",
+    "rest": "rests",
+}
+ACTING: dict[Use, str] = {**WORDS, "infer": "**acts**"}
+WIDTH = 14  # of a module's name in a drawing
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Put the table and drawings where pages ask for them."""
+    markdown = TABLE.sub(lambda _: table(), markdown)
+    return FLOW.sub(lambda match: flow(PHASES[match[1]]), markdown)
+
+
+def table() -> str:
+    """A row for each module, two columns for each phase."""
+    columns = [f"{name}, {side}" for name in PHASES for side in ("acting", "learning")]
+    rows = [["module", *columns], ["---"] * (1 + len(columns))]
+    for module in MODULES:
+        row = [f"`{module}`"]
+        for phase in PHASES.values():
+            use = getattr(phase, module)
+            words = ACTING if module == phase.acts else WORDS
+            row += [words[use.rollout], WORDS[use.training]]
+        rows.append(row)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def flow(phase: Phase) -> str:
+    """Who feeds whom while a phase acts, and what its modules learn from."""
+    lines = ["acting", *acting(phase), "", "learning", *learning(phase)]
+    return "\n".join(["```text", *lines, "```"])
+
+
+def acting(phase: Phase) -> list[str]:
+    """From observations to the action: the latent above, what is only noted below."""
+    told = phase.encoder_priv.rollout == "infer"
+    inferred = f"  history     -> {phase.infers:<{WIDTH}}-> z'"
+    latent = f"  privileged  -> {'encoder_priv':<{WIDTH}}-> z " if told else inferred
+    width = len(latent)
+    noted = [f"{inferred}     noted, for the regulariser"] if told else []
+    return [
+        f"{latent} --+",
+        f"{' ':{width}}   +--> {phase.acts} --> action",
+        f"{'  observation ':-<{width}}---+",
+        *noted,
+    ]
+
+
+def learning(phase: Phase) -> list[str]:
+    """A line for each loss, with those that learn by it, and one for the average."""
+    told = "encoder_priv" in phase.trained("ppo")
+    regularizer = " + w |z - sg(z')|^2" if told else ""
+    losses: dict[Use, str] = {
+        "ppo": f"L_PPO{regularizer}",
+        "adapt": "|z' - sg(z)|^2",
+        "imitate": "|actor_adapt(o, sg(z')) - sg(actor(o, z))|^2",
+        "average": "moved towards adapt_module, after each rollout",
+    }
+    found = {use: ", ".join(phase.trained(use)) for use in losses}
+    width = max(map(len, found.values()))
+    return [
+        f"  {found[use]:<{width}}  <-  {losses[use]}" for use in losses if found[use]
+    ]
