@@ -33,6 +33,15 @@ class Trainer(ppo.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
+    def _run_train(self) -> LogData:
+        phase = self._phase  # the last step of a rollout may begin another
+        log = super()._run_train()
+        log["logs"]["phase"] = phase
+        return log
+
     def _log(self, kind: LogType, logs: Logs) -> LogData:
-        phase = float([*PHASES].index(self.agent.algorithm.phase))
-        return super()._log(kind, {**logs, "phase": phase})
+        return super()._log(kind, {**logs, "phase": self._phase})
+
+    @property
+    def _phase(self) -> float:
+        return float([*PHASES].index(self.agent.algorithm.phase))

@@ -155,6 +155,10 @@ class TestPhases:
         assert [phase for step, phase in acted if step % 32 == 0] == [0, 1, 2]
         assert {phase for step, phase in acted if step <= 32} == {0}
         assert {phase for step, phase in acted if 32 < step <= 64} == {1}
+        learned = {
+            (step, found["phase"]) for kind, step, found in logs if kind == "train"
+        }
+        assert learned == {(32, 0.0), (64, 1.0), (96, 2.0)}
         steps = [1 for kind, *_ in logs if kind == "train"]
         assert len(steps) == 2 * ((2 + 2) + 2 + (2 + 2))  # minibatches times epochs
 
