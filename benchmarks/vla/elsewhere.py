@@ -34,10 +34,10 @@ SIDES: tuple[Any, ...] = ("sync", "async")
 BEGIN: dict[str, Any] = {**CLONE, "eval_every": 0}
 
 PPO: dict[str, Any] = {
-    "num_envs": 32,
+    "num_envs": 24,
     "num_steps": 16,
     "num_epochs": 4,
-    "total_steps": 32 * 16 * 24,
+    "total_steps": 24 * 16 * 20,
     "demonstration_steps": 0,
 }
 """On this machine an update then takes about as long as a rollout."""
