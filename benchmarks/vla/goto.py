@@ -43,13 +43,10 @@ def measure(options: Options) -> list[dict[str, Any]]:
 def judge(runs: Sequence[Run]) -> list[Verdict]:
     """The instruction matters to the VLA, and PPO improves what was cloned."""
     vla = of_side(runs, "vla")
+    heard = mean(vla, "improved", "seen") - mean(vla, "improved", "misled")
     gained = mean(vla, "improved", "seen") - mean(vla, "cloned", "seen")
     return [
-        at_least(
-            "VLA improved, success (twice chance)",
-            mean(vla, "improved", "seen"),
-            2 * CHANCE,
-        ),
+        at_least("VLA improved, success that the sentence is worth", heard, 0.2),
         at_least("VLA, success gained by PPO", gained, 0.0),
         at_most(
             "VLA improved, told what means nothing (chance 1/3)",
