@@ -21,9 +21,9 @@ CHANCE = 1 / 3
 """Of three objects one is rewarded."""
 
 WORDS = {
-    "vla": "vision-language-action model",
-    "cnn": "CNN, bytes of the sentence embedded",
-    "mlp": "MLP on pixels, bytes of the sentence embedded",
+    "vla": "VLA",
+    "cnn": "CNN",
+    "mlp": "MLP",
 }
 
 
