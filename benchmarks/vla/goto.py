@@ -21,9 +21,9 @@ CHANCE = 1 / 3
 """Of three objects one is rewarded."""
 
 WORDS = {
-    "vla": "vision-language-action model",
-    "cnn": "CNN, bytes of the sentence embedded",
-    "mlp": "MLP on pixels, bytes of the sentence embedded",
+    "vla": "VLA",
+    "cnn": "CNN",
+    "mlp": "MLP",
 }
 
 
@@ -43,9 +43,10 @@ def measure(options: Options) -> list[dict[str, Any]]:
 def judge(runs: Sequence[Run]) -> list[Verdict]:
     """The instruction matters to the VLA, and PPO improves what was cloned."""
     vla = of_side(runs, "vla")
+    heard = mean(vla, "improved", "seen") - mean(vla, "improved", "misled")
     gained = mean(vla, "improved", "seen") - mean(vla, "cloned", "seen")
     return [
-        at_least("VLA improved, success", mean(vla, "improved", "seen"), 0.8),
+        at_least("VLA improved, success that the sentence is worth", heard, 0.2),
         at_least("VLA, success gained by PPO", gained, 0.0),
         at_most(
             "VLA improved, told what means nothing (chance 1/3)",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import Tensor
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.style import line
@@ -32,11 +34,29 @@ GOTO: dict[str, Any] = {
 """The tiny model on small grids, where three pairs of colour and shape are never named.
 All else is the algorithm's defaults."""
 
+CLONE: dict[str, Any] = {**GOTO, "demonstration_steps": 10_000, "eval_every": 4_000}
+"""From half as many steps, where what comes after cloning is compared."""
+
+PPO: dict[str, Any] = {"demonstration_steps": 0, "total_steps": 12_000}
+"""What then differs, from a clone that is there already."""
+
+
+def cloned(
+    config: vla_ppo.Config, look: Callable[[Any], dict[str, float]]
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """The weights of a clone, and what `look` found of it; nothing is improved."""
+    with vla_ppo.Trainer(config) as trainer:
+        assert trainer.cloning is not None
+        for _ in trainer.cloning():
+            pass
+        return copy.deepcopy(trainer.model.state_dict()), look(trainer)
+
 
 def learned(
     policy: str,
     config: vla_ppo.Config,
     look: Callable[[Any], dict[str, float]],
+    weights: dict[str, Tensor] | None = None,
     **parts: Any,
 ) -> dict[str, Any]:
     """Train to the end, in this process.
@@ -45,6 +65,7 @@ def learned(
         policy: One of `POLICIES`.
         config: Of the run.
         look: What to measure of the trainer's policy, when it is cloned and at the end.
+        weights: Where it begins, instead of with new ones.
         parts: Of the trainer, a `model` say.
 
     Returns:
@@ -53,13 +74,15 @@ def learned(
         PPO; and the numbers of parameters, all and trained.
     """
     curve: list[tuple[int, float, float]] = []
-    cloned, begin = None, time.perf_counter()
+    first, begin = None, time.perf_counter()
     clone_seconds = looking = 0.0
     with make_trainer(policy, config, **parts) as trainer:
+        if weights is not None:
+            trainer.model.load_state_dict(weights)
         for log in trainer():
-            if cloned is None and log["logs"].get("phase") == 1.0:
+            if first is None and log["logs"].get("phase") == 1.0:
                 clone_seconds = time.perf_counter() - begin
-                cloned = look(trainer)
+                first = look(trainer)
                 looking = time.perf_counter() - begin - clone_seconds
             if log["log_type"] == "evaluate":
                 rates = (log["logs"][k] for k in ("success_rate", "episode_return"))
@@ -68,7 +91,7 @@ def learned(
         seconds = time.perf_counter() - begin - looking - clone_seconds
         parameters = list(trainer.model.parameters())
         return {
-            "cloned": cloned,
+            "cloned": first,
             "improved": look(trainer),
             "curve": curve,
             "clone_seconds": round(clone_seconds, 1),

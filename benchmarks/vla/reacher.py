@@ -26,7 +26,7 @@ REACHER: dict[str, Any] = {
     "demonstration_steps": 20_000,
     "expert_noise": 0.1,
     "clone_epochs": 8,
-    "clone_batch_size": 64,
+    "clone_batch_size": 16,
     "num_steps": 32,
     "learning_rate": 1e-4,
     "entropy_coef": 0.0,

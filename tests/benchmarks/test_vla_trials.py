@@ -123,7 +123,7 @@ def test_a_trial_is_a_table_and_a_figure(
 
 
 def test_what_is_demanded_can_fail() -> None:
-    held = [verdict.holds for verdict in goto.judge(obedient(gain=-0.1, misled=0.6))]
+    held = [verdict.holds for verdict in goto.judge(obedient(gain=-0.2, misled=0.6))]
     assert held == [False, False, False]
     assert not any(verdict.holds for verdict in reacher.judge(arms(-0.1)))
     assert [v.holds for v in elsewhere.judge(waited(17.0, 0.7))] == [False, False]
@@ -196,23 +196,40 @@ def test_an_expert_is_obedient_and_not_when_it_is_told_wrong() -> None:
     assert rates["misled"] == pytest.approx(1 / 3, abs=0.07)
 
 
-def test_adapters_go_on_from_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+IMPROVE = {"total_steps": 128, "demonstration_steps": 0}
+
+
+def test_adapters_go_on_from_the_clone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(adapters, "CLONE", SMALL)
-    small = {"total_steps": 128, "demonstration_steps": 0}
-    monkeypatch.setattr(adapters, "PPO", small)
+    monkeypatch.setattr(adapters, "PPO", IMPROVE)
     monkeypatch.setattr(chunks, "EPISODES", 4)
-    full, lora = (adapters.train(side, 1) for side in adapters.SIDES)
+    path = str(tmp_path / "clone.pt")
+    assert set(adapters.clone(path, 1)) == {"success", "looks"}
+    full, lora = (adapters.improve(path, side, 1) for side in adapters.SIDES)
     assert full["trained"] == full["parameters"]
     assert lora["trained"] < lora["parameters"] > full["parameters"]
     assert lora["kept_mebibytes"] < full["kept_mebibytes"]
 
 
+def test_both_kinds_of_ratio_go_on_from_one_clone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chunks, "CLONE", SMALL)
+    monkeypatch.setattr(chunks, "PPO", IMPROVE)
+    monkeypatch.setattr(chunks, "EPISODES", 4)
+    runs = [run for length in (1, 4) for run in chunks.train(length, 1)["runs"]]
+    assert [run["side"] for run in runs] == ["1", "4, chunk", "4, token"]
+    assert runs[1]["cloned"] == runs[2]["cloned"]
+    assert [step for step, *_ in runs[1]["curve"]] == [64, 128]
+
+
 def test_both_sides_go_on_from_one_clone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elsewhere, "CLONE", {**SMALL, "eval_every": 0})
+    monkeypatch.setattr(elsewhere, "BEGIN", {**SMALL, "eval_every": 0})
     monkeypatch.setattr(elsewhere, "LOOK_SECONDS", 0.001)
     monkeypatch.setattr(elsewhere, "EPISODES", 4)
-    small = {"total_steps": 128, "demonstration_steps": 0}
-    monkeypatch.setattr(elsewhere, "PPO", small)
+    monkeypatch.setattr(elsewhere, "PPO", IMPROVE)
     run = elsewhere.pair(2)
     assert run["sync"]["policy_lag"] == 0
     assert run["async"]["policy_lag"] > 0
