@@ -71,10 +71,8 @@ class Agent(ppo.Agent):
         """What the policy goes by, and the history with these observations in it."""
         memory, first = remembered.recall(spaces.batch_size(obs))
         seen = {"obs": obs, "memory": memory, "first": first}
-        model = self.algorithm.model
-        priv_pred, watched = model.infer(seen)
-        latent = model.latent(obs, priv_pred)
-        return {**seen, "priv_pred": priv_pred, "latent": latent}, watched
+        priv_pred, watched = self.algorithm.model.infer(seen)
+        return {**seen, "priv_pred": priv_pred}, watched
 
     def _keep(self, remembered: Memory, watched: Tensor, action: Tensor) -> None:
         """Remember a history, and the action after it as the environment gets it."""

@@ -94,10 +94,8 @@ class Algorithm(ppo.Algorithm):
         return bool(PHASES[self.phase].trained(by))
 
     def inputs(self, data: TensorDict) -> Any:
-        """Observations, and the latent that who acts reads beside them."""
-        flat = data.flatten()
-        latent = self.model.latent(flat["obs"], flat["priv_pred"])
-        return data.select("obs").set("latent", latent.unflatten(0, data.batch_size))
+        """Observations, and what was inferred from those before."""
+        return data.select("obs", "priv_pred")
 
     def last_inputs(self, rollout: TensorDict, index: Tensor) -> Any:
         """Last observations: to the critic no latent matters."""
@@ -176,12 +174,13 @@ class Algorithm(ppo.Algorithm):
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """PPO's objective, and the regulariser while the teacher learns."""
         flat = flattened(data)
-        inputs, action = self.inputs(flat), flat["action"]
-        evaluated = self.model.evaluate_actions(inputs, action)
+        latent = self.model.latent(flat["obs"], flat["priv_pred"])  # once, for both
+        inputs = self.inputs(flat).set("latent", latent)
+        evaluated = self.model.evaluate_actions(inputs, flat["action"])
         loss, logs = self.objective(flat, *evaluated)
         weight = self.config.regularizer_at(self.counters.sample_step)
         if weight > 0 and "encoder_priv" in PHASES[self.phase].trained("ppo"):
-            gap = mse_loss(inputs["latent"], flat["priv_pred"])
+            gap = mse_loss(latent, flat["priv_pred"])
             loss = loss + weight * gap
             logs |= {"loss": loss.detach(), "regularizer_loss": gap.detach()}
         return loss, logs

@@ -40,8 +40,9 @@ class Model(ppo.Model):
         critic        all observations        -> value               [B]
 
     Where PPO's model takes observations, this one takes a mapping: `obs [B, ...]` and
-    `latent [B, Z]`, which `latent` makes for who acts. `phase` says who that is; it is
-    saved, and goes wherever the weights go.
+    `priv_pred [B, Z]`, what was inferred when acting; with `latent [B, Z]` too, if who
+    acts has it already. `phase` says who that is; it is saved, and goes wherever the
+    weights go.
 
     Args:
         observation_space: Dict with the `privileged_obs` and something else.
@@ -147,8 +148,10 @@ class Model(ppo.Model):
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:
         """Logits `[B, A]`, or means `[B, D]`, of who acts in this phase."""
+        there = "latent" in obs.keys()  # noqa: SIM118 - TensorDict iterates otherwise
+        latent = obs["latent"] if there else self.latent(obs["obs"], obs["priv_pred"])
         actor = getattr(self, PHASES[self.phase].acts)
-        return actor(torch.cat((features, obs["latent"]), dim=-1))
+        return actor(torch.cat((features, latent), dim=-1))
 
     def latent(self, obs: Any, priv_pred: Tensor) -> Tensor:
         """What who acts in this phase reads beside features, `[B, Z]`.
