@@ -33,6 +33,7 @@ class ActionBorder:
         self._low = self._high = self._center = self._half_width = None
         self._start = self._precision = self._result = None
         self._rounds = False
+        self._whole: tuple[Tensor, Tensor] | None = None
         if isinstance(space, Box):
             precision = _precision(space, device)
             like = {"dtype": precision, "device": device}
@@ -46,6 +47,9 @@ class ActionBorder:
             if precision == torch.float64 and (unit_box or self._low is not None):
                 self._precision = precision
             self._rounds = space.dtype.kind in "iub"
+            if space.dtype == np.int64:  # float64 does not hold all of its bounds
+                low, high = torch.from_numpy(space.low), torch.from_numpy(space.high)
+                self._whole = low.to(device), high.to(device)
             if self._rounds or space.dtype == np.float16:
                 self._result = torch.from_numpy(np.empty(0, space.dtype)).dtype
         elif isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
@@ -68,7 +72,8 @@ class ActionBorder:
         if self._rounds:
             action = action.round()
         if self._result is not None:
-            return action.to(self._result)
+            action = action.to(self._result)
+            return action if self._whole is None else action.clamp(*self._whole)
         return action if self._start is None else action + self._start
 
     def from_env(self, action: Tensor) -> Tensor:

@@ -18,11 +18,11 @@ class Trainer(ppo.Trainer):
     Logs say the `phase`: 0 for train, 1 for adapt, 2 for finetune. A phase begins with
     the first rollout after the last step of the one before.
 
-    >>> trainer = Trainer(Config(total_steps=4096, eval_every=0))
+    >>> trainer = Trainer(Config(total_steps=8192, eval_every=0))
     >>> for log in trainer():
     ...     pass
     >>> log["log_type"], log["sample_step"], log["logs"]["phase"]
-    ('train', 4096, 2.0)
+    ('train', 8192, 2.0)
     """
 
     config: Config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import defaultdict
 from typing import Any
 
@@ -51,7 +52,6 @@ DOCUMENT = {
         "critic": ("rest", "learns"),
     },
 }
-CELLS = [(phase, module) for phase in PHASES for module in MODULES]
 
 
 def trainer_of(**options: Any) -> ppo_roa.Trainer:
@@ -82,38 +82,40 @@ class TestTable:
             use = getattr(PHASES[phase], module)
             assert (use.rollout, learns.get(use.training, use.training)) == cell
 
-    @pytest.mark.parametrize(("phase", "module"), CELLS)
+    @pytest.mark.parametrize("phase", PHASES)
     @pytest.mark.parametrize("adaptation", ["mlp", "gru"])
-    def test_every_cell_says_what_happens(
-        self, phase: str, module: str, adaptation: str
-    ) -> None:
+    def test_every_cell_says_what_happens(self, phase: str, adaptation: str) -> None:
         trainer = trainer_of(phase_steps=ONLY[phase], adaptation=adaptation)
-        model, use = trainer.model, getattr(PHASES[phase], module)
-        calls: dict[str, int] = defaultdict(int)
+        model, calls = trainer.model, defaultdict[tuple[str, str], int](int)
 
-        def note(*_: Any) -> None:
+        def note(module: str) -> None:
             graph = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-            calls["graph" if graph else "infer"] += 1
+            calls[module, "graph" if graph else "infer"] += 1
 
-        getattr(model, module).register_forward_hook(note)
-        before = parameters_of(model, module)
+        for name in MODULES:
+            hook = functools.partial(lambda name, *_: note(name), name)
+            getattr(model, name).register_forward_hook(hook)
+        before = {name: parameters_of(model, name) for name in MODULES}
         for _ in range(8):
             trainer.collector.step()
-        assert dict(calls) == ({"infer": 8} if use.rollout == "infer" else {})
-        assert same(before, parameters_of(model, module))
+        uses = {name: getattr(PHASES[phase], name) for name in MODULES}
+        acting = [name for name in MODULES if uses[name].rollout == "infer"]
+        assert dict(calls) == {(name, "infer"): 8 for name in acting}
+        assert all(same(before[n], parameters_of(model, n)) for n in MODULES)
 
         calls.clear()
-        learner = parameters_of(model, "adapt_module")
         trainer.algorithm.update(trainer.buffer.rollout())
-        after = parameters_of(model, module)
-        learns = use.training in ("ppo", "adapt", "imitate")
-        assert same(before, after) == (use.training in ("infer", "rest"))
-        assert ("graph" in calls) == learns
-        assert bool(calls) == (learns or use.training == "infer")
-        if use.training == "average":
-            learner = parameters_of(model, "adapt_module")
-            for old, new, towards in zip(before, after, learner, strict=True):
-                torch.testing.assert_close(new, 0.96 * old + 0.04 * towards)
+        after = {name: parameters_of(model, name) for name in MODULES}
+        for name, use in uses.items():
+            learns = use.training in ("ppo", "adapt", "imitate")
+            idle = use.training in ("infer", "rest")
+            assert same(before[name], after[name]) == idle, name
+            assert ((name, "graph") in calls) == learns, name
+            called = learns or (name, "infer") in calls
+            assert called == (learns or use.training == "infer"), name
+        pairs = zip(before["adapt_ema"], after["adapt_ema"], strict=True)
+        for (old, new), towards in zip(pairs, after["adapt_module"], strict=True):
+            torch.testing.assert_close(new, 0.96 * old + 0.04 * towards)
 
     @pytest.mark.parametrize("phase", PHASES)
     def test_gradients_reach_those_who_learn_by_a_loss(self, phase: str) -> None:
@@ -216,7 +218,7 @@ class TestPhases:
         assert counts == [0, 32, 32]
 
     @pytest.mark.parametrize("adaptation", ["mlp", "gru"])
-    @pytest.mark.parametrize("stop", [5, 12, 21, 30, 37])
+    @pytest.mark.parametrize("stop", [10, 21, 37])
     def test_it_is_resumed_bitwise(
         self, stop: int, adaptation: str, tmp_path: Any
     ) -> None:

@@ -365,6 +365,12 @@ def test_no_accepted_action_leaves_its_box(dtype, data):
         assert space.contains(accepted)
 
 
+def test_a_bound_may_be_a_whole_number_that_no_float_is():
+    space = Box(2**53 + 1, 2**53 + 1, (1,), np.int64)
+    accepted = spaces.ActionBorder(space, CPU).to_env(torch.zeros(1, 1))
+    assert accepted.tolist() == [[2**53 + 1]]
+
+
 def test_a_bound_may_be_the_largest_number():
     most = np.full(1, np.finfo(np.float64).max)
     for low in (most, -most):
