@@ -38,14 +38,19 @@ def set_parameters(envs: Any, values: Mapping[str, Any], where: Tensor | None) -
     Raises:
         ValueError: If a name is unknown, or a value of a wrong shape.
     """
-    known = envs.parameter_names
-    unknown = sorted(values.keys() - set(known))
-    if unknown:
-        raise ValueError(f"no parameters {unknown}: there are {list(known)}")
+    check_parameters(envs, values)
     new = {name: parameter(envs, name, value) for name, value in values.items()}
     for name, value in new.items():
         old = getattr(envs, name)
         setattr(envs, name, value if where is None else torch.where(where, value, old))
+
+
+def check_parameters(envs: Any, values: Mapping[str, Any]) -> None:
+    """Raise ValueError if the environments lack one of the parameters."""
+    known = envs.parameter_names
+    unknown = sorted(values.keys() - set(known))
+    if unknown:
+        raise ValueError(f"no parameters {unknown}: there are {list(known)}")
 
 
 def per_environment(envs: Any, value: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch.nn.functional import linear
 from yieldrl.networks.layers import MLP
 
 
-class History(nn.Module):
+class History(nn.Module, ABC):
     """From sequences in which episodes begin, time first, to an output for each step.
 
     Attributes:
@@ -21,6 +22,7 @@ class History(nn.Module):
 
     memory_size: int
 
+    @abstractmethod
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -34,7 +36,6 @@ class History(nn.Module):
         Returns:
             Outputs `[T, N, Z]`, and what is remembered after the last step, `[N, M]`.
         """
-        raise NotImplementedError(f"{type(self).__name__} lacks forward")
 
 
 class WindowMLP(History):

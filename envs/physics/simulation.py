@@ -13,6 +13,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from yieldrl.envs import batched_attributes as attributes
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.physics import model as models
 from yieldrl.envs.physics.backend import Backend, State
@@ -169,10 +170,7 @@ class SimulationVectorEnv(TorchVectorEnv):
         self, values: Mapping[str, Any], where: Tensor | None = None
     ) -> None:
         """As in the base class; MuJoCo computes anew for those worlds that change."""
-        unknown = sorted(values.keys() - set(models.PARAMETERS))
-        if unknown:
-            known = list(models.PARAMETERS)
-            raise ValueError(f"no parameters {unknown}: there are {known}")
+        attributes.check_parameters(self, values)
         if where is None:
             self.vary(**values)
             return

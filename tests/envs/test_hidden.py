@@ -526,8 +526,9 @@ def test_worlds_of_arrays_are_refused() -> None:
     ):
         with pytest.raises(TypeError, match=r"of tensors, got .*yieldrl/CartPole"):
             HiddenParameters(envs, {"length": (0.5, 1)})
+    alone: Any = gym.make("CartPole-v1")
     with pytest.raises(TypeError, match="wraps vector environments"):
-        HiddenParameters(gym.make("CartPole-v1"), {})  # type: ignore[arg-type]
+        HiddenParameters(alone, {})
 
 
 @pytest.mark.parametrize(
