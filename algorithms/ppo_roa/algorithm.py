@@ -205,10 +205,9 @@ class Algorithm(ppo.Algorithm):
 
         On sequences `[T, n]`: the gradient flows back through time to their start.
         """
-        inferred = self.model.infer_sequence(data).flatten(0, 1)
-        flat = data.exclude("memory").flatten(0, 1)
-        if "valid" in set(flat.keys()):  # steps that only reset teach nothing
-            flat, inferred = flat[flat["valid"]], inferred[flat["valid"]]
+        inferred = self.model.infer_sequence(data)
+        flat = flattened(data.copy().set("inferred", inferred))
+        inferred = flat["inferred"]
         loss = mse_loss(inferred, flat["priv_feature"])
         logs = {"adaptation_loss": loss}
         if self.learns("imitate"):
