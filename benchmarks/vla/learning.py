@@ -34,7 +34,12 @@ GOTO: dict[str, Any] = {
 """The tiny model on small grids, where three pairs of colour and shape are never named.
 All else is the algorithm's defaults."""
 
-CLONE: dict[str, Any] = {**GOTO, "demonstration_steps": 10_000, "eval_every": 4_000}
+CLONE: dict[str, Any] = {
+    **GOTO,
+    "demonstration_steps": 10_000,
+    "clone_epochs": 12,
+    "eval_every": 4_000,
+}
 """From half as many steps, where what comes after cloning is compared."""
 
 PPO: dict[str, Any] = {"demonstration_steps": 0, "total_steps": 12_000}
