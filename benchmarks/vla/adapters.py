@@ -5,26 +5,25 @@ from __future__ import annotations
 import dataclasses
 import resource
 import statistics
-import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks import isolated
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_least, at_most, each
 from yieldrl.vla import add_lora
 
-from .chunks import look
 from .learning import (
     CLONE,
+    EPISODES,
     PPO,
-    cloned,
+    clones,
     draw_success,
     learned,
+    look,
     mean,
     of_side,
     spread,
@@ -39,13 +38,6 @@ SIDES = ("full", "lora")
 
 RATE = 3e-4
 """Learning rate of adapters; three times that of all weights."""
-
-
-def clone(path: str, seed: int) -> dict[str, Any]:
-    """Write the weights of a clone to a file."""
-    weights, found = cloned(vla_ppo.Config(**CLONE, seed=seed), look)
-    torch.save(weights, path)
-    return found
 
 
 def improve(path: str, side: str, seed: int) -> dict[str, Any]:
@@ -71,13 +63,13 @@ def measure(options: Options) -> list[dict[str, Any]]:
     Odd seeds begin with full fine-tuning.
     """
     runs: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/clone.pt"
-        for seed in range(1, options.seeds + 1):
-            found = isolated.call(clone, 1, path=path, seed=seed)
+    with clones(options) as made:
+        for clone in made:
+            path, seed = clone["path"], clone["seed"]
             order = SIDES if seed % 2 else SIDES[::-1]
             cases = [{"path": path, "side": side, "seed": seed} for side in order]
-            runs += [{**run, "cloned": found} for run in each(improve, cases, 1)]
+            of = each(improve, cases, 1)
+            runs += [{**run, "cloned": clone["cloned"]} for run in of]
     return runs
 
 
@@ -120,5 +112,5 @@ TRIAL = Trial(
     judge=judge,
     table=table,
     fill=fill,
-    settings={"rank": RANK, "rate": RATE, **CLONE, **PPO},
+    settings={"rank": RANK, "rate": RATE, **CLONE, **PPO, "episodes": EPISODES},
 )

@@ -13,10 +13,12 @@ from yieldrl.benchmarks.trials.trial import Table, at_least, each
 
 from .learning import (
     CLONE,
+    EPISODES,
     PPO,
     cloned,
     draw_success,
     learned,
+    look,
     mean,
     of_side,
     spread,
@@ -24,8 +26,6 @@ from .learning import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-EPISODES = 512
 
 LENGTHS: dict[int, tuple[str, ...]] = {
     1: ("chunk",),
@@ -39,13 +39,6 @@ SIDES = tuple(
     for length, levels in LENGTHS.items()
     for level in levels
 )
-
-
-def look(trainer: Any) -> dict[str, float]:
-    """Success rate, and looks of an episode."""
-    logs = trainer.evaluate(EPISODES, seed=20_000)["logs"]
-    named = {"success": "success_rate", "looks": "episode_length"}
-    return {name: round(float(logs[key]), 4) for name, key in named.items()}
 
 
 def train(length: int, seed: int) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from yieldrl.benchmarks.style import COLORS, INK
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_least, each
 
-from .learning import CLONE, cloned
-from .obedience import EPISODES, SEED
+from .learning import CLONE, EPISODES, clones, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,14 +30,13 @@ LOOK_SECONDS = 0.1
 
 SIDES: tuple[Any, ...] = ("sync", "async")
 
-BEGIN: dict[str, Any] = {**CLONE, "eval_every": 0}
-
 PPO: dict[str, Any] = {
     "num_envs": 24,
     "num_steps": 16,
     "num_epochs": 4,
     "total_steps": 24 * 16 * 20,
     "demonstration_steps": 0,
+    "eval_every": 0,
 }
 """On this machine an update then takes about as long as a rollout."""
 
@@ -53,22 +51,25 @@ class Elsewhere(vla_ppo.Model):
         return super().sample(obs, generator, record=record)
 
 
-def pair(seed: int) -> dict[str, Any]:
-    """Seconds and success of both sides, from one clone.
+def pair(path: str, seed: int, cloned: dict[str, float]) -> dict[str, Any]:
+    """Seconds and success of both sides, from the clone of a file.
 
     Odd seeds begin with the synchronous side.
     """
-    config = vla_ppo.Config(**BEGIN, seed=seed)
-    weights, first = cloned(config, success)
-    taken: dict[str, Any] = {"seed": seed, "cloned": first["success"]}
-    config = dataclasses.replace(config, **PPO)
+    weights = torch.load(path, weights_only=True)
+    taken: dict[str, Any] = {"seed": seed, "cloned": cloned["success"]}
+    config = vla_ppo.Config(**{**CLONE, **PPO}, seed=seed)
     for side in SIDES if seed % 2 else reversed(SIDES):
         taken[side] = improved(dataclasses.replace(config, collection=side), weights)
     return taken
 
 
 def improved(config: vla_ppo.Config, weights: dict[str, Tensor]) -> dict[str, float]:
-    """What PPO makes of a clone, and in how long."""
+    """What PPO makes of a clone, and in how long.
+
+    Nobody waits for looks of an evaluation: deterministic actions do not pass through
+    `sample`.
+    """
     lags: list[float] = []
     with vla_ppo.Trainer(config, model=Elsewhere) as trainer:
         trainer.model.load_state_dict(weights)
@@ -78,22 +79,14 @@ def improved(config: vla_ppo.Config, weights: dict[str, Tensor]) -> dict[str, fl
                 lags.append(float(log["logs"].get("policy_lag", 0.0)))
         seconds = time.perf_counter() - begin
         lag = statistics.mean(lags)
-        found = {"seconds": seconds, **success(trainer), "policy_lag": lag}
+        found = {"seconds": seconds, **look(trainer), "policy_lag": lag}
     return {name: round(value, 3) for name, value in found.items()}
-
-
-def success(trainer: Any) -> dict[str, float]:
-    """Share of episodes in which the policy comes to where it is told to go.
-
-    Nobody waits: deterministic actions do not pass through `sample`.
-    """
-    logs = trainer.evaluate(EPISODES, seed=SEED)["logs"]
-    return {"success": round(float(logs["success_rate"]), 4)}
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
     """A pair of every seed, one after the other: they are timed."""
-    return each(pair, [{"seed": seed} for seed in range(1, options.seeds + 1)], 1)
+    with clones(options) as made:
+        return each(pair, made, 1)
 
 
 def gains(runs: Sequence[Run]) -> list[float]:
@@ -147,5 +140,5 @@ TRIAL = Trial(
     judge=judge,
     table=table,
     fill=fill,
-    settings={"look_seconds": LOOK_SECONDS, **BEGIN, **PPO},
+    settings={"look_seconds": LOOK_SECONDS, **CLONE, **PPO, "episodes": EPISODES},
 )

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.style import line
-from yieldrl.benchmarks.trials import Run
+from yieldrl.benchmarks.trials import Options, Run
+from yieldrl.benchmarks.trials.trial import each
 from yieldrl.experiments.plot import aggregate
 
 from .policies import make_trainer
@@ -46,6 +50,16 @@ PPO: dict[str, Any] = {"demonstration_steps": 0, "total_steps": 12_000}
 """What then differs, from a clone that is there already."""
 
 
+EPISODES = 512
+
+
+def look(trainer: Any) -> dict[str, float]:
+    """Success rate, and looks of an episode."""
+    logs = trainer.evaluate(EPISODES, seed=20_000)["logs"]
+    named = {"success": "success_rate", "looks": "episode_length"}
+    return {name: round(float(logs[key]), 4) for name, key in named.items()}
+
+
 def cloned(
     config: vla_ppo.Config, look: Callable[[Any], dict[str, float]]
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
@@ -55,6 +69,25 @@ def cloned(
         for _ in trainer.cloning():
             pass
         return copy.deepcopy(trainer.model.state_dict()), look(trainer)
+
+
+def clone(path: str, seed: int) -> dict[str, Any]:
+    """Write the weights of a clone to a file; say where it is, and how good."""
+    weights, found = cloned(vla_ppo.Config(**CLONE, seed=seed), look)
+    torch.save(weights, path)
+    return {"path": path, "seed": seed, "cloned": found}
+
+
+@contextmanager
+def clones(options: Options) -> Iterator[list[dict[str, Any]]]:
+    """A clone of every seed, as `clone` gives it; its file is there inside the block.
+
+    They are made side by side, since nothing of it is timed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        seeds = range(1, options.seeds + 1)
+        cases = [{"path": f"{folder}/{seed}.pt", "seed": seed} for seed in seeds]
+        yield each(clone, cases, options.jobs)
 
 
 def learned(
