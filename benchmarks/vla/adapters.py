@@ -63,13 +63,12 @@ def measure(options: Options) -> list[dict[str, Any]]:
     Odd seeds begin with full fine-tuning.
     """
     runs: list[dict[str, Any]] = []
-    with clones(options) as made:
-        for clone in made:
-            path, seed = clone["path"], clone["seed"]
-            order = SIDES if seed % 2 else SIDES[::-1]
-            cases = [{"path": path, "side": side, "seed": seed} for side in order]
-            of = each(improve, cases, 1)
-            runs += [{**run, "cloned": clone["cloned"]} for run in of]
+    for clone in clones(options):
+        path, seed = clone["path"], clone["seed"]
+        order = SIDES if seed % 2 else SIDES[::-1]
+        cases = [{"path": path, "side": side, "seed": seed} for side in order]
+        of = each(improve, cases, 1)
+        runs += [{**run, "cloned": clone["cloned"]} for run in of]
     return runs
 
 

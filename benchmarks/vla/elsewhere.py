@@ -85,8 +85,7 @@ def improved(config: vla_ppo.Config, weights: dict[str, Tensor]) -> dict[str, fl
 
 def measure(options: Options) -> list[dict[str, Any]]:
     """A pair of every seed, one after the other: they are timed."""
-    with clones(options) as made:
-        return each(pair, made, 1)
+    return each(pair, clones(options), 1)
 
 
 def gains(runs: Sequence[Run]) -> list[float]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
+import functools
+import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,16 +80,18 @@ def clone(path: str, seed: int) -> dict[str, Any]:
     return {"path": path, "seed": seed, "cloned": found}
 
 
-@contextmanager
-def clones(options: Options) -> Iterator[list[dict[str, Any]]]:
-    """A clone of every seed, as `clone` gives it; its file is there inside the block.
+@functools.cache
+def clones(options: Options) -> list[dict[str, Any]]:
+    """A clone of every seed, as `clone` gives it; files go when this process ends.
 
-    They are made side by side, since nothing of it is timed.
+    They are made side by side, since nothing of it is timed, and trials of one command
+    share them.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        seeds = range(1, options.seeds + 1)
-        cases = [{"path": f"{folder}/{seed}.pt", "seed": seed} for seed in seeds]
-        yield each(clone, cases, options.jobs)
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    seeds = range(1, options.seeds + 1)
+    cases = [{"path": f"{folder}/{seed}.pt", "seed": seed} for seed in seeds]
+    return each(clone, cases, options.jobs)
 
 
 def learned(
