@@ -32,6 +32,20 @@ def final_returns(runs: Sequence[dict[str, Any]]) -> list[float]:
     return [run["final"]["episode_return"] for run in runs]
 
 
+def world(result: dict[str, Any]) -> str:
+    """What was learned: the environment, without the module that registers it, and the
+    arguments that make it another one."""
+    config = result["whole_config"]
+    given = ", ".join(f"{k}={v}" for k, v in config.get("env_kwargs", {}).items())
+    env_id = config["env_id"].rpartition(":")[2]
+    return f"{env_id} ({given})" if given else env_id
+
+
+def is_control(result: dict[str, Any]) -> bool:
+    """Whether nothing was asked of it: it shows how something else compares."""
+    return result.get("criterion") == "none"
+
+
 def report(result: dict[str, Any]) -> str:
     """A learning result as a table, its verdict and its circumstances."""
     sides = {result["algorithm"]: result["runs"]}

@@ -12,6 +12,7 @@ from yieldrl.experiments.plot import Curve, aggregate
 
 from . import results, throughput
 from .families import FAMILIES
+from .learned import is_control, world
 from .measured import trial_of
 from .style import COLORS, INK, line, save_figure
 from .tasks import FIGURES, published_beside
@@ -71,7 +72,8 @@ def draw_learning(result: dict[str, Any], path: Path) -> Path:
             label = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
             line(axes, curve(label, of["runs"]), INK, zorder=1.9)
         marks(axes, result)
-        axes.set_title(f"{result['algorithm']} on {_env_id(result)}")
+        control = ", a control" if is_control(result) else ""
+        axes.set_title(f"{result['algorithm']} on {world(result)}{control}")
         axes.set_xlabel("environment steps")
         axes.set_ylabel(RETURN)
 
@@ -84,7 +86,7 @@ def draw_comparison(compared: dict[str, dict[str, Any]], path: Path) -> Path:
     def fill(axes: Axes) -> None:
         for color, result in zip(COLORS, compared.values(), strict=False):
             line(axes, curve(result["algorithm"], result["runs"]), color)
-        environments = {_env_id(result): None for result in compared.values()}
+        environments = {world(result): None for result in compared.values()}
         axes.set_title(", ".join(environments))
         axes.set_xlabel("environment steps")
         axes.set_ylabel(RETURN)
@@ -176,11 +178,6 @@ def marks(axes: Axes, result: dict[str, Any]) -> None:
 
 def _has_lines(result: dict[str, Any]) -> bool:
     return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
-
-
-def _env_id(result: dict[str, Any]) -> str:
-    """The environment without the module that registers it."""
-    return result["whole_config"]["env_id"].rpartition(":")[2]
 
 
 DRAW = {

@@ -1,9 +1,9 @@
 """What the site says of measurements: made, not typed.
 
 - `::: table learning` is a table of every committed learning result, `::: table
-  evidence` one of every claim that was measured, `::: table worlds` one of the speed of
-  worlds.
-- `::: reached by sac` shows all that was measured of one algorithm: figures and means.
+  evidence` one of every claim that was measured.
+- `::: reached by sac` shows all that was measured of one algorithm: figures and means,
+  and last what it was trained for as a control, beside another algorithm.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.benchmarks import plot
-from yieldrl.benchmarks.learned import final_returns
+from yieldrl.benchmarks.learned import final_returns, is_control, world
 from yieldrl.benchmarks.tasks import FIGURES, TASKS, published_beside
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "benchmarks/results"
-TABLE = re.compile(r"^::: table (learning|evidence|worlds)$", re.MULTILINE)
+TABLE = re.compile(r"^::: table (learning|evidence)$", re.MULTILINE)
 REACHED = re.compile(r"^::: reached by (\w+)$", re.MULTILINE)
-SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
+CONTROLS = (
+    "### As a control\n\nTrained to see another algorithm beside it, in a world where"
+    " this one lacks something or as one of the other's parts. Nothing was asked of it."
+)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -35,22 +38,27 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def reached(algorithm: str) -> str:
     """Everything that was measured of an algorithm, on its page in `algorithms/`."""
     drawable = plot.figures(ROOT / FOLDER)
-    parts = [
-        _figure(name, f"{config['env_id']}, {config['total_steps']:,} steps", drawable)
-        + f"**{config['env_id'].rpartition(':')[2]}**, {config['total_steps']:,} steps:"
-        f" {_returned(result)}.{_others(result)} {_source(name, result)}"
+    found = {
+        name: result
         for name, result in committed("learning").items()
         if result["algorithm"] == algorithm
-        for config in [result["whole_config"]]
+    }
+    controls = {name: result for name, result in found.items() if is_control(result)}
+    parts = [
+        _figure(name, _curves([algorithm], result), drawable) + _learned(name, result)
+        for name, result in found.items()
+        if name not in controls
     ]
     parts += [
-        _figure(name, result["statement"], drawable)
+        _figure(name, f"{algorithm}: {result['statement']}", drawable)
         + f"**{result['statement']}** Means over seeds: {'; '.join(_means(result))}."
         f" It held on {_held(result)} seeds. {_source(name, result)}"
         for name, result in committed("evidence").items()
         if name.rpartition("-")[0] == algorithm
     ]
-    parts += _beside_relatives(algorithm, drawable)
+    parts += _beside_relatives(algorithm, controls, drawable)
+    if controls:
+        parts += [CONTROLS, *(_control(*of, drawable) for of in controls.items())]
     return "\n\n".join(parts) or "This was not measured yet."
 
 
@@ -62,14 +70,15 @@ def committed(kind: str) -> dict[str, dict[str, Any]]:
 
 
 def learning_table() -> str:
-    """Every learning result: what was trained, what it reached, how to repeat it."""
-    rows, found = [], committed("learning")
+    """Every learning result and how to repeat it, those of controls last."""
+    rows, learned = [], committed("learning")
+    found = dict(sorted(learned.items(), key=lambda item: is_control(item[1])))
     for name, result in found.items():
-        config, returns = result["whole_config"], final_returns(result["runs"])
-        env_id = config["env_id"].rpartition(":")[2]
-        row = [_data(name), env_id, f"{config['total_steps']:,}"]
-        row += [f"**{statistics.mean(returns):.4g}**"]
-        row += [f"{min(returns):.4g} to {max(returns):.4g}", _held(result)]
+        returns = final_returns(result["runs"])
+        steps = f"{result['whole_config']['total_steps']:,}"
+        row = [_data(name), world(result), steps, f"**{statistics.mean(returns):.4g}**"]
+        held = "a control" if is_control(result) else _held(result)
+        row += [f"{min(returns):.4g} to {max(returns):.4g}", held]
         rows.append([*row, _beside(result)])
     header = ["task", "environment", "steps", "mean", "seeds", "learned", "reference"]
     return _table(header, rows, found)
@@ -84,43 +93,6 @@ def evidence_table() -> str:
     return _table(["claim", "says", "means over seeds", "held"], rows, found)
 
 
-def worlds_table() -> str:
-    """Steps per second: a row for every side of a world, the fastest of a size bold."""
-    rows, found, drawable = [], committed("worlds"), plot.figures(ROOT / FOLDER)
-    for name, result in found.items():
-        at = {point["num_envs"]: point["sides"] for point in result["points"]}
-        title = _world(name, result, drawable)
-        for side in result["sides"]:
-            speeds = [_speed(at.get(size, {}), side) for size in SIZES]
-            held = [p[side]["bytes_per_env"] for p in at.values() if side in p][-1]
-            rows.append([title, side, *speeds, f"{held:,.0f}" if held else " "])
-            title = " "
-    return _table(["world", "side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
-
-
-def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
-    """What was stepped, on what, and whether it is as fast as is demanded."""
-    many = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
-    machine = result["hardware"]
-    lines = [f"**{result['env_id']}**", machine.get("gpu") or machine["cpu"], many]
-    verdicts = [of["holds"] for of in result["demands"] if of["holds"] is not None]
-    if verdicts:
-        lines.append(f"{sum(verdicts)} of {len(verdicts)} demands hold")
-    if name in drawable:
-        lines.append(f"[figure](results/{name}.svg)")
-    return "<br>".join([*lines, _data(name)])
-
-
-def _speed(sides: dict[str, Any], side: str) -> str:
-    """Steps per second in thousands or millions."""
-    if side not in sides:
-        return " "
-    speeds = {name: of["steps_per_second"] for name, of in sides.items()}
-    of = speeds[side]
-    text = f"{of / 1e6:.3g} M" if of >= 1e6 else f"{of / 1e3:.3g} k"
-    return f"**{text}**" if of == max(speeds.values()) else text
-
-
 def _beside(result: dict[str, Any]) -> str:
     """What a result stands beside: the reference's mean, and a published number."""
     parts = []
@@ -128,9 +100,9 @@ def _beside(result: dict[str, Any]) -> str:
         of = result["reference"]
         returns = final_returns(of["runs"])
         mean = f"{statistics.mean(returns):.4g}"
-        parts.append(
-            f"{mean} ({of['library']} {of['algorithm']}, {len(returns)} seeds)"
-        )
+        by = f"{of['library']} {of['algorithm']}, {len(returns)} seeds"
+        settings = f"; {of['source']}" if "source" in of else ""
+        parts.append(f"{mean} ({by}{settings})")
     published = published_beside(result)
     if published is not None:
         parts.append(f"{published.value:g} ({published.source})")
@@ -175,15 +147,46 @@ def _figure(name: str, text: str, drawable: Container[str]) -> str:
     return f"![{text}](../results/{name}.svg)\n\n" if name in drawable else ""
 
 
-def _beside_relatives(algorithm: str, drawable: Container[str]) -> list[str]:
-    """The figures that compare it with others of the family."""
-    shown = []
+def _curves(algorithms: list[str], result: dict[str, Any]) -> str:
+    """What a figure shows, for who cannot see it."""
+    return f"Returns of {', '.join(algorithms)} on {world(result)} as they train"
+
+
+def _learned(name: str, result: dict[str, Any], role: str = "") -> str:
+    """A learning result in words."""
+    steps = result["whole_config"]["total_steps"]
+    return (
+        f"**{world(result)}**, {steps:,} steps{role}: {_returned(result)}."
+        f"{_others(result)} {_source(name, result)}"
+    )
+
+
+def _control(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
+    """A control, in the figure where one sees what it is a control for."""
+    for figure, tasks in FIGURES.items():
+        if name in tasks and figure in drawable:
+            members = [TASKS[task].algorithm for task in tasks]
+            role = f", a control for [{members[0]}]({members[0]}.md)"
+            shown = _figure(figure, _curves(members, result), drawable)
+            return shown + _learned(name, result, role)
+    shown = _figure(name, _curves([result["algorithm"]], result), drawable)
+    return shown + _learned(name, result, ", a control")
+
+
+def _beside_relatives(
+    algorithm: str, controls: Container[str], drawable: Container[str]
+) -> list[str]:
+    """The figures that compare it with others of the family, as no mere control."""
+    shown, found = [], committed("learning")
     for name, tasks in FIGURES.items():
-        members = [TASKS[task].algorithm for task in tasks]
-        figure = _figure(name, f"{', '.join(members)}: {name}", drawable)
-        if algorithm in members and figure:
-            others = [f"[{of}]({of}.md)" for of in members if of != algorithm]
-            shown.append(f"{figure}On the same axes with {', '.join(others)}.")
+        members = {task: TASKS[task].algorithm for task in tasks}
+        mine = [task for task, of in members.items() if of == algorithm]
+        if not mine or name not in drawable or mine[0] in controls:
+            continue
+        others = [f"[{of}]({of}.md)" for of in members.values() if of != algorithm]
+        result = next(found[task] for task in tasks if task in found)
+        figure = _figure(name, _curves([*members.values()], result), drawable)
+        shown.append(f"{figure}On the same axes with {', '.join(others)}.")
     return shown
 
 
@@ -208,8 +211,4 @@ def _source(name: str, result: dict[str, Any]) -> str:
     return f"[Every number](../results/{name}.json) is from `{result['command']}`."
 
 
-TABLES = {
-    "learning": learning_table,
-    "evidence": evidence_table,
-    "worlds": worlds_table,
-}
+TABLES = {"learning": learning_table, "evidence": evidence_table}

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from site_logic import DOCS, load
 
 from yieldrl.benchmarks.tasks import TASKS, Published, Task
 
-tables = load("tables")
+tables, speeds = load("tables"), load("speeds")
 ALGORITHMS = sorted((DOCS.parent / "algorithms").iterdir())
 
 
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A folder of results, and a function that puts one into it."""
-    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    for module in (tables, speeds):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
     folder = tmp_path / "benchmarks" / "results"
     folder.mkdir(parents=True)
 
@@ -42,7 +44,8 @@ def test_results_are_a_table_that_nobody_typed(committed, monkeypatch):
         "runs": runs(1.0, 2.5),
     }
     committed("dqn-x", **learned)
-    reference = {"library": "sb3", "algorithm": "DQN", "runs": runs(3.0)}
+    reference: dict[str, object] = {"library": "sb3", "algorithm": "DQN"}
+    reference |= {"runs": runs(3.0), "source": "its zoo"}
     reference["command"] = "python -m benchmarks learning dqn-y --side reference"
     more = {"task": "dqn-y", "reference": reference, "criterion": "none"}
     task = Task(algorithm="dqn", published=Published(value=4.0, source="somebody"))
@@ -55,7 +58,9 @@ def test_results_are_a_table_that_nobody_typed(committed, monkeypatch):
         "| [dqn-x](results/dqn-x.json) | X-v1 | 150,000 | **1.75** | 1 to 2.5 |"
         " 1 of 2: **too few** |   |"
     )
-    assert lines[5].endswith("|   | 3 (sb3 DQN, 1 seeds)<br>4 (somebody) |")
+    assert lines[5].endswith(
+        "| a control | 3 (sb3 DQN, 1 seeds; its zoo)<br>4 (somebody) |"
+    )
     commands = [learned["command"], reference["command"]]
     assert lines[7:] == ["```bash", *commands, "```"]
 
@@ -78,7 +83,7 @@ def test_claims_are_a_table_too(committed):
 
 
 def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
-    assert "Nothing has been measured" in tables.on_page_markdown("::: table worlds")
+    assert "Nothing has been measured" in speeds.on_page_markdown("::: table worlds")
 
     def side(speed, held=None):
         return {"steps_per_second": speed, "bytes_per_env": held}
@@ -98,7 +103,7 @@ def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
         ],
         demands=verdicts,
     )
-    lines = tables.on_page_markdown("::: table worlds").splitlines()
+    lines = speeds.on_page_markdown("::: table worlds").splitlines()
     head = "| world | side | 1 | 16 | 256 | 1,024 | 16,384 | 65,536 | bytes |"
     assert lines[0] == head
     assert lines[2] == (
@@ -128,7 +133,7 @@ def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
     committed("c51-x", **learned | {"algorithm": "c51"})
     shown = tables.on_page_markdown("::: reached by dqn")
     assert shown == (
-        "![X-v1, 150,000 steps](../results/dqn-x.svg)\n\n"
+        "![Returns of dqn on X-v1 as they train](../results/dqn-x.svg)\n\n"
         "**X-v1**, 150,000 steps: mean return 1.75 over 2 seeds, from 1 to 2.5; 2 or"
         " more on 1 of 2. [Every number](../results/dqn-x.json) is from"
         " `python -m benchmarks learning dqn-x`."
@@ -140,7 +145,10 @@ def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
         "kind": "learning",
         "command": "python -m benchmarks learning",
         "whole_config": {"env_id": "X-v1", "total_steps": 1},
-        "criterion": "none",
+        "criterion": "at least 1",
+        "threshold": 1.0,
+        "passed": 1,
+        "holds": True,
         "runs": runs(1.0),
     }
     for name in ("td3", "sac"):
@@ -148,12 +156,69 @@ def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
         committed(task, **measured | {"task": task, "algorithm": name})
     shown = tables.on_page_markdown("::: reached by td3")
     assert shown.endswith(
-        "\n\n![sac, td3, ddpg: pendulum](../results/pendulum.svg)\n\n"
+        "\n\n![Returns of sac, td3, ddpg on X-v1 as they train]"
+        "(../results/pendulum.svg)\n\n"
         "On the same axes with [sac](sac.md), [ddpg](ddpg.md)."
     )
     assert "results/td3-pendulum.svg" in shown
     assert "halfcheetah" not in shown  # no two of its tasks were measured
     assert "pendulum" not in tables.on_page_markdown("::: reached by dqn")
+
+
+def test_controls_come_last_and_say_what_they_are_for(committed):
+    measured = {
+        "kind": "learning",
+        "command": "python -m benchmarks learning",
+        "whole_config": {
+            "env_id": "m:X-v1",
+            "total_steps": 5,
+            "env_kwargs": {"velocities": False},
+        },
+        "runs": runs(1.0),
+    }
+    nothing, asked = {"criterion": "none"}, {"criterion": "at least 1", "threshold": 1}
+    asked |= {"passed": 1, "holds": True}
+    for name, algorithm, of in (
+        ("ppo-cartpole-positions", "ppo", nothing),
+        ("ppo-zoo", "ppo", asked),
+        ("ppo_lstm-cartpole-positions", "ppo_lstm", asked),
+        ("ppo-other", "ppo", nothing),
+    ):
+        committed(name, **measured | of | {"task": name, "algorithm": algorithm})
+    shown = tables.on_page_markdown("::: reached by ppo")
+    first, heading, controls = shown.partition("### As a control")
+    assert heading
+    assert re.findall(r"results/([\w-]+)\.json", first) == ["ppo-zoo"]
+    assert "![Returns of ppo_lstm, ppo on X-v1 (velocities=False) as" in controls
+    assert "(../results/cartpole-memory.svg)" in controls
+    assert "**X-v1 (velocities=False)**, 5 steps, a control for [ppo_lstm]" in controls
+    assert "(../results/ppo-other.svg)\n\n**X-v1 (velocities=False)**" in controls
+    lstm = tables.on_page_markdown("::: reached by ppo_lstm")
+    assert "As a control" not in lstm
+    assert "On the same axes with [ppo](ppo.md)" in lstm
+    rows = tables.on_page_markdown("::: table learning").splitlines()[2:6]
+    assert ["a control" in row for row in rows] == [False, False, True, True]
+
+
+def test_the_speed_of_training_is_a_table(committed):
+    assert "Nothing has been measured" in speeds.on_page_markdown("::: table speed")
+    summary = {"ratio": 3.14, "ratio_min": 2.74, "ratio_max": 3.44}
+    summary |= {"yieldrl_steps_per_second": 8973.4, "sb3_steps_per_second": 2954.4}
+    committed(
+        "speed-x",
+        kind="speed",
+        command="python -m benchmarks speed W1",
+        hardware={"cpu": "A CPU", "cores": 2},
+        threads=1,
+        compile=True,
+        workloads={"W1": {"title": "PPO X-v1", "summary": summary}},
+    )
+    lines = speeds.on_page_markdown("::: table speed").splitlines()
+    assert lines[2] == "| PPO X-v1 | 8,973 | 2,954 | **3.1** (2.7 to 3.4) |"
+    assert lines[4:7] == ["```bash", "python -m benchmarks speed W1", "```"]
+    assert lines[8].endswith(
+        "2 cores of A CPU, with 1 thread, yieldrl's updates compiled."
+    )
 
 
 def test_the_family_is_a_table_of_every_algorithm():

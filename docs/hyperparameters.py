@@ -1,0 +1,64 @@
+"""`::: hyperparameters of dqn` is every field of a config: made from it, not typed.
+
+Its own fields come first, then what it inherits from other algorithms, then those that
+every algorithm has. The help is that of the command line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from typing import Any
+
+from yieldrl.cli.field_options import docstrings
+
+ALL = re.compile(r"^::: hyperparameters of (\w+)$", re.MULTILINE)
+HEAD = ["| field | default | what it does |", "| --- | --- | --- |"]
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put the tables where a page asks for them."""
+    return ALL.sub(lambda match: tables(match[1]), markdown)
+
+
+def tables(algorithm: str) -> str:
+    """A folded table for every class that has fields, the algorithm's own first."""
+    module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
+    cls = module.Trainer.config_class
+    texts, groups = docstrings(cls), by_class(cls)
+    parts = []
+    for base, fields in groups.items():
+        rows = [_row(field, texts.get(field.name, "")) for field in fields]
+        lines = "\n".join(f"    {line}" for line in [*HEAD, *rows])
+        count = f"{len(fields)} field{'s' * (len(fields) > 1)}"
+        parts.append(f'??? abstract "{_title(base, cls)}: {count}"\n\n{lines}')
+    return "\n\n".join(parts)
+
+
+def by_class(cls: type[Any]) -> dict[type[Any], list[dataclasses.Field[Any]]]:
+    """Class -> the fields that it says last, in the order of inheritance."""
+    groups: dict[type[Any], list[dataclasses.Field[Any]]] = {}
+    for base in cls.__mro__[:-1]:
+        taken = {field.name for fields in groups.values() for field in fields}
+        own = vars(base).get("__annotations__", {})
+        fields = [f for f in dataclasses.fields(cls) if f.name in own]
+        if rest := [field for field in fields if field.name not in taken]:
+            groups[base] = rest
+    return groups
+
+
+def _title(base: type[Any], cls: type[Any]) -> str:
+    if base is cls:
+        return "Its own, or with a default of its own"
+    if base.__module__.startswith("yieldrl.foundations"):
+        return "Of every algorithm"
+    return f"From {base.__module__.removesuffix('.config').rpartition('.')[2]}"
+
+
+def _row(field: dataclasses.Field[Any], text: str) -> str:
+    missing = field.default_factory is dataclasses.MISSING
+    default = field.default if missing else field.default_factory()  # type: ignore[misc]
+    large = type(default) is int and abs(default) >= 10_000
+    shown = f"{default:_}" if large else repr(default)
+    return f"| `{field.name}` | `{shown}` | {text.replace('|', chr(92) + '|')} |"

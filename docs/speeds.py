@@ -1,0 +1,114 @@
+"""What the site says of speed: made from committed results, not typed.
+
+- `::: table worlds` is a table of the steps per second of worlds that nobody learns in.
+- `::: table speed` is one of whole training runs, beside Stable-Baselines3.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+from yieldrl.benchmarks import plot
+
+ROOT = Path(__file__).parents[1]
+FOLDER = "benchmarks/results"
+TABLE = re.compile(r"^::: table (worlds|speed)$", re.MULTILINE)
+SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put tables where pages ask for them."""
+    return TABLE.sub(lambda match: TABLES[match[1]](), markdown)
+
+
+def committed(kind: str) -> dict[str, dict[str, Any]]:
+    """Name -> every committed result of a kind, in the order of names."""
+    paths = sorted((ROOT / FOLDER).glob(f"{kind}*.json"))
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+
+
+def worlds_table() -> str:
+    """Steps per second: a row for every side of a world, the fastest of a size bold."""
+    rows, found, drawable = [], committed("worlds"), plot.figures(ROOT / FOLDER)
+    for name, result in found.items():
+        at = {point["num_envs"]: point["sides"] for point in result["points"]}
+        title = _world(name, result, drawable)
+        for side in result["sides"]:
+            speeds = [_speed(at.get(size, {}), side) for size in SIZES]
+            held = [p[side]["bytes_per_env"] for p in at.values() if side in p][-1]
+            rows.append([title, side, *speeds, f"{held:,.0f}" if held else " "])
+            title = " "
+    return _table(["world", "side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
+
+
+def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
+    """What was stepped, on what, and whether it is as fast as is demanded."""
+    many = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
+    machine = result["hardware"]
+    lines = [f"**{result['env_id']}**", machine.get("gpu") or machine["cpu"], many]
+    verdicts = [of["holds"] for of in result["demands"] if of["holds"] is not None]
+    if verdicts:
+        lines.append(f"{sum(verdicts)} of {len(verdicts)} demands hold")
+    if name in drawable:
+        lines.append(f"[figure](results/{name}.svg)")
+    return "<br>".join([*lines, _data(name)])
+
+
+def _speed(sides: dict[str, Any], side: str) -> str:
+    """Steps per second in thousands or millions."""
+    if side not in sides:
+        return " "
+    speeds = {name: of["steps_per_second"] for name, of in sides.items()}
+    of = speeds[side]
+    text = f"{of / 1e6:.3g} M" if of >= 1e6 else f"{of / 1e3:.3g} k"
+    return f"**{text}**" if of == max(speeds.values()) else text
+
+
+def speed_table() -> str:
+    """Environment steps per second of training: medians, and how often as fast."""
+    found, parts = committed("speed"), []
+    for name, result in found.items():
+        rows = []
+        for of in result["workloads"].values():
+            summary = of["summary"]
+            least, most = summary["ratio_min"], summary["ratio_max"]
+            rows.append(
+                [
+                    of["title"],
+                    f"{summary['yieldrl_steps_per_second']:,.0f}",
+                    f"{summary['sb3_steps_per_second']:,.0f}",
+                    f"**{summary['ratio']:.1f}** ({least:.1f} to {most:.1f})",
+                ]
+            )
+        header = ["training", "yieldrl", "Stable-Baselines3", "times as fast"]
+        parts.append(_table(header, rows, {name: result}))
+        machine, threads = result["hardware"], result["threads"]
+        compiled = ", yieldrl's updates compiled" if result["compile"] else ""
+        parts.append(
+            f"[Every number](results/{name}.json) is from {machine['cores']} cores of"
+            f" {machine['cpu']}, with {threads} thread{'s' * (threads > 1)}{compiled}."
+        )
+    return "\n\n".join(parts) or "Nothing has been measured yet."
+
+
+def _data(name: str) -> str:
+    return f"[{name}](results/{name}.json)"
+
+
+def _table(
+    header: list[str], rows: list[list[str]], found: dict[str, dict[str, Any]]
+) -> str:
+    """A table, and below it the commands that fill it."""
+    if not rows:
+        return "Nothing has been measured yet."
+    all_rows = [header, ["---"] * len(header), *rows]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in all_rows)
+    commands = "\n".join(result["command"] for result in found.values())
+    return f"{table}\n\n```bash\n{commands}\n```"
+
+
+TABLES = {"worlds": worlds_table, "speed": speed_table}
