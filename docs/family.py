@@ -21,7 +21,7 @@ def table() -> str:
     titles = family.descriptions()
     rows = ["| algorithm | lines | classes of its own | from |", "|---|---:|---|---|"]
     for depth, member in family.tree():
-        step = "&emsp;" * depth + ("└ " if depth else "")
+        step = "&nbsp;" * 4 * depth + ("└&nbsp;" if depth else "")
         title = ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", titles[member.name])
         others = (
             f"; also from {', '.join(member.parents[1:])}" if member.parents[1:] else ""

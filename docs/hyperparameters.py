@@ -32,7 +32,7 @@ def tables(algorithm: str) -> str:
         rows = [_row(field, texts.get(field.name, "")) for field in fields]
         lines = "\n".join(f"    {line}" for line in [*HEAD, *rows])
         count = f"{len(fields)} field{'s' * (len(fields) > 1)}"
-        parts.append(f'??? abstract "{_title(base, cls)}: {count}"\n\n{lines}')
+        parts.append(f'??? abstract "{_title(base, algorithm)}: {count}"\n\n{lines}')
     return "\n\n".join(parts)
 
 
@@ -48,12 +48,12 @@ def by_class(cls: type[Any]) -> dict[type[Any], list[dataclasses.Field[Any]]]:
     return groups
 
 
-def _title(base: type[Any], cls: type[Any]) -> str:
-    if base is cls:
-        return "Its own, or with a default of its own"
+def _title(base: type[Any], algorithm: str) -> str:
     if base.__module__.startswith("yieldrl.foundations"):
         return "Of every algorithm"
-    return f"From {base.__module__.removesuffix('.config').rpartition('.')[2]}"
+    folder = base.__module__.removesuffix(".config").rpartition(".")[2]
+    own = folder == algorithm
+    return "Its own, or with a default of its own" if own else f"From {folder}"
 
 
 def _row(field: dataclasses.Field[Any], text: str) -> str:

@@ -32,17 +32,17 @@ def committed(kind: str) -> dict[str, dict[str, Any]]:
 
 
 def worlds_table() -> str:
-    """Steps per second: a row for every side of a world, the fastest of a size bold."""
+    """Steps per second: a row for every world and for each of its sides below it, the
+    fastest of a size bold."""
     rows, found, drawable = [], committed("worlds"), plot.figures(ROOT / FOLDER)
     for name, result in found.items():
         at = {point["num_envs"]: point["sides"] for point in result["points"]}
-        title = _world(name, result, drawable)
+        rows.append([_world(name, result, drawable), *[" "] * (len(SIZES) + 1)])
         for side in result["sides"]:
             speeds = [_speed(at.get(size, {}), side) for size in SIZES]
             held = [p[side]["bytes_per_env"] for p in at.values() if side in p][-1]
-            rows.append([title, side, *speeds, f"{held:,.0f}" if held else " "])
-            title = " "
-    return _table(["world", "side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
+            rows.append([side, *speeds, f"{held:,.0f}" if held else " "])
+    return _table(["side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
 
 
 def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
@@ -64,7 +64,7 @@ def _speed(sides: dict[str, Any], side: str) -> str:
         return " "
     speeds = {name: of["steps_per_second"] for name, of in sides.items()}
     of = speeds[side]
-    text = f"{of / 1e6:.3g} M" if of >= 1e6 else f"{of / 1e3:.3g} k"
+    text = f"{of / 1e6:.3g}&nbsp;M" if of >= 1e6 else f"{of / 1e3:.3g}&nbsp;k"
     return f"**{text}**" if of == max(speeds.values()) else text
 
 
