@@ -32,9 +32,10 @@ SIDES: tuple[Any, ...] = ("sync", "async")
 
 PPO: dict[str, Any] = {
     "num_envs": 24,
-    "num_steps": 16,
+    "num_steps": 8,
     "num_epochs": 4,
-    "total_steps": 24 * 16 * 20,
+    "num_minibatches": 4,
+    "total_steps": 24 * 8 * 40,
     "demonstration_steps": 0,
     "eval_every": 0,
 }
