@@ -55,7 +55,8 @@ def check(
         raise FileNotFoundError(f"{path}: there is no such file")
     # A reader's file may hold anything; the solution has the names for sure.
     given = _given(answer, functions, names(folder / "solution.py"))
-    print(f"{title(folder)}: {_shown(path)}")
+    what = f"{', '.join(given)} as given" if given else _shown(path)
+    print(f"{title(folder)}: {what}")
     try:
         module = load(path, given)
     except (Exception, SystemExit) as error:
