@@ -52,6 +52,6 @@ class Trainer(a2c.Trainer):
 
 
 if __name__ == "__main__":
-    for log in Trainer(a2c.Config(total_steps=50_000))():
+    for log in Trainer(a2c.Config(total_steps=30_000, eval_every=5_000))():
         if log["log_type"] == "evaluate":
             print(log["sample_step"], float(log["logs"]["episode_return"]))

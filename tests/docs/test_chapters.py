@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from xml.dom import minidom
@@ -116,6 +118,47 @@ def test_a_figure_is_labelled_and_stands_without_a_script():
     assert set(data) == {"parts", "frames"}
     with pytest.raises(PluginError, match="no figure nothing"):
         shown("::: frames nothing")
+
+
+STUB = """
+const shown = []
+const node = { setAttribute: (_, value) => shown.push(value) }
+const slider = {
+  matches: () => false, dataset: { labels: '["a", "b", "c"]' }, value: "2",
+  setAttribute() {}, nextElementSibling: {},
+}
+const buttons = [{ checked: false }, { checked: true }]
+const radio = { matches: () => true, querySelectorAll: () => buttons }
+const form = {
+  hidden: true, querySelectorAll: () => [slider, radio],
+  addEventListener(name, run) { this[name] = run },
+}
+const frames = [0, 1, 2, 3, 4, 5].map((at) => [at])
+const script = { textContent: JSON.stringify({ parts: [[".x", "cx"]], frames }) }
+const figure = {
+  querySelector: (name) => ({ script, form })[name], querySelectorAll: () => [node],
+}
+globalThis.document = {
+  querySelectorAll: () => [figure], addEventListener: (_, run) => (document.run = run),
+}
+"""
+MOVED = """
+document.run()
+slider.value = "1"
+form.input()
+buttons.reverse()
+form.input()
+console.log(JSON.stringify([shown, form.hidden, slider.nextElementSibling.textContent]))
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_controls_choose_the_frame_that_python_meant():
+    """The last control is the fastest: index 2 of 3 and 1 of 2 is frame 5."""
+    script = (DOCS / "assets" / "course" / "frames.js").read_text("utf-8")
+    words = ["node", "--eval", STUB + script + MOVED]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [[5, 3, 2], False, "b"]
 
 
 @pytest.fixture(scope="module")
