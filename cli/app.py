@@ -146,6 +146,24 @@ def plot(
 
 
 @_app.command
+def check(chapter: Positional[str], file: str | None = None) -> None:
+    """Check your answer to an exercise of the course, property by property.
+
+    The exit status is 1 if one does not hold.
+
+    Args:
+        chapter: For example `ch09`.
+        file: Your answer, if it is not the `exercise.py` of the chapter.
+    """
+    with usage_errors():
+        from yieldrl import exercises
+
+        holds = exercises.check(chapter, file=file)
+    if not holds:
+        raise SystemExit(1)
+
+
+@_app.command
 def new(
     name: Positional[str],
     source: Annotated[str, arg(name="from")],

@@ -20,6 +20,7 @@ ROOMS = [
     "cli",
     "collectors",
     "envs",
+    "exercises",
     "experiments",
     "foundations",
     "loggers",

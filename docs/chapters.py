@@ -1,0 +1,198 @@
+"""What the course's pages have besides text: made from what is there, not typed.
+
+- `::: chapters` is the table of chapters; one that has no page yet has no link.
+- `::: reading time` is what a page's prose takes, at 200 words a minute.
+- `::: exercise ch09` is what `yieldrl check ch09` asks for, read off its `check.py`.
+- `::: frames gae_lambda` is a figure of `docs/course/figures/`: all of its frames are
+  computed here, and `docs/assets/course/frames.js` shows the one that is chosen.
+- In a fence, after a source, `--8<-- (1) "delta = "` makes the one line that holds this
+  text carry annotation 1, and `--8<-- without docstrings` leaves docstrings out.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+
+DOCS = Path(__file__).parent
+COURSE = DOCS / "course"
+EXERCISES = DOCS.parent / "exercises"
+CHAPTERS = (
+    "What is an agent",
+    "Bandits and exploration",
+    "MDPs, returns and planning",
+    "Monte Carlo, TD, SARSA and Q-learning",
+    "The four classes, and measuring",
+    "DQN",
+    "From Double DQN to Rainbow",
+    "REINFORCE",
+    "Actor-critic and GAE",
+    "PPO",
+    "DDPG, TD3 and SAC",
+    "Memory and masks",
+    "Batched worlds and throughput",
+    "Debugging, from symptom to cause",
+    "Rollout and training",
+    "From an MLP to vision-language-action policies",
+    "Your own algorithm",
+)
+WORDS_A_MINUTE = 200
+TABLE = re.compile(r"^::: chapters$", re.MULTILINE)
+TIME = re.compile(r"^::: reading time$", re.MULTILINE)
+EXERCISE = re.compile(r"^::: exercise (ch\d\d)$", re.MULTILINE)
+FRAMES = re.compile(r"^::: frames (\w+)$", re.MULTILINE)
+FENCE = re.compile(r"^( *)(`{3,})[^`\n]*\n.*?^\1\2 *$", re.MULTILINE | re.DOTALL)
+MARK = re.compile(r'^ *--8<-- \((\d+)\) "(.+)"\n', re.MULTILINE)
+SHORT = re.compile(r"^ *--8<-- without docstrings\n", re.MULTILINE)
+DOCSTRING = re.compile(r'^ +"""(?:.*?)"""\n', re.MULTILINE | re.DOTALL)
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Put all of it where pages ask for it; sources are in their fences by then."""
+    text = Path(page.file.abs_src_path).read_text("utf-8")  # before any hook
+    shown = TIME.sub(lambda _: _minutes(minutes(text)), markdown)
+    shown = TABLE.sub(lambda _: table(), shown)
+    shown = EXERCISE.sub(lambda match: exercise(match[1]), shown)
+    shown = FRAMES.sub(lambda match: frames(match[1]), shown)
+    return FENCE.sub(lambda match: annotated(match[0]), shown)
+
+
+def minutes(text: str) -> int:
+    """What the prose of a page takes to read; code and exercises take their own."""
+    prose = re.sub(r"\A---\n.*?\n---\n", "", FENCE.sub("", text), flags=re.DOTALL)
+    prose = re.sub(r"^:::.*$", "", prose, flags=re.MULTILINE)
+    return max(1, round(len(prose.split()) / WORDS_A_MINUTE))
+
+
+def table() -> str:
+    """A row for each chapter, with a link and its reading time where it has a page."""
+    rows = ["| | chapter | to read | exercise |", "|---:|---|---|---|"]
+    for number, title in enumerate(CHAPTERS, 1):
+        page, key = chapter(number), f"ch{number:02}"
+        asked = f"`yieldrl check {key}`" if list(EXERCISES.glob(f"{key}_*")) else " "
+        if page is None:
+            rows.append(f"| {number} | {title} | not written yet | {asked} |")
+        else:
+            time = f"{minutes(page.read_text('utf-8'))} min"
+            rows.append(f"| {number} | [{title}]({page.name}) | {time} | {asked} |")
+    return "\n".join(rows)
+
+
+def chapter(number: int) -> Path | None:
+    """The page of a chapter, if it has one."""
+    return next(iter(COURSE.glob(f"{number:02}-*.md")), None)
+
+
+def exercise(key: str) -> str:
+    """The properties that are asked for, and the command that asks.
+
+    Raises:
+        PluginError: If there is no such exercise.
+    """
+    found = list(EXERCISES.glob(f"{key}_*/check.py"))
+    if not found:
+        raise PluginError(f"there is no exercise {key}")
+    body = ast.parse(found[0].read_text("utf-8")).body
+    asked = [n for n in body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
+    said = [(ast.get_docstring(node) or "").partition("\n")[0] for node in asked]
+    lines = [f"- {html.escape(text, quote=False)}" for text in said]
+    return "\n".join(["```bash", f"yieldrl check {key}", "```", "", *lines])
+
+
+def annotated(fence: str) -> str:
+    """A fence with its marks as annotations of the lines that they name.
+
+    Raises:
+        PluginError: If not exactly one line holds the text of a mark.
+    """
+    marks, short = MARK.findall(fence), SHORT.search(fence)
+    if not marks and not short:
+        return fence
+    fence = SHORT.sub("", MARK.sub("", fence))
+    lines = (DOCSTRING.sub("", fence) if short else fence).splitlines()
+    for number, text in marks:
+        held = [at for at, line in enumerate(lines[1:-1], 1) if text in line]
+        if len(held) != 1:
+            raise PluginError(f"{len(held)} lines hold {text!r}, expected one")
+        lines[held[0]] += f"  # ({number})!"
+    return "\n".join(lines)
+
+
+def frames(name: str) -> str:
+    """A figure that controls turn over; without a script it is its first frame.
+
+    Its module has a function `figure` that returns a dictionary: `title`, `caption`,
+    `svg` (what is drawn in an SVG of the size `size`), `controls` (name -> labels of
+    its values), `start` (an index for each control), `parts` (pairs of a CSS selector
+    and the attribute that a frame sets; `text` for its text) and `frames` (for each
+    choice, the last control fastest: for each part a value, or one for each element).
+    """
+    figure = load(name)["figure"]()
+    sizes = [len(labels) for labels in figure["controls"].values()]
+    at = 0
+    for size, index in zip(sizes, figure["start"], strict=True):
+        at = at * size + index
+    data = {key: figure[key] for key in ("parts", "frames")}
+    width, height = figure["size"]
+    controls = "".join(
+        _control(name, *item, start)
+        for item, start in zip(figure["controls"].items(), figure["start"], strict=True)
+    )
+    said = [i for i, (selector, _) in enumerate(figure["parts"]) if selector == ".says"]
+    text = "".join(str(figure["frames"][at][i]) for i in said)
+    return (
+        f'<figure class="frames" id="{name}">'
+        f'<svg viewBox="0 0 {width} {height}" role="img"'
+        f' aria-labelledby="{name}-title">'
+        f'<title id="{name}-title">{html.escape(figure["title"])}</title>'
+        f"{figure['svg']}</svg>"
+        f'<form class="controls" hidden>{controls}</form>'
+        f'<p class="says" aria-live="polite">{html.escape(text)}</p>'
+        f'<script type="application/json">{json.dumps(data, separators=(",", ":"))}'
+        f"</script><figcaption>{figure['caption']}</figcaption></figure>"
+    )
+
+
+def load(name: str) -> dict[str, Any]:
+    """The names of a module of figures."""
+    path = COURSE / "figures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise PluginError(f"there is no figure {name}: {path} is missing")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))  # figures may share what they need
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return vars(module)
+
+
+def _control(figure: str, name: str, labels: list[str], start: int) -> str:
+    """A slider for many values, radio buttons for a few."""
+    if len(labels) > 5:
+        key = f"{figure}-{name.replace(' ', '-')}"
+        values = html.escape(json.dumps(labels))
+        return (
+            f'<label for="{key}">{name}</label><input type="range" id="{key}" min="0"'
+            f' max="{len(labels) - 1}" value="{start}" data-labels="{values}">'
+            f'<output for="{key}">{labels[start]}</output>'
+        )
+    buttons = "".join(
+        f'<label><input type="radio" name="{figure}-{name}" value="{i}"'
+        f"{' checked' if i == start else ''}> {label}</label>"
+        for i, label in enumerate(labels)
+    )
+    return f"<fieldset><legend>{name}</legend>{buttons}</fieldset>"
+
+
+def _minutes(count: int) -> str:
+    return f"*{count} minutes to read; code and exercises take as long as they take.*"

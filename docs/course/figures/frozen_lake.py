@@ -1,0 +1,80 @@
+"""FrozenLake as arrays, for figures: what is known of it, and episodes on it."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import torch
+
+from yieldrl.buffers import gae
+from yieldrl.envs import policy_evaluation, value_iteration
+
+GAMMA = 0.99
+
+
+class Lake:
+    """The lake under its best policy, with every fifth action at random.
+
+    Attributes:
+        truth: The policy's value in every state, `[S]`.
+        chance: Probability of each next state, `[S, S]`.
+        reward: What each step earns, `[S, S]`.
+        goes_on: 0 where a step ends the episode, else 1, `[S, S]`.
+    """
+
+    def __init__(self) -> None:
+        table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
+        best = value_iteration(table, GAMMA)[1].argmax(1)
+        policy = 0.05 + 0.8 * np.eye(4)[best]
+        self.truth = policy_evaluation(table, policy, GAMMA)
+        self.chance, self.reward, self.goes_on = np.zeros((3, 16, 16))
+        for state, actions in table.items():
+            for action, outcomes in actions.items():
+                for probability, after, earned, ended in outcomes:
+                    self.chance[state, after] += policy[state, action] * probability
+                    self.reward[state, after] = earned
+                    self.goes_on[state, after] = not ended
+
+    def critic(self, sweeps: int) -> np.ndarray:
+        """What so many sweeps make of zeros, `[S]`."""
+        value = np.zeros(16)
+        for _ in range(sweeps):
+            future = self.reward + GAMMA * self.goes_on * value
+            value = (self.chance * future).sum(1)
+        return value
+
+    def moments(self, value: np.ndarray, gae_lambda: float) -> tuple[float, float]:
+        """Mean and standard deviation of `A_0 + V(s_0)` from the start, exactly.
+
+        `A = delta + c A'` with `c = gamma lambda`, so that `E[A] = E[delta] + c E[A']`
+        and `E[A^2] = E[delta^2 + 2 c delta E[A']] + c^2 E[A'^2]`: linear in what is
+        asked for.
+        """
+        delta = self.reward + GAMMA * self.goes_on * value - value[:, None]
+        carry, eye = GAMMA * gae_lambda, np.eye(16)
+        follow = self.chance * self.goes_on
+        mean = np.linalg.solve(eye - carry * follow, (self.chance * delta).sum(1))
+        own = delta**2 + 2 * carry * self.goes_on * delta * mean
+        own = (self.chance * own).sum(1)
+        square = np.linalg.solve(eye - carry**2 * follow, own)
+        variance = max(0.0, square[0] - mean[0] ** 2)
+        return float(mean[0] + value[0]), float(np.sqrt(variance))
+
+    def episode(self, rng: np.random.Generator) -> list[int]:
+        """The states of one episode from the start, with the one that ended it."""
+        states = [0]
+        while len(states) < 2 or self.goes_on[states[-2], states[-1]]:
+            states.append(int(rng.choice(16, p=self.chance[states[-1]])))
+        return states
+
+    def estimates(
+        self, episodes: list[list[int]], value: np.ndarray, gae_lambda: float
+    ) -> list[float]:
+        """`A_0 + V(s_0)` of each episode, as the library computes it."""
+        longest = max(map(len, episodes))
+        states = np.array([e + e[-1:] * (longest - len(e)) for e in episodes]).T
+        before, after = states[:-1], states[1:]
+        columns = (self.reward[before, after], value[before], value[after])
+        ended = torch.as_tensor(self.goes_on[before, after] == 0)
+        parts = (*map(torch.as_tensor, columns), ended, torch.zeros_like(ended))
+        return (gae(*parts, GAMMA, gae_lambda)[0] + float(value[0])).tolist()
