@@ -36,11 +36,13 @@ ALLOWED = {
         "speed",
         "vla",
     },
+    "exports": {"abstractions", "algorithms", "foundations", "loggers", "networks"},
     "cli": {
         "abstractions",
         "algorithms",
         "collectors",
         "experiments",
+        "exports",
         "foundations",
         "loggers",
         "vla",

@@ -21,6 +21,7 @@ ROOMS = [
     "collectors",
     "envs",
     "experiments",
+    "exports",
     "foundations",
     "loggers",
     "networks",
@@ -52,7 +53,7 @@ def test_everything_installs_everything():
     extras = PROJECT["project"]["optional-dependencies"]
     assert set(extras) >= {"wandb", "mujoco", "atari", "box2d", "docs", "dev", "all"}
     assert extras["all"] == [
-        "yieldrl[atari,box2d,docs,minari,mujoco,notebook,vla,wandb,warp]"
+        "yieldrl[atari,box2d,docs,minari,mujoco,notebook,onnx,vla,wandb,warp]"
     ]
 
 
