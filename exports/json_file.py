@@ -33,7 +33,12 @@ def write_json(agent: Agent, path: str | Path, **notes: Any) -> Path:
     Raises:
         NotExportableError: If JSON cannot say what the policy computes.
     """
-    text = json.dumps(describe(agent, **notes), separators=(",", ":"), allow_nan=False)
+    return save(describe(agent, **notes), path)
+
+
+def save(policy: dict[str, Any], path: str | Path) -> Path:
+    """Write what `describe` returned to a file, whole or not at all."""
+    text = json.dumps(policy, separators=(",", ":"), allow_nan=False)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, text + "\n")

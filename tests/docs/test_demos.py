@@ -1,5 +1,8 @@
 """The worlds and networks of the site's demos compute what the Python ones do."""
 
+import json
+import re
+
 import javascript
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from yieldrl.algorithms import (
     reinforce,
     sac,
 )
+from yieldrl.benchmarks import demos
 from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.envs.grid_world import GoToVectorEnv
 from yieldrl.envs.minatar import BreakoutVectorEnv
@@ -277,3 +281,87 @@ def test_another_version_is_refused():
     """
     said = javascript.run(body, policy={"format": "yieldrl-policy", "version": 2})
     assert "not a yieldrl-policy of version 1" in said
+
+
+PLAY = """
+  const { Game } = await load("game.js")
+  const { load: read } = await load("network.js")
+  const world = await load(data.world)
+  let seed = 1
+  const rng = () => (seed = (seed * 48271) % 2147483647) / 2147483647
+  const game = new Game(world, rng)
+  if (data.policy) game.policy = read(data.policy)
+  game.epsilon = data.epsilon ?? 0
+  Object.assign(game.parameters, data.parameters)
+  const played = []
+  for (let i = 0; i < data.episodes; i++) {
+    while (!game.over) game.step(data.action ?? game.choose())
+    played.push([game.score, game.elapsed, game.scoreText])
+    game.step(null) // begins the next one
+  }
+  return played
+"""
+FILES = sorted((javascript.DEMOS / "policies").glob("*.json"))
+
+
+def played(world, episodes, **data):
+    """Scores and lengths of episodes that the page's own game plays."""
+    found = javascript.run(PLAY, world=f"{world}.js", episodes=episodes, **data)
+    scores, lengths, texts = zip(*found, strict=True)
+    return np.array(scores), np.array(lengths), texts
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_policy_plays_as_well_as_its_file_says(path):
+    policy = json.loads(path.read_text("utf-8"))
+    world, _, stage = path.stem.rpartition("-")
+    assert policy["notes"]["stage"] == stage
+    assert f"demos {world} --seed" in policy["notes"]["command"]
+    scores, _, _ = played(world, 100, policy=policy)
+    said, spread = policy["notes"]["episode_return"], scores.std() / 10
+    assert abs(scores.mean() - said) < 5 * spread + 1e-6  # of other episodes
+    assert path.stat().st_size < 5_000
+
+
+def test_every_file_is_shown_and_every_shown_one_is_there():
+    page = (javascript.DEMOS.parents[1] / "watch.md").read_text("utf-8")
+    shown = page + (javascript.DEMOS / "cartpole.html").read_text("utf-8")
+    named = " ".join(re.findall(r'<rl-demo world="\w+" policies="([^"]*)"', shown))
+    assert sorted(named.replace("mine-trained", "").split()) == [f.stem for f in FILES]
+    worlds = re.findall(r'<rl-demo world="(\w+)"', shown)
+    assert set(worlds) == set(demos.DEMOS)
+    for world in worlds:
+        assert (javascript.DEMOS / f"{world}.js").is_file()
+
+
+def test_a_game_ends_at_the_time_limit_and_begins_anew():
+    scores, lengths, texts = played("pendulum", 2, action=[0])
+    assert lengths.tolist() == [200, 200]
+    assert texts[0] == f"Return {scores[0]:.1f} after 200 steps"
+    assert scores[0] != scores[1]
+
+
+def test_sliders_and_random_actions_count():
+    policy = json.loads(FILES[1].read_text("utf-8"))
+    assert FILES[1].stem == "cartpole-trained"
+    steady, _, _ = played("cartpole", 20, policy=policy)
+    shaken, _, _ = played("cartpole", 20, policy=policy, epsilon=0.9)
+    short, _, _ = played("cartpole", 20, policy=policy, parameters={"length": 0.1})
+    assert shaken.mean() < steady.mean() / 2
+    assert short.mean() != steady.mean()
+
+
+def test_every_action_has_a_name_and_a_key():
+    body = """
+      const facts = []
+      for (const name of data.worlds) {
+        const { actions, keys, sliders } = await load(name + ".js")
+        facts.push([actions.length, Object.values(keys), sliders])
+      }
+      return facts
+    """
+    for names, keys, sliders in javascript.run(body, worlds=list(demos.DEMOS)):
+        assert names - len(keys) in (0, 1)  # of which one may be to do nothing
+        for one in sliders:
+            assert one["min"] < one["value"] < one["max"]
+            assert one["label"]
