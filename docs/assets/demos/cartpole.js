@@ -5,9 +5,9 @@ export const actions = ["push left", "push right"]
 export const keys = { ArrowLeft: 0, ArrowRight: 1 }
 export const limit = 500
 export const fps = 50
-export const size = [600, 300]
+export const size = [600, 320]
 export const sliders = [
-  { name: "length", label: "Half the pole, m", min: 0.1, max: 2, step: 0.05, value: 0.5 },
+  { name: "length", label: "Half the pole, m", min: 0.1, max: 1, step: 0.05, value: 0.5 },
 ]
 
 const GRAVITY = 9.8, CART = 1.0, POLE = 0.1, FORCE = 10.0, TAU = 0.02
@@ -59,8 +59,10 @@ export const draw = (pen, [x, , theta], colors, { length = 0.5 } = {}) => {
   pen.stroke()
   pen.save()
   pen.translate(width / 2 + x * scale, ground)
-  pen.fillStyle = colors.ink
-  pen.fillRect(-32, -18, 64, 36)
+  for (const color of [colors.paper, colors.ink]) { // which may be translucent
+    pen.fillStyle = color
+    pen.fillRect(-32, -18, 64, 36)
+  }
   pen.translate(0, -10)
   pen.rotate(theta)
   pen.fillStyle = colors.accent

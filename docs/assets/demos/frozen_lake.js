@@ -9,12 +9,11 @@ export const fps = 3
 export const turns = true
 export const size = [320, 320]
 export const sliders = [
-  { name: "grip", label: "Grip", min: 0, max: 1, step: 0.01, value: 0.33 },
+  { name: "grip", label: "Grip", min: 0, max: 1, step: 0.01, value: 1 / 3 },
 ]
 
 const SIDE = 4
 const MAP = "SFFFFHFHFFFHHFFG"
-const THIRD = 1 / 3
 
 export const reset = () => 0
 
@@ -31,7 +30,7 @@ const moved = (state, action) => {
  * One goes where one wants to with the chance `grip`, and slips to either side with half
  * of the rest each.
  */
-export const step = (state, action, rng, { grip = THIRD } = {}) => {
+export const step = (state, action, rng, { grip = 1 / 3 } = {}) => {
   const chance = rng()
   const slip = (1 - grip) / 2
   const turn = chance < slip ? 3 : chance < slip + grip ? 0 : 1

@@ -39,14 +39,16 @@ export class Game {
 
   /** Play an action; after the end of an episode begin the next one instead. */
   step(action) {
-    if (this.over) return this.begin()
+    if (this.over) {
+      this.begin()
+      return
+    }
     const { world, state, rng, parameters } = this
     const next = world.step(state, action, rng, parameters)
     this.state = next.state
     this.score += next.reward
     this.elapsed += 1
     this.over = next.terminated || this.elapsed >= world.limit
-    return undefined
   }
 
   /** The policy's action in a state of the world, for worlds that draw all of them. */
@@ -57,6 +59,7 @@ export class Game {
 
   get scoreText() {
     const score = Number.isInteger(this.score) ? this.score : this.score.toFixed(1)
-    return `Return ${score} after ${this.elapsed} steps`
+    const steps = this.elapsed === 1 ? "1 step" : `${this.elapsed} steps`
+    return `Return ${score} after ${steps}`
   }
 }

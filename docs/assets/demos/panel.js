@@ -46,6 +46,14 @@ export const canvas = ([width, height]) => {
   return made
 }
 
+/** What has the focus while one plays by hand, around a canvas. */
+export const stage = ({ title, keys }, around) => {
+  const names = Object.keys(keys).map((key) => key.replace("Arrow", ""))
+  const label = `${title}. Keys: ${names.join(", ")}; space plays and pauses`
+  const attributes = { tabindex: "0", role: "group", "aria-label": label }
+  return element("div", { className: "stage", attributes }, around)
+}
+
 /** Draw with a world's units on a cleared canvas. */
 export const paint = (on, [width], drawing) => {
   const pen = on.getContext("2d")
@@ -67,5 +75,21 @@ export const colors = (around) => {
     paper: of("--md-default-bg-color"),
     ice: of("--demo-ice"),
     water: of("--demo-water"),
+  }
+}
+
+/**
+ * Call `themed` when the page turns light or dark, and `seen` with whether an element is
+ * in view when that changes; what comes back ends both.
+ */
+export const watch = (on, themed, seen) => {
+  const theme = new MutationObserver(themed)
+  const attributeFilter = ["data-md-color-scheme"]
+  theme.observe(document.body, { attributes: true, attributeFilter })
+  const view = new IntersectionObserver((all) => seen(all.at(-1).isIntersecting))
+  view.observe(on)
+  return () => {
+    theme.disconnect()
+    view.disconnect()
   }
 }

@@ -6,11 +6,11 @@
 
 import { Game } from "./game.js"
 import { load } from "./network.js"
-import { button, canvas, colors, element, paint } from "./panel.js"
-import { HAND, described, players, randomness, sliders, speeds } from "./settings.js"
+import { button, canvas, colors, element, paint, stage, watch } from "./panel.js"
+import { HAND, YOURS, described, fetched, players } from "./settings.js"
+import { randomness, sliders, speeds } from "./settings.js"
 
 const PAUSE = 900 // milliseconds between two episodes
-const YOURS = "The arrow keys are yours while the picture has the focus: click on it."
 
 const reduced = matchMedia("(prefers-reduced-motion: reduce)")
 
@@ -26,23 +26,20 @@ class Demo extends HTMLElement {
     this.files = policies.split(/\s+/).filter(Boolean)
     this.build()
     await this.choosePlayer(this.files.at(-1) ?? HAND)
-    this.watch()
+    this.waits = this.hasAttribute("autoplay") && !reduced.matches
+    this.unwatch = watch(this.canvas, () => this.draw(), (inView) => this.seen(inView))
   }
 
   disconnectedCallback() {
     if (this.playing) this.pause()
-    this.seen?.disconnect()
-    this.themed?.disconnect()
+    this.unwatch?.()
   }
 
   build() {
     const { game, world } = this
     const row = (...parts) => element("div", { className: "row" }, ...parts)
-    const keys = Object.keys(world.keys).map((key) => key.replace("Arrow", ""))
-    const label = `${world.title}. Keys: ${keys.join(", ")}; space plays and pauses`
-    const focus = { tabindex: "0", role: "group", "aria-label": label }
     this.canvas = canvas(world.size)
-    this.stage = element("div", { className: "stage", attributes: focus }, this.canvas)
+    this.stage = stage(world, this.canvas)
     this.score = element("p", { className: "score" })
     this.note = element("p", { className: "note" })
     this.said = element("p", { className: "said", attributes: { role: "status" } })
@@ -58,8 +55,9 @@ class Demo extends HTMLElement {
     const who = players(this.files, (value) => this.choosePlayer(value))
     const fast = speeds((speed) => (this.speed = speed))
     const settings = row(who, fast, this.random, ...sliders(world, change))
-    const controls = [row(this.play, step, anew), this.hands, settings]
-    this.replaceChildren(this.stage, this.score, ...controls, this.note, this.said)
+    const buttons = row(this.play, step, anew)
+    const shown = [this.stage, this.score, buttons, this.hands, settings, this.note]
+    this.replaceChildren(...shown, this.said)
     this.stage.onkeydown = (event) => this.keyDown(event)
     this.stage.onkeyup = (event) => this.release(world.keys[event.key])
     this.stage.onblur = () => this.release(this.held)
@@ -86,9 +84,7 @@ class Demo extends HTMLElement {
     this.note.textContent = YOURS
     if (value !== HAND)
       try {
-        const answer = await fetch(new URL(`policies/${value}.json`, import.meta.url))
-        if (!answer.ok) throw new Error(`${answer.status}`)
-        const file = await answer.json()
+        const file = await fetched(value)
         if (this.chosen !== value) return // another was chosen meanwhile
         game.policy = load(file)
         this.note.textContent = described(file)
@@ -198,19 +194,11 @@ class Demo extends HTMLElement {
     this.canvas.setAttribute("aria-label", `${world.title}: ${still}`)
   }
 
-  /** Pause out of view, begin in it, and follow the page from light to dark. */
-  watch() {
-    this.themed = new MutationObserver(() => this.draw())
-    const attributeFilter = ["data-md-color-scheme"]
-    this.themed.observe(document.body, { attributes: true, attributeFilter })
-    let waits = this.hasAttribute("autoplay") && !reduced.matches
-    this.seen = new IntersectionObserver((entries) => {
-      const inView = entries.at(-1).isIntersecting
-      if (inView && waits && !this.playing) this.start()
-      else if (!inView && this.playing) this.pause()
-      if (inView) waits = false
-    })
-    this.seen.observe(this.canvas)
+  /** Come into view, or go out of it, where nothing moves. */
+  seen(inView) {
+    if (inView && this.waits && !this.playing) this.start()
+    else if (!inView && this.playing) this.pause()
+    if (inView) this.waits = false
   }
 }
 

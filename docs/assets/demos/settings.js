@@ -3,6 +3,8 @@
 import { choice, slider } from "./panel.js"
 
 export const HAND = "hand"
+export const YOURS =
+  "The arrow keys are yours while the picture has the focus: click on it."
 
 const STAGES = { untrained: "Untrained", halfway: "Half way", trained: "Trained" }
 const SPEEDS = [["0.25", "quarter"], ["0.5", "half"], ["1", "normal"], ["3", "triple"]]
@@ -25,7 +27,16 @@ export const randomness = (onchange) =>
 /** A slider for everything that a world lets one change. */
 export const sliders = (world, onchange) =>
   world.sliders.map((one) =>
-    slider(one.label, one, String, (value) => onchange(one.name, value)))
+    slider(one.label, one, short, (value) => onchange(one.name, value)))
+
+const short = (value) => String(Number(value.toFixed(2)))
+
+/** A file of policies/. */
+export const fetched = async (name) => {
+  const answer = await fetch(new URL(`policies/${name}.json`, import.meta.url))
+  if (!answer.ok) throw new Error(`${answer.status}`)
+  return answer.json()
+}
 
 /** What a policy's file says of where it comes from and how well it plays. */
 export const described = ({ algorithm, sample_step: steps, notes }) => {
