@@ -118,7 +118,8 @@ def _stretched(model: ddpg.Model) -> list[Layer]:
 
 def _output(model: Any) -> dict[str, Any]:
     """What the last layer's numbers stand for."""
-    space, shape = model.action_space, list(model.action_space.shape)
+    space = model.action_space
+    shape = list(spaces.shape_of(space))
     if isinstance(space, Box):
         if not np.issubdtype(space.dtype, np.floating):
             raise NotExportableError(
@@ -128,6 +129,6 @@ def _output(model: Any) -> dict[str, Any]:
         bounds = {"low": bound(space.low), "high": bound(space.high)}
         return {"type": "clip", "shape": shape, **bounds}
     start = space.start if isinstance(space, Discrete | MultiDiscrete) else 0
-    starts = np.broadcast_to(start, space.shape).flatten().tolist()
+    starts = np.broadcast_to(start, shape).flatten().tolist()
     counts = spaces.choices(space)
     return {"type": "argmax", "shape": shape, "counts": counts, "starts": starts}
