@@ -12,6 +12,7 @@ from typing import Any
 
 # `python -m benchmarks` gives this file alone that name: all the others have one name.
 from yieldrl.benchmarks import (
+    demos,
     evidence,
     learned,
     learning,
@@ -49,6 +50,10 @@ def main(arguments: Sequence[str]) -> None:
     elif command in FAMILIES:
         measure = partial(measured.benchmark, command)
         _several(arguments, options, measure, measured.report, f"{command}-")
+    elif command == "demos":
+        for name in options["names"]:
+            for path in demos.train(name, options["seed"]):
+                print(path, flush=True)
     elif command == "plot":
         for path in (*plot.draw_all(options["out_folder"]), *tuned.note_all()):
             print(path)

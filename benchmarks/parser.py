@@ -9,6 +9,7 @@ from pathlib import Path
 from . import learning, results, throughput
 from .claims import CLAIMS
 from .contests import CONTESTS
+from .demos import DEMOS
 from .families import FAMILIES
 from .tasks import TASKS
 from .trials import Options
@@ -19,6 +20,7 @@ KNOWN: dict[str, Collection[str]] = {
     "learning": TASKS,
     "evidence": CLAIMS,
     "worlds": CONTESTS,
+    "demos": DEMOS,
     **FAMILIES,
 }
 FIGURES = results.ROOT / ".cache" / "plots"
@@ -75,6 +77,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     draw = commands.add_parser("plot", help="draw and note benchmarks/results")
     draw.add_argument("--out-folder", type=Path, default=FIGURES, help="of the SVGs")
     commands.add_parser("pictures", help="draw the worlds of docs/worlds.md")
+    play = commands.add_parser("demos", help="train the policies of docs/watch.md")
+    play.add_argument("names", nargs="+", metavar="DEMO", help=_listed(DEMOS))
+    play.add_argument("--seed", type=_count, help="of training (the demo's own)")
     parsed = parser.parse_args(list(arguments) or ["speed"])
     if parsed.command in KNOWN:
         _check_names(parser, parsed, KNOWN[parsed.command])
@@ -114,7 +119,8 @@ def _check_names(
         parser.error(f"unknown: {', '.join(sorted(unknown))}; choose {_listed(known)}")
     if not parsed.names or "all" in parsed.names:
         parsed.names = list(known)
-    if len(parsed.names) > 1 and parsed.command != "speed" and parsed.out is not None:
+    one_file = parsed.command not in ("demos", "speed") and parsed.out is not None
+    if len(parsed.names) > 1 and one_file:
         parser.error("--out is one file: for several, choose --out-folder")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, PositionalMetavarFromFieldName, arg
 from tyro.extras import SubcommandApp
@@ -107,6 +107,34 @@ def evaluate(
         if video is not None:
             with usage_errors():
                 print(f"video: {evaluating.film(trainer, video, seed)}")
+
+
+@_app.command
+def export(
+    run: Positional[str],
+    format: Literal["json", "onnx"] = "json",  # noqa: A002 (the name of the option)
+    out: str | None = None,
+    checkpoint: str = "best",
+) -> None:
+    """Write a trained policy to a file that needs neither this package nor PyTorch.
+
+    It is what `evaluate` plays: the deterministic policy.
+
+    Args:
+        run: Folder of a run, or a checkpoint file.
+        format: `json` has the layers and weights of tables, MLPs and small CNNs, for
+            a page or a few lines of NumPy; `onnx` is a program for ONNX Runtime and
+            the like.
+        out: File to write; by default `policy.json` or `policy.onnx` in the folder of
+            the run.
+        checkpoint: `best` (the last, if none was the best), `last`, or a file.
+    """
+    with usage_errors():
+        from yieldrl.cli import exporting
+
+        found, path = exporting.export(run, format, out, checkpoint)
+    print(f"checkpoint: {found}")
+    print(f"policy: {path}")
 
 
 @_app.command

@@ -47,7 +47,8 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Plan, Path]
 def player(path: Path, episodes: int, device: str | None) -> Trainer:
     """A trainer whose agent knows what the checkpoint's knew: good for evaluation.
 
-    Nothing else is restored, so a checkpoint of a GPU plays on a CPU.
+    It knows too how far training had come. Nothing else is restored, so a checkpoint of
+    a GPU plays on a CPU.
 
     Raises:
         CheckpointError: If the file is damaged or does not fit its trainer.
@@ -60,6 +61,7 @@ def player(path: Path, episodes: int, device: str | None) -> Trainer:
     trainer = cls(config, **_plan(cls, path).parts())
     try:
         trainer.algorithm.load_state_dict(state["agent"]["algorithm"])
+        trainer.agent.restore_counters(state["agent"])
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as reason:
         trainer.close()
         raise CheckpointError(

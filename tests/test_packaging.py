@@ -22,6 +22,7 @@ ROOMS = [
     "envs",
     "exercises",
     "experiments",
+    "exports",
     "foundations",
     "loggers",
     "networks",
@@ -53,7 +54,7 @@ def test_everything_installs_everything():
     extras = PROJECT["project"]["optional-dependencies"]
     assert set(extras) >= {"wandb", "mujoco", "atari", "box2d", "docs", "dev", "all"}
     assert extras["all"] == [
-        "yieldrl[atari,box2d,docs,minari,mujoco,notebook,vla,wandb,warp]"
+        "yieldrl[atari,box2d,docs,minari,mujoco,notebook,onnx,vla,wandb,warp]"
     ]
 
 

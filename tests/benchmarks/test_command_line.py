@@ -9,6 +9,7 @@ from yieldrl.benchmarks import __main__ as command_line
 from yieldrl.benchmarks import results, throughput
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
+from yieldrl.benchmarks.demos import DEMOS
 from yieldrl.benchmarks.tasks import TASKS
 from yieldrl.benchmarks.trials import TRIALS
 from yieldrl.benchmarks.workloads import WORKLOADS
@@ -52,6 +53,13 @@ def test_worlds_are_measured_from_1_to_65536_environments() -> None:
     parsed = parse(["worlds", "all", "--num-envs", "1", "64", "--device", "cuda"])
     assert parsed.names == list(CONTESTS)
     assert (parsed.num_envs, parsed.device) == ([1, 64], "cuda")
+
+
+def test_demos_take_a_seed() -> None:
+    parsed = parse(["demos", "cartpole", "--seed", "7"])
+    assert (parsed.command, parsed.names, parsed.seed) == ("demos", ["cartpole"], 7)
+    assert parse(["demos", "all"]).names == list(DEMOS)
+    assert parse(["demos", "goto"]).seed is None
 
 
 def test_collecting_takes_trials() -> None:

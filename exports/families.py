@@ -1,0 +1,134 @@
+"""What of which algorithm's model makes up its deterministic policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+from yieldrl.abstractions import Agent
+from yieldrl.algorithms import (
+    c51,
+    ddpg,
+    dqn,
+    ppo,
+    ppo_masked,
+    q_learning,
+    reinforce,
+    sac,
+    sac_discrete,
+)
+from yieldrl.exports.layers import (
+    Layer,
+    NotExportableError,
+    affine,
+    inputs_of,
+    layers_of,
+)
+from yieldrl.exports.numbers import bound, packed
+from yieldrl.foundations import spaces
+
+
+def refuse_memory(agent: Agent) -> None:
+    """Refuse an agent whose actions depend on what it observed before.
+
+    Raises:
+        NotExportableError: If it has a memory.
+    """
+    if agent.has_memory:
+        raise NotExportableError(
+            f"{type(agent).__module__.split('.')[-2]} remembers its episode, and an"
+            " export has no memory: play it by `yieldrl evaluate`, or train ppo; of"
+            " ppo_roa, training writes the student as a program of torch.export"
+        )
+
+
+def parts_of(agent: Agent) -> dict[str, Any]:
+    """The `inputs`, `layers` and `output` of an agent's policy.
+
+    Raises:
+        NotExportableError: If there is no way to say it.
+    """
+    refuse_memory(agent)
+    model: Any = agent.model
+    space, normalizer = model.observation_space, None
+    if isinstance(model, q_learning.Model):
+        inputs, layers = [{"path": [], "layers": []}], [_table(model)]
+        return {"inputs": inputs, "layers": layers, "output": _output(model)}
+    if isinstance(model, dqn.Model):
+        encoder, layers = model.encoder, [*layers_of(model.head), *_expectation(model)]
+    elif isinstance(model, ddpg.Model):
+        encoder, head = model.actor
+        layers = [*layers_of(head), *_stretched(model)]
+    elif isinstance(model, sac_discrete.Model):
+        encoder, head = model.actor
+        layers = layers_of(head)
+    elif isinstance(model, ppo_masked.Model):
+        raise NotExportableError(
+            "ppo_masked looks up what is allowed, which a JSON policy cannot: choose"
+            " --format onnx"
+        )
+    elif isinstance(model, ppo.Model):
+        encoder, normalizer = model.encoder, model.normalizer
+        space, layers = spaces.part(space, model.actor_obs), layers_of(model.actor)
+    elif isinstance(model, reinforce.Model):
+        encoder, layers = model.encoder, layers_of(model.actor)
+    else:
+        raise NotExportableError(
+            f"a JSON policy is a table, an MLP or a small CNN, not a"
+            f" {type(model).__name__} of {type(model).__module__}: play it by `yieldrl"
+            " evaluate`"
+        )
+    inputs = list(inputs_of(space, encoder, normalizer))
+    return {"inputs": inputs, "layers": layers, "output": _output(model)}
+
+
+def _table(model: q_learning.Model) -> Layer:
+    """A row of values for the number of a state."""
+    start, stride = (x.flatten().tolist() for x in (model.start, model.stride))
+    if len(start) == 1 and not stride:
+        stride = [1]
+    return {
+        "type": "table",
+        "values": packed(model.table),
+        "starts": start,
+        "strides": stride,
+    }
+
+
+def _expectation(model: dqn.Model) -> list[Layer]:
+    """From the logits of C51's atoms to the mean of every action."""
+    if not isinstance(model, c51.Model):
+        return []
+    atoms = packed(model.atoms)
+    return [{"type": "expectation", "actions": model.num_actions, "atoms": atoms}]
+
+
+def _stretched(model: ddpg.Model) -> list[Layer]:
+    """From the actor's output to the environment's bounds, by way of [-1, 1]."""
+    space = model.action_space
+    assert isinstance(space, Box)
+    low, high = (x.astype(np.float64).flatten() for x in (space.low, space.high))
+    layers: list[Layer] = [{"type": "tanh"}]
+    if isinstance(model, sac.Model):  # the mean alone, of mean and deviation
+        layers.insert(0, {"type": "first", "count": len(low)})
+    return [*layers, affine(high / 2 - low / 2, high / 2 + low / 2)]
+
+
+def _output(model: Any) -> dict[str, Any]:
+    """What the last layer's numbers stand for."""
+    space = model.action_space
+    shape = list(spaces.shape_of(space))
+    if isinstance(space, Box):
+        if not np.issubdtype(space.dtype, np.floating):
+            raise NotExportableError(
+                f"actions of {space} are rounded, which a JSON policy cannot: choose"
+                " --format onnx"
+            )
+        bounds = {"low": bound(space.low), "high": bound(space.high)}
+        return {"type": "clip", "shape": shape, **bounds}
+    start = space.start if isinstance(space, Discrete | MultiDiscrete) else 0
+    starts = np.broadcast_to(start, shape).flatten().tolist()
+    counts = spaces.choices(space)
+    return {"type": "argmax", "shape": shape, "counts": counts, "starts": starts}

@@ -1,0 +1,99 @@
+"""A policy as JSON: what it observes, its layers with their weights, what comes out."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict
+
+import yieldrl
+from yieldrl.abstractions import Agent
+from yieldrl.exports.families import parts_of
+from yieldrl.exports.json_policy import FORMAT, VERSION, JsonPolicy
+from yieldrl.exports.layers import NotExportableError
+from yieldrl.exports.numbers import of_space
+from yieldrl.loggers.files import write_atomically
+
+TRIED = 64  # observations
+
+
+def write_json(agent: Agent, path: str | Path, **notes: Any) -> Path:
+    """Write what `describe` returns to a file, whole or not at all.
+
+    Args:
+        agent: Whose deterministic policy it is.
+        path: The file.
+        notes: What else is to stand in it, under `notes`: how well it plays, say.
+
+    Raises:
+        NotExportableError: If JSON cannot say what the policy computes.
+    """
+    return save(describe(agent, **notes), path)
+
+
+def save(policy: dict[str, Any], path: str | Path) -> Path:
+    """Write what `describe` returned to a file, whole or not at all."""
+    text = json.dumps(policy, separators=(",", ":"), allow_nan=False)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text + "\n")
+    return path
+
+
+def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
+    """The deterministic policy of an agent, `agent.predict`, as values of JSON.
+
+    It was tried: what NumPy computes from it is what the agent says, on random
+    observations. So a model of one's own whose `forward` does something else than its
+    parent's is refused, not written down wrongly.
+
+    Args:
+        agent: Of any algorithm whose policy is a table, an MLP or a small CNN.
+        notes: Put under `notes`.
+
+    Raises:
+        NotExportableError: If JSON cannot say what the policy computes; the message
+            says what to do instead.
+    """
+    model = agent.model
+    policy = {
+        "format": FORMAT,
+        "version": VERSION,
+        "yieldrl": yieldrl.__version__,
+        "algorithm": type(agent.algorithm).__module__.split(".")[-2],
+        "env_id": agent.config.env_id,
+        "sample_step": agent.sample_step,
+        "notes": notes,
+        "observation_space": of_space(model.observation_space),
+        "action_space": of_space(model.action_space),
+        **parts_of(agent),
+    }
+    _try(agent, JsonPolicy(policy))
+    return policy
+
+
+def _try(agent: Agent, policy: JsonPolicy) -> None:
+    space = copy.deepcopy(agent.model.observation_space)
+    space.seed(0)
+    obs = _stacked(space, [space.sample() for _ in range(TRIED)])
+    expected, found = agent.predict(obs), policy.predict(obs)
+    same = np.isclose(found, expected, rtol=1e-4, atol=1e-4)
+    if not isinstance(agent.model.action_space, Box):
+        same |= policy.undecided(obs, 1e-5).reshape(-1, *[1] * (same.ndim - 1))
+    if not same.all():
+        raise NotExportableError(
+            f"{type(agent.model).__name__} computes something else than its layers say:"
+            " choose --format onnx, which follows what it really does"
+        )
+
+
+def _stacked(space: Space[Any], samples: list[Any]) -> Any:
+    if isinstance(space, Dict):
+        names = list(space)
+        return {n: _stacked(space[n], [one[n] for one in samples]) for n in names}
+    return np.stack([np.asarray(one) for one in samples])

@@ -1,0 +1,153 @@
+"""The policy in a JSON file, in NumPy alone: copy this file and `numbers.unpacked`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from yieldrl.exports.numbers import unpacked
+
+FORMAT, VERSION = "yieldrl-policy", 1
+
+
+class JsonPolicy:
+    """Acts as the agent did that was exported, without PyTorch.
+
+    Args:
+        policy: What `describe` returned, or a file holds.
+
+    Raises:
+        ValueError: If it is none, or of a version that is not known here.
+
+    Attributes:
+        policy: The same, with its arrays unpacked.
+    """
+
+    def __init__(self, policy: Mapping[str, Any]) -> None:
+        found = policy.get("format"), policy.get("version")
+        if found != (FORMAT, VERSION):
+            raise ValueError(
+                f"format {found[0]!r}, version {found[1]!r}: this reads {FORMAT!r},"
+                f" version {VERSION}; write it again with `yieldrl export`"
+            )
+        self.policy = _with_arrays(policy)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The policy of a file."""
+        return cls(json.loads(Path(path).read_text("utf-8")))
+
+    def predict(self, obs: Any) -> np.ndarray:
+        """The actions `[B, ...]` for observations `[B, ...]`, a Dict's as a mapping."""
+        raw, output = self.raw(obs), self.policy["output"]
+        if output["type"] == "argmax":
+            chosen = [part.argmax(1) for part in self._choices(raw)]
+            action = np.stack(chosen, 1) + np.array(output["starts"], np.int64)
+        else:
+            low, high = (output[side] for side in ("low", "high"))
+            action = np.clip(raw, _bound(low, -np.inf), _bound(high, np.inf))
+        return action.reshape(len(raw), *output["shape"])
+
+    def raw(self, obs: Any) -> np.ndarray:
+        """What the last layer says, `[B, K]`: logits, values of actions, or actions."""
+        features = [
+            apply(one["layers"], _entry(obs, one["path"]))
+            for one in self.policy["inputs"]
+        ]
+        return apply(self.policy["layers"], np.concatenate(features, 1))
+
+    def undecided(self, obs: Any, margin: float) -> np.ndarray:
+        """Where a choice's two best options are nearly as good, bool `[B]`."""
+        raw = self.raw(obs)
+        tops = [np.sort(part, 1)[:, -2:] for part in self._choices(raw)]
+        gaps = np.stack([top[:, -1] - top[:, 0] for top in tops], 1)
+        near = (gaps < margin * (1 + np.abs(raw).max(1, keepdims=True))) & (gaps > 0)
+        return near.any(1)
+
+    def _choices(self, raw: np.ndarray) -> list[np.ndarray]:
+        counts = self.policy["output"]["counts"]
+        return np.split(raw, np.cumsum(counts)[:-1], axis=1)
+
+
+def apply(layers: Sequence[Mapping[str, Any]], x: np.ndarray) -> np.ndarray:
+    """Send `[B, inputs]` through layers, to `[B, outputs]`."""
+    for layer in layers:
+        x = LAYERS[layer["type"]](x, layer)
+    return x
+
+
+def _conv2d(x: np.ndarray, layer: Mapping[str, Any]) -> np.ndarray:
+    image, kernel = x.reshape(len(x), *layer["shape"]), layer["weight"].shape[2:]
+    windows = np.lib.stride_tricks.sliding_window_view(image, kernel, axis=(2, 3))
+    windows = windows[:, :, :: layer["stride"], :: layer["stride"]]
+    sums = np.einsum("bchwij,ocij->bohw", windows, layer["weight"])
+    return (sums + layer["bias"][:, None, None]).reshape(len(x), -1)
+
+
+def _one_hot(x: np.ndarray, layer: Mapping[str, Any]) -> np.ndarray:
+    choices = x.astype(np.int64) - layer["starts"]
+    codes = [np.eye(n)[choices[:, i]] for i, n in enumerate(layer["counts"])]
+    return np.concatenate(codes, 1)
+
+
+def _channels_first(x: np.ndarray, layer: Mapping[str, Any]) -> np.ndarray:
+    return x.reshape(-1, *layer["shape"]).transpose(0, 3, 1, 2).reshape(len(x), -1)
+
+
+def _dueling(x: np.ndarray, layer: Mapping[str, Any]) -> np.ndarray:
+    value = apply(layer["state_value"], x)[:, None]
+    advantage = apply(layer["advantage"], x)
+    advantage = advantage.reshape(-1, layer["actions"], layer["per_action"])
+    return (value + advantage - advantage.mean(1, keepdims=True)).reshape(len(x), -1)
+
+
+def _expectation(x: np.ndarray, layer: Mapping[str, Any]) -> np.ndarray:
+    logits = x.reshape(len(x), layer["actions"], -1)
+    weight = np.exp(logits - logits.max(2, keepdims=True))
+    return weight / weight.sum(2, keepdims=True) @ layer["atoms"]
+
+
+def _table(x: np.ndarray, layer: Mapping[str, Any]) -> np.ndarray:
+    return layer["values"][((x.astype(np.int64) - layer["starts"]) @ layer["strides"])]
+
+
+LAYERS = {
+    "affine": lambda x, of: of["scale"] * x + of["offset"],
+    "channels_first": _channels_first,
+    "conv2d": _conv2d,
+    "dueling": _dueling,
+    "expectation": _expectation,
+    "first": lambda x, of: x[:, : of["count"]],
+    "linear": lambda x, of: x @ of["weight"].T + of["bias"],
+    "normalize": lambda x, of: np.clip(
+        (x - of["mean"]) / of["std"], -of["limit"], of["limit"]
+    ),
+    "one_hot": _one_hot,
+    "relu": lambda x, of: np.maximum(x, 0),
+    "table": _table,
+    "tanh": lambda x, of: np.tanh(x),
+}
+"""Every type of layer: from `[B, inputs]` to `[B, outputs]`."""
+
+
+def _entry(obs: Any, path: Sequence[str]) -> np.ndarray:
+    for name in path:
+        obs = obs[name]
+    return np.asarray(obs).astype(np.float64).reshape(len(obs), -1)
+
+
+def _bound(values: Any, missing: float) -> Any:
+    several = values if isinstance(values, list) else [values]
+    return np.array([missing if value is None else value for value in several])
+
+
+def _with_arrays(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if "float32" in value:
+            return unpacked(value)
+        return {name: _with_arrays(child) for name, child in value.items()}
+    return [_with_arrays(v) for v in value] if isinstance(value, list) else value

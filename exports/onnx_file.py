@@ -1,0 +1,134 @@
+"""A policy as ONNX, which many runtimes and languages read."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from gymnasium import Space
+from gymnasium.spaces import Dict
+from torch import Tensor, nn
+
+from yieldrl.abstractions import Agent, Algorithm
+from yieldrl.exports.families import refuse_memory
+from yieldrl.exports.layers import NotExportableError
+from yieldrl.foundations import spaces
+
+EXTRA = 'ONNX takes two packages more: pip install "yieldrl[onnx]"'
+
+
+def write_onnx(agent: Agent, path: str | Path) -> Path:
+    """Write the deterministic policy of an agent, `agent.predict`, as a program.
+
+    Inputs are called `obs`, or by a Dict's names (`camera.rgb` where nested), and have
+    a batch axis `batch`, as `action` has, which comes out.
+
+    Args:
+        agent: Of any algorithm without a memory.
+        path: The file; its weights lie in it.
+
+    Raises:
+        ImportError: If `onnx` or `onnxscript` is not installed.
+        NotExportableError: If it has a memory, or PyTorch cannot follow it.
+    """
+    refuse_memory(agent)
+    try:
+        import onnx  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as reason:
+        raise ImportError(EXTRA) from reason
+    policy = _Policy(agent).cpu().eval()
+    leaves = _leaves(agent.model.observation_space, agent.model.needed_obs)
+    inputs = tuple(_two(space) for _, space in leaves)
+    names = [".".join(path) or "obs" for path, _ in leaves]
+    policy.paths = [path for path, _ in leaves]
+    batch = torch.export.Dim("batch")
+    program: Any
+    try:
+        with _quietly(), torch.no_grad():
+            program = torch.onnx.export(
+                policy,
+                inputs,
+                dynamo=True,
+                input_names=names,
+                output_names=["action"],
+                dynamic_shapes=(tuple({0: batch} for _ in inputs),),
+            )
+    except Exception as reason:
+        raise NotExportableError(
+            f"PyTorch cannot follow {type(agent.model).__name__} to write it as ONNX"
+            f" ({_first_line(reason)}): play it by `yieldrl evaluate`"
+        ) from reason
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(program.model_proto.SerializeToString())
+    part.replace(path)  # never half a file
+    return path
+
+
+class _Policy(nn.Module):
+    """From the leaves of observations `[B, ...]` to the environment's actions."""
+
+    paths: list[spaces.Path]
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        model = copy.deepcopy(agent.model).cpu()
+        self.algorithm: Algorithm = copy.copy(agent.algorithm)
+        self.algorithm.model = self.model = model
+        space = model.action_space
+        cpu = torch.device("cpu")
+        self.actions = spaces.ActionBorder(space, cpu, unit_box=model.unit_box)
+
+    def forward(self, *leaves: Tensor) -> Tensor:
+        obs: Any = {}
+        for path, leaf in zip(self.paths, leaves, strict=True):
+            if not path:
+                obs = leaf
+                break
+            inner = obs
+            for name in path[:-1]:
+                inner = inner.setdefault(name, {})
+            inner[path[-1]] = leaf
+        return self.actions.to_env(self.algorithm.predict(obs))
+
+
+def _leaves(
+    space: Space[Any], needed: tuple[str, ...]
+) -> list[tuple[spaces.Path, Space[Any]]]:
+    seen = spaces.part(space, needed) if isinstance(space, Dict) else space
+    return list(spaces.leaves(seen))
+
+
+def _two(space: Space[Any]) -> Tensor:
+    """Two observations of a leaf, to follow the policy with."""
+    start = getattr(space, "start", 0)
+    zeros = torch.zeros(2, *spaces.shape_of(space), dtype=spaces.tensor_dtype(space))
+    return zeros + torch.as_tensor(start, dtype=zeros.dtype)
+
+
+@contextlib.contextmanager
+def _quietly() -> Any:
+    """Without what the exporter tells its own developers."""
+    loggers = [logging.getLogger(n) for n in ("torch.onnx", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _first_line(reason: Exception) -> str:
+    return next(iter(str(reason).strip().splitlines()), type(reason).__name__)

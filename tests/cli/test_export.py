@@ -1,0 +1,57 @@
+"""`yieldrl export` writes what `yieldrl evaluate` plays."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from yieldrl.algorithms import ppo
+from yieldrl.cli import main
+from yieldrl.exports import JsonPolicy
+
+Run = Callable[..., Path]
+
+
+def test_json_lies_in_the_folder_of_the_run(
+    train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train()
+    capsys.readouterr()
+    main(["export", str(run)])
+    saved = run / "checkpoints" / "step_000000256.pt"
+    assert capsys.readouterr().out.splitlines() == [
+        f"checkpoint: {saved}",
+        f"policy: {run / 'policy.json'}",
+    ]
+    obs = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    with ppo.Trainer.load(saved) as trainer:
+        expected = trainer.agent.predict(obs)
+    policy = JsonPolicy.load(run / "policy.json")
+    assert (policy.predict(obs) == expected).all()
+    assert policy.policy["sample_step"] == 256
+    assert policy.policy["algorithm"] == "ppo"
+
+
+def test_a_checkpoint_and_a_file_can_be_chosen(train: Run) -> None:
+    run = train("--eval-every", "128", "--eval-episodes", "1")
+    main(["export", str(run), "--checkpoint", "last", "--out", "deep/er/last.json"])
+    assert json.loads(Path("deep/er/last.json").read_text())["sample_step"] == 256
+    main(["export", str(run / "checkpoints" / "best.pt")])
+    assert (run / "checkpoints" / "policy.json").is_file()
+
+
+@pytest.mark.slow
+def test_onnx(train: Run) -> None:
+    run = train()
+    main(["export", str(run), "--format", "onnx"])
+    assert (run / "policy.onnx").stat().st_size > 1000
+
+
+def test_what_cannot_be_exported_gets_one_line(train: Run, refused: Any) -> None:
+    assert "no such folder of a run" in refused("export", "runs/none")
+    few = "--total-steps 128 --num-steps 32 --eval-every 0 --run-name remembers"
+    main(["train", "ppo_lstm", *few.split()])
+    assert "remembers its episode" in refused("export", "runs/remembers")

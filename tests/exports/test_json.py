@@ -1,0 +1,140 @@
+"""JSON policies do what `agent.predict` does, and what JSON cannot say is refused."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from exported import GO_TO, NARROW, observations, trainer
+from gymnasium.spaces import Box, Dict, MultiBinary, MultiDiscrete, Text
+
+from yieldrl.algorithms import (
+    c51,
+    dqn,
+    dueling_dqn,
+    ppo,
+    ppo_lstm,
+    ppo_masked,
+    q_learning,
+    rainbow,
+    reinforce,
+    sac,
+    sac_discrete,
+    td3,
+)
+from yieldrl.exports import JsonPolicy, describe, write_json
+from yieldrl.exports.layers import NotExportableError
+from yieldrl.exports.numbers import of_space
+
+BREAKOUT = "yieldrl/MinAtar-Breakout-v1"
+CASES = {
+    "ppo": (ppo, "CartPole-v1", NARROW),
+    "ppo of numbers": (ppo, "Pendulum-v1", {**NARROW, "normalize_observation": True}),
+    "ppo of pictures and words": (ppo, GO_TO, NARROW),
+    "dqn": (dqn, "CartPole-v1", NARROW),
+    "dqn of pictures": (dqn, BREAKOUT, NARROW),
+    "c51": (c51, "CartPole-v1", NARROW),
+    "dueling dqn": (dueling_dqn, "Acrobot-v1", NARROW),
+    "rainbow": (rainbow, "CartPole-v1", NARROW),
+    "reinforce": (reinforce, "CartPole-v1", NARROW),
+    "td3": (td3, "Pendulum-v1", NARROW),
+    "sac": (sac, "Pendulum-v1", NARROW),
+    "discrete sac": (sac_discrete, "CartPole-v1", NARROW),
+    "table": (q_learning, "FrozenLake-v1", {}),
+    "table of a taxi": (q_learning, "Taxi-v4", {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_acts_as_the_agent_does(name, tmp_path):
+    module, env_id, fields = CASES[name]
+    with trainer(module, env_id, **fields) as made:
+        path = write_json(made.agent, tmp_path / "policy.json", why="a test")
+        obs = observations(made.model.observation_space, 500)
+        expected = made.agent.predict(obs)
+    found = JsonPolicy.load(path).predict(obs)
+    assert found.shape == expected.shape
+    assert len(np.unique(found)) > 1
+    if found.dtype.kind == "i":
+        assert np.mean(found == expected) > 0.995  # two may be as good to rounding
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    said = json.loads(path.read_text())
+    assert (said["env_id"], said["sample_step"]) == (env_id, 0)
+    assert said["notes"] == {"why": "a test"}
+
+
+def test_four_lines_of_numpy_read_it(tmp_path):
+    """What the page about the format says, followed by hand."""
+
+    def array(of):
+        return np.frombuffer(base64.b64decode(of["float32"]), "<f4").reshape(
+            of["shape"]
+        )
+
+    with trainer(ppo, "CartPole-v1") as made:
+        path = write_json(made.agent, tmp_path / "policy.json")
+        obs = observations(made.model.observation_space, 200)
+        expected = made.agent.predict(obs)
+    one, _, two, _, three = json.loads(path.read_text())["layers"]
+    x = np.tanh(obs @ array(one["weight"]).T + array(one["bias"]))
+    x = np.tanh(x @ array(two["weight"]).T + array(two["bias"]))
+    x = x @ array(three["weight"]).T + array(three["bias"])
+    assert np.mean(x.argmax(1) == expected) > 0.99
+
+
+def test_what_has_no_words_in_json_says_what_to_do():
+    cases = [
+        (ppo_lstm, "CartPole-v1", "remembers its episode"),
+        (ppo_masked, "Taxi-v4", "choose --format onnx"),
+    ]
+    for module, env_id, message in cases:
+        with (
+            trainer(module, env_id) as made,
+            pytest.raises(NotExportableError, match=message),
+        ):
+            describe(made.agent)
+
+
+def test_a_model_that_does_something_else_is_not_written_down_wrongly():
+    class Contrary(ppo.Model):
+        def actor_output(self, features, obs):
+            return -super().actor_output(features, obs)
+
+    config = ppo.Config(device="cpu")
+    with (
+        ppo.Trainer(config, model=Contrary) as made,
+        pytest.raises(NotExportableError, match="Contrary computes something"),
+    ):
+        describe(made.agent)
+
+
+def test_another_version_is_refused():
+    with trainer(ppo, "CartPole-v1") as made:
+        policy = describe(made.agent)
+    with pytest.raises(ValueError, match="this reads 'yieldrl-policy', version 1"):
+        JsonPolicy({**policy, "version": 2})
+
+
+def test_spaces_are_written_with_their_bounds():
+    space = Dict(a=Box(-np.inf, np.array([1, 2], np.float32)), b=MultiBinary(3))
+    assert of_space(space) == {
+        "type": "Dict",
+        "spaces": {
+            "a": {
+                "type": "Box",
+                "shape": [2],
+                "dtype": "float32",
+                "low": None,
+                "high": [1.0, 2.0],
+            },
+            "b": {"type": "MultiBinary", "shape": [3]},
+        },
+    }
+    assert of_space(MultiDiscrete([2, 3])) == {
+        "type": "MultiDiscrete",
+        "nvec": [2, 3],
+        "start": [0, 0],
+    }
+    with pytest.raises(TypeError, match="not exported"):
+        of_space(Text(3))
