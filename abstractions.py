@@ -33,6 +33,7 @@ from yieldrl.foundations import (
     restore_generator,
 )
 from yieldrl.networks import GradientStep, Learner, Loss
+from yieldrl.speed import CompiledStep, Plan
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
@@ -163,6 +164,7 @@ class Algorithm(Learner, ABC):
         self.config = config
         self.device = resolve_device(config.device)
         super().__init__(model.to(self.device).eval())
+        self.plan = self.make_plan()
 
     @abstractmethod
     def predict(self, obs: Any) -> Tensor:
@@ -192,19 +194,24 @@ class Algorithm(Learner, ABC):
     def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""
 
+    def make_plan(self) -> Plan:
+        """Whether gradient steps are compiled: by the config, and the work ahead."""
+        config = self.config
+        mode = "eager" if config.uncompiled else config.speed
+        return Plan(mode, lambda: config.planned_learn_steps - self.counters.learn_step)
+
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
     ) -> GradientStep:
-        """What takes the gradient steps of a loss: compiled, if the config says so.
+        """What takes the gradient steps of a loss: compiled, if that pays.
 
         Override it to accumulate gradients, for mixed precision, and the like.
         """
-        if not getattr(self.config, "compile", False):
-            alone = self.trains_all(optimizer)
+        alone = self.trains_all(optimizer)
+        if not self.plan.fits(optimizer):
             return GradientStep(loss, optimizer, max_grad_norm, alone=alone)
-        from yieldrl.speed import CompiledStep
-
-        return CompiledStep(loss, optimizer, max_grad_norm, self.model)
+        options = {"plan": self.plan, "alone": alone}
+        return CompiledStep(loss, optimizer, max_grad_norm, self.model, **options)
 
     def trains_all(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer has all of the model's parameters that are trained."""

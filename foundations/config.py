@@ -7,7 +7,7 @@ import difflib
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from yieldrl.foundations.block_fields import in_their_words, to_fields
 from yieldrl.foundations.blocks import has_blocks
@@ -28,6 +28,9 @@ class Config(Checked):
         ValueError: If a value has the wrong type or range. The message names the
             field, the value that was got and the remedy.
     """
+
+    uncompiled: ClassVar[str | None] = None
+    """Why gradient steps cannot be compiled; None where they can."""
 
     env_id: str = "CartPole-v1"
     """Id of a registered environment, for example `Pendulum-v1`, `ALE/Pong-v5` or
@@ -64,6 +67,13 @@ class Config(Checked):
     device: str = "auto"
     """Where networks and buffers live: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes a
     GPU if there is one. Narrow networks are often faster on the CPU."""
+
+    speed: Literal["auto", "eager", "compile"] = "auto"
+    """How gradient steps are taken. `eager` is plain PyTorch; `compile` compiles a step
+    before the first one, for half a minute, and keeps the code for later runs; `auto`
+    goes by the steps ahead: a short run is eager, a longer one takes code that was
+    kept, and a long one has it compiled beside the training. Results of the two differ
+    in their last digits."""
 
     threads: int | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
@@ -111,6 +121,10 @@ class Config(Checked):
         self._check_range("eval_episodes", low=1, high=10**6)
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
+        if self.speed == "compile" and self.uncompiled is not None:
+            raise self.error(
+                "speed", f"{self.uncompiled}: choose 'auto', which is 'eager' here"
+            )
         self._check_folder("run_root")
         if self.run_name is not None:
             if not PurePath(self.run_name).name:
@@ -118,6 +132,11 @@ class Config(Checked):
                     "run_name", "give a folder name, or None for a default"
                 )
             self._check_folder("run_name")
+
+    @property
+    def planned_learn_steps(self) -> int:
+        """Gradient steps that a whole run takes; 0 where nobody can say it before."""
+        return 0
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values that JSON, YAML and checkpoints can hold."""

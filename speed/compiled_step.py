@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from types import FunctionType, MethodType
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value
-from torch.optim import Adam, AdamW, Optimizer
+from torch.optim import Optimizer
 
 from yieldrl.networks import GradientStep, Loss
+from yieldrl.speed.flat_adam import FlatAdam, flatten
+from yieldrl.speed.graph import Graph, layout, trace
+from yieldrl.speed.plan import Candidate, Names, Plan
 
 Batch = dict[str, Any]
+
+Leaves = dict[tuple[str, ...], Tensor]
+"""The tensors of a nested batch, by their paths."""
 
 
 class CompiledStep(GradientStep):
     """Loss, gradients, clipping and Adam, compiled as one function of tensors.
 
-    For narrow networks an eager update is mostly Python and kernel launches: one graph
-    takes a third of the time. The first call compiles for some ten seconds, so it pays
-    from some twenty thousand updates on. The parameters and the optimizer's state are
+    For narrow networks an eager update is mostly Python and kernel launches: machine
+    code takes a third of the time. Until there is some, and for batches of other
+    layouts, the step is the eager one. The parameters and the optimizer's state are
     updated in place, so checkpoints are the same with and without it, and so are the
     results, to rounding: parameters that require no gradient stay as they are, groups
     keep their options. Whatever of these is changed later is compiled anew.
 
     Args:
-        loss: From a batch to the loss and what to log; it may use `model` freely.
-        optimizer: `Adam` or `AdamW`, whose formulas are written out here.
+        loss: From a batch to the loss and what to log; it may use `model` freely. What
+            it looks at besides tensors must stay as it is.
+        optimizer: `Adam` or `AdamW`.
         max_grad_norm: Gradients are scaled down to this norm; `inf` measures it only.
         model: The module that holds the optimizer's parameters.
+        plan: Says whether to compile, and when.
+        alone: See `GradientStep`.
 
     Raises:
         TypeError: If the optimizer is another one.
-        ValueError: If it has an option that is not written out here.
+        ValueError: If it has an option that cannot be compiled.
     """
 
     def __init__(
@@ -44,192 +52,86 @@ class CompiledStep(GradientStep):
         optimizer: Optimizer,
         max_grad_norm: float | None,
         model: nn.Module,
+        plan: Plan,
+        *,
+        alone: bool = False,
     ) -> None:
-        super().__init__(loss, optimizer, max_grad_norm)
-        if type(optimizer) not in (Adam, AdamW):
-            raise TypeError(
-                f"compile=True needs Adam or AdamW, got {type(optimizer).__name__}:"
-                " take one of these, or compile=False"
-            )
+        super().__init__(loss, optimizer, max_grad_norm, alone=alone)
+        self.plan = plan
         self._objective = _Objective(loss, model)
-        self._compiled_for: Any = None
-        self._look()
+        self._adam = FlatAdam(optimizer)
+        self._options: Any = None
+        self._parts: Any = None
+        self._candidates: dict[Any, Candidate] = {}
 
     def __call__(self, data: Any) -> dict[str, Any]:
-        state, groups = self.optimizer.state, self.optimizer.param_groups
-        if self._look() != self._compiled_for:
-            self._compile()
-        elif state[self._parameters[0]].get("exp_avg") is not self._linked:
-            # The optimizer was loaded, perhaps with steps that part its groups.
-            same = list(map(_size, self._partition())) == list(map(_size, self._parts))
-            self._link_moments() if same else self._compile()
-        for rate, group in zip(self._learning_rates, groups, strict=True):
-            rate.fill_(group["lr"])
-        with torch.no_grad():  # which leaves grad_and_value's own gradients on
-            logs, results = self._function(
-                self._flat,
-                self._exp_avg,
-                self._exp_avg_sq,
-                self._steps,
-                self._learning_rates,
-                _plain(data),
-            )
-        for name, result in results.items():
+        if not self.plan.compiles:
+            return super().__call__(data)
+        batch = _leaves(data)
+        candidate = self._candidate(batch)
+        compiled = self.plan.compiled(candidate)
+        if compiled is None:
+            return super().__call__(data)
+        found = compiled([*self._adam.vectors(), *batch.values()])
+        logged, results = candidate.names
+        logs = dict(zip(logged, found, strict=False))
+        logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
+        for name, result in zip(results, found[len(logged) :], strict=True):
             data[name] = result
-        logs["learning_rate"] = groups[0]["lr"]
         return logs
 
-    def _look(self) -> list[Any]:
-        """What is compiled in: who is trained, and each group's options."""
-        found = []
-        for group in self.optimizer.param_groups:
-            for name in ("amsgrad", "differentiable"):
-                if group.get(name):
-                    raise ValueError(
-                        f"compile=True does not know Adam's {name}=True: leave it out,"
-                        " or take compile=False"
-                    )
-            flags = [parameter.requires_grad for parameter in group["params"]]
-            options = [group[name] for name in _OPTIONS]
-            found.append((flags, options))
-        return found
+    def _candidate(self, batch: Leaves) -> Candidate:
+        """What may be compiled for batches of this layout."""
+        options = self._adam.options()
+        if options != self._options or not self._adam.linked:
+            self.trained_parameters()  # raises if there are none
+            parts = self._adam.link()
+            if (options, parts) != (self._options, self._parts):
+                self._candidates.clear()
+            self._options, self._parts = options, parts
+        layouts = tuple(map(layout, batch.values()))
+        if layouts not in self._candidates:
+            self._candidates[layouts] = Candidate(partial(self._trace, batch))
+        return self._candidates[layouts]
 
-    def _compile(self) -> None:
-        self.trained_parameters()  # raises if there are none
-        self._compiled_for = self._look()
-        names = {id(p): name for name, p in self._objective.named_parameters()}
-        self._parts = self._partition()
-        self._parameters = [p for _, parameters in self._parts for p in parameters]
-        self._names = [names[id(parameter)] for parameter in self._parameters]
-        # All parameters become views of one vector: a graph with few inputs starts
-        # sooner, and Adam is one pass over each group's part of each vector.
-        self._sizes = [parameter.numel() for parameter in self._parameters]
-        self._flat = _flatten(self._parameters)
-        pairs = zip(self._parameters, self._views(self._flat), strict=True)
-        for parameter, view in pairs:
-            parameter.data = view
-        self._link_moments()
-        # Tensors, because a graph is compiled anew for every other float.
-        groups = len(self.optimizer.param_groups)
-        rates = torch.zeros(groups, device=self._flat.device)
-        self._learning_rates = list(rates.unbind())
-        # Nothing but tensors can change between calls: the config is frozen, and the
-        # model keeps its layers. Looking at the rest each time costs an eighth.
-        few_guards: dict[str, Any] = {
-            "guard_filter_fn": torch.compiler.keep_tensor_guards_unsafe,
-            "size_asserts": False,
-        }
-        # And without a look at `self`, the code that PyTorch keeps for a function would
-        # serve every other instance too: so this one compiles a function of its own.
-        own = FunctionType(self._step.__code__.replace(), globals())
-        self._function = torch.compile(MethodType(own, self), options=few_guards)
+    def _trace(self, batch: Leaves) -> tuple[Graph, Names]:
+        """The step on batches like this one; names of its logs, and of results."""
+        names: Names = ([], [])
 
-    def _step(
-        self,
-        flat: Tensor,
-        exp_avg: Tensor,
-        exp_avg_sq: Tensor,
-        steps: Tensor,
-        learning_rates: list[Tensor],
-        batch: Batch,
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        def step(tensors: list[Tensor]) -> list[Tensor]:
+            vectors, rest = tensors[:given], tensors[given:]
+            gradient, logs, results = self._gradient(
+                vectors[0], _nested(dict(zip(batch, rest, strict=True)))
+            )
+            if self.max_grad_norm is not None:
+                norm = logs["grad_norm"] = gradient.square().sum().sqrt()
+                if math.isfinite(self.max_grad_norm):
+                    scale = (self.max_grad_norm / (norm + 1e-6)).clamp(max=1)
+                    gradient = gradient * scale
+            self._adam.update(vectors, gradient)
+            names[0][:], names[1][:] = logs, results
+            return [*logs.values(), *results.values()]
+
+        vectors = self._adam.vectors()
+        given = len(vectors)
+        return trace(step, [*vectors, *batch.values()]), names
+
+    def _gradient(
+        self, flat: Tensor, batch: Batch
+    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+        """The gradient as one vector; what the loss logs, and wrote into the batch."""
+
         def objective(values: dict[str, Tensor]) -> tuple[Tensor, Any]:
             return functional_call(self._objective, values, (batch,))
 
-        named = dict(zip(self._names, self._views(flat), strict=True))
+        named = dict(zip(self._names(), self._adam.views(flat), strict=True))
         gradients, (_, (logs, results)) = grad_and_value(objective, has_aux=True)(named)
-        gradient = _flatten([gradients[name] for name in self._names])
-        if self.max_grad_norm is not None:
-            norm = logs["grad_norm"] = gradient.square().sum().sqrt()
-            if math.isfinite(self.max_grad_norm):
-                gradient = gradient * (self.max_grad_norm / (norm + 1e-6)).clamp(max=1)
+        return flatten([gradients[name] for name in named]), logs, results
 
-        steps.add_(1)
-        first = start = 0
-        for number, parameters in self._parts:
-            last = first + len(parameters)
-            end = start + sum(self._sizes[first:last])
-            group = self.optimizer.param_groups[number]
-            _adam(
-                flat[start:end],
-                gradient[start:end],
-                exp_avg[start:end],
-                exp_avg_sq[start:end],
-                steps[first:last],
-                learning_rates[number],
-                **{name: group[name] for name in _OPTIONS},
-            )
-            first, start = last, end
-        return logs, results
-
-    def _partition(self) -> list[tuple[int, list[nn.Parameter]]]:
-        """Trained parameters by the number of their group and of their steps so far."""
-        parts: dict[tuple[int, float], list[nn.Parameter]] = {}
-        for number, group in enumerate(self.optimizer.param_groups):
-            for parameter in group["params"]:
-                if parameter.requires_grad:
-                    steps = float(self.optimizer.state[parameter].get("step", 0))
-                    parts.setdefault((number, steps), []).append(parameter)
-        return [(number, parameters) for (number, _), parameters in parts.items()]
-
-    def _link_moments(self) -> None:
-        """Lay Adam's state into vectors, of which the optimizer keeps the views."""
-        states = [self.optimizer.state[parameter] for parameter in self._parameters]
-        for state, parameter in zip(states, self._parameters, strict=True):
-            state.setdefault("exp_avg", torch.zeros_like(parameter))
-            state.setdefault("exp_avg_sq", torch.zeros_like(parameter))
-            state.setdefault("step", torch.zeros((), device=parameter.device))
-        self._exp_avg = _flatten([state["exp_avg"] for state in states])
-        self._exp_avg_sq = _flatten([state["exp_avg_sq"] for state in states])
-        self._steps = torch.stack([state["step"] for state in states])
-        mean, square = self._views(self._exp_avg), self._views(self._exp_avg_sq)
-        for i, state in enumerate(states):
-            state["exp_avg"], state["exp_avg_sq"] = mean[i], square[i]
-            state["step"] = self._steps[i]
-        self._linked = states[0]["exp_avg"]
-
-    def _views(self, flat: Tensor) -> list[Tensor]:
-        """The pieces of a vector in the shapes of the parameters."""
-        pairs = zip(flat.split(self._sizes), self._parameters, strict=True)
-        return [piece.view(parameter.shape) for piece, parameter in pairs]
-
-
-_OPTIONS = ("betas", "eps", "weight_decay", "decoupled_weight_decay", "maximize")
-
-
-def _adam(
-    flat: Tensor,
-    gradient: Tensor,
-    exp_avg: Tensor,
-    exp_avg_sq: Tensor,
-    steps: Tensor,
-    learning_rate: Tensor,
-    *,
-    betas: tuple[float, float],
-    eps: float,
-    weight_decay: float,
-    decoupled_weight_decay: bool,
-    maximize: bool,
-) -> None:
-    """Kingma & Ba 2015, "Adam", arXiv:1412.6980, algorithm 1, in place.
-
-    With decoupled weight decay it is AdamW (Loshchilov & Hutter 2019,
-    arXiv:1711.05101, algorithm 2).
-    """
-    beta1, beta2 = betas
-    if maximize:
-        gradient = -gradient
-    if decoupled_weight_decay:
-        flat.mul_(1 - learning_rate * weight_decay)
-    elif weight_decay:
-        gradient = gradient + weight_decay * flat
-    exp_avg.lerp_(gradient, 1 - beta1)
-    exp_avg_sq.lerp_(gradient.square(), 1 - beta2)
-    # All of these steps are the same number. Their maximum is computed once; what is
-    # merely elementwise would be, powers and all, for every sixteen parameters anew.
-    step_size = (learning_rate / (1 - beta1**steps)).amax()
-    correction = (1 - beta2**steps).rsqrt().amax()
-    flat.sub_(step_size * exp_avg / (exp_avg_sq.sqrt() * correction + eps))
+    def _names(self) -> list[str]:
+        """What the objective calls the parameters that are trained."""
+        names = {id(p): name for name, p in self._objective.named_parameters()}
+        return [names[id(parameter)] for parameter in self._adam.parameters]
 
 
 class _Objective(nn.Module):
@@ -247,17 +149,23 @@ class _Objective(nn.Module):
         return loss, (logs, {name: own[name] for name in own if name not in batch})
 
 
-def _size(part: tuple[int, list[nn.Parameter]]) -> tuple[int, int]:
-    return part[0], len(part[1])
+def _leaves(data: Mapping[str, Any], path: tuple[str, ...] = ()) -> Leaves:
+    """The tensors of nested data, by their paths."""
+    leaves: Leaves = {}
+    for name, value in data.items():
+        if isinstance(value, Tensor):
+            leaves[(*path, name)] = value
+        else:
+            leaves |= _leaves(value, (*path, name))
+    return leaves
 
 
-def _plain(data: Mapping[str, Any]) -> Batch:
-    """A TensorDict as the nested dict that compiled code takes without guards."""
-    return {
-        name: value if isinstance(value, Tensor) else _plain(value)
-        for name, value in data.items()
-    }
-
-
-def _flatten(tensors: Sequence[Tensor]) -> Tensor:
-    return torch.cat([tensor.detach().flatten() for tensor in tensors])
+def _nested(leaves: Leaves) -> Batch:
+    """What `_leaves` took apart, as nested dicts."""
+    whole: Batch = {}
+    for (*path, name), value in leaves.items():
+        inner = whole
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[name] = value
+    return whole

@@ -21,8 +21,7 @@ class Config(ppo.Config):
     target_kl: ClassVar[None] = None
     desired_kl: ClassVar[None] = None
 
-    # Only Adam's step can be compiled, and this is RMSprop's.
-    compile: ClassVar[bool] = False
+    uncompiled: ClassVar[str | None] = "its optimizer is RMSprop, not Adam"
 
     correction: Literal["none", "clip", "gipo", "vtrace"] = "clip"
     """What to do about actions of an older policy than the one that learns. `clip`

@@ -30,10 +30,6 @@ class Config(foundations.Config):
     expert; `my_module:MyEnv-v0` imports `my_module` first, and `my_module:MyEnv` is a
     class or function in it that makes environments."""
 
-    compile: bool = False
-    """Compile the update with `torch.compile`. The first one then takes some ten
-    seconds longer, every other one is faster."""
-
     demonstrations: str = "expert"
     """Whom to clone: `expert` is the environment's own (its method `expert`),
     `my_module:function` is called with the environments and their observations and
@@ -137,3 +133,13 @@ class Config(foundations.Config):
             if not self.save_demonstrations:
                 raise self.error("save_demonstrations", "give a folder, or None")
             self._check_folder("save_demonstrations")
+
+    @property
+    def planned_learn_steps(self) -> int:
+        """Gradient steps of a whole run, as far as the config knows the demonstrations.
+
+        What the episodes' ends leave out is not known before.
+        """
+        if self.learn_steps is not None:
+            return self.learn_steps
+        return self.num_epochs * -(-self.demonstration_steps // self.batch_size)

@@ -23,10 +23,6 @@ class Config(foundations.Config):
     total_steps: int = 20_000
     """Environment steps to train for, counted over all environments."""
 
-    compile: bool = False
-    """Compile the updates with `torch.compile`. The first ones then take some ten
-    seconds longer, every other one is faster."""
-
     buffer_size: int = 1_000_000
     """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
     one takes less memory and forgets sooner."""
@@ -88,3 +84,14 @@ class Config(foundations.Config):
         self._check_range("gamma", low=0, high=1)
         self._check_range("exploration_noise", low=0, high=1_000)
         self._check_widths("hidden_sizes")
+
+    def learn_steps_by(self, sample_step: int) -> int:
+        """Gradient steps that should have been taken by an environment step."""
+        return foundations.updates_due(
+            sample_step, self.learning_starts, self.train_every, self.gradient_steps
+        )
+
+    @property
+    def planned_learn_steps(self) -> int:
+        """Gradient steps of a whole run."""
+        return self.learn_steps_by(self.total_steps)

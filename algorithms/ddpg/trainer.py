@@ -5,7 +5,7 @@ from __future__ import annotations
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import ReplayBuffer
-from yieldrl.foundations import derive_seed, updates_due
+from yieldrl.foundations import derive_seed
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -35,13 +35,8 @@ class Trainer(abstractions.Trainer):
     @property
     def learning_due(self) -> bool:
         """Whether fewer gradient steps were taken than the steps so far call for."""
-        config, now = self.config, self.agent.counters
-        due = updates_due(
-            now.sample_step,
-            config.learning_starts,
-            config.train_every,
-            config.gradient_steps,
-        )
+        now = self.agent.counters
+        due = self.config.learn_steps_by(now.sample_step)
         return now.learn_step < due and len(self.buffer) > 0
 
     def make_buffer(self) -> ReplayBuffer:

@@ -19,10 +19,6 @@ class Config(foundations.Config):
     """Environment steps to train for, counted over all environments. Annealing and
     exploration run over them."""
 
-    compile: bool = False
-    """Compile the update with `torch.compile`. The first one then takes some ten
-    seconds longer, every other one is faster."""
-
     buffer_size: int = 150_000
     """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
     one takes less memory and forgets rare events, such as the failures of an agent that
@@ -116,3 +112,14 @@ class Config(foundations.Config):
         self._check_range("error_clip", low=0, above=True)
         self._check_range("max_grad_norm", low=0, above=True)
         self._check_widths("hidden_sizes")
+
+    def learn_steps_by(self, sample_step: int) -> int:
+        """Gradient steps that should have been taken by an environment step."""
+        return foundations.updates_due(
+            sample_step, self.learning_starts, self.train_every, self.gradient_steps
+        )
+
+    @property
+    def planned_learn_steps(self) -> int:
+        """Gradient steps of a whole run."""
+        return self.learn_steps_by(self.total_steps)

@@ -15,10 +15,6 @@ class Config(foundations.Config):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
 
-    compile: bool = False
-    """Compile the update with `torch.compile`. The first one then takes some ten
-    seconds longer, every other one is faster."""
-
     num_steps: int = 128
     """Steps that every environment takes for a rollout (T). More give better estimates
     of the advantage and fewer updates."""
@@ -188,6 +184,12 @@ class Config(foundations.Config):
                 " leave one transition to some, which cannot be normalized: choose"
                 " fewer, a longer rollout, or normalize_advantage=False",
             )
+
+    @property
+    def planned_learn_steps(self) -> int:
+        """Gradient steps of a run whose passes are all made."""
+        rollouts = -(-self.total_steps // self.batch_size)
+        return rollouts * self.num_epochs * self.num_minibatches
 
     @property
     def batch_size(self) -> int:

@@ -12,8 +12,7 @@ from yieldrl.algorithms import ppo
 class Config(ppo.Config):
     """PPO with an LSTM; its width is one more hyper-parameter."""
 
-    # The loop over time would be compiled step by step, which takes minutes.
-    compile: ClassVar[bool] = False
+    uncompiled: ClassVar[str | None] = "its loop over time takes minutes to compile"
 
     lstm_size: int = 64
     """Width of the LSTM's output; its memory is twice as many numbers. Wider can

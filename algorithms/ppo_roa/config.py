@@ -14,8 +14,7 @@ from .phases import PHASES
 class Config(ppo.Config):
     """A teacher that is told what is hidden, and a student that infers it."""
 
-    # Three losses take turns, on sequences; their steps are not compiled.
-    compile: ClassVar[bool] = False
+    uncompiled: ClassVar[str | None] = "its three losses take turns, on sequences"
 
     env_id: str = "yieldrl/HiddenPendulum-v1"
     """Environment whose Dict observations hold the `privileged_obs` beside all else."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from yieldrl import foundations
 
@@ -10,6 +11,8 @@ from yieldrl import foundations
 @dataclass(frozen=True, kw_only=True)
 class Config(foundations.Config):
     """Q-learning with a table; the defaults learn the slippery FrozenLake-v1."""
+
+    uncompiled: ClassVar[str | None] = "it has a table and no gradient"
 
     env_id: str = "FrozenLake-v1"
     """Id of a registered environment whose states can be numbered."""

@@ -12,6 +12,8 @@ from yieldrl import foundations
 class Config(foundations.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
 
+    uncompiled: ClassVar[str | None] = "every batch of episodes has another size"
+
     # Returns of older policies' episodes would need a correction that is none of it.
     collection: ClassVar[Literal["sync"]] = "sync"
     max_policy_lag: ClassVar[int] = 0

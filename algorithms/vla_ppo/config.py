@@ -16,7 +16,7 @@ class Config(VLAConfig, ppo.Config):
     weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction: it
     clones an expert, then it goes on by itself."""
 
-    compile: ClassVar[bool] = False
+    uncompiled: ClassVar[str | None] = "libraries of large models compile their own"
 
     # What the model reads is for `observation_keys` to say.
     actor_obs: ClassVar[tuple[str, ...]] = ()
@@ -168,6 +168,7 @@ class Config(VLAConfig, ppo.Config):
             num_envs=self.num_envs,
             seed=self.seed,
             device=self.device,
+            speed="eager",
             threads=self.threads,
             demonstrations=self.demonstrations,
             demonstration_steps=self.demonstration_steps,

@@ -340,11 +340,10 @@ def test_it_learns_to_follow():
     assert trainer.evaluate(50)["logs"]["episode_return"] > -0.01
 
 
-@pytest.mark.slow
 def test_compiled_learning_is_the_same(traced):
     ends = []
-    for compile_ in (False, True):
-        config = ddpg.Config(**FOLLOW | {"total_steps": 130, "compile": compile_})
+    for speed in ("eager", "compile"):
+        config = ddpg.Config(**FOLLOW | {"total_steps": 130, "speed": speed})
         trainer = ddpg.Trainer(config, envs=Follow)
         logs = list(trainer())
         ends.append(

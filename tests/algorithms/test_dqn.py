@@ -164,7 +164,7 @@ class TestExploration:
         assert len(np.unique(found[0])) > 1
 
     def test_without_the_batch_axis_or_of_tensors_it_is_as_ever(self):
-        agent = self.agent(compile=True, epsilon_start=0.0, epsilon_end=0.0)
+        agent = self.agent(speed="compile", epsilon_start=0.0, epsilon_end=0.0)
         obs = np.ones(2, np.float32)
         action, _ = agent.sample(obs)
         assert action.shape == ()
@@ -175,7 +175,7 @@ class TestExploration:
             agent.sample(np.ones((1, 3), np.float32))
 
     def test_actions_that_do_not_start_at_zero_are_drawn_by_pytorch(self):
-        config = dqn.Config(compile=True)
+        config = dqn.Config(speed="compile")
         space = Box(-1, 1, (2,), np.float32)
         model = dqn.Model(space, Discrete(4, start=3), config)
         agent = dqn.Agent(dqn.Algorithm(model, config), config)

@@ -294,8 +294,8 @@ def test_it_learns_to_balance():
 def test_compiled_it_learns_the_same():
     """Losses equal the eager ones to the last digits, in a process that compiles."""
     runs = []
-    for compiled in (False, True):
-        config = ppo.Config(**SMALL, total_steps=128, eval_every=0, compile=compiled)
+    for speed in ("eager", "compile"):
+        config = ppo.Config(**SMALL, total_steps=128, eval_every=0, speed=speed)
         logs = [x["logs"] for x in ppo.Trainer(config)() if x["log_type"] == "train"]
         runs.append([float(log["loss"]) for log in logs])
     assert runs[0] == pytest.approx(runs[1], rel=1e-3, abs=1e-5)

@@ -250,11 +250,10 @@ def test_masks_that_allow_everything_are_ppo():
     assert runs[0] == runs[1]
 
 
-@pytest.mark.slow
 def test_compiled_it_learns_the_same(traced):
     runs = []
-    for compiled in (False, True):
-        trainer = trainer_of_doors(compile=compiled)
+    for speed in ("eager", "compile"):
+        trainer = trainer_of_doors(speed=speed)
         logs = [x["logs"] for x in trainer() if x["log_type"] == "train"]
         runs.append([float(log["loss"]) for log in logs])
     assert runs[0] == pytest.approx(runs[1], rel=1e-3, abs=1e-5)

@@ -66,9 +66,8 @@ def test_with_equal_weights_it_learns_as_dqn_does():
     assert float(error.mean()) == pytest.approx(float(logs["td_error"]))
 
 
-@pytest.mark.slow
 def test_compiled_it_says_the_same(traced):
-    eager, compiled = algorithm_of(), algorithm_of(compile=True)
+    eager, compiled = algorithm_of(), algorithm_of(speed="compile")
     for weight in (torch.ones(6), torch.linspace(0, 1, 6)):
         data = [batch(weight=weight) for _ in range(2)]
         these, those = eager.learn(data[0]), compiled.learn(data[1])

@@ -175,10 +175,9 @@ class TestResume:
             assert torch.equal(actual, wanted)
 
 
-@pytest.mark.slow
 def test_compiled_it_is_the_same(traced):
     """Noise is drawn outside of the graph, which must see every draw."""
-    eager, compiled = trainer_of(), trainer_of(compile=True)
+    eager, compiled = trainer_of(), trainer_of(speed="compile")
     for _ in eager():
         pass
     for _ in compiled():

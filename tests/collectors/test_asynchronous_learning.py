@@ -141,12 +141,11 @@ def test_who_must_decide_after_learning_refuses(name):
         config.from_dict({"collection": "async"})
 
 
-@pytest.mark.slow
 def test_a_compiled_update_learns_from_the_background(traced):
-    sync = metrics(trainer_of("ppo", "sync", compile=True))
-    background = metrics(trainer_of("ppo", max_policy_lag=0, compile=True))
+    sync = metrics(trainer_of("ppo", "sync", speed="compile"))
+    background = metrics(trainer_of("ppo", max_policy_lag=0, speed="compile"))
     assert repr(background) == repr(sync)
-    older = trainer_of("dqn", max_policy_lag=2, compile=True)
+    older = trainer_of("dqn", max_policy_lag=2, speed="compile")
     for _ in older():
         pass
     assert older.training_done

@@ -168,17 +168,11 @@ def test_a_large_value_that_machines_can_hold_is_taken() -> None:
 
 
 UNUSED = {
-    "a2c": "num_epochs num_minibatches clip_coef clip_value target_kl compile"
-    " desired_kl",
+    "a2c": "num_epochs num_minibatches clip_coef clip_value target_kl desired_kl",
     "behavior_cloning": "actor_obs critic_obs",
     "c51": "error_clip",
     "rainbow": "error_clip",
-    "ppo_lstm": "compile",
-    "ppo_roa": "compile",
-    "reinforce": "compile",
-    "q_learning": "compile",
-    "sarsa": "compile",
-    "vla_ppo": "compile actor_obs critic_obs",
+    "vla_ppo": "actor_obs critic_obs",
     "sac": "exploration_noise policy_noise noise_clip",
     "sac_discrete": "exploration_noise policy_noise noise_clip",
 }
@@ -201,9 +195,14 @@ def test_what_means_nothing_to_a_variant_is_not_a_field_there(
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_an_update_that_can_be_compiled_has_the_option(name: str) -> None:
-    names = {entry.name for entry in dataclasses.fields(CLASSES[name])}
-    assert ("compile" in names) == ("compile" not in UNUSED.get(name, ""))
+def test_what_cannot_be_compiled_says_why(name: str) -> None:
+    config_class = CLASSES[name]
+    assert config_class().speed == "auto"
+    if config_class.uncompiled is None:
+        assert config_class(speed="compile").planned_learn_steps > 0
+        return
+    with pytest.raises(ValueError, match=f"{config_class.uncompiled}: choose 'auto'"):
+        config_class(speed="compile")
 
 
 @pytest.mark.parametrize("name", CLASSES)

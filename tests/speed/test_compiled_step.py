@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from yieldrl.networks import MLP, GradientStep
-from yieldrl.speed import CompiledStep
+from yieldrl.speed import CompiledStep, Plan
 
 
 class Scaled(MLP):
@@ -21,12 +21,16 @@ class Scaled(MLP):
         return super().forward(x) * self.scale
 
 
+def at_once():
+    return Plan("compile", lambda: 1)
+
+
 class Learner:
     def __init__(self, model, compiled, make_optimizer, max_grad_norm=0.5):
         self.model = model
         self.optimizer = make_optimizer(model)
         self.step = (
-            CompiledStep(self.loss, self.optimizer, max_grad_norm, model)
+            CompiledStep(self.loss, self.optimizer, max_grad_norm, model, at_once())
             if compiled
             else GradientStep(self.loss, self.optimizer, max_grad_norm)
         )
@@ -69,14 +73,6 @@ def agree(learners, seed):
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
 
-@pytest.fixture
-def as_it_is(monkeypatch):
-    """The function that would be compiled, in a thousandth of the time."""
-    calls = []
-    monkeypatch.setattr(torch, "compile", lambda f, **_: calls.append(f) or f)
-    return calls
-
-
 def everything(learners):
     for seed in range(5):
         agree(learners, seed)
@@ -99,9 +95,9 @@ def test_compiled_it_is_the_eager_step():
     everything(pair(adam))
 
 
-def test_it_is_the_eager_step(as_it_is):
+def test_it_is_the_eager_step(traced):
     everything(pair(adam))
-    assert len(as_it_is) == 1
+    assert len(traced) == 1
 
 
 def two_groups(model):
@@ -122,13 +118,13 @@ def decoupled(model):
 
 @pytest.mark.parametrize("make_optimizer", [two_groups, decoupled])
 @pytest.mark.parametrize("max_grad_norm", [None, 0.5, float("inf")])
-def test_every_option_is_honoured(as_it_is, make_optimizer, max_grad_norm):
+def test_every_option_is_honoured(traced, make_optimizer, max_grad_norm):
     learners = pair(make_optimizer, max_grad_norm)
     for seed in range(4):
         agree(learners, seed)
 
 
-def test_frozen_parameters_stay_as_they_are(as_it_is):
+def test_frozen_parameters_stay_as_they_are(traced):
     learners = pair(two_groups)
     for seed in range(3):
         agree(learners, seed)
@@ -143,10 +139,10 @@ def test_frozen_parameters_stay_as_they_are(as_it_is):
     for seed in range(6, 9):
         agree(learners, seed)
     assert not torch.equal(learners[1].model.layers[1].weight, before)
-    assert len(as_it_is) == 3
+    assert len(traced) == 3
 
 
-def test_options_that_change_later_are_seen(as_it_is):
+def test_options_that_change_later_are_seen(traced):
     learners = pair(adam)
     agree(learners, 0)
     for learner in learners:
@@ -154,8 +150,7 @@ def test_options_that_change_later_are_seen(as_it_is):
     agree(learners, 1)
 
 
-@pytest.mark.slow
-def test_each_step_is_compiled_for_itself():
+def test_each_step_is_compiled_for_itself(traced):
     """Shapes alone do not tell two of them apart."""
     model = nn.Linear(2, 1)
     for factor in (1.0, 3.0):
@@ -166,7 +161,7 @@ def test_each_step_is_compiled_for_itself():
 
         optimizer = torch.optim.Adam(model.parameters(), lr=0.0)
         data = {"x": torch.ones(4, 2)}
-        logs = CompiledStep(loss, optimizer, 1.0, model)(data)
+        logs = CompiledStep(loss, optimizer, 1.0, model, at_once())(data)
         torch.testing.assert_close(logs["loss"], loss(data)[1]["loss"])
 
 
@@ -174,7 +169,7 @@ def test_another_optimizer_is_refused():
     model = Scaled()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with pytest.raises(TypeError, match="needs Adam or AdamW, got SGD"):
-        CompiledStep(lambda data: data, optimizer, 1.0, model)
+        CompiledStep(lambda data: data, optimizer, 1.0, model, at_once())
 
 
 @pytest.mark.parametrize("option", ["amsgrad", "differentiable"])
@@ -182,7 +177,7 @@ def test_another_option_is_refused(option):
     model = Scaled()
     optimizer = torch.optim.Adam(model.parameters(), **{option: True})
     with pytest.raises(ValueError, match=f"{option}=True"):
-        CompiledStep(lambda data: data, optimizer, 1.0, model)
+        CompiledStep(lambda data: data, optimizer, 1.0, model, at_once())
 
 
 def test_with_everything_frozen_there_is_an_error_that_says_so():

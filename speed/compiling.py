@@ -1,0 +1,60 @@
+"""The process that compiles a graph: `python -m yieldrl.speed.compiling THREADS`.
+
+It reads the graph from its standard input and writes a file that appears whole, or not
+at all. It is of lower priority than the training that it serves.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from yieldrl.speed import library
+from yieldrl.speed.graph import Layout
+
+OPTIONS = {
+    "fallback_random": True,  # the random numbers that PyTorch would draw
+    "aot_inductor.precompile_headers": False,  # pays from the third graph on
+}
+"""Of PyTorch's code generator."""
+
+
+def compile_graph(operations: Any, layouts: list[Layout], path: Path) -> None:
+    """Write machine code for a graph to a file."""
+    tensors = tuple(
+        torch.empty_strided(shape, stride, dtype=dtype, device=device).zero_()
+        for shape, stride, dtype, device in layouts
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}.pt2")
+    try:
+        with torch.no_grad():
+            program = torch.export.export(operations, tensors)
+            torch._inductor.aoti_compile_and_package(
+                program, package_path=str(unfinished), inductor_configs=OPTIONS
+            )
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    library.tidy()
+
+
+def main(threads: str) -> None:
+    """Compile what is read."""
+    with suppress(AttributeError, OSError):  # where there is no such thing
+        os.nice(10)
+    warnings.filterwarnings("ignore")  # of libraries, about one another
+    torch.set_num_threads(int(threads))
+    operations, layouts, path = pickle.load(sys.stdin.buffer)
+    compile_graph(operations, layouts, Path(path))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,165 @@
+"""Whether steps are compiled, and when: by the work that lies ahead."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from torch.optim import Optimizer
+
+from yieldrl.speed.compiler import Compilation, Compiled, missing_compiler
+from yieldrl.speed.flat_adam import FlatAdam
+from yieldrl.speed.graph import Graph
+
+Mode = Literal["auto", "eager", "compile"]
+
+Names = tuple[list[str], list[str]]
+"""Of what a compiled step returns: its logs, and its results per sample."""
+
+LEAST_STEPS = 4_000
+"""Gradient steps ahead from which on `auto` looks for compiled code: to follow a step
+and to load what was kept takes about a second, which this many save."""
+
+COMPILED_STEPS = 30_000
+"""Gradient steps ahead from which on `auto` compiles what was not kept."""
+
+MOST_LAYOUTS = 4
+"""Layouts of batches that are compiled for; of others each step is an eager one."""
+
+log = logging.getLogger("yieldrl.speed")
+
+
+class Candidate:
+    """A step on batches of one layout, compiled or not.
+
+    Args:
+        trace: Follows the step; says its graph, and names of what it returns.
+
+    Attributes:
+        code: Machine code, once there is some.
+        closed: Whether there never will be.
+        names: Of what `code` returns.
+    """
+
+    def __init__(self, trace: Callable[[], tuple[Graph, Names]]) -> None:
+        self.trace = trace
+        self.code: Compiled | None = None
+        self.closed = False
+        self.names: Names = ([], [])
+        self.compilation: Compilation | None = None
+
+
+class Plan:
+    """Whether the gradient steps of a learner are compiled, and when.
+
+    `compile` waits for the compiler, at the first step. `auto` goes by the work ahead:
+    of few steps all are eager; of more it takes what an earlier run compiled, from the
+    first step on; of many it has the step compiled in a process beside this one, and
+    goes over to it between two steps, when it is there.
+
+    Args:
+        mode: `auto`, `eager` or `compile`.
+        steps_ahead: How many gradient steps are still to be taken.
+
+    Attributes:
+        decisions: What was decided and why, a sentence each.
+    """
+
+    def __init__(self, mode: Mode, steps_ahead: Callable[[], int]) -> None:
+        self.mode = mode
+        self.decisions: list[str] = []
+        self._steps_ahead = steps_ahead
+        self._decided: bool | None = None
+        self._layouts = 0
+
+    def fits(self, optimizer: Optimizer) -> bool:
+        """Whether the steps of an optimizer may be compiled one day.
+
+        Raises:
+            TypeError: If they must be, and it is none that can.
+            ValueError: If it has an option that cannot.
+        """
+        if self.mode == "eager":
+            return False
+        try:
+            FlatAdam(optimizer).options()
+        except (TypeError, ValueError) as reason:
+            if self.mode == "compile":
+                raise
+            self._say(f"eager: {reason}")
+            return False
+        return True
+
+    @property
+    def compiles(self) -> bool:
+        """Whether to look for compiled code at all; decided at the first step."""
+        if self._decided is None:
+            ahead = self._steps_ahead()
+            self._decided = self.mode == "compile" or (
+                self.mode == "auto" and ahead >= LEAST_STEPS
+            )
+            if self.mode == "auto" and not self._decided:
+                self._say(f"eager: {ahead:,} gradient steps ahead are too few")
+        return self._decided
+
+    def compiled(self, candidate: Candidate) -> Compiled | None:
+        """The code to take this step with; None for an eager one."""
+        if candidate.code is not None or candidate.closed:
+            return candidate.code
+        if candidate.compilation is None:
+            self._begin(candidate)
+        elif self.mode == "auto":
+            candidate.code = candidate.compilation.poll()
+            self._settle(candidate, "compiled beside the training")
+        return candidate.code
+
+    def _begin(self, candidate: Candidate) -> None:
+        """Follow a step; load it, compile it, or leave it."""
+        if self._layouts == MOST_LAYOUTS:
+            candidate.closed = True
+            return
+        self._layouts += 1
+        try:
+            graph, candidate.names = candidate.trace()
+        except Exception as reason:  # whatever an unusual loss makes PyTorch say
+            if self.mode == "compile":
+                raise RuntimeError(
+                    "speed='compile': the loss cannot be followed as operations on"
+                    " tensors alone, so its steps are eager ones: say speed='eager'"
+                ) from reason
+            said = str(reason).strip().splitlines() or [type(reason).__name__]
+            self._close(candidate, f"the loss cannot be followed: {said[0]}")
+            return
+        candidate.compilation = made = Compilation(graph)
+        if made.kept:
+            candidate.code = made.wait()
+            self._settle(candidate, "compiled by an earlier run")
+            return
+        ahead, missing = self._steps_ahead(), missing_compiler()
+        if self.mode == "auto" and ahead < COMPILED_STEPS:
+            self._close(candidate, f"{ahead:,} gradient steps ahead are too few")
+        elif missing:
+            self._close(candidate, missing)
+        elif self.mode == "compile":
+            candidate.code = made.wait()
+            self._settle(candidate, "compiled before the first step")
+        else:
+            self._say(f"eager, while a step is compiled: {ahead:,} are ahead")
+
+    def _settle(self, candidate: Candidate, how: str) -> None:
+        """Say once that there is code, or that there never will be."""
+        assert candidate.compilation is not None
+        failure = candidate.compilation.failure
+        if candidate.code is not None:
+            self._say(f"{how}: {self._steps_ahead():,} gradient steps ahead")
+        elif failure is not None:
+            self._close(candidate, f"the compiler failed: {failure}")
+
+    def _close(self, candidate: Candidate, reason: str) -> None:
+        candidate.closed = True
+        self._say(f"eager: {reason}")
+
+    def _say(self, decision: str) -> None:
+        self.decisions.append(decision)
+        log.info(decision)
