@@ -37,7 +37,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     fast.add_argument("--runs", type=_count, default=5, help="pairs of runs (5)")
     fast.add_argument("--steps", type=_count, help="environment steps of every run")
     fast.add_argument("--threads", type=_count, default=1, help="CPU threads (1)")
-    fast.add_argument("--compile", action="store_true", help="compile our update")
+    modes = ("auto", "eager", "compile")
+    fast.add_argument("--speed", choices=modes, default="auto", help="of ours (auto)")
 
     learn = commands.add_parser("learning", help="train seeds of tasks, and judge them")
     learn.add_argument("names", nargs="+", metavar="TASK", help=_listed(TASKS))

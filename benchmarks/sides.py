@@ -31,7 +31,7 @@ class Run:
     steps: int
     seed: int
     threads: int
-    compile: bool
+    speed: str
 
 
 def yieldrl(algorithm: str) -> Side:
@@ -140,7 +140,7 @@ def _config(config_class: Callable[..., Any], settings: Settings, run: Run) -> A
         total_steps=run.steps,
         seed=run.seed,
         threads=run.threads,
-        compile=run.compile,
+        speed=run.speed,
         device="cpu",
         eval_every=0,
     )

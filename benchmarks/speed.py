@@ -39,8 +39,8 @@ class Options:
     threads: int = 1
     """CPU threads, for both sides."""
 
-    compile: bool = False
-    """Compile the update of yieldrl; Stable-Baselines3 has no such choice."""
+    speed: str = "auto"
+    """Of yieldrl's config; Stable-Baselines3 has no such choice."""
 
 
 class Stopwatch:
@@ -115,10 +115,10 @@ def compare(name: str, options: Options) -> dict[str, Any]:
     """Run a workload's pairs, seeds 1 to `runs`, and sum them up."""
     workload = WORKLOADS[name]
     steps = whole_rounds(workload, options.steps)
-    threads, compile_ours = options.threads, options.compile
+    threads, speed = options.threads, options.speed
     pairs: list[dict[str, Any]] = []
     for seed in range(1, options.runs + 1):
-        run = Run(steps=steps, seed=seed, threads=threads, compile=compile_ours)
+        run = Run(steps=steps, seed=seed, threads=threads, speed=speed)
         pair: dict[str, Any] = {"seed": seed}
         for side in SIDES:
             pair[side] = isolated.call(
@@ -175,13 +175,13 @@ def report(result: dict[str, Any]) -> str:
         row.append(" / ".join(f"{of[f'{s}_whole_run_seconds']:.1f}" for s in SIDES))
         row.append(" / ".join(f"{of[f'{side}_updates']:.0f}" for side in SIDES))
         rows.append(row)
-    options = f"threads {result['threads']}, compile {result['compile']}"
+    options = f"threads {result['threads']}, speed {result['speed']}"
     return f"{results.table(header, rows)}\n\n{options}; {results.footer(result)}"
 
 
 def benchmark(names: Sequence[str], options: Options, command: str) -> dict[str, Any]:
     """Compare both sides on the named workloads (all if none is named)."""
     result = results.circumstances("speed", command, range(1, options.runs + 1))
-    result |= {"threads": options.threads, "compile": options.compile}
+    result |= {"threads": options.threads, "speed": options.speed}
     result["workloads"] = {name: compare(name, options) for name in names or WORKLOADS}
     return result

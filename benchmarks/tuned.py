@@ -15,8 +15,9 @@ from .learned import final_returns
 
 START = "# Reached: "
 
-NEUTRAL = {"compile"}
-"""Fields that change how fast something is learned, and not what."""
+NEUTRAL = {"compile", "speed"}
+"""Fields that change how fast something is learned, and not what; `compile` is what
+`speed` was called before."""
 
 
 def reached(result: dict[str, Any], path: Path) -> str:

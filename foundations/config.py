@@ -156,6 +156,7 @@ class Config(Checked):
             ValueError: If a name is unknown (the nearest known one is proposed) or a
                 value does not fit its field.
         """
+        values = _as_now(values)
         said, blocks = values, has_blocks(values)
         values = to_fields(values, cls) if blocks else values
         hints = typing.get_type_hints(cls)
@@ -193,6 +194,14 @@ class Config(Checked):
             ValueError: If the file is malformed or does not describe this config.
         """
         return cls.from_dict(read_file(path))
+
+
+def _as_now(values: dict[str, Any]) -> dict[str, Any]:
+    """Values that were saved when `speed` was a flag `compile`, as they are said now."""
+    if not isinstance(values.get("compile"), bool):
+        return values
+    rest = {name: value for name, value in values.items() if name != "compile"}
+    return {"speed": "compile", **rest} if values["compile"] else rest
 
 
 def _coerce(value: Any, hint: Any) -> Any:

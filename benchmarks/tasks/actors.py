@@ -50,7 +50,7 @@ TASKS = {
     "td3-halfcheetah": Task(
         algorithm="td3",
         tuned="halfcheetah",
-        config={"compile": True},
+        config={"speed": "compile"},
         threshold=1_500.0,
         share=0.8,
         reference=Reference(
@@ -67,7 +67,7 @@ TASKS = {
     "sac-halfcheetah": Task(
         algorithm="sac",
         tuned="halfcheetah",
-        config={"compile": True},
+        config={"speed": "compile"},
         threshold=1_500.0,
         share=0.8,
         reference=Reference(

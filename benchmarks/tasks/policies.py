@@ -72,7 +72,7 @@ TASKS = {
     "ppo-halfcheetah": Task(
         algorithm="ppo",
         tuned="halfcheetah",
-        config={"compile": True},
+        config={"speed": "compile"},
         threshold=1_000.0,
         share=0.8,
         reference=Reference(

@@ -30,7 +30,7 @@ and large for a network that begins near zero."""
 
 BALANCE = Task(
     algorithm="dqn",
-    config={"env_id": "CartPole-v1", "total_steps": 150_000, "compile": True},
+    config={"env_id": "CartPole-v1", "total_steps": 150_000, "speed": "compile"},
     threshold=475.0,
     share=0.8,
     published=UPRIGHT,

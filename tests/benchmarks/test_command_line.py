@@ -22,13 +22,13 @@ def test_without_a_command_it_measures_the_speed_of_all_workloads() -> None:
     assert parsed.command == "speed"
     assert parsed.names == list(WORKLOADS)
     assert (parsed.runs, parsed.steps, parsed.threads) == (5, None, 1)
-    assert not parsed.compile
+    assert parsed.speed == "auto"
 
 
 def test_speed_takes_workloads_and_options() -> None:
-    parsed = parse(["speed", "W1", "W4", "--runs", "2", "--steps", "9000", "--compile"])
+    parsed = parse(["speed", "W1", "W4", "--runs", "2", "--steps", "9000", "--speed", "eager"])
     assert parsed.names == ["W1", "W4"]
-    assert (parsed.runs, parsed.steps, parsed.compile) == (2, 9000, True)
+    assert (parsed.runs, parsed.steps, parsed.speed) == (2, 9000, "eager")
 
 
 def test_learning_takes_tasks_and_a_side() -> None:

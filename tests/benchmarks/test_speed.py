@@ -74,7 +74,7 @@ def test_workloads_are_settings_of_their_algorithm(name: str) -> None:
 def test_the_report_names_everything() -> None:
     measured = {"title": "PPO", "summary": speed.summarize(PAIRS)}
     result = results.circumstances("speed", "python -m benchmarks speed W1", [1, 2, 3])
-    result |= {"threads": 1, "compile": False, "workloads": {"W1": measured}}
+    result |= {"threads": 1, "speed": "auto", "workloads": {"W1": measured}}
     report = speed.report(result)
     for part in ("W1: PPO", "2.00 (1.00 to 3.00)", "32 / 32", "[1, 2, 3]", "speed W1"):
         assert part in report
