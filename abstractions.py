@@ -198,7 +198,8 @@ class Algorithm(Learner, ABC):
         """Whether gradient steps are compiled: by the config, and the work ahead."""
         config = self.config
         mode = "eager" if config.uncompiled else config.speed
-        return Plan(mode, lambda: config.planned_learn_steps - self.counters.learn_step)
+        steps = config.planned_learn_steps
+        return Plan(mode, steps, lambda: self.counters.learn_step)
 
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None

@@ -39,6 +39,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     fast.add_argument("--threads", type=_count, default=1, help="CPU threads (1)")
     modes = ("auto", "eager", "compile")
     fast.add_argument("--speed", choices=modes, default="auto", help="of ours (auto)")
+    alias = {"dest": "speed", "action": "store_const", "const": "compile"}
+    fast.add_argument("--compile", **alias, help="the same as --speed compile")
 
     learn = commands.add_parser("learning", help="train seeds of tasks, and judge them")
     learn.add_argument("names", nargs="+", metavar="TASK", help=_listed(TASKS))

@@ -87,7 +87,8 @@ def speed_table() -> str:
         header = ["training", "yieldrl", "Stable-Baselines3", "times as fast"]
         parts.append(_table(header, rows, {name: result}))
         machine, threads = result["hardware"], result["threads"]
-        compiled = ", yieldrl's updates compiled" if result["compile"] else ""
+        compiles = result.get("compile") or result.get("speed") == "compile"
+        compiled = ", yieldrl's updates compiled" if compiles else ""
         parts.append(
             f"[Every number](results/{name}.json) is from {machine['cores']} cores of"
             f" {machine['cpu']}, with {threads} thread{'s' * (threads > 1)}{compiled}."

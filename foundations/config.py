@@ -197,7 +197,7 @@ class Config(Checked):
 
 
 def _as_now(values: dict[str, Any]) -> dict[str, Any]:
-    """Values that were saved when `speed` was a flag `compile`, as they are said now."""
+    """Values that were saved when `speed` was a flag, `compile`, as said now."""
     if not isinstance(values.get("compile"), bool):
         return values
     rest = {name: value for name, value in values.items() if name != "compile"}

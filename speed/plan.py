@@ -18,8 +18,8 @@ Names = tuple[list[str], list[str]]
 """Of what a compiled step returns: its logs, and its results per sample."""
 
 LEAST_STEPS = 4_000
-"""Gradient steps ahead from which on `auto` looks for compiled code: to follow a step
-and to load what was kept takes about a second, which this many save."""
+"""Gradient steps of a run from which on `auto` looks for compiled code: to follow a
+step and to load what was kept takes about a second, which this many save."""
 
 COMPILED_STEPS = 30_000
 """Gradient steps ahead from which on `auto` compiles what was not kept."""
@@ -58,20 +58,27 @@ class Plan:
     first step on; of many it has the step compiled in a process beside this one, and
     goes over to it between two steps, when it is there.
 
+    A run that is resumed takes what is kept as if it had not been left: whether to look
+    for it goes by the steps of the whole run.
+
     Args:
         mode: `auto`, `eager` or `compile`.
-        steps_ahead: How many gradient steps are still to be taken.
+        steps: Gradient steps of the whole run; 0 if nobody knows.
+        steps_done: How many were taken so far.
 
     Attributes:
+        compiles: Whether to look for compiled code at all.
         decisions: What was decided and why, a sentence each.
     """
 
-    def __init__(self, mode: Mode, steps_ahead: Callable[[], int]) -> None:
+    def __init__(self, mode: Mode, steps: int, steps_done: Callable[[], int]) -> None:
         self.mode = mode
         self.decisions: list[str] = []
-        self._steps_ahead = steps_ahead
-        self._decided: bool | None = None
+        self.compiles = mode == "compile" or (mode == "auto" and steps >= LEAST_STEPS)
+        self._steps, self._steps_done = steps, steps_done
         self._layouts = 0
+        if mode == "auto" and not self.compiles:
+            self._say(f"eager: {steps:,} gradient steps are too few to compile one")
 
     def fits(self, optimizer: Optimizer) -> bool:
         """Whether the steps of an optimizer may be compiled one day.
@@ -80,7 +87,7 @@ class Plan:
             TypeError: If they must be, and it is none that can.
             ValueError: If it has an option that cannot.
         """
-        if self.mode == "eager":
+        if not self.compiles:
             return False
         try:
             FlatAdam(optimizer).options()
@@ -90,18 +97,6 @@ class Plan:
             self._say(f"eager: {reason}")
             return False
         return True
-
-    @property
-    def compiles(self) -> bool:
-        """Whether to look for compiled code at all; decided at the first step."""
-        if self._decided is None:
-            ahead = self._steps_ahead()
-            self._decided = self.mode == "compile" or (
-                self.mode == "auto" and ahead >= LEAST_STEPS
-            )
-            if self.mode == "auto" and not self._decided:
-                self._say(f"eager: {ahead:,} gradient steps ahead are too few")
-        return self._decided
 
     def compiled(self, candidate: Candidate) -> Compiled | None:
         """The code to take this step with; None for an eager one."""
@@ -136,7 +131,7 @@ class Plan:
             candidate.code = made.wait()
             self._settle(candidate, "compiled by an earlier run")
             return
-        ahead, missing = self._steps_ahead(), missing_compiler()
+        ahead, missing = self._ahead(), missing_compiler()
         if self.mode == "auto" and ahead < COMPILED_STEPS:
             self._close(candidate, f"{ahead:,} gradient steps ahead are too few")
         elif missing:
@@ -152,9 +147,13 @@ class Plan:
         assert candidate.compilation is not None
         failure = candidate.compilation.failure
         if candidate.code is not None:
-            self._say(f"{how}: {self._steps_ahead():,} gradient steps ahead")
+            self._say(f"{how}: {self._ahead():,} gradient steps ahead")
         elif failure is not None:
             self._close(candidate, f"the compiler failed: {failure}")
+
+    def _ahead(self) -> int:
+        """Gradient steps that are still to be taken."""
+        return max(0, self._steps - self._steps_done())
 
     def _close(self, candidate: Candidate, reason: str) -> None:
         candidate.closed = True

@@ -26,7 +26,9 @@ def test_without_a_command_it_measures_the_speed_of_all_workloads() -> None:
 
 
 def test_speed_takes_workloads_and_options() -> None:
-    parsed = parse(["speed", "W1", "W4", "--runs", "2", "--steps", "9000", "--speed", "eager"])
+    parsed = parse(
+        ["speed", "W1", "W4", "--runs", "2", "--steps", "9000", "--speed", "eager"]
+    )
     assert parsed.names == ["W1", "W4"]
     assert (parsed.runs, parsed.steps, parsed.speed) == (2, 9000, "eager")
 

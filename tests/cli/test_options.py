@@ -85,7 +85,9 @@ def test_a_variant_has_no_option_that_means_nothing_to_it(
 
 def test_values_of_every_number_are_read() -> None:
     words = "--hidden-sizes 8 16 --env-kwargs a=1 b=2 --wrappers --log-std-init -1"
-    config = options.parse(ppo.Trainer, [*words.split(), "--speed", "eager"], "test").config
+    config = options.parse(
+        ppo.Trainer, [*words.split(), "--speed", "eager"], "test"
+    ).config
     assert config.hidden_sizes == (8, 16)
     assert config.env_kwargs == {"a": 1, "b": 2}
     assert (config.wrappers, config.log_std_init, config.speed) == ((), -1.0, "eager")

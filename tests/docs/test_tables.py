@@ -212,7 +212,7 @@ def test_the_speed_of_training_is_a_table(committed):
         command="python -m benchmarks speed W1",
         hardware={"cpu": "A CPU", "cores": 2},
         threads=1,
-        compile=True,
+        speed="compile",
         workloads={"W1": {"title": "PPO X-v1", "summary": summary}},
     )
     lines = speeds.on_page_markdown("::: table speed").splitlines()

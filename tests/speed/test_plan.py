@@ -1,0 +1,168 @@
+"""When steps are compiled: by the work ahead, and by what is kept."""
+
+import logging
+
+import pytest
+import torch
+from torch import nn
+
+from yieldrl.speed import CompiledStep, Plan, compiler, plan
+
+FEW, SOME, MANY = plan.LEAST_STEPS - 1, plan.LEAST_STEPS, plan.COMPILED_STEPS
+
+
+class Code:
+    """Stands for a compilation that takes some looks, or fails."""
+
+    def __init__(self, kept=False, looks=2, failure=None):
+        self.kept, self.looks, self.failed_with = kept, looks, failure
+        self.failure = None
+
+    def __call__(self, graph):
+        self.graph = graph
+        return self
+
+    def poll(self):
+        self.looks -= 1
+        if self.looks > 0:
+            return None
+        self.failure = self.failed_with
+        return None if self.failure else self.run
+
+    def wait(self):
+        self.looks = 0
+        return self.poll()
+
+    def run(self, tensors):
+        self.ran = getattr(self, "ran", 0) + 1
+        return self.graph.operations(*tensors, *self.graph.captured)
+
+
+def step_of(mode, steps, done=0):
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def loss(data):
+        loss = model(data["x"]).square().mean()
+        return loss, {"loss": loss.detach()}
+
+    made = Plan(mode, steps, lambda: done)
+    return CompiledStep(loss, optimizer, 1.0, model, made), made
+
+
+def take(step, times):
+    for _ in range(times):
+        step({"x": torch.ones(4, 2)})
+
+
+@pytest.fixture
+def stands(monkeypatch):
+    """Put a stand-in where graphs are compiled."""
+
+    def put(code):
+        monkeypatch.setattr(plan, "Compilation", code)
+        return code
+
+    return put
+
+
+@pytest.mark.parametrize(("mode", "steps"), [("eager", MANY), ("auto", FEW)])
+def test_short_runs_and_eager_ones_never_look(mode, steps):
+    made = Plan(mode, steps, lambda: 0)
+    assert not made.fits(torch.optim.Adam([nn.Parameter(torch.ones(1))]))
+    assert made.decisions == (
+        []
+        if mode == "eager"
+        else ["eager: 3,999 gradient steps are too few to compile one"]
+    )
+
+
+def test_what_is_kept_is_taken_from_the_first_step_on(stands):
+    code = stands(Code(kept=True))
+    step, made = step_of("auto", SOME, done=SOME - 10)
+    take(step, 3)
+    assert code.ran == 3
+    assert made.decisions == ["compiled by an earlier run: 10 gradient steps ahead"]
+
+
+def test_a_run_of_some_steps_does_not_compile(stands):
+    code = stands(Code())
+    step, made = step_of("auto", SOME)
+    take(step, 5)
+    assert not hasattr(code, "ran")
+    assert made.decisions == ["eager: 4,000 gradient steps ahead are too few"]
+
+
+def test_a_long_run_goes_over_when_the_code_is_there(stands):
+    code = stands(Code(looks=3))
+    step, made = step_of("auto", MANY)
+    take(step, 3)  # the first one begins, the others look
+    assert not hasattr(code, "ran")
+    take(step, 4)
+    assert code.ran == 4
+    assert made.decisions == [
+        "eager, while a step is compiled: 30,000 are ahead",
+        "compiled beside the training: 30,000 gradient steps ahead",
+    ]
+
+
+def test_a_compiler_that_fails_is_named_and_training_goes_on(stands):
+    stands(Code(looks=2, failure="ld: no space left"))
+    step, made = step_of("auto", MANY)
+    take(step, 6)
+    assert made.decisions[-1] == "eager: the compiler failed: ld: no space left"
+
+
+def test_to_compile_is_to_wait(stands):
+    code = stands(Code(looks=100))
+    step, made = step_of("compile", 1)
+    take(step, 1)
+    assert code.ran == 1
+    assert made.decisions == ["compiled before the first step: 1 gradient steps ahead"]
+
+
+def test_without_a_compiler_one_line_says_so(stands, monkeypatch, caplog):
+    stands(Code())
+    monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
+    step, made = step_of("compile", 1)
+    with caplog.at_level(logging.INFO, "yieldrl.speed"):
+        take(step, 3)
+    assert made.decisions == [f"eager: {compiler.missing_compiler()}"]
+    assert [record.message for record in caplog.records] == made.decisions
+
+
+def test_a_loss_that_looks_at_numbers_is_eager_or_refused():
+    for mode in ("auto", "compile"):
+        model = nn.Linear(2, 1)
+
+        def loss(data, model=model):
+            loss = model(data["x"]).mean()
+            return (loss if float(data["x"].sum()) > 0 else -loss), {}
+
+        optimizer = torch.optim.Adam(model.parameters())
+        made = Plan(mode, MANY, lambda: 0)
+        step = CompiledStep(loss, optimizer, 1.0, model, made)
+        if mode == "compile":
+            with pytest.raises(RuntimeError, match="cannot be followed"):
+                take(step, 1)
+            continue
+        take(step, 2)
+        assert made.decisions[0].startswith("eager: the loss cannot be followed: ")
+        assert len(made.decisions) == 1
+
+
+def test_another_optimizer_is_eager_or_refused():
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+    made = Plan("auto", MANY, lambda: 0)
+    assert not made.fits(optimizer)
+    assert made.decisions[0].startswith("eager: a compiled step needs Adam or AdamW")
+    with pytest.raises(TypeError, match="got SGD"):
+        Plan("compile", MANY, lambda: 0).fits(optimizer)
+
+
+def test_of_many_layouts_the_first_few_are_compiled(stands):
+    code = stands(Code(kept=True))
+    step, _ = step_of("auto", MANY)
+    for rows in range(1, plan.MOST_LAYOUTS + 3):
+        step({"x": torch.ones(rows, 2)})
+    assert code.ran == plan.MOST_LAYOUTS
