@@ -87,6 +87,7 @@ def _logged(trainer: Any, plan: Plan) -> Any:
 def _run(trainer: Any, logged: Any) -> None:
     """Loop to the end, evaluate and say where everything lies."""
     from yieldrl.cli import evaluating
+    from yieldrl.experiments import run_files
     from yieldrl.loggers.files import DiskFullError, ForeignFileError
 
     with trainer:
@@ -94,6 +95,8 @@ def _run(trainer: Any, logged: Any) -> None:
             with closing(logged()) as logs:
                 for _ in logs:
                     pass
+            for decision in run_files.note_speed(trainer):
+                print(f"gradient steps: {decision}")
             print(evaluating.report(trainer))
         except KeyboardInterrupt:
             _say_how_to_go_on(trainer)

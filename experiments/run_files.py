@@ -3,6 +3,7 @@
 config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
 run.json          which trainer, which versions            the trainer's `claim`
 owner.json        who trains here, or did so last          the trainer's `claim`
+speed.txt         which gradient steps were compiled       `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
 """
@@ -32,6 +33,7 @@ from yieldrl.loggers.checkpoint_index import BEST
 from yieldrl.loggers.files import place, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
+SPEED = "speed.txt"
 
 
 def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
@@ -57,6 +59,19 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     folder = place(trainer, None, "")
     write_atomically(folder / CONFIG, text)
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
+
+
+def note_speed(trainer: Any) -> list[str]:
+    """Write `speed.txt`: what was decided about compiling gradient steps, and why.
+
+    Returns:
+        Its lines; none where there was nothing to decide.
+    """
+    decisions = list(trainer.algorithm.plan.decisions)
+    if decisions:
+        text = "".join(f"{line}\n" for line in decisions)
+        write_atomically(place(trainer, None, "") / SPEED, text)
+    return decisions
 
 
 def trainer_name(cls: type[Any]) -> str:

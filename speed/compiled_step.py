@@ -87,9 +87,13 @@ class CompiledStep(GradientStep):
             if (options, parts) != (self._options, self._parts):
                 self._candidates.clear()
             self._options, self._parts = options, parts
-        layouts = tuple(map(layout, batch.values()))
+        layouts = (tuple(batch), tuple(map(layout, batch.values())))
         if layouts not in self._candidates:
-            self._candidates[layouts] = Candidate(partial(self._trace, batch))
+            owner = getattr(self.loss, "__self__", self.loss)
+            loss = (type(owner), getattr(self.loss, "__name__", ""))
+            known = (loss, self.max_grad_norm, options, self._adam.sizes, layouts)
+            followed = partial(self._trace, batch)
+            self._candidates[layouts] = Candidate(followed, repr(known))
         return self._candidates[layouts]
 
     def _trace(self, batch: Leaves) -> tuple[Graph, Names]:

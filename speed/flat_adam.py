@@ -58,7 +58,7 @@ class FlatAdam:
         """Lay parameters and state into vectors; how they are divided among groups."""
         self._parts = self._partition()
         self.parameters = [p for _, parameters in self._parts for p in parameters]
-        self._sizes = [parameter.numel() for parameter in self.parameters]
+        self.sizes = [parameter.numel() for parameter in self.parameters]
         self.flat = flatten(self.parameters)
         for parameter, view in zip(self.parameters, self.views(self.flat), strict=True):
             parameter.data = view
@@ -91,7 +91,7 @@ class FlatAdam:
         first = start = 0
         for number, parameters in self._parts:
             last = first + len(parameters)
-            end = start + sum(self._sizes[first:last])
+            end = start + sum(self.sizes[first:last])
             group = self.optimizer.param_groups[number]
             adam(
                 flat[start:end],
@@ -106,7 +106,7 @@ class FlatAdam:
 
     def views(self, flat: Tensor) -> list[Tensor]:
         """The pieces of a vector in the shapes of the parameters."""
-        pairs = zip(flat.split(self._sizes), self.parameters, strict=True)
+        pairs = zip(flat.split(self.sizes), self.parameters, strict=True)
         return [piece.view(parameter.shape) for piece, parameter in pairs]
 
     def _partition(self) -> list[tuple[int, list[nn.Parameter]]]:

@@ -58,6 +58,23 @@ def _processor() -> str:
     return platform.processor()
 
 
+def knows(kind: str) -> bool:
+    """Whether something of this kind was compiled once; a hint, no promise."""
+    return _note_of(kind).exists()
+
+
+def note(kind: str) -> None:
+    """Remember that something of this kind was compiled."""
+    path = _note_of(kind)
+    with suppress(OSError):  # of a folder that is somebody else's
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def _note_of(kind: str) -> Path:
+    return path_of(kind).with_suffix(".known")
+
+
 def used(path: Path) -> None:
     """Note that a file was used now."""
     with suppress(OSError):  # somebody else's, maybe, who shares theirs

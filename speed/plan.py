@@ -8,6 +8,7 @@ from typing import Literal
 
 from torch.optim import Optimizer
 
+from yieldrl.speed import library
 from yieldrl.speed.compiler import Compilation, Compiled, missing_compiler
 from yieldrl.speed.flat_adam import FlatAdam
 from yieldrl.speed.graph import Graph
@@ -17,12 +18,13 @@ Mode = Literal["auto", "eager", "compile"]
 Names = tuple[list[str], list[str]]
 """Of what a compiled step returns: its logs, and its results per sample."""
 
-LEAST_STEPS = 4_000
+LEAST_STEPS = 500
 """Gradient steps of a run from which on `auto` looks for compiled code: to follow a
-step and to load what was kept takes about a second, which this many save."""
+step and to load what was kept takes half a second, which this many save."""
 
-COMPILED_STEPS = 30_000
-"""Gradient steps ahead from which on `auto` compiles what was not kept."""
+COMPILED_STEPS = 20_000
+"""Gradient steps ahead from which on `auto` compiles what was not kept: about as many
+eager ones are taken while a compiler is at work."""
 
 MOST_LAYOUTS = 4
 """Layouts of batches that are compiled for; of others each step is an eager one."""
@@ -35,6 +37,7 @@ class Candidate:
 
     Args:
         trace: Follows the step; says its graph, and names of what it returns.
+        kind: What is known of the step before it is followed, as text.
 
     Attributes:
         code: Machine code, once there is some.
@@ -42,8 +45,8 @@ class Candidate:
         names: Of what `code` returns.
     """
 
-    def __init__(self, trace: Callable[[], tuple[Graph, Names]]) -> None:
-        self.trace = trace
+    def __init__(self, trace: Callable[[], tuple[Graph, Names]], kind: str) -> None:
+        self.trace, self.kind = trace, kind
         self.code: Compiled | None = None
         self.closed = False
         self.names: Names = ([], [])
@@ -78,7 +81,7 @@ class Plan:
         self._steps, self._steps_done = steps, steps_done
         self._layouts = 0
         if mode == "auto" and not self.compiles:
-            self._say(f"eager: {steps:,} gradient steps are too few to compile one")
+            self._say(f"eager: {steps:,} steps are too few to compile one")
 
     def fits(self, optimizer: Optimizer) -> bool:
         """Whether the steps of an optimizer may be compiled one day.
@@ -115,6 +118,10 @@ class Plan:
             candidate.closed = True
             return
         self._layouts += 1
+        few = self.mode == "auto" and self._ahead() < COMPILED_STEPS
+        if few and not library.knows(candidate.kind):  # to follow it takes time too
+            self._close(candidate, f"{self._ahead():,} steps ahead are too few")
+            return
         try:
             graph, candidate.names = candidate.trace()
         except Exception as reason:  # whatever an unusual loss makes PyTorch say
@@ -131,23 +138,24 @@ class Plan:
             candidate.code = made.wait()
             self._settle(candidate, "compiled by an earlier run")
             return
-        ahead, missing = self._ahead(), missing_compiler()
-        if self.mode == "auto" and ahead < COMPILED_STEPS:
-            self._close(candidate, f"{ahead:,} gradient steps ahead are too few")
+        missing = missing_compiler()
+        if few:
+            self._close(candidate, f"{self._ahead():,} steps ahead are too few")
         elif missing:
             self._close(candidate, missing)
         elif self.mode == "compile":
             candidate.code = made.wait()
             self._settle(candidate, "compiled before the first step")
         else:
-            self._say(f"eager, while a step is compiled: {ahead:,} are ahead")
+            self._say(f"eager, while one is compiled: {self._ahead():,} steps ahead")
 
     def _settle(self, candidate: Candidate, how: str) -> None:
         """Say once that there is code, or that there never will be."""
         assert candidate.compilation is not None
         failure = candidate.compilation.failure
         if candidate.code is not None:
-            self._say(f"{how}: {self._ahead():,} gradient steps ahead")
+            library.note(candidate.kind)
+            self._say(f"{how}: {self._ahead():,} steps ahead")
         elif failure is not None:
             self._close(candidate, f"the compiler failed: {failure}")
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.speed import CompiledStep, Plan, compiler, plan
+from yieldrl.speed import CompiledStep, Plan, compiler, library, plan
 
 FEW, SOME, MANY = plan.LEAST_STEPS - 1, plan.LEAST_STEPS, plan.COMPILED_STEPS
 
@@ -56,11 +56,13 @@ def take(step, times):
 
 
 @pytest.fixture
-def stands(monkeypatch):
-    """Put a stand-in where graphs are compiled."""
+def stands(monkeypatch, tmp_path):
+    """Put a stand-in where graphs are compiled; what is kept goes by it alone."""
+    monkeypatch.setenv(library.FOLDER, str(tmp_path))
 
     def put(code):
         monkeypatch.setattr(plan, "Compilation", code)
+        monkeypatch.setattr(library, "knows", lambda kind: code.kept)
         return code
 
     return put
@@ -73,7 +75,7 @@ def test_short_runs_and_eager_ones_never_look(mode, steps):
     assert made.decisions == (
         []
         if mode == "eager"
-        else ["eager: 3,999 gradient steps are too few to compile one"]
+        else ["eager: 499 steps are too few to compile one"]
     )
 
 
@@ -82,7 +84,7 @@ def test_what_is_kept_is_taken_from_the_first_step_on(stands):
     step, made = step_of("auto", SOME, done=SOME - 10)
     take(step, 3)
     assert code.ran == 3
-    assert made.decisions == ["compiled by an earlier run: 10 gradient steps ahead"]
+    assert made.decisions == ["compiled by an earlier run: 10 steps ahead"]
 
 
 def test_a_run_of_some_steps_does_not_compile(stands):
@@ -90,7 +92,7 @@ def test_a_run_of_some_steps_does_not_compile(stands):
     step, made = step_of("auto", SOME)
     take(step, 5)
     assert not hasattr(code, "ran")
-    assert made.decisions == ["eager: 4,000 gradient steps ahead are too few"]
+    assert made.decisions == ["eager: 500 steps ahead are too few"]
 
 
 def test_a_long_run_goes_over_when_the_code_is_there(stands):
@@ -101,8 +103,8 @@ def test_a_long_run_goes_over_when_the_code_is_there(stands):
     take(step, 4)
     assert code.ran == 4
     assert made.decisions == [
-        "eager, while a step is compiled: 30,000 are ahead",
-        "compiled beside the training: 30,000 gradient steps ahead",
+        "eager, while one is compiled: 20,000 steps ahead",
+        "compiled beside the training: 20,000 steps ahead",
     ]
 
 
@@ -118,7 +120,7 @@ def test_to_compile_is_to_wait(stands):
     step, made = step_of("compile", 1)
     take(step, 1)
     assert code.ran == 1
-    assert made.decisions == ["compiled before the first step: 1 gradient steps ahead"]
+    assert made.decisions == ["compiled before the first step: 1 steps ahead"]
 
 
 def test_without_a_compiler_one_line_says_so(stands, monkeypatch, caplog):
