@@ -198,7 +198,7 @@ class Algorithm(Learner, ABC):
         """Whether gradient steps are compiled: by the config, and the work ahead."""
         config = self.config
         mode = "eager" if config.uncompiled else config.speed
-        steps = config.planned_learn_steps
+        steps = config.planned_learn_steps()
         return Plan(mode, steps, lambda: self.counters.learn_step)
 
     def gradient_step(

@@ -133,7 +133,6 @@ class Config(Checked):
                 )
             self._check_folder("run_name")
 
-    @property
     def planned_learn_steps(self) -> int:
         """Gradient steps that a whole run takes; 0 where nobody can say it before."""
         return 0

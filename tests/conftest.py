@@ -22,6 +22,8 @@ def pytest_configure(config):
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHE / "inductor"))
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ["OMP_NUM_THREADS"] = "1"  # of the programs that tests start
+    # No test takes what another one compiled, unless it asks for it.
+    os.environ["YIELDRL_CACHE"] = str(CACHE / "nothing compiled")
     config.pluginmanager.register(Budget.of_run(config))
 
 
@@ -57,6 +59,12 @@ class Followed:
 
     def wait(self):
         return lambda tensors: self.graph.operations(*tensors, *self.graph.captured)
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Compiled code is kept from one run of the tests to the next."""
+    monkeypatch.setenv("YIELDRL_CACHE", str(CACHE / "compiled"))
 
 
 @pytest.fixture

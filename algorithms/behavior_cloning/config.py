@@ -134,7 +134,6 @@ class Config(foundations.Config):
                 raise self.error("save_demonstrations", "give a folder, or None")
             self._check_folder("save_demonstrations")
 
-    @property
     def planned_learn_steps(self) -> int:
         """Gradient steps of a whole run, as far as the config knows the demonstrations.
 

@@ -119,7 +119,6 @@ class Config(foundations.Config):
             sample_step, self.learning_starts, self.train_every, self.gradient_steps
         )
 
-    @property
     def planned_learn_steps(self) -> int:
         """Gradient steps of a whole run."""
         return self.learn_steps_by(self.total_steps)

@@ -185,7 +185,6 @@ class Config(foundations.Config):
                 " fewer, a longer rollout, or normalize_advantage=False",
             )
 
-    @property
     def planned_learn_steps(self) -> int:
         """Gradient steps of a run whose passes are all made."""
         rollouts = -(-self.total_steps // self.batch_size)

@@ -291,7 +291,7 @@ def test_it_learns_to_balance():
 
 
 @pytest.mark.slow
-def test_compiled_it_learns_the_same():
+def test_compiled_it_learns_the_same(kept):
     """Losses equal the eager ones to the last digits, in a process that compiles."""
     runs = []
     for speed in ("eager", "compile"):

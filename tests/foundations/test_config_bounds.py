@@ -199,7 +199,7 @@ def test_what_cannot_be_compiled_says_why(name: str) -> None:
     config_class = CLASSES[name]
     assert config_class().speed == "auto"
     if config_class.uncompiled is None:
-        assert config_class(speed="compile").planned_learn_steps > 0
+        assert config_class(speed="compile").planned_learn_steps() > 0
         return
     with pytest.raises(ValueError, match=f"{config_class.uncompiled}: choose 'auto'"):
         config_class(speed="compile")

@@ -91,7 +91,7 @@ def everything(learners):
 
 
 @pytest.mark.slow
-def test_compiled_it_is_the_eager_step():
+def test_compiled_it_is_the_eager_step(kept):
     everything(pair(adam))
 
 
