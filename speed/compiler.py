@@ -10,7 +10,7 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -43,7 +43,8 @@ class Compiled:
     def __init__(self, path: Path, captured: list[Tensor]) -> None:
         library.used(path)
         # Inside `torch._inductor.aoti_load_package`, which takes a second to import.
-        loader = torch._C._aoti.AOTIModelPackageLoader
+        native: Any = torch._C
+        loader = native._aoti.AOTIModelPackageLoader
         self._runner = loader(str(path), "model", False, 1, -1)
         self._captured = captured
 

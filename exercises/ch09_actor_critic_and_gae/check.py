@@ -131,8 +131,9 @@ def environments(answer: Any) -> None:
     generator = torch.Generator().manual_seed(9)
     reward, value, next_value = torch.randn(3, 6, 4, generator=generator)
     terminated, truncated = torch.rand(2, 6, 4, generator=generator) < 0.2
-    flags = (terminated, truncated & ~terminated)
-    case = Case(reward, value, next_value, *flags, gamma=0.9, gae_lambda=0.8)
+    truncated = truncated & ~terminated
+    parts = reward, value, next_value, terminated, truncated
+    case = Case(*parts, gamma=0.9, gae_lambda=0.8)
     case.expect(answer, "across", "bootstrap", "cut is end")
 
 
@@ -163,10 +164,15 @@ def training(answer: Any) -> None:
         def advantages(self, rollout: Any) -> Tensor:
             config, next_value = self.config, self.next_values(rollout)
             got = super().advantages(rollout)
-            keys = ("reward", "value", "terminated", "truncated")
-            reward, value, *flags = (rollout[key] for key in keys)
-            numbers = config.gamma, config.gae_lambda
-            want = gae(reward, value, next_value, *flags, *numbers)
+            want = gae(
+                rollout["reward"],
+                rollout["value"],
+                next_value,
+                rollout["terminated"],
+                rollout["truncated"],
+                config.gamma,
+                config.gae_lambda,
+            )
             expect_close(got, want, named="advantage", tolerance=1e-3)
             return got
 
