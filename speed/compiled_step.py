@@ -65,6 +65,8 @@ class CompiledStep(GradientStep):
         self._candidates: dict[Any, Candidate] = {}
 
     def __call__(self, data: Any) -> dict[str, Any]:
+        if not self.plan.compiles:
+            return super().__call__(data)
         batch = _leaves(data)
         candidate = self._candidate(batch)
         compiled = self.plan.compiled(candidate)

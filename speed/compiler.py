@@ -115,7 +115,8 @@ class Compilation:
                 stdout=subprocess.DEVNULL,
                 stderr=self._said,
             )
-        weakref.finalize(self, self._process.kill)  # at the latest when Python ends
+        # At the latest when Python ends.
+        weakref.finalize(self, _stop, self._process, self._said)
         _STARTED.add(self)
 
     @property
@@ -139,3 +140,11 @@ class Compilation:
             self.failure = str(reason).splitlines()[0]
             self.path.unlink(missing_ok=True)
             return None
+
+
+def _stop(process: subprocess.Popen[bytes], said: IO[bytes]) -> None:
+    """End a compiler that nobody waits for any more."""
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    said.close()

@@ -70,7 +70,7 @@ class Plan:
         steps_done: How many were taken so far.
 
     Attributes:
-        compiles: Whether to look for compiled code at all.
+        compiles: Whether to look for compiled code, now and later.
         decisions: What was decided and why, a sentence each.
     """
 
@@ -79,7 +79,7 @@ class Plan:
         self.decisions: list[str] = []
         self.compiles = mode == "compile" or (mode == "auto" and steps >= LEAST_STEPS)
         self._steps, self._steps_done = steps, steps_done
-        self._layouts = 0
+        self._layouts, self._has_code = 0, False
         if mode == "auto" and not self.compiles:
             self._say(f"eager: {steps:,} steps are too few to compile one")
 
@@ -120,7 +120,7 @@ class Plan:
         self._layouts += 1
         few = self.mode == "auto" and self._ahead() < COMPILED_STEPS
         if few and not library.knows(candidate.kind):  # to follow it takes time too
-            self._close(candidate, f"{self._ahead():,} steps ahead are too few")
+            self._give_up(candidate, f"{self._ahead():,} steps ahead are too few")
             return
         try:
             graph, candidate.names = candidate.trace()
@@ -140,9 +140,9 @@ class Plan:
             return
         missing = missing_compiler()
         if few:
-            self._close(candidate, f"{self._ahead():,} steps ahead are too few")
+            self._give_up(candidate, f"{self._ahead():,} steps ahead are too few")
         elif missing:
-            self._close(candidate, missing)
+            self._give_up(candidate, missing)
         elif self.mode == "compile":
             candidate.code = made.wait()
             self._settle(candidate, "compiled before the first step")
@@ -154,6 +154,7 @@ class Plan:
         assert candidate.compilation is not None
         failure = candidate.compilation.failure
         if candidate.code is not None:
+            self._has_code = True
             library.note(candidate.kind)
             self._say(f"{how}: {self._ahead():,} steps ahead")
         elif failure is not None:
@@ -162,6 +163,11 @@ class Plan:
     def _ahead(self) -> int:
         """Gradient steps that are still to be taken."""
         return max(0, self._steps - self._steps_done())
+
+    def _give_up(self, candidate: Candidate, reason: str) -> None:
+        """Leave this step, and all that come: looking at each would take time too."""
+        self._close(candidate, reason)
+        self.compiles = self._has_code
 
     def _close(self, candidate: Candidate, reason: str) -> None:
         candidate.closed = True

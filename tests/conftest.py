@@ -61,6 +61,12 @@ class Followed:
         return lambda tensors: self.graph.operations(*tensors, *self.graph.captured)
 
 
+@pytest.fixture(autouse=True)
+def compiles_nothing_on_the_way(monkeypatch):
+    """However long a run means to be, no compiler works beside the tests."""
+    monkeypatch.setattr("yieldrl.speed.plan.COMPILED_STEPS", 10**15)
+
+
 @pytest.fixture
 def kept(monkeypatch):
     """Compiled code is kept from one run of the tests to the next."""

@@ -18,6 +18,7 @@ from yieldrl.benchmarks.vla import (
     elsewhere,
     goto,
     imports,
+    learning,
     phases,
     reacher,
 )
@@ -199,14 +200,21 @@ def test_an_expert_is_obedient_and_not_when_it_is_told_wrong() -> None:
 IMPROVE = {"total_steps": 128, "demonstration_steps": 0}
 
 
+def clone_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a trial begins from: a small clone in a file."""
+    monkeypatch.setattr(learning, "CLONE", SMALL)
+    monkeypatch.setattr(learning, "EPISODES", 4)
+    clone = learning.clone(str(folder / "clone.pt"), 2)
+    assert set(clone["cloned"]) == {"success", "looks"}
+    return clone
+
+
 def test_adapters_go_on_from_the_clone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapters, "CLONE", SMALL)
     monkeypatch.setattr(adapters, "PPO", IMPROVE)
-    monkeypatch.setattr(chunks, "EPISODES", 4)
-    path = str(tmp_path / "clone.pt")
-    assert set(adapters.clone(path, 1)) == {"success", "looks"}
+    path = clone_of(tmp_path, monkeypatch)["path"]
     full, lora = (adapters.improve(path, side, 1) for side in adapters.SIDES)
     assert full["trained"] == full["parameters"]
     assert lora["trained"] < lora["parameters"] > full["parameters"]
@@ -218,19 +226,20 @@ def test_both_kinds_of_ratio_go_on_from_one_clone(
 ) -> None:
     monkeypatch.setattr(chunks, "CLONE", SMALL)
     monkeypatch.setattr(chunks, "PPO", IMPROVE)
-    monkeypatch.setattr(chunks, "EPISODES", 4)
+    monkeypatch.setattr(learning, "EPISODES", 4)
     runs = [run for length in (1, 4) for run in chunks.train(length, 1)["runs"]]
     assert [run["side"] for run in runs] == ["1", "4, chunk", "4, token"]
     assert runs[1]["cloned"] == runs[2]["cloned"]
     assert [step for step, *_ in runs[1]["curve"]] == [64, 128]
 
 
-def test_both_sides_go_on_from_one_clone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elsewhere, "BEGIN", {**SMALL, "eval_every": 0})
+def test_both_sides_go_on_from_one_clone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "CLONE", SMALL)
     monkeypatch.setattr(elsewhere, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(elsewhere, "EPISODES", 4)
-    monkeypatch.setattr(elsewhere, "PPO", IMPROVE)
-    run = elsewhere.pair(2)
+    monkeypatch.setattr(elsewhere, "PPO", {**IMPROVE, "eval_every": 0})
+    run = elsewhere.pair(**clone_of(tmp_path, monkeypatch))
     assert run["sync"]["policy_lag"] == 0
     assert run["async"]["policy_lag"] > 0
     assert all(run[side]["seconds"] > 0.016 for side in elsewhere.SIDES)

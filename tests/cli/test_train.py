@@ -38,8 +38,10 @@ def test_a_run_leaves_what_it_says(
         kinds = {row["log_type"] for row in csv.DictReader(file)}
     assert kinds == {"collect", "train"}
 
-    first, summary, last = capsys.readouterr().out.splitlines()
+    first, decided, summary, last = capsys.readouterr().out.splitlines()
     assert first == last == f"run folder: {run}"
+    assert decided == f"gradient steps: {(run / 'speed.txt').read_text().strip()}"
+    assert decided.startswith("gradient steps: eager: 32 steps are too few")
     assert summary.startswith("ppo on CartPole-v1, 20 episodes: return ")
     assert " +- " in summary
     assert "(min " in summary

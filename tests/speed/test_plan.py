@@ -55,6 +55,12 @@ def take(step, times):
         step({"x": torch.ones(4, 2)})
 
 
+@pytest.fixture(autouse=True)
+def compiles(monkeypatch):
+    """Of this room's tests long runs compile, as everybody's do."""
+    monkeypatch.setattr(plan, "COMPILED_STEPS", MANY)
+
+
 @pytest.fixture
 def stands(monkeypatch, tmp_path):
     """Put a stand-in where graphs are compiled; what is kept goes by it alone."""
@@ -91,6 +97,7 @@ def test_a_run_of_some_steps_does_not_compile(stands):
     take(step, 5)
     assert not hasattr(code, "ran")
     assert made.decisions == ["eager: 500 steps ahead are too few"]
+    assert not made.compiles, "it need not look again"
 
 
 def test_a_long_run_goes_over_when_the_code_is_there(stands):
