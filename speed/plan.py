@@ -119,8 +119,9 @@ class Plan:
             return
         self._layouts += 1
         few = self.mode == "auto" and self._ahead() < COMPILED_STEPS
+        too_few = f"{self._ahead():,} steps ahead are too few to compile"
         if few and not library.knows(candidate.kind):  # to follow it takes time too
-            self._give_up(candidate, f"{self._ahead():,} steps ahead are too few")
+            self._give_up(candidate, too_few)
             return
         try:
             graph, candidate.names = candidate.trace()
@@ -140,7 +141,7 @@ class Plan:
             return
         missing = missing_compiler()
         if few:
-            self._give_up(candidate, f"{self._ahead():,} steps ahead are too few")
+            self._give_up(candidate, too_few)
         elif missing:
             self._give_up(candidate, missing)
         elif self.mode == "compile":

@@ -96,7 +96,7 @@ def test_a_run_of_some_steps_does_not_compile(stands):
     step, made = step_of("auto", SOME)
     take(step, 5)
     assert not hasattr(code, "ran")
-    assert made.decisions == ["eager: 500 steps ahead are too few"]
+    assert made.decisions == ["eager: 500 steps ahead are too few to compile"]
     assert not made.compiles, "it need not look again"
 
 
