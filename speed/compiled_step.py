@@ -69,7 +69,7 @@ class CompiledStep(GradientStep):
             return super().__call__(data)
         batch = _leaves(data)
         candidate = self._candidate(batch)
-        compiled = self.plan.compiled(candidate)
+        compiled = self.plan.compiled(candidate, partial(self._trace, batch))
         if compiled is None:
             return super().__call__(data)
         found = compiled([*self._adam.vectors(), *batch.values()])
@@ -94,8 +94,7 @@ class CompiledStep(GradientStep):
             owner = getattr(self.loss, "__self__", self.loss)
             loss = (type(owner), getattr(self.loss, "__name__", ""))
             known = (loss, self.max_grad_norm, options, self._adam.sizes, layouts)
-            followed = partial(self._trace, batch)
-            self._candidates[layouts] = Candidate(followed, repr(known))
+            self._candidates[layouts] = Candidate(repr(known))
         return self._candidates[layouts]
 
     def _trace(self, batch: Leaves) -> tuple[Graph, Names]:

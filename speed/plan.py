@@ -18,6 +18,9 @@ Mode = Literal["auto", "eager", "compile"]
 Names = tuple[list[str], list[str]]
 """Of what a compiled step returns: its logs, and its results per sample."""
 
+Follow = Callable[[], tuple[Graph, Names]]
+"""Follows a step; says its graph, and names of what it returns."""
+
 LEAST_STEPS = 500
 """Gradient steps of a run from which on `auto` looks for compiled code: to follow a
 step and to load what was kept takes half a second, which this many save."""
@@ -36,7 +39,6 @@ class Candidate:
     """A step on batches of one layout, compiled or not.
 
     Args:
-        trace: Follows the step; says its graph, and names of what it returns.
         kind: What is known of the step before it is followed, as text.
 
     Attributes:
@@ -45,8 +47,8 @@ class Candidate:
         names: Of what `code` returns.
     """
 
-    def __init__(self, trace: Callable[[], tuple[Graph, Names]], kind: str) -> None:
-        self.trace, self.kind = trace, kind
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
         self.code: Compiled | None = None
         self.closed = False
         self.names: Names = ([], [])
@@ -101,18 +103,18 @@ class Plan:
             return False
         return True
 
-    def compiled(self, candidate: Candidate) -> Compiled | None:
+    def compiled(self, candidate: Candidate, follow: Follow) -> Compiled | None:
         """The code to take this step with; None for an eager one."""
         if candidate.code is not None or candidate.closed:
             return candidate.code
         if candidate.compilation is None:
-            self._begin(candidate)
+            self._begin(candidate, follow)
         elif self.mode == "auto":
             candidate.code = candidate.compilation.poll()
             self._settle(candidate, "compiled beside the training")
         return candidate.code
 
-    def _begin(self, candidate: Candidate) -> None:
+    def _begin(self, candidate: Candidate, follow: Follow) -> None:
         """Follow a step; load it, compile it, or leave it."""
         if self._layouts == MOST_LAYOUTS:
             candidate.closed = True
@@ -124,7 +126,7 @@ class Plan:
             self._give_up(candidate, too_few)
             return
         try:
-            graph, candidate.names = candidate.trace()
+            graph, candidate.names = follow()
         except Exception as reason:  # whatever an unusual loss makes PyTorch say
             if self.mode == "compile":
                 raise RuntimeError(

@@ -27,8 +27,13 @@ def run(body, **data):
     of chance that gives these numbers and no others.
     """
     text = json.dumps({"folder": f"{DEMOS.as_uri()}/", **data})
+    return json.loads(said(["--input-type=module", "--eval", PROGRAM % body], text))
+
+
+def said(words, text=""):
+    """What Node.js prints, called with these words and this input."""
     done = node(
-        ["--input-type=module", "--eval", PROGRAM % body],
+        words,
         return_completed_process=True,
         input=text,
         capture_output=True,
@@ -36,4 +41,4 @@ def run(body, **data):
         encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done.stdout
