@@ -58,7 +58,7 @@ def _title(base: type[Any], algorithm: str) -> str:
 
 def _row(field: dataclasses.Field[Any], text: str) -> str:
     missing = field.default_factory is dataclasses.MISSING
-    default = field.default if missing else field.default_factory()  # type: ignore[misc]
+    default = field.default if missing else field.default_factory()
     large = type(default) is int and abs(default) >= 10_000
     shown = f"{default:_}" if large else repr(default)
     return f"| `{field.name}` | `{shown}` | {text.replace('|', chr(92) + '|')} |"
