@@ -19,25 +19,31 @@ EPISODES = 100
 
 REACHER: dict[str, Any] = {
     "env_id": "yieldrl/ReacherImages-v1",
+    "env_kwargs": {"max_episode_steps": 30},
     "num_envs": 32,
+    "model_config": {"patch_contrast": 6.0},
     "action_head": "gaussian",
     "log_std_init": -1.5,
     "total_steps": 60_000,
-    "demonstration_steps": 20_000,
-    "expert_noise": 0.1,
-    "clone_epochs": 8,
+    "demonstration_steps": 40_000,
+    "expert_noise": 0.03,
+    "clone_epochs": 4,
     "clone_batch_size": 16,
-    "num_steps": 32,
-    "learning_rate": 1e-4,
+    "num_steps": 120,
+    "learning_rate": 5e-5,
     "entropy_coef": 0.0,
     "gae_lambda": 0.9,
-    "gamma": 0.95,
-    "eval_every": 10_000,
+    "gamma": 0.9,
+    "eval_every": 5_000,
     "eval_episodes": 32,
     "device": "cpu",
     "threads": 1,
 }
-"""The tiny model on Gymnasium's Reacher-v5, seen from above."""
+"""The tiny model on Gymnasium's Reacher-v5, seen from above.
+
+Episodes of 30 steps are enough to get there; in longer ones the arm rests most of the
+time, and what the picture says is a small part of what there is to clone.
+"""
 
 
 def look(trainer: Any) -> dict[str, float]:

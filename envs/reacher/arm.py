@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 UPPER, FORE = 0.1, 0.11  # metres from shoulder to elbow, from elbow to fingertip
-LARGEST_BEND = 3.0  # of the elbow, to either side
+LARGEST_BEND = 3.0  # of the elbow
 DAMPING = 1.0  # of a joint (N m s/rad); its inertia is 1 kg m^2, and the links weigh
 # next to nothing, so that one joint hardly feels the other
 GEAR = 200.0  # torque (N m) of an action of 1
@@ -25,8 +25,10 @@ def positions(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
     """How far each joint must turn for the fingertip to be at a target, `[2]`.
 
-    There are two ways to bend the elbow; the one with the smaller sum of squares of
-    turns is taken. What the arm cannot reach, it points at: from as near as it comes.
+    There are two ways to bend the elbow. It always bends to the left, though the other
+    way may be nearer: whoever clones it with one mean per joint would learn the middle
+    of the two, which touches nothing. What the arm cannot reach, it points at: from as
+    near as it comes.
 
     Source: the law of cosines, as in Craig (2005), "Introduction to Robotics", 4.4.
 
@@ -37,13 +39,10 @@ def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
     square = float(target @ target)
     cosine = (square - UPPER**2 - FORE**2) / (2 * UPPER * FORE)
     bend = min(np.arccos(np.clip(cosine, -1, 1)), LARGEST_BEND)
-    ways = []
-    for elbow in (bend, -bend):
-        ahead = np.arctan2(FORE * np.sin(elbow), UPPER + FORE * np.cos(elbow))
-        shoulder = np.arctan2(target[1], target[0]) - ahead
-        turn = (shoulder - angles[0] + np.pi) % (2 * np.pi) - np.pi
-        ways.append(np.array([turn, elbow - angles[1]]))
-    return min(ways, key=lambda way: float(way @ way))
+    ahead = np.arctan2(FORE * np.sin(bend), UPPER + FORE * np.cos(bend))
+    shoulder = np.arctan2(target[1], target[0]) - ahead
+    turn = (shoulder - angles[0] + np.pi) % (2 * np.pi) - np.pi
+    return np.array([turn, bend - angles[1]])
 
 
 def action(turn: np.ndarray, velocity: np.ndarray) -> np.ndarray:

@@ -44,12 +44,13 @@ def test_turning_so_far_touches_the_target(angles, target):
     assert abs(angles[1] + turns[1]) <= arm.LARGEST_BEND + 1e-9
 
 
-def test_it_bends_to_the_nearer_side():
-    """Upwards from straight: the elbow to the left, and so the shoulder turns less."""
-    left, right = (arm.turns(np.array([0.15, y]), np.zeros(2)) for y in (0.05, -0.05))
-    assert left == pytest.approx(-right)
-    assert left[1] > 0
-    assert abs(left[0]) < 2 * np.arctan2(0.05, 0.15) - left[0]  # with it to the right
+@given(target=PLACES, other=PLACES)
+@settings(deadline=None)
+def test_the_elbow_always_bends_one_way(target, other):
+    """The mean of two ways touches nothing. The farther the ball, the straighter."""
+    bend, another = (arm.turns(place, np.zeros(2))[1] for place in (target, other))
+    assert min(bend, another) >= 0
+    assert (bend - another) * (np.hypot(*target) - np.hypot(*other)) <= 1e-9
 
 
 def test_the_controller_is_critically_damped():

@@ -99,6 +99,27 @@ def test_sizes_can_be_chosen():
     assert model.backbone.language_model.config.intermediate_size == 8
 
 
+def test_contrasting_patches_hear_differences_more_than_light():
+    """A picture of one colour says a fifth; noise of variance 1 is answered by 6."""
+    model = small(patch_contrast=6.0, vision_width=64)
+    for name, module in model.backbone.vision_backbone.named_modules():
+        if not name.endswith("patch_embed"):
+            continue
+        generator = torch.Generator().manual_seed(0)
+        size = module.proj.kernel_size[0]
+        noise = torch.randn(256, 3, size, size, generator=generator)
+        centred = noise - noise.mean((2, 3), keepdim=True)
+        assert module(centred).std().item() == pytest.approx(6.0, rel=0.2)
+        flat = torch.randn(256, 3, 1, 1, generator=generator).expand_as(noise)
+        assert module(flat).std().item() == pytest.approx(0.2 * 6.0, rel=0.2)
+
+
+def test_without_contrast_weights_are_those_that_they_were():
+    usual, asked = small(), small(patch_contrast=None)
+    for name, weight in usual.state_dict().items():
+        assert torch.equal(weight, asked.state_dict()[name]), name
+
+
 def test_what_is_no_size_is_refused():
     with pytest.raises(ValueError, match="the tiny model has no 'depth'"):
         small(depth=3)
@@ -110,6 +131,7 @@ def test_what_is_no_size_is_refused():
         "layers": 0,
         "patch_size": 0,
         "image_size": 2.5,
+        "patch_contrast": 0.0,
         "words": "go",
     }.items():
         with pytest.raises(ValueError, match=rf"model_config\.{name} = "):
