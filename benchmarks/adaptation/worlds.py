@@ -38,7 +38,7 @@ WORLDS = {
         "yieldrl/HiddenPendulum-v1",
         COMMON
         | {
-            "total_steps": 1_000_000,
+            "total_steps": 500_000,
             "num_envs": 128,
             "num_steps": 32,
             "num_epochs": 10,
