@@ -134,6 +134,16 @@ def test_what_is_demanded_can_fail() -> None:
     assert [v.holds for v in judged] == [True, False]
 
 
+def test_the_arms_tuned_file_says_what_was_reached_with_it() -> None:
+    result = results.load(results.FOLDER / "vla-reacher.json")
+    returns = [run["improved"]["return"] for run in result["runs"]]
+    spread = float(f"{statistics.stdev(returns):.2g}")
+    assert listing.reached(reacher.TUNED) == (
+        f"{statistics.mean(returns):.4g} +- {spread:g} over {len(returns)} seeds,"
+        f" {result['settings']['total_steps']} steps"
+    )
+
+
 def test_misled_policies_are_told_of_any_object_whichever_is_meant() -> None:
     envs = Misled(4096, view="pixels", height=5, width=5)
     obs, _ = envs.reset(seed=0)
