@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -153,6 +153,32 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     rule = "|".join("-" * (width + 2) for width in widths)
     return "\n".join([line(header), f"|{rule}|", *map(line, rows)])
+
+
+def with_commands(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    found: Mapping[str, dict[str, Any]],
+) -> str:
+    """A table for a page, and below it the commands that fill it, those of references
+    too.
+    """
+    if not rows:
+        return "Nothing has been measured yet."
+    sides = [(of, of.get("reference", of)) for of in found.values()]
+    commands = dict.fromkeys(side["command"] for pair in sides for side in pair)
+    cells = [
+        header,
+        ["---"] * len(header),
+        *rows,
+    ]  # cells of pages are long: no padding
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    return "\n".join([lines, "", "```bash", *commands, "```"])
+
+
+def link(name: str) -> str:
+    """A committed result by its name, as a page beside the folder `results` links it."""
+    return f"[{name}](results/{name}.json)"
 
 
 def footer(result: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.benchmarks import plot
+from yieldrl.benchmarks.results import link, with_commands
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "benchmarks/results"
@@ -42,7 +43,7 @@ def worlds_table() -> str:
             speeds = [_speed(at.get(size, {}), side) for size in SIZES]
             held = [p[side]["bytes_per_env"] for p in at.values() if side in p][-1]
             rows.append([side, *speeds, f"{held:,.0f}" if held else " "])
-    return _table(["side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
+    return with_commands(["side", *(f"{n:,}" for n in SIZES), "bytes"], rows, found)
 
 
 def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
@@ -55,7 +56,7 @@ def _world(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
         lines.append(f"{sum(verdicts)} of {len(verdicts)} demands hold")
     if name in drawable:
         lines.append(f"[figure](results/{name}.svg)")
-    return "<br>".join([*lines, _data(name)])
+    return "<br>".join([*lines, link(name)])
 
 
 def _speed(sides: dict[str, Any], side: str) -> str:
@@ -85,7 +86,7 @@ def speed_table() -> str:
                 ]
             )
         header = ["training", "yieldrl", "Stable-Baselines3", "times as fast"]
-        parts.append(_table(header, rows, {name: result}))
+        parts.append(with_commands(header, rows, {name: result}))
         machine, threads = result["hardware"], result["threads"]
         compiles = result.get("compile") or result.get("speed") == "compile"
         compiled = ", yieldrl's updates compiled" if compiles else ""
@@ -94,22 +95,6 @@ def speed_table() -> str:
             f" {machine['cpu']}, with {threads} thread{'s' * (threads > 1)}{compiled}."
         )
     return "\n\n".join(parts) or "Nothing has been measured yet."
-
-
-def _data(name: str) -> str:
-    return f"[{name}](results/{name}.json)"
-
-
-def _table(
-    header: list[str], rows: list[list[str]], found: dict[str, dict[str, Any]]
-) -> str:
-    """A table, and below it the commands that fill it."""
-    if not rows:
-        return "Nothing has been measured yet."
-    all_rows = [header, ["---"] * len(header), *rows]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in all_rows)
-    commands = "\n".join(result["command"] for result in found.values())
-    return f"{table}\n\n```bash\n{commands}\n```"
 
 
 TABLES = {"worlds": worlds_table, "speed": speed_table}

@@ -17,6 +17,7 @@ from typing import Any
 
 from yieldrl.benchmarks import plot
 from yieldrl.benchmarks.learned import final_returns, is_control, world
+from yieldrl.benchmarks.results import link, with_commands
 from yieldrl.benchmarks.tasks import FIGURES, TASKS, published_beside
 
 ROOT = Path(__file__).parents[1]
@@ -76,21 +77,21 @@ def learning_table() -> str:
     for name, result in found.items():
         returns = final_returns(result["runs"])
         steps = f"{result['whole_config']['total_steps']:,}"
-        row = [_data(name), world(result), steps, f"**{statistics.mean(returns):.4g}**"]
+        row = [link(name), world(result), steps, f"**{statistics.mean(returns):.4g}**"]
         held = "a control" if is_control(result) else _held(result)
         row += [f"{min(returns):.4g} to {max(returns):.4g}", held]
         rows.append([*row, _beside(result)])
     header = ["task", "environment", "steps", "mean", "seeds", "learned", "reference"]
-    return _table(header, rows, found)
+    return with_commands(header, rows, found)
 
 
 def evidence_table() -> str:
     """Every claim that was measured, its numbers' means, and how to repeat it."""
     rows, found = [], committed("evidence")
     for name, result in found.items():
-        rows.append([_data(name), result["statement"], "<br>".join(_means(result))])
+        rows.append([link(name), result["statement"], "<br>".join(_means(result))])
         rows[-1].append(_held(result))
-    return _table(["claim", "says", "means over seeds", "held"], rows, found)
+    return with_commands(["claim", "says", "means over seeds", "held"], rows, found)
 
 
 def _beside(result: dict[str, Any]) -> str:
@@ -115,24 +116,6 @@ def _held(result: dict[str, Any]) -> str:
         return " "
     enough = "" if result["holds"] else ": **too few**"
     return f"{result['passed']} of {len(result['runs'])}{enough}"
-
-
-def _data(name: str) -> str:
-    return f"[{name}](results/{name}.json)"
-
-
-def _table(
-    header: list[str], rows: list[list[str]], found: dict[str, dict[str, Any]]
-) -> str:
-    """A table, and below it the commands that fill it."""
-    if not rows:
-        return "Nothing has been measured yet."
-    all_rows = [header, ["---"] * len(header), *rows]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in all_rows)
-    sides = [(result, result.get("reference", result)) for result in found.values()]
-    commands = dict.fromkeys(side["command"] for pair in sides for side in pair)
-    lines = "\n".join(commands)
-    return f"{table}\n\n```bash\n{lines}\n```"
 
 
 def _means(result: dict[str, Any]) -> list[str]:

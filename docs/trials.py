@@ -38,18 +38,16 @@ def committed(family: str) -> dict[str, dict[str, Any]]:
 def table(family: str) -> str:
     """A row for every demand, and below them the commands that measure."""
     found = committed(family)
-    if not found:
-        return "Nothing has been measured yet."
-    rows = ["| trial | says | measured | asked for |", "| --- | --- | --- | --- |"]
+    rows: list[list[str]] = []
     for name, result in found.items():
-        data = f"[{name}](results/{family}-{name}.json)"
         demands = result["demands"]
         measured = "<br>".join(f"{of['demand']}: {_value(of)}" for of in demands)
         asked = "<br>".join(f"{of['bound']:g}" for of in demands)
         says = FAMILIES[family][name].statement
-        rows.append(f"| {data} | {says} | {measured or ' '} | {asked or ' '} |")
-    commands = "\n".join(result["command"] for result in found.values())
-    return "\n".join([*rows, "", "```bash", commands, "```"])
+        data = f"[{name}](results/{family}-{name}.json)"
+        rows.append([data, says, measured or " ", asked or " "])
+    header = ["trial", "says", "measured", "asked for"]
+    return results.with_commands(header, rows, found)
 
 
 def shown(family: str, name: str, up: str = "") -> str:

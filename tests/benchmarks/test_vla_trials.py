@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from yieldrl.benchmarks.vla import (
 )
 from yieldrl.benchmarks.vla.obedience import Misled, obedience
 from yieldrl.benchmarks.vla.policies import POLICIES, make_trainer
+from yieldrl.cli import listing
 from yieldrl.foundations.text import decode
 
 SMALL: dict[str, Any] = {
