@@ -177,7 +177,7 @@ def with_commands(
 
 
 def link(name: str) -> str:
-    """A committed result by its name, as a page beside the folder `results` links it."""
+    """A committed result, as a page beside the folder `results` links to it."""
     return f"[{name}](results/{name}.json)"
 
 
