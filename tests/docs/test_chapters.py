@@ -158,6 +158,18 @@ def test_controls_choose_the_frame_that_python_meant():
     assert json.loads(printed) == [[5, 3, 2], False, "b"]
 
 
+def test_the_loop_shows_one_whole_episode_that_slips_and_arrives():
+    names = chapters.load("agent_loop")
+    played = names["episode"]()
+    assert [step.obs for step in played[1:]] == [step.next_obs for step in played[:-1]]
+    assert [step.reward for step in played] == [0.0] * (len(played) - 1) + [1.0]
+    assert [step.terminated for step in played].index(True) == len(played) - 1
+    said = [frame[-1] for frame in names["figure"]()["frames"]]
+    assert "stayed" in said[0]
+    assert "slipped" in said[3]
+    assert "The episode is over" in said[-1]
+
+
 @pytest.fixture(scope="module")
 def lake():
     names = chapters.load("gae_lambda")
