@@ -59,4 +59,5 @@ class Border:
         action = action if batched else action[0]
         if spaces.holds_tensors(obs):
             return action
-        return action.numpy() if action.is_cpu else action.cpu().numpy()
+        array = action.numpy() if action.is_cpu else action.cpu().numpy()
+        return array if batched else array[()]  # a choice alone is a number: hashable

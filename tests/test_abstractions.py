@@ -260,6 +260,13 @@ class TestAgent:
         with pytest.raises(ValueError, match=r"\(4,\) fits neither"):
             agent.predict(np.zeros(4))
 
+    def test_a_choice_alone_is_a_number_that_tables_take(self):
+        agent = self.agent(Discrete(4), Box(-1, 1, (3,)))
+        env = gym.make("FrozenLake-v1")  # whose transitions are in a dictionary
+        env.reset(seed=0)
+        env.step(agent.predict(np.zeros(3, dtype=np.float32)))
+        env.step(agent.sample(np.zeros(3, dtype=np.float32))[0])
+
     def test_predict_repeats_itself_and_sample_does_not(self):
         agent = self.agent(Box(-1, 1, (2,)), Box(-1, 1, (3,)))
         obs = np.ones((4, 3), dtype=np.float32)
