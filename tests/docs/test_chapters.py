@@ -195,3 +195,25 @@ def test_the_curves_are_what_the_librarys_gae_gives_on_average(lake, gae_lambda)
     mean, std = lake.moments(value, gae_lambda)
     assert abs(said.mean() - mean) < 4 * std / 1500**0.5
     assert said.std() == pytest.approx(std, rel=0.2)  # its tails are heavy
+
+
+def test_sweeps_spread_from_the_goal_and_end_in_the_values_of_the_library():
+    names = chapters.load("value_iteration")
+    lakes = {ice: names["Lake"](slips) for ice, slips in names["ICE"].items()}
+    for lake in lakes.values():
+        known = [int((lake.after(count)[0] > 0).sum()) for count in range(8)]
+        assert known == [0, 1, 3, 5, 7, 10, 11, 11]
+        last, (best, _) = lake.after(names["SWEEPS"][-1])[0], lake.best
+        assert last == pytest.approx(best, abs=1e-5)
+    assert lakes["slippery"].after(1)[0][14] == pytest.approx(1 / 3)
+    assert lakes["firm"].after(6)[0][0] == pytest.approx(0.99**5)
+
+
+def test_arrows_turn_their_back_on_the_hole():
+    """And between two holes on either of them."""
+    _, best = chapters.load("value_iteration")["Lake"](is_slippery=True).after(None)
+    chosen = {state: np.flatnonzero(best[state]).tolist() for state in range(16)}
+    left, down, right, up = range(4)
+    away = {1: up, 3: up, 4: left, 8: up, 9: down, 10: left, 13: right}
+    assert {state: chosen[state] for state in away} == {s: [a] for s, a in away.items()}
+    assert chosen[6] == [left, right]
