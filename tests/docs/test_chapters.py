@@ -107,7 +107,7 @@ def test_a_figure_has_a_frame_for_every_choice(figure):
 
 
 def test_a_figure_is_labelled_and_stands_without_a_script():
-    html = shown(f"::: frames {FIGURES[0]}")
+    html = shown("::: frames gae_lambda")
     assert '<form class="controls" hidden>' in html
     assert 'role="img"' in html
     assert re.search(r'<p class="says" aria-live="polite">[^<]+</p>', html)
@@ -217,3 +217,24 @@ def test_arrows_turn_their_back_on_the_hole():
     away = {1: up, 3: up, 4: left, 8: up, 9: down, 10: left, 13: right}
     assert {state: chosen[state] for state in away} == {s: [a] for s, a in away.items()}
     assert chosen[6] == [left, right]
+@pytest.fixture(scope="module")
+def guided():
+    names = chapters.load("regret")
+    success = names["guides"]()
+    played = [names["played"](success, [0.0, 1.0], end) for end in (1.0, 0.0)]
+    return success, dict(zip(names["SCHEDULES"], played, strict=True))
+
+
+def test_without_a_preference_regret_is_the_mean_gap(guided):
+    success, regret = guided
+    gap = success.max() - success.mean()
+    assert regret["constant"][:, 1].mean() == pytest.approx(gap, rel=0.02)
+    assert regret["falling"][500:, 1].mean() < 0.1 * gap
+
+
+def test_without_exploration_a_guide_is_kept_for_the_first_success(guided):
+    success, regret = guided
+    kept = regret["constant"][-1, 0]
+    assert (regret["constant"][50:, 0] == kept).mean() > 0.99
+    share, runs = success.max() / success.sum(), kept.size
+    assert abs((kept == 0).mean() - share) < 4 * (share * (1 - share) / runs) ** 0.5
