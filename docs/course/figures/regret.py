@@ -128,9 +128,9 @@ def frame(regret: np.ndarray, epsilon: float, name: str) -> list[Any]:
     sums = regret.cumsum(0)
     mean, best = sums.mean(1), (regret[-EARLY:] == 0).mean()
     said = (
-        f"ε = {epsilon:g}, {name}: regret {mean[EARLY - 1]:.0f} after {EARLY}"
-        f" crossings, {mean[-1]:.0f} after {STEPS:,}. The best guide led {best:.0%} of"
-        f" the last {EARLY}."
+        f"ε = {epsilon:g}, {name}: regret {mean[EARLY - 1]:.0f} after {EARLY},"
+        f" {mean[-1]:.0f} after {STEPS:,} crossings; best guide in {best:.0%} of the"
+        f" last {EARLY}."
     )
     return [
         [grown(sums[:, run]) for run in range(SHOWN)],
