@@ -217,6 +217,8 @@ def test_arrows_turn_their_back_on_the_hole():
     away = {1: up, 3: up, 4: left, 8: up, 9: down, 10: left, 13: right}
     assert {state: chosen[state] for state in away} == {s: [a] for s, a in away.items()}
     assert chosen[6] == [left, right]
+
+
 @pytest.fixture(scope="module")
 def guided():
     names = chapters.load("regret")
