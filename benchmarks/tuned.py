@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,24 @@ NEUTRAL = {"compile", "speed"}
 """Fields that change how fast something is learned, and not what; `compile` is what
 `speed` was called before."""
 
+ALGORITHMS = results.ROOT / "algorithms"
+
+TRIED = {"vla-reacher": "vla_ppo/configs/reacher.yaml"}
+"""Trial's result -> the tuned file that all of it was trained with."""
+
 
 def reached(result: dict[str, Any], path: Path) -> str:
     """A result in `path` as a line: mean and standard deviation over seeds."""
-    returns = final_returns(result["runs"])
+    steps = result["whole_config"]["total_steps"]
+    return said(final_returns(result["runs"]), steps, path)
+
+
+def said(returns: Sequence[float], steps: int, path: Path) -> str:
+    """The line of returns over seeds, after so many steps, from a result's file."""
     std = statistics.stdev(returns) if len(returns) > 1 else 0.0
     return (
         f"{START}{statistics.mean(returns):.4g} +- {float(f'{std:.2g}'):g} over"
-        f" {len(returns)} seeds, {result['whole_config']['total_steps']} steps"
-        f" (benchmarks/results/{path.name})."
+        f" {len(returns)} seeds, {steps} steps (benchmarks/results/{path.name})."
     )
 
 
@@ -42,8 +51,12 @@ def lines(folder: Path = results.FOLDER) -> dict[Path, str]:
         result = results.load(path)
         name = result.get("tuned") if result["kind"] == "learning" else None
         if name and "/" not in name and result["config"].keys() <= NEUTRAL:
-            configs = results.ROOT / "algorithms" / result["algorithm"] / "configs"
+            configs = ALGORITHMS / result["algorithm"] / "configs"
             found[configs / f"{name}.yaml"] = reached(result, path)
+        elif path.stem in TRIED:
+            returns = [run["improved"]["return"] for run in result["runs"]]
+            steps = result["settings"]["total_steps"]
+            found[ALGORITHMS / TRIED[path.stem]] = said(returns, steps, path)
     return found
 
 

@@ -24,7 +24,7 @@ TUNED = Path(inspect.getfile(vla_ppo)).parent / "configs" / "reacher.yaml"
 
 REACHER: dict[str, Any] = {**read_file(TUNED), "device": "cpu", "threads": 1}
 """The tiny model on Gymnasium's Reacher-v5, seen from above: as users get it by
-`yieldrl train vla_ppo --config reacher`."""
+`yieldrl train vla_ppo --config vla_ppo/reacher`."""
 
 
 def look(trainer: Any) -> dict[str, float]:

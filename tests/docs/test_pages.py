@@ -255,6 +255,10 @@ def check(words: list[str]) -> None:
             assert used <= known, words
         case ["python", "-m", "benchmarks", *rest]:
             benchmarks.parse(rest)
+        case [".venv/bin/yieldrl" | ".venv/bin/pip" as program, *rest]:
+            check([program.rpartition("/")[2], *rest])
+        case ["python", "-m", "venv" | "pip", *_]:
+            pass
         case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
             pass
         case _:
