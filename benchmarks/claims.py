@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import cliff, clipping, masking, overestimation, prioritization, redundancy
+from . import (
+    cliff,
+    clipping,
+    masking,
+    overestimation,
+    prioritization,
+    redundancy,
+    stability,
+)
 
 Measured = Mapping[str, Any]
 """Name -> a number, or a line as points `[x, y]`."""
@@ -63,6 +71,25 @@ CLAIMS = {
         ),
         share=0.8,
         y_label="highest value of a remembered state",
+    ),
+    "dqn-stability": Claim(
+        statement=(
+            "Without its target network DQN's values pass what is possible, without"
+            " replay they hardly tell a falling pole from an upright one."
+        ),
+        measure=stability.in_cartpole,
+        criterion=(
+            "upright, values pass the possible 100 if the target network alone is"
+            " missing, and never with it; falling, where the truth is 1, they are"
+            " higher if replay alone is missing than with both"
+        ),
+        holds=lambda m: (
+            m["upright, both"] <= 100 < m["upright, no target network"]
+            and m["upright, no replay"] <= 100
+            and m["falling, both"] < m["falling, no replay"]
+        ),
+        share=0.8,
+        y_label="value of the greedy action",
     ),
     "double_dqn-chance": Claim(
         statement="In a game of chance DQN believes in its luck, Double DQN less so.",

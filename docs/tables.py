@@ -37,7 +37,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def reached(algorithm: str) -> str:
-    """Everything that was measured of an algorithm, on its page in `algorithms/`."""
+    """Everything that was measured of an algorithm, for a page in any one folder."""
     drawable = plot.figures(ROOT / FOLDER)
     found = {
         name: result
@@ -149,7 +149,7 @@ def _control(name: str, result: dict[str, Any], drawable: Container[str]) -> str
     for figure, tasks in FIGURES.items():
         if name in tasks and figure in drawable:
             members = [TASKS[task].algorithm for task in tasks]
-            role = f", a control for [{members[0]}]({members[0]}.md)"
+            role = f", a control for [{members[0]}](../algorithms/{members[0]}.md)"
             shown = _figure(figure, _curves(members, result), drawable)
             return shown + _learned(name, result, role)
     shown = _figure(name, _curves([result["algorithm"]], result), drawable)
@@ -166,7 +166,11 @@ def _beside_relatives(
         mine = [task for task, of in members.items() if of == algorithm]
         if not mine or name not in drawable or mine[0] in controls:
             continue
-        others = [f"[{of}]({of}.md)" for of in members.values() if of != algorithm]
+        others = [
+            f"[{of}](../algorithms/{of}.md)"
+            for of in members.values()
+            if of != algorithm
+        ]
         result = next(found[task] for task in tasks if task in found)
         figure = _figure(name, _curves([*members.values()], result), drawable)
         shown.append(f"{figure}On the same axes with {', '.join(others)}.")

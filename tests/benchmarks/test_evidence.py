@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from yieldrl.benchmarks import evidence, isolated, overestimation, results
+from yieldrl.benchmarks import evidence, isolated, overestimation, results, stability
 from yieldrl.benchmarks.claims import CLAIMS, Claim
 
 
@@ -102,3 +102,28 @@ def test_the_values_are_looked_at_along_training(
         late = [value for _, value in measured[name][2:]]
         assert measured[f"bias of {name}"] == pytest.approx(np.mean(late))
     assert measured["truth"] == [[step, 0.0] for step in steps]
+
+
+@pytest.mark.parametrize("action", [0, 1])
+def test_a_pole_that_falls_is_worth_one_step_whatever_is_done(action: int) -> None:
+    world = gymnasium.make("CartPole-v1").unwrapped
+    for state, falls in zip(stability.POLES.tolist(), (False, True, True), strict=True):
+        world.reset(seed=1)
+        world.state = np.array(state)
+        _, reward, terminated, *_ = world.step(action)
+        assert (reward, terminated) == (1.0, falls)
+
+
+def test_dqn_without_its_parts_is_dqn_with_other_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stability, "STEPS", 600)
+    measured = stability.in_cartpole(seed=1)
+    for name in stability.WITHOUT:
+        upright, falling = (measured[f"{name}, {of}"] for of in ("upright", "falling"))
+        assert [step for step, _ in upright] == [200, 400, 600]
+        assert measured[f"upright, {name}"] == max(v for _, v in upright[1:])
+        late = [value for _, value in falling[1:]]
+        assert measured[f"falling, {name}"] == pytest.approx(np.mean(late))
+        assert measured[f"episode, {name}"] > 0
+    assert measured["upright, no target network"] > 2 * measured["upright, both"]

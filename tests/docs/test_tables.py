@@ -160,7 +160,8 @@ def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
     assert shown.endswith(
         "\n\n![Returns of sac, td3, ddpg on X-v1 as they train]"
         "(../results/pendulum.svg)\n\n"
-        "On the same axes with [sac](sac.md), [ddpg](ddpg.md)."
+        "On the same axes with [sac](../algorithms/sac.md),"
+        " [ddpg](../algorithms/ddpg.md)."
     )
     assert "results/td3-pendulum.svg" in shown
     assert "halfcheetah" not in shown  # no two of its tasks were measured
@@ -197,7 +198,7 @@ def test_controls_come_last_and_say_what_they_are_for(committed):
     assert "(../results/ppo-other.svg)\n\n**X-v1 (velocities=False)**" in controls
     lstm = tables.on_page_markdown("::: reached by ppo_lstm")
     assert "As a control" not in lstm
-    assert "On the same axes with [ppo](ppo.md)" in lstm
+    assert "On the same axes with [ppo](../algorithms/ppo.md)" in lstm
     rows = tables.on_page_markdown("::: table learning").splitlines()[2:6]
     assert ["a control" in row for row in rows] == [False, False, True, True]
 

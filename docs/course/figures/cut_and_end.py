@@ -1,0 +1,182 @@
+"""Chapter 5's second figure: what is bootstrapped where an episode stops.
+
+A candle pays 1 for every step that it burns. Either it burns down, or somebody stops
+the clock while there is something left of it; then comes the next one. The critic is
+exact but for one state in which nobody ever acted: about a burnt candle it says what a
+network may say of what it has never seen, here the mean of its other values. Targets
+are made by the library's own `gae`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from yieldrl.buffers import gae
+
+GAMMA = 0.9
+BURNT, LENGTHS = 5, {"ended": 5, "cut": 9}
+"""Steps of the first episode; steps that a candle burns, if nobody stops the clock."""
+ROWS = 8  # that the timeline shows, of both episodes
+READINGS = ("as it is", "done = either", "only a reset", "the next row")
+TARGETS = {"one step": 0.0, "all steps": 1.0}
+CAPTION = """\
+A candle pays 1 for every step. Time runs to the right; at the dashed line one episode
+stops and the next one begins. Grey dots: a row of the buffer each, and what its state
+is worth. Red circles: the target that the row gives; right ones lie on the dots. The
+square: what the critic says of the last state, which is in no row but as next_obs.
+Blue: the value with which the last target was bootstrapped. Discount 0.9."""
+LEFT, WIDE = 56, 46  # of the first row's middle, and of a row, in pixels
+LAST = LEFT + WIDE * BURNT  # of the first episode's last state
+BOTTOM = {"ended": 132, "cut": 296}
+
+
+def figure() -> dict[str, Any]:
+    """All frames: a way to read the flags and a number of steps each."""
+    shown = [frame(reading, steps) for reading in READINGS for steps in TARGETS]
+    return {
+        "title": "Targets beside the true values, where an episode ends or is cut",
+        "caption": CAPTION,
+        "size": (480, 330),
+        "svg": drawing(shown[0]),
+        "controls": {"flags": list(READINGS), "target": list(TARGETS)},
+        "start": (0, 0),
+        "parts": PARTS,
+        "frames": shown,
+    }
+
+
+class Candle:
+    """Two candles after each other, of which the first ended or was cut.
+
+    Attributes:
+        value: What each row's state is worth, `[T]`.
+        last: What the critic says of the first episode's last state.
+        following: What it says of where each row led to, `[T]`.
+        terminated: Where a candle burnt down, `[T]`.
+        truncated: Where the clock was stopped, `[T]`.
+    """
+
+    def __init__(self, way: str) -> None:
+        length = LENGTHS[way]
+        left = torch.tensor([length - t % BURNT for t in range(ROWS + 1)])
+        worth = (1 - GAMMA ** left.double()) / (1 - GAMMA)
+        rest = (1 - GAMMA ** (length - BURNT)) / (1 - GAMMA)
+        self.value = worth[:ROWS]
+        self.last = rest if length > BURNT else float(worth[:BURNT].mean())
+        self.following = worth[1:].clone()
+        self.following[BURNT - 1] = self.last
+        stops = torch.arange(ROWS) == BURNT - 1
+        self.terminated = stops & (length == BURNT)
+        self.truncated = stops & (length > BURNT)
+
+    def targets(self, reading: str, gae_lambda: float) -> Tensor:
+        """What each row is moved towards, `[T]`, if its flags are read like this."""
+        following, ended, cut = self.following, self.terminated, self.truncated
+        if reading == "done = either":
+            ended = ended | cut
+        if reading == "only a reset":
+            ended, cut = ended & False, ended | cut
+        if reading == "the next row":
+            following = following.clone()
+            following[:-1] = self.value[1:]
+        columns = [x[:, None] for x in (self.value, following, ended, cut)]
+        reward = torch.ones(ROWS, 1, dtype=torch.float64)
+        return self.value + gae(reward, *columns, GAMMA, gae_lambda)[:, 0]
+
+    def bootstrapped(self, reading: str) -> tuple[float, float] | None:
+        """The value in the last target: where it is drawn, and how large it is."""
+        stops = self.terminated | self.truncated & (reading == "done = either")
+        if stops.any() and reading != "only a reset":
+            return None
+        if reading == "the next row":
+            return across(BURNT), float(self.value[BURNT])
+        return LAST, self.last
+
+
+PARTS = [(".target", "cy"), (".taken", "d"), (".says", "text")]
+
+
+def frame(reading: str, steps: str) -> list[Any]:
+    """The values of `PARTS`."""
+    circles, paths, said = [], [], []
+    for way in LENGTHS:
+        candle = Candle(way)
+        targets = candle.targets(reading, TARGETS[steps])
+        circles += [high(way, float(y)) for y in targets]
+        source = candle.bootstrapped(reading)
+        got, right = float(targets[BURNT - 1]), float(candle.value[BURNT - 1])
+        paths.append(arrow(way, source, got) if source else "")
+        verdict = "right" if abs(got - right) < 0.005 else f"right is {right:.1f}"
+        said.append(f"{got:.1f} where it {NAMES[way]} ({verdict})")
+    text = f"Flags read: {READ[reading]}. The last target is {' and '.join(said)}."
+    return [circles, paths, text]
+
+
+NAMES = {"ended": "ended", "cut": "was cut"}
+READ = {
+    "as it is": "terminated stops the bootstrap",
+    "done = either": "both stop it",
+    "only a reset": "neither stops it",
+    "the next row": "V of the next row's state",
+}
+
+
+def drawing(first: list[Any]) -> str:
+    """Both timelines, and all parts as the first frame has them."""
+    circles, paths, _ = first
+    parts = []
+    for i, way in enumerate(LENGTHS):
+        candle, bottom = Candle(way), BOTTOM[way]
+        dots = "".join(
+            f'<circle class="dot" cx="{across(t)}" cy="{high(way, float(y))}" r="4"/>'
+            for t, y in enumerate(candle.value)
+        )
+        rings = "".join(
+            f'<circle class="target red line" cx="{across(t)}" cy="{y}" r="7"/>'
+            for t, y in enumerate(circles[i * ROWS : (i + 1) * ROWS])
+        )
+        x, y = LAST + WIDE // 2, high(way, candle.last)
+        flag = "terminated" if way == "ended" else "truncated"
+        parts.append(
+            f'<path class="axis" d="M{LEFT - 24} {bottom}H{across(ROWS - 1) + 24}"/>'
+            f'<path class="axis dashed" d="M{x} {bottom}V{bottom - 112}"/>'
+            f'<path class="axis" d="M{LAST - 5} {y - 5}h10v10h-10z"/>{marks(way)}{dots}'
+            f'<path class="taken blue line" d="{paths[i]}"/>{rings}'
+            f'<text x="{x}" y="{bottom - 118}" text-anchor="middle">{flag}</text>'
+            f'<text x="{LEFT - 24}" y="{bottom + 18}">{TITLES[way]}</text>'
+        )
+    return "".join(parts)
+
+
+TITLES = {
+    "ended": "It burns down after five steps; the next one burns.",
+    "cut": "It would burn for nine steps, and the clock is stopped after five.",
+}
+
+
+def marks(way: str) -> str:
+    """The vertical axis."""
+    return "".join(
+        f'<text x="{LEFT - 30}" y="{high(way, y) + 4:g}" text-anchor="end">{y}</text>'
+        for y in (0, 2, 4, 6)
+    )
+
+
+def arrow(way: str, source: tuple[float, float], target: float) -> str:
+    """From the value that is taken to the target that is made of it."""
+    x, y = source[0] - 6, high(way, source[1])
+    to_x, to_y = across(BURNT - 1) + 10, high(way, target)
+    return f"M{x} {y}L{to_x} {to_y}m8 -5l-8 5l8 5"
+
+
+def across(row: int) -> int:
+    """Pixels of a row of the buffer; between the episodes a column is left free."""
+    return LEFT + WIDE * (row + (row >= BURNT))
+
+
+def high(way: str, value: float) -> float:
+    """Pixels of a value."""
+    return round(BOTTOM[way] - 15 * value, 1)

@@ -1,0 +1,89 @@
+"""Your turn: REINFORCE without its returns and its loss. Fill both gaps, then
+
+    yieldrl check ch08
+
+and, when all holds, train with what you wrote:
+
+    python -m yieldrl.exercises.ch08_reinforce.exercise
+"""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import reinforce
+
+
+def returns_to_go(reward: Tensor, ended: Tensor, gamma: float) -> Tensor:
+    """What followed each step until its episode ended, `[T, N]`, of `[T, N]`.
+
+    Args:
+        reward: What each step earned.
+        ended: Bool; an episode ended with this step, and another may begin in the next
+            row. The last episode of a column need not be whole.
+        gamma: Discount: a reward `k` steps later counts `gamma ** k` times as much.
+
+    Returns:
+        A new tensor; the arguments stay as they are.
+    """
+    returns = torch.zeros_like(reward)
+    # The first gap. A loop of two lines is enough:
+    #   G_t = r_t + gamma G_{t+1}      and nothing of G_{t+1} where an episode ended
+    raise NotImplementedError("sum the rewards backwards in time, row by row")
+    return returns
+
+
+def policy_loss(
+    logits: Tensor, action: Tensor, returns: Tensor, baseline: Tensor
+) -> Tensor:
+    """The number whose gradient is the negative policy gradient, 0-dim.
+
+    Args:
+        logits: What the policy says of every action, `[B, A]`; a softmax over actions
+            makes probabilities of it.
+        action: Which action was taken, `[B]`.
+        returns: What followed it, `[B]`.
+        baseline: What was expected there, `[B]`. It may come from a network of its
+            own, which this loss must not train.
+    """
+    # The second gap: -mean((G - b) log pi(a | s)), over the steps of the batch.
+    raise NotImplementedError(
+        "take log pi of the actions that were taken, and weigh it"
+    )
+
+
+class Algorithm(reinforce.Algorithm):
+    """REINFORCE that learns by the returns and the loss above."""
+
+    @torch.no_grad()
+    def prepare(self, episodes: TensorDict) -> TensorDict:
+        """From steps `[T, N]` to those of whole episodes `[B]`, with `returns`."""
+        ended = episodes["terminated"] | episodes["truncated"]
+        reward, gamma = episodes["reward"], self.config.gamma
+        episodes["returns"] = returns_to_go(reward, ended, gamma)
+        steps = episodes.flatten(0, 1)
+        return steps[steps["valid"]].select("obs", "action", "returns")
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The loss over steps `[B]`, and what to log."""
+        logits, returns = self.model.action(data["obs"]), data["returns"]
+        baseline = self.running_mean.value.expand_as(returns)
+        loss = policy_loss(logits, data["action"], returns, baseline)
+        logs = {"loss": loss.detach(), "returns": returns.mean()}
+        return loss, logs
+
+
+class Trainer(reinforce.Trainer):
+    """The schedule of REINFORCE, as it is."""
+
+    algorithm_class = Algorithm
+
+
+if __name__ == "__main__":
+    config = reinforce.Config(total_steps=50_000, eval_every=5_000, baseline="mean")
+    for log in Trainer(config)():
+        if log["log_type"] == "evaluate":
+            print(log["sample_step"], float(log["logs"]["episode_return"]))
