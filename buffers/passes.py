@@ -121,20 +121,6 @@ class Passes:
         """Leave nothing to learn from."""
         self.learned = self.num_epochs * self.num_minibatches
 
-    def replace(self, pieces: TensorDict) -> None:
-        """Go on with other numbers for the same pieces, in the same order.
-
-        Raises:
-            ValueError: If there are more or fewer of them.
-        """
-        if len(pieces) != len(self.pieces):
-            raise ValueError(
-                f"the rollout being learned from has {len(self.pieces)} pieces, got"
-                f" {len(pieces)}: begin new passes over another rollout"
-            )
-        self._epoch = None
-        self.pieces = pieces
-
     def state_dict(self) -> dict[str, Any]:
         """The pieces, how they are passed over, and how far they were learned from."""
         # A view would drag the memory of all that it is a part of into the file.

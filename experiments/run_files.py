@@ -54,6 +54,7 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
             "gymnasium": gymnasium.__version__,
             "python": platform.python_version(),
         },
+        "threads": torch.get_num_threads(),
     }
     text = yaml.safe_dump(whole, sort_keys=False)
     folder = place(trainer, None, "")

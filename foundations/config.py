@@ -69,16 +69,16 @@ class Config(Checked):
     GPU if there is one. Narrow networks are often faster on the CPU."""
 
     speed: Literal["auto", "eager", "compile"] = "auto"
-    """How gradient steps are taken. `eager` is plain PyTorch; `compile` compiles a step
-    before the first one, for half a minute, and keeps the code for later runs; `auto`
-    goes by the steps ahead: a short run is eager, a longer one takes code that was
-    kept, and a long one has it compiled beside the training. Results of the two differ
-    in their last digits."""
+    """How gradient steps are taken, and by PPO and its children actions too. `eager` is
+    plain PyTorch; `compile` compiles a step before the first one, for half a minute,
+    and keeps the code for later runs; `auto` goes by the steps ahead: a short run is
+    eager, a longer one takes code that was kept, and a long one has it compiled beside
+    the training. Results of the two differ in their last digits."""
 
     threads: int | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
-    slow narrow networks down, and PyTorch's own choice for images. More pay for wide
-    networks and large batches, up to the number of cores."""
+    slow narrow networks down, and half of the cores for images. More pay for wide
+    networks and large batches, up to the number of cores that nothing else uses."""
 
     collection: Literal["sync", "async"] = "sync"
     """`sync` steps the environments and learns in turn; `async` steps them in a

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 
@@ -31,11 +33,18 @@ def set_threads(wanted: int | None, *, images: bool) -> None:
 
     Args:
         wanted: How many. None stands for one where observations are vectors, because
-            narrow networks are slower on many threads, and for PyTorch's own choice
-            where they are images.
+            narrow networks are slower on many threads, and for half of the cores where
+            they are images: threads wait for one another by spinning, so with as many
+            as cores a single busy core slows all of them down, tenfold at worst.
         images: Whether observations are images.
     """
-    if wanted is not None:
-        torch.set_num_threads(wanted)
-    elif not images:
-        torch.set_num_threads(1)
+    if wanted is None:
+        wanted = max(1, usable_cores() // 2) if images else 1
+    torch.set_num_threads(wanted)
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import torch
+from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
-from torch.func import functional_call, grad_and_value
+from torch.autograd import grad
+from torch.func import functional_call
 from torch.optim import Optimizer
 
 from yieldrl.networks import GradientStep, Loss
 from yieldrl.speed.flat_adam import FlatAdam, flatten
 from yieldrl.speed.graph import Graph, layout, trace
+from yieldrl.speed.nested import Leaves, leaves_of, nested
 from yieldrl.speed.plan import Candidate, Names, Plan
-
-Batch = dict[str, Any]
-
-Leaves = dict[tuple[str, ...], Tensor]
-"""The tensors of a nested batch, by their paths."""
 
 
 class CompiledStep(GradientStep):
@@ -67,9 +65,9 @@ class CompiledStep(GradientStep):
     def __call__(self, data: Any) -> dict[str, Any]:
         if not self.plan.compiles:
             return super().__call__(data)
-        batch = _leaves(data)
+        batch = leaves_of(data)
         candidate = self._candidate(batch)
-        compiled = self.plan.compiled(candidate, partial(self._trace, batch))
+        compiled = self.plan.compiled(candidate, partial(self._trace, batch, data))
         if compiled is None:
             return super().__call__(data)
         found = compiled([*self._adam.vectors(), *batch.values()])
@@ -97,21 +95,23 @@ class CompiledStep(GradientStep):
             self._candidates[layouts] = Candidate(repr(known))
         return self._candidates[layouts]
 
-    def _trace(self, batch: Leaves) -> tuple[Graph, Names]:
+    def _trace(self, batch: Leaves, data: Any) -> tuple[Graph, Names]:
         """The step on batches like this one; names of its logs, and of results."""
         names: Names = ([], [])
+        shape = data.batch_size if isinstance(data, TensorDictBase) else None
 
         def step(tensors: list[Tensor]) -> list[Tensor]:
             vectors, rest = tensors[:given], tensors[given:]
-            gradient, logs, results = self._gradient(
-                vectors[0], _nested(dict(zip(batch, rest, strict=True)))
-            )
+            whole: Any = nested(dict(zip(batch, rest, strict=True)))
+            whole = whole if shape is None else TensorDict(whole, shape)
+            gradients, logs, results = self._gradients(vectors[0], whole)
             if self.max_grad_norm is not None:
-                norm = logs["grad_norm"] = gradient.square().sum().sqrt()
+                known = flatten([g for g in gradients if g is not None])
+                norm = logs["grad_norm"] = known.square().sum().sqrt()
                 if math.isfinite(self.max_grad_norm):
                     scale = (self.max_grad_norm / (norm + 1e-6)).clamp(max=1)
-                    gradient = gradient * scale
-            self._adam.update(vectors, gradient)
+                    gradients = [g if g is None else g * scale for g in gradients]
+            self._adam.update(vectors, gradients)
             names[0][:], names[1][:] = logs, results
             return [*logs.values(), *results.values()]
 
@@ -119,17 +119,16 @@ class CompiledStep(GradientStep):
         given = len(vectors)
         return trace(step, [*vectors, *batch.values()]), names
 
-    def _gradient(
-        self, flat: Tensor, batch: Batch
-    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """The gradient as one vector; what the loss logs, and wrote into the batch."""
-
-        def objective(values: dict[str, Tensor]) -> tuple[Tensor, Any]:
-            return functional_call(self._objective, values, (batch,))
-
-        named = dict(zip(self._names(), self._adam.views(flat), strict=True))
-        gradients, (_, (logs, results)) = grad_and_value(objective, has_aux=True)(named)
-        return flatten([gradients[name] for name in named]), logs, results
+    def _gradients(
+        self, flat: Tensor, batch: Any
+    ) -> tuple[list[Tensor | None], dict[str, Tensor], dict[str, Tensor]]:
+        """Gradients of what the loss depends on; its logs, and what it wrote into
+        the batch."""
+        views = [v.detach().requires_grad_() for v in self._adam.views(flat)]
+        named = dict(zip(self._names(), views, strict=True))
+        with torch.enable_grad():
+            loss, (logs, results) = functional_call(self._objective, named, (batch,))
+        return [*grad(loss, views, allow_unused=True)], logs, results
 
     def _names(self) -> list[str]:
         """What the objective calls the parameters that are trained."""
@@ -145,30 +144,10 @@ class _Objective(nn.Module):
         self.model = model
         self._loss = loss
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Any]:
+    def forward(self, batch: Any) -> tuple[Tensor, Any]:
         """The loss; beside it the logs, and what the loss wrote into the batch."""
-        own = dict(batch)
+        known = set(batch.keys())
+        own = batch.copy()
         loss, logs = self._loss(own)
-        return loss, (logs, {name: own[name] for name in own if name not in batch})
-
-
-def _leaves(data: Mapping[str, Any], path: tuple[str, ...] = ()) -> Leaves:
-    """The tensors of nested data, by their paths."""
-    leaves: Leaves = {}
-    for name, value in data.items():
-        if isinstance(value, Tensor):
-            leaves[(*path, name)] = value
-        else:
-            leaves |= _leaves(value, (*path, name))
-    return leaves
-
-
-def _nested(leaves: Leaves) -> Batch:
-    """What `_leaves` took apart, as nested dicts."""
-    whole: Batch = {}
-    for (*path, name), value in leaves.items():
-        inner = whole
-        for part in path:
-            inner = inner.setdefault(part, {})
-        inner[name] = value
-    return whole
+        added = set(own.keys()) - known
+        return loss, (logs, {name: own[name] for name in sorted(added)})

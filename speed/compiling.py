@@ -19,12 +19,6 @@ import torch
 from yieldrl.speed import library
 from yieldrl.speed.graph import Layout
 
-OPTIONS = {
-    "fallback_random": True,  # the random numbers that PyTorch would draw
-    "aot_inductor.precompile_headers": False,  # pays from the third graph on
-}
-"""Of PyTorch's code generator."""
-
 
 def compile_graph(operations: Any, layouts: list[Layout], path: Path) -> None:
     """Write machine code for a graph to a file."""
@@ -38,7 +32,7 @@ def compile_graph(operations: Any, layouts: list[Layout], path: Path) -> None:
         with torch.no_grad():
             program = torch.export.export(operations, tensors)
             torch._inductor.aoti_compile_and_package(
-                program, package_path=str(unfinished), inductor_configs=OPTIONS
+                program, package_path=str(unfinished), inductor_configs=library.OPTIONS
             )
         unfinished.replace(path)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, groupby
 from typing import Any
 
 import torch
@@ -71,9 +72,12 @@ class FlatAdam:
 
     @property
     def linked(self) -> bool:
-        """Whether the optimizer still holds views; not after it was loaded."""
+        """Whether parameters and optimizer still hold views.
+
+        Not after the optimizer was loaded, or another one laid parameters elsewhere.
+        """
         state = self.optimizer.state[self.parameters[0]]
-        return state.get("exp_avg") is self._linked
+        return state.get("exp_avg") is self._linked and self._now() == self._places
 
     def vectors(self) -> list[Tensor]:
         """What `update` writes into and goes by: the first arguments of a step."""
@@ -84,30 +88,46 @@ class FlatAdam:
         moments = (self._exp_avg, self._exp_avg_sq, self._steps)
         return [self.flat, *moments, *self._learning_rates]
 
-    def update(self, vectors: Sequence[Tensor], gradient: Tensor) -> None:
-        """One step along a gradient, written into `vectors`."""
+    def update(
+        self, vectors: Sequence[Tensor], gradients: Sequence[Tensor | None]
+    ) -> None:
+        """One step, written into `vectors`; what has no gradient stays as it is."""
         flat, exp_avg, exp_avg_sq, steps, *learning_rates = vectors
-        steps.add_(1)
-        first = start = 0
-        for number, parameters in self._parts:
-            last = first + len(parameters)
-            end = start + sum(self.sizes[first:last])
+        ends = [0, *accumulate(self.sizes)]
+        for (part, trained), run in groupby(
+            enumerate(self._part_numbers()),
+            key=lambda of: (of[1], gradients[of[0]] is not None),
+        ):
+            places = [place for place, _ in run]
+            if not trained:
+                continue
+            first, last = places[0], places[-1] + 1
+            start, end = ends[first], ends[last]
+            number, _ = self._parts[part]
             group = self.optimizer.param_groups[number]
+            steps[first:last].add_(1)
             adam(
                 flat[start:end],
-                gradient[start:end],
+                flatten([g for g in gradients[first:last] if g is not None]),
                 exp_avg[start:end],
                 exp_avg_sq[start:end],
                 steps[first:last],
                 learning_rates[number],
                 **{name: group[name] for name in OPTIONS},
             )
-            first, start = last, end
 
     def views(self, flat: Tensor) -> list[Tensor]:
         """The pieces of a vector in the shapes of the parameters."""
         pairs = zip(flat.split(self.sizes), self.parameters, strict=True)
         return [piece.view(parameter.shape) for piece, parameter in pairs]
+
+    def _part_numbers(self) -> list[int]:
+        """For each parameter, in which of the parts it is."""
+        return [i for i, (_, inside) in enumerate(self._parts) for _ in inside]
+
+    def _now(self) -> list[int]:
+        """Where the parameters lie in memory."""
+        return [parameter.data_ptr() for parameter in self.parameters]
 
     def _partition(self) -> list[tuple[int, list[nn.Parameter]]]:
         """Trained parameters by the number of their group and of their steps so far."""
@@ -121,6 +141,7 @@ class FlatAdam:
 
     def _link_state(self) -> None:
         """Lay Adam's state into vectors, of which the optimizer keeps the views."""
+        self._places = self._now()
         states = [self.optimizer.state[parameter] for parameter in self.parameters]
         for state, parameter in zip(states, self.parameters, strict=True):
             state.setdefault("exp_avg", torch.zeros_like(parameter))

@@ -58,7 +58,7 @@ def trace(function: Function, tensors: Sequence[Tensor]) -> Graph:
         tracing_mode="fake",
         _allow_non_fake_inputs=True,  # what is captured
     )
-    with torch.no_grad():
+    with torch.inference_mode(mode=False), torch.no_grad():
         operations = followed(*tensors)
     captured = _pass_captured(operations)
     layouts = [layout(tensor) for tensor in (*tensors, *captured)]

@@ -20,6 +20,14 @@ MOST_FILES = 200
 """As many are kept, some 2 MB each; those that were not used for longest go first."""
 
 
+OPTIONS = {
+    "fallback_random": True,  # the random numbers that PyTorch would draw
+    "aot_inductor.precompile_headers": False,  # pays from the third graph on
+    "cpp.use_decompose_tanh": True,  # by exp: a fifth of a narrow network's step
+}
+"""Of PyTorch's code generator."""
+
+
 def folder() -> Path:
     """Where compiled graphs are kept; `YIELDRL_CACHE` puts it elsewhere."""
     if FOLDER in os.environ:
@@ -35,7 +43,8 @@ def folder() -> Path:
 
 def path_of(key: str) -> Path:
     """Where a graph of this key lies, compiled for this machine and these threads."""
-    made_for = f"{key} {machine()} {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    made_for = f"{key} {machine()} {threads} threads {sorted(OPTIONS.items())}"
     name = hashlib.sha256(made_for.encode()).hexdigest()[:32]
     return folder() / "compiled" / f"{name}.pt2"
 

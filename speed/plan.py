@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable
 from typing import Literal
@@ -29,8 +30,9 @@ COMPILED_STEPS = 20_000
 """Gradient steps ahead from which on `auto` compiles what was not kept: about as many
 eager ones are taken while a compiler is at work."""
 
-MOST_LAYOUTS = 4
-"""Layouts of batches that are compiled for; of others each step is an eager one."""
+MOST_LAYOUTS = 8
+"""Steps and layouts of batches that are compiled for; of others each step is an eager
+one."""
 
 log = logging.getLogger("yieldrl.speed")
 
@@ -40,6 +42,7 @@ class Candidate:
 
     Args:
         kind: What is known of the step before it is followed, as text.
+        name: What decisions about it begin with.
 
     Attributes:
         code: Machine code, once there is some.
@@ -47,8 +50,8 @@ class Candidate:
         names: Of what `code` returns.
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, name: str = "") -> None:
+        self.kind, self.name = kind, name
         self.code: Compiled | None = None
         self.closed = False
         self.names: Names = ([], [])
@@ -84,6 +87,10 @@ class Plan:
         self._layouts, self._has_code = 0, False
         if mode == "auto" and not self.compiles:
             self._say(f"eager: {steps:,} steps are too few to compile one")
+
+    def beside(self) -> Plan:
+        """A plan for something else than gradient steps, which decides for itself."""
+        return copy.copy(self)
 
     def fits(self, optimizer: Optimizer) -> bool:
         """Whether the steps of an optimizer may be compiled one day.
@@ -150,7 +157,8 @@ class Plan:
             candidate.code = made.wait()
             self._settle(candidate, "compiled before the first step")
         else:
-            self._say(f"eager, while one is compiled: {self._ahead():,} steps ahead")
+            ahead = f"{self._ahead():,} steps ahead"
+            self._say(f"{candidate.name}eager, while one is compiled: {ahead}")
 
     def _settle(self, candidate: Candidate, how: str) -> None:
         """Say once that there is code, or that there never will be."""
@@ -159,7 +167,7 @@ class Plan:
         if candidate.code is not None:
             self._has_code = True
             library.note(candidate.kind)
-            self._say(f"{how}: {self._ahead():,} steps ahead")
+            self._say(f"{candidate.name}{how}: {self._ahead():,} steps ahead")
         elif failure is not None:
             self._close(candidate, f"the compiler failed: {failure}")
 
@@ -174,7 +182,7 @@ class Plan:
 
     def _close(self, candidate: Candidate, reason: str) -> None:
         candidate.closed = True
-        self._say(f"eager: {reason}")
+        self._say(f"{candidate.name}eager: {reason}")
 
     def _say(self, decision: str) -> None:
         self.decisions.append(decision)

@@ -10,6 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl import abstractions
+from yieldrl.speed import CompiledCall
 
 from .algorithm import Algorithm
 from .config import Config
@@ -30,6 +31,7 @@ class Agent(abstractions.Agent):
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
         self.records_policy = False
+        self.acting = CompiledCall("acting", self.act, algorithm.plan.beside())
 
     @property
     def acted_since(self) -> int | None:
@@ -42,9 +44,20 @@ class Agent(abstractions.Agent):
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]` of the policy, and what the buffer keeps of it."""
-        model, record = self.algorithm.model, self.records_policy
-        action, extras = model.sample(obs, self.generator, record=record)
+        extras = self.acting({"obs": obs}, self.generator, self.situation)
+        action = extras.pop("action")
         return action, self.sign(extras, len(action))
+
+    @property
+    def situation(self) -> tuple[Any, ...]:
+        """What `act` goes by besides tensors."""
+        return (self.records_policy,)
+
+    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        """Explore, as a function of tensors: an `action`, and what the buffer keeps."""
+        model, record = self.algorithm.model, self.records_policy
+        action, extras = model.sample(inputs["obs"], generator, record=record)
+        return {"action": action, **extras}
 
     def sign(self, extras: dict[str, Tensor], count: int) -> dict[str, Tensor]:
         """Remember which weights act, in the extras of `count` actions if they must."""

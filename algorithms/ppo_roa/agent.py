@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
@@ -42,21 +43,36 @@ class Agent(ppo.Agent):
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]`, what was inferred, and from which history."""
-        model = self.algorithm.model
-        inputs, watched = self._watch(obs, self.sampling)
-        action, extras = model.sample(
-            inputs, self.generator, record=self.records_policy
-        )
-        self._keep(self.sampling, watched, action)
-        extras |= {name: inputs[name] for name in ("memory", "first", "priv_pred")}
+        memory, first = self.sampling.recall(spaces.batch_size(obs))
+        inputs = {"obs": obs, "memory": memory, "first": first}
+        extras = self.acting(inputs, self.generator, self.situation)
+        self.sampling.keep(extras.pop("remembered"))
+        action = extras.pop("action")
+        extras |= {"memory": memory, "first": first}
         return action, self.sign(extras, len(action))
+
+    @property
+    def situation(self) -> tuple[Any, ...]:
+        return (*super().situation, self.algorithm.phase)
+
+    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        model = self.algorithm.model
+        priv_pred, watched = model.infer(inputs)
+        known = {"obs": inputs["obs"], "priv_pred": priv_pred}
+        answer = super().act({"obs": known}, generator)
+        accepted = self.border.actions.to_env(answer["action"])
+        remembered = model.remember(watched, accepted)
+        return {**answer, "priv_pred": priv_pred, "remembered": remembered}
 
     def exploit(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
         model = self.algorithm.model
-        inputs, watched = self._watch(obs, self.predicting)
-        action = model.predict(inputs)
-        self._keep(self.predicting, watched, action)
+        memory, first = self.predicting.recall(spaces.batch_size(obs))
+        seen = {"obs": obs, "memory": memory, "first": first}
+        priv_pred, watched = model.infer(seen)
+        action = model.predict({**seen, "priv_pred": priv_pred})
+        accepted = self.border.actions.to_env(action)
+        self.predicting.keep(model.remember(watched, accepted))
         return action
 
     def state_dict(self) -> dict[str, Any]:
@@ -66,18 +82,6 @@ class Agent(ppo.Agent):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.sampling.load_state_dict(state["memory"])
-
-    def _watch(self, obs: Any, remembered: Memory) -> tuple[dict[str, Any], Tensor]:
-        """What the policy goes by, and the history with these observations in it."""
-        memory, first = remembered.recall(spaces.batch_size(obs))
-        seen = {"obs": obs, "memory": memory, "first": first}
-        priv_pred, watched = self.algorithm.model.infer(seen)
-        return {**seen, "priv_pred": priv_pred}, watched
-
-    def _keep(self, remembered: Memory, watched: Tensor, action: Tensor) -> None:
-        """Remember a history, and the action after it as the environment gets it."""
-        accepted = self.border.actions.to_env(action)
-        remembered.keep(self.algorithm.model.remember(watched, accepted))
 
     def as_student(self) -> Self:
         """An agent beside this one, in which the student acts, with weights of now."""

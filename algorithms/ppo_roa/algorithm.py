@@ -43,6 +43,7 @@ class Algorithm(ppo.Algorithm):
 
     Attributes:
         adapting: Whether the minibatch that is due is one of adaptation.
+        regularizer: The regulariser's weight of now, 0-dim.
         student_optimizer: Takes the steps of PPO while the student acts; `optimizer`
             those of the teacher.
     """
@@ -59,9 +60,14 @@ class Algorithm(ppo.Algorithm):
         self.student_step = self.gradient_step(self.loss, self.student_optimizer, limit)
         names = (*PHASES["train"].trained("adapt"), *PHASES["train"].trained("imitate"))
         self.adaptation_optimizer = self.optimizer_of(names, rate)
-        self.adaptation_step = self.gradient_step(
-            self.adaptation_loss, self.adaptation_optimizer, limit
-        )
+        # One for each phase: what a loss looks at besides tensors must stay as it is.
+        self.adaptation_steps = {
+            phase: self.gradient_step(
+                self.adaptation_loss, self.adaptation_optimizer, limit
+            )
+            for phase in PHASES
+        }
+        self.regularizer = torch.zeros((), device=self.device)
         average = config.ema_coef
         self.average = TargetUpdate(model.adapt_module, model.adapt_ema, average)
         self.adapting = False
@@ -124,8 +130,6 @@ class Algorithm(ppo.Algorithm):
             logs = super().learn_from(passes, learn)
             passes.learned = min(passes.learned, first)  # `target_kl` ends PPO's alone
             return logs
-        if passes.learned == first:
-            passes.replace(self.with_targets(passes.pieces))
         logs = learn(passes.minibatch())
         passes.advance()
         if passes.exhausted:
@@ -168,8 +172,11 @@ class Algorithm(ppo.Algorithm):
             for name in MODULES:
                 self.model.get_submodule(name).train(name in learners)
         if self.adapting:
-            return self.adaptation_step(data)
-        return (self.step if self.model.teaches else self.student_step)(data)
+            return self.adaptation_steps[self.phase](data)
+        if not self.model.teaches:
+            return self.student_step(data)
+        self.regularizer.fill_(self.config.regularizer_at(self.counters.sample_step))
+        return self.step(data)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """PPO's objective, and the regulariser while the teacher learns."""
@@ -178,43 +185,30 @@ class Algorithm(ppo.Algorithm):
         inputs = self.inputs(flat).set("latent", latent)
         evaluated = self.model.evaluate_actions(inputs, flat["action"])
         loss, logs = self.objective(flat, *evaluated)
-        weight = self.config.regularizer_at(self.counters.sample_step)
-        if weight > 0 and "encoder_priv" in PHASES[self.phase].trained("ppo"):
+        regularized = self.config.regularizer_coef > 0
+        if regularized and "encoder_priv" in PHASES[self.phase].trained("ppo"):
             gap = mse_loss(latent, flat["priv_pred"])
-            loss = loss + weight * gap
+            loss = loss + self.regularizer * gap
             logs |= {"loss": loss.detach(), "regularizer_loss": gap.detach()}
         return loss, logs
-
-    @torch.no_grad()
-    def with_targets(self, rollout: TensorDict) -> TensorDict:
-        """A rollout `[..., ...]` with what adaptation and imitation aim at.
-
-        `priv_feature` is the latent of what is privileged, `teacher` what the teacher
-        says to it, means or logits. Nothing that makes them learns meanwhile.
-        """
-        flat = rollout.flatten()
-        targets = {"priv_feature": self.model.encoded(flat["obs"])}
-        if self.learns("imitate"):
-            latent = targets["priv_feature"]
-            targets["teacher"] = self.model.output_of("actor", flat["obs"], latent)
-        whole = {k: v.unflatten(0, rollout.batch_size) for k, v in targets.items()}
-        return rollout.copy().update(whole)
 
     def adaptation_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """Of inferring what the encoder says, and of acting as the teacher does.
 
         On sequences `[T, n]`: the gradient flows back through time to their start.
         """
-        inferred = self.model.infer_sequence(data)
-        flat = flattened(data.copy().set("inferred", inferred))
-        inferred = flat["inferred"]
-        loss = mse_loss(inferred, flat["priv_feature"])
+        model = self.model
+        flat = flattened(data.copy().set("inferred", model.infer_sequence(data)))
+        obs, inferred = flat["obs"], flat["inferred"]
+        with torch.no_grad():
+            encoded = model.encoded(obs)
+        loss = mse_loss(inferred, encoded)
         logs = {"adaptation_loss": loss}
         if self.learns("imitate"):
-            student = self.model.output_of(
-                "actor_adapt", flat["obs"], inferred.detach()
-            )
-            logs["imitation_loss"] = mse_loss(student, flat["teacher"])
+            with torch.no_grad():
+                teacher = model.output_of("actor", obs, encoded)
+            student = model.output_of("actor_adapt", obs, inferred.detach())
+            logs["imitation_loss"] = mse_loss(student, teacher)
             loss = loss + logs["imitation_loss"]
         logs = {"loss": loss, **logs}
         return loss, {name: metric.detach() for name, metric in logs.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from yieldrl.algorithms import ppo
 
@@ -13,8 +13,6 @@ from .phases import PHASES
 @dataclass(frozen=True, kw_only=True)
 class Config(ppo.Config):
     """A teacher that is told what is hidden, and a student that infers it."""
-
-    uncompiled: ClassVar[str | None] = "its three losses take turns, on sequences"
 
     env_id: str = "yieldrl/HiddenPendulum-v1"
     """Environment whose Dict observations hold the `privileged_obs` beside all else."""
@@ -47,7 +45,8 @@ class Config(ppo.Config):
 
     adaptation: Literal["mlp", "gru"] = "mlp"
     """What infers: an `mlp` over a window of observations and actions, or a `gru` over
-    all of the episode."""
+    all of the episode, whose own steps are never compiled: its loop over time would
+    take minutes."""
 
     window: int = 16
     """Steps of the episode that the `mlp` sees. Longer can infer more and takes longer
@@ -123,6 +122,11 @@ class Config(ppo.Config):
                 f"they add up to {sum(steps)}, and total_steps is {self.total_steps}:"
                 " choose the same for both",
             )
+
+    def planned_learn_steps(self) -> int:
+        """Gradient steps of a run whose passes are all made, adaptation's too."""
+        epochs = self.num_epochs + self.adaptation_epochs
+        return super().planned_learn_steps() * epochs // self.num_epochs
 
     def phase_lengths(self) -> dict[str, int]:
         """Environment steps of each phase."""

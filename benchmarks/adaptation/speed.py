@@ -34,6 +34,7 @@ SETTINGS: dict[str, Any] = {
     "normalize_observation": True,
     "anneal_learning_rate": False,
     "total_steps": 10**9,
+    "speed": "compile",
 }
 """Of every side."""
 

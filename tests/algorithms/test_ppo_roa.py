@@ -133,11 +133,11 @@ class TestTable:
             if not any(algorithm.learns(kind) for kind in kinds):
                 continue
             step = algorithm.step if model.teaches else algorithm.student_step
-            step = step if kinds == ("ppo",) else algorithm.adaptation_step
+            if kinds != ("ppo",):
+                step = algorithm.adaptation_steps[phase]
             model.zero_grad()
-            prepared = algorithm.with_targets(rollout)
             step.loss = loss
-            step.gradients(prepared, step.trained_parameters())
+            step.gradients(rollout, step.trained_parameters())
             for name in MODULES:
                 grads = [p.grad for p in model.parameters_of(name)]
                 reached = any(g is not None and bool(g.any()) for g in grads)
@@ -245,13 +245,13 @@ class TestLosses:
         trainer, rollout = self.rollout(**options)
         plain, _ = self.rollout(regularizer_coef=0.0)
         plain.model.load_state_dict(trainer.model.state_dict())
+        flat = rollout.flatten(0, 1)
+        encoded = trainer.model.encoded(flat["obs"])
+        gap = (encoded - flat["priv_pred"]).square().mean().detach()
         losses = []
         for one in (trainer, plain):
             prepared = one.algorithm.prepare(rollout.copy())
-            losses.append(one.algorithm.loss(prepared)[0])
-        flat = rollout.flatten(0, 1)
-        encoded = trainer.model.encoded(flat["obs"])
-        gap = (encoded - flat["priv_pred"]).square().mean()
+            losses.append(one.algorithm.learn(prepared)["loss"])
         torch.testing.assert_close(losses[0] - losses[1], 0.5 * gap)
 
     def test_its_weight_rises_between_two_shares_of_the_first_phase(self) -> None:
@@ -270,8 +270,7 @@ class TestLosses:
     ) -> None:
         trainer, rollout = self.rollout(adaptation=adaptation)
         model = trainer.model
-        targets = trainer.algorithm.with_targets(rollout)
-        loss, logs = trainer.algorithm.adaptation_loss(targets)
+        loss, logs = trainer.algorithm.adaptation_loss(rollout)
         flat = rollout.flatten(0, 1)
         encoded, inferred = model.encoded(flat["obs"]), flat["priv_pred"]
         features = flat["obs", "obs"]
@@ -309,8 +308,7 @@ class TestLosses:
         rollout["first"][4, 1] = rollout["first"][7, 0] = True
         spoilt["first"] = rollout["first"]
         algorithm = trainer.algorithm
-        both = [algorithm.with_targets(x) for x in (rollout, spoilt)]
-        losses = [algorithm.adaptation_loss(x)[0] for x in both]
+        losses = [algorithm.adaptation_loss(x)[0] for x in (rollout, spoilt)]
         torch.testing.assert_close(*losses)
 
     def test_a_kl_that_is_too_large_ends_the_passes_of_ppo_alone(self) -> None:

@@ -241,29 +241,6 @@ def test_stop_ends_the_passes():
         passes.minibatch()
 
 
-def test_replaced_numbers_keep_place_and_order():
-    """Advantages computed anew replace the old ones, and nothing is passed over."""
-    one, other = passes_of(epochs=2), passes_of(epochs=2)
-    assert (draw(one) == draw(other)).all()
-    one.replace(transitions(rollout_of()))
-    rollout = rollout_of()
-    rollout["reward"] = rollout["reward"] + 100
-    other.replace(transitions(rollout))
-    for _ in range(3):
-        assert torch.equal(draw(one)["reward"] + 100, draw(other)["reward"])
-    assert one.exhausted
-    one.replace(one.pieces)
-    assert one.exhausted
-
-
-def test_another_rollout_is_refused_while_one_is_learned_from():
-    passes = passes_of()
-    expected = passes.minibatch()
-    with pytest.raises(ValueError, match=r"has 12 pieces, got 6: begin new passes"):
-        passes.replace(transitions(rollout_of(2)))
-    assert passes.minibatch() is expected
-
-
 # ------------------------------------------------------------------------- checkpoints
 
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from yieldrl.foundations import resolve_device, set_threads
+from yieldrl.foundations import device, resolve_device, set_threads
 
 
 @pytest.fixture
-def threads() -> Iterator[int]:
+def threads() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
-    yield 2
+    yield
     torch.set_num_threads(before)
 
 
@@ -30,10 +30,13 @@ def test_an_unusable_device_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "images", "expected"),
-    [(None, False, 1), (None, True, 2), (3, False, 3), (1, True, 1)],
+    [(None, False, 1), (None, True, 3), (3, False, 3), (1, True, 1)],
 )
-def test_threads_are_one_for_vectors_unless_said(
-    wanted: int | None, images: bool, expected: int, threads: int
+@pytest.mark.usefixtures("threads")
+def test_threads_are_one_for_vectors_and_half_of_the_cores_for_images(
+    wanted: int | None, images: bool, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whatever a run before it in this process took."""
+    monkeypatch.setattr(device, "usable_cores", lambda: 6)
     set_threads(wanted, images=images)
     assert torch.get_num_threads() == expected

@@ -142,6 +142,63 @@ def test_frozen_parameters_stay_as_they_are(traced):
     assert len(traced) == 3
 
 
+class Both(nn.Module):
+    """Two networks, of which a loss may need one."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = MLP([3, 4, 1]), MLP([3, 4, 1])
+
+
+def steps_of_both(model, compiled):
+    """A step for both networks and one for the first alone, of one optimizer."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05, weight_decay=0.1)
+
+    def together(data):
+        loss = (model.one(data["x"]) + model.two(data["x"])).square().mean()
+        return loss, {"loss": loss.detach()}
+
+    def alone(data):
+        loss = model.one(data["x"]).square().mean()
+        return loss, {"loss": loss.detach()}
+
+    return [
+        CompiledStep(loss, optimizer, 0.5, model, at_once())
+        if compiled
+        else GradientStep(loss, optimizer, 0.5)
+        for loss in (together, alone)
+    ]
+
+
+def test_what_a_loss_does_not_depend_on_stays_bitwise_as_it_is(traced):
+    """Its moments are not zero: a step along no gradient would move it."""
+    torch.manual_seed(0)
+    eager, compiled = (Both(), Both())
+    compiled.load_state_dict(eager.state_dict())
+    models = (eager, compiled)
+    steps = [steps_of_both(eager, False), steps_of_both(compiled, True)]
+    for which in (0, 0, 1, 1, 0):
+        before = copy.deepcopy(compiled.two.state_dict())
+        for each in steps:
+            each[which](batch(which))
+        for one, two in zip(*(m.parameters() for m in models), strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
+        after = compiled.two.state_dict()
+        assert (which == 1) == all(torch.equal(after[k], before[k]) for k in after)
+
+
+def test_two_optimizers_may_train_one_network_in_turns(traced):
+    torch.manual_seed(0)
+    eager = Scaled()
+    compiled = copy.deepcopy(eager)
+    pairs = [
+        (Learner(eager, False, make), Learner(compiled, True, make))
+        for make in (adam, decoupled)
+    ]
+    for turn in (0, 0, 1, 1, 0, 1):
+        agree(pairs[turn], turn)
+
+
 def test_options_that_change_later_are_seen(traced):
     learners = pair(adam)
     agree(learners, 0)
