@@ -2,7 +2,8 @@
 
 Processor time is counted, not the clock's, because that does not grow while others use
 the same machine. It is given in seconds of the machine on which the budgets were set:
-each process times a yardstick first, so that a slower machine has the same budget.
+each process times a yardstick now and then, so that a slower machine has the same
+budget, and one that others slow down for a while too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ cores in seven minutes and in three."""
 
 YARDSTICK = 0.02
 """Processor seconds that the yardstick takes on the machine of the budgets."""
+
+EVERY = 10.0
+"""Processor seconds of tests between two looks at the yardstick."""
 
 
 def yardstick() -> float:
@@ -52,7 +56,7 @@ class Budget:
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
         self.costs: dict[str, float] = {}
-        self._began = self._slowness = 0.0
+        self._began = self._slowness = self._due = 0.0
 
     @classmethod
     def of_run(cls, config: pytest.Config) -> Budget:
@@ -72,7 +76,9 @@ class Budget:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
-        self._slowness = self._slowness or yardstick() / YARDSTICK
+        if cpu_seconds() >= self._due:
+            self._slowness = yardstick() / YARDSTICK
+            self._due = cpu_seconds() + EVERY
         self._began = cpu_seconds()
         return (yield)
 

@@ -1,5 +1,6 @@
 """A suite that costs too much fails, and says which tests do."""
 
+import itertools
 import subprocess
 import sys
 import time
@@ -75,8 +76,15 @@ def test_a_part_of_the_suite_has_no_budget(run):
     result.stdout.no_fnmatch_line("*slowest*")
 
 
-def test_a_machine_of_half_the_speed_has_the_same_budget(run, monkeypatch):
+def test_a_machine_of_a_quarter_of_the_speed_has_the_same_budget(run, monkeypatch):
     monkeypatch.setattr(budget, "yardstick", lambda: 4 * budget.YARDSTICK)
+    assert run(0.1).ret == pytest.ExitCode.OK
+
+
+def test_a_machine_that_becomes_slow_has_the_same_budget(run, monkeypatch):
+    looks = itertools.chain([1, 1], itertools.repeat(40))  # the last two tests cost
+    monkeypatch.setattr(budget, "yardstick", lambda: next(looks) * budget.YARDSTICK)
+    monkeypatch.setattr(budget, "EVERY", 0.0)
     assert run(0.1).ret == pytest.ExitCode.OK
 
 

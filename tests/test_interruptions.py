@@ -104,6 +104,9 @@ def check_transitions(trainer, seen):
 def test_an_exception_at_any_line_ends_nothing(module):
     whole = trainer_of(module)
     lines = train(whole)
+    # A step may be remembered and not yet counted: then there is one rollout more.
+    options = CASES[module]
+    steps = options.get("num_epochs", 1) * options.get("num_minibatches", 1)
     rng = random.Random(lines)
     for at in sorted(rng.sample(range(1, lines), POINTS)):
         trainer, seen = trainer_of(module), []
@@ -120,7 +123,7 @@ def test_an_exception_at_any_line_ends_nothing(module):
         if module is reinforce:  # how many episodes there are depends on where they end
             assert trainer.agent.learn_step > 0
         else:
-            assert -1 <= extra <= 1, f"interrupted at line {at}"
+            assert -steps <= extra <= steps, f"interrupted at line {at}"
         assert not any(p.isnan().any() for p in trainer.model.parameters())
 
 
