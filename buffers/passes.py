@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,13 +17,23 @@ def transitions(rollout: TensorDict) -> TensorDict:
     return flat[flat["valid"]] if "valid" in set(flat.keys()) else flat
 
 
-def sequences(rollout: TensorDict) -> TensorDict:
-    """The environments' sequences `[N, T]` of a rollout `[T, N]`.
+def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
+    """The environments' sequences `[N, T]` of a rollout `[T, N]`, each in one piece.
 
     Environments in which all steps only reset are left out; elsewhere such steps
     (`valid` is False) stay in their places.
+
+    Args:
+        rollout: What was collected.
+        starts: Entries that matter at the first step alone, such as the memory that a
+            sequence is walked through from. At all other steps they show the same, and
+            cost neither memory nor copying.
     """
-    rows = rollout.transpose(0, 1)
+    rest = rollout.exclude(*starts)
+    rows = rest.transpose(0, 1).contiguous()
+    for name in starts:
+        first = rollout[name][0].clone().unsqueeze(1)
+        rows[name] = first.expand(*rows.batch_size, *first.shape[2:])
     return rows[rows["valid"].any(1)] if "valid" in set(rows.keys()) else rows
 
 
@@ -158,7 +168,7 @@ class Passes:
 
     def _cut(self, order: Tensor) -> tuple[TensorDict, ...]:
         """One gather an epoch; the minibatches are views of it."""
-        shuffled = self.pieces.apply(lambda leaf: leaf.index_select(0, order))
+        shuffled = self.pieces.apply(lambda leaf: _gathered(leaf, order))
         assert shuffled is not None
         count, parts = len(order), self.num_minibatches
         cuts = [count * i // parts for i in range(parts + 1)]
@@ -171,6 +181,14 @@ class Passes:
                 f"all {self.num_epochs} epochs were learned from, or stop() was called:"
                 " clear() and collect the next rollout"
             )
+
+
+def _gathered(leaf: Tensor, order: Tensor) -> Tensor:
+    """Pieces in an order; what is the same at all steps still lies there once."""
+    if leaf.ndim > 1 and leaf.stride(1) == 0:
+        first = leaf[:, :1].index_select(0, order)
+        return first.expand(-1, *leaf.shape[1:])
+    return leaf.index_select(0, order)
 
 
 def _part(leaf: Tensor) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -110,17 +109,16 @@ class GRU(History):
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
-        size = self.memory_size
-        products = linear(x, self.input_weight, self.input_bias).unbind()
+        weights = zip(self.input_weight.chunk(3), self.input_bias.chunk(3), strict=True)
+        products = (linear(x, weight, bias).unbind() for weight, bias in weights)
+        u_r, u_z, u_n = (weight.t() for weight in self.hidden_weight.chunk(3))
         goes_on = (~first).unsqueeze(-1).to(x.dtype).unbind()
-        weight, h = self.hidden_weight.t(), memory
-        bias = torch.cat((self.hidden_bias.new_zeros(2 * size), self.hidden_bias))
-        outputs: list[Any] = []
-        for product, remembered in zip(products, goes_on, strict=True):
+        h, outputs = memory, list[Tensor]()
+        for remembered, x_r, x_z, x_n in zip(goes_on, *products, strict=True):
             h = remembered * h
-            hidden = torch.addmm(bias, h, weight)
-            r, z = (product + hidden)[:, : 2 * size].sigmoid().chunk(2, dim=-1)
-            n = (product[:, 2 * size :] + r * hidden[:, 2 * size :]).tanh()
+            r = torch.addmm(x_r, h, u_r).sigmoid()
+            z = torch.addmm(x_z, h, u_z).sigmoid()
+            n = (x_n + r * torch.addmm(self.hidden_bias, h, u_n)).tanh()
             h = torch.lerp(n, h, z)
             outputs.append(h)
         return self.head(torch.stack(outputs)), h

@@ -38,7 +38,7 @@ class Algorithm(ppo.Algorithm):
 
     def passes(self, prepared: TensorDict, seed: int) -> Passes:
         """Epochs in random order over the sequences of whole environments."""
-        config, pieces = self.config, sequences(prepared)
+        config, pieces = self.config, sequences(prepared, starts=["memory"])
         epochs, minibatches = config.num_epochs, config.num_minibatches
         return Passes(pieces, epochs, minibatches, seed, sequences=True)
 

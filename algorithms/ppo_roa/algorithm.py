@@ -110,9 +110,15 @@ class Algorithm(ppo.Algorithm):
 
     def passes(self, prepared: TensorDict, seed: int) -> Passes:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
-        config, pieces = self.config, sequences(prepared)
+        config, pieces = self.config, self.pieces(prepared)
         epochs = self.ppo_epochs + config.adaptation_epochs
         return Passes(pieces, epochs, config.num_minibatches, seed, sequences=True)
+
+    def pieces(self, prepared: TensorDict) -> TensorDict:
+        """Sequences `[N, T]`; of the `memory` only the history before each of them."""
+        history, last_action = self.model.split(prepared["memory"])
+        split = {"memory": history, "last_action": last_action}
+        return sequences(prepared.copy().update(split), starts=["memory"])
 
     @property
     def ppo_epochs(self) -> int:
@@ -216,5 +222,5 @@ class Algorithm(ppo.Algorithm):
 
 def flattened(data: TensorDict) -> TensorDict:
     """Transitions `[B]` of sequences `[T, n]`, without steps that only reset."""
-    flat = data.exclude("memory", "first").flatten(0, 1)
+    flat = data.exclude("memory", "last_action", "first").flatten(0, 1)
     return flat[flat["valid"]] if "valid" in set(flat.keys()) else flat

@@ -45,14 +45,13 @@ class Config(ppo.Config):
 
     adaptation: Literal["mlp", "gru"] = "mlp"
     """What infers: an `mlp` over a window of observations and actions, or a `gru` over
-    all of the episode, whose own steps are never compiled: its loop over time would
-    take minutes."""
+    all of the episode, whose loop over time takes a minute to compile."""
 
     window: int = 16
     """Steps of the episode that the `mlp` sees. Longer can infer more and takes longer
     to compute and to learn. The `gru` does not use it."""
 
-    gru_size: int = 64
+    gru_size: int = 32
     """Width of the `gru`, which is all that it remembers. Wider can remember more. The
     `mlp` does not use it."""
 

@@ -193,31 +193,34 @@ class Model(ppo.Model):
                 [B]` where an episode begins and the memory counts as empty.
         """
         features, first = super().features(inputs["obs"]), inputs["first"]
-        x, memory = self._history(features, inputs["memory"], first)
+        memory, last_action = self.split(inputs["memory"])
+        x = _joined(features, last_action, first)
         module: History = getattr(self, PHASES[self.phase].infers)
         inferred, after = module(x[None], memory, first[None])
         return inferred[0], after
 
     def infer_sequence(self, data: TensorDict) -> Tensor:
-        """What the adaptation module infers in sequences `[T, n]`, `[T, n, Z]`."""
+        """What the adaptation module infers in sequences, `[T, n, Z]`.
+
+        Args:
+            data: `obs`, `first`, `last_action [T, n, A]` as a code, and `memory`, of
+                which the history before the first step counts, `[T, n]`.
+        """
         features = super().features(data["obs"].flatten(0, 1))
         first = data["first"]
         features = features.unflatten(0, first.shape)
-        x, memory = self._history(features, data["memory"], first)
-        return self.adapt_module(x, memory[0], first)[0]
+        x = _joined(features, data["last_action"], first)
+        return self.adapt_module(x, data["memory"][0], first)[0]
 
     def remember(self, watched: Tensor, action: Tensor) -> Tensor:
         """The memory `[B, M]` of a history and the action that follows it."""
         return torch.cat((watched, self.action_code(action)), dim=-1)
 
-    def _history(
-        self, features: Tensor, memory: Tensor, first: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """What adaptation goes by: features beside last actions, and its memory."""
-        sizes = [self.memory_size - self.action_code.size, self.action_code.size]
-        memory, last_action = memory.split(sizes, dim=-1)
-        last_action = last_action * ~first.unsqueeze(-1)
-        return torch.cat((features, last_action), dim=-1), memory
+    def split(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """The history `[..., H]` of a memory `[..., M]`, and the last action's code."""
+        sizes = [self.adapt_ema.memory_size, self.action_code.size]
+        history, last_action = memory.split(sizes, dim=-1)
+        return history, last_action
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
         # The phase stays on the CPU, for looking at it must not wait for a device.
@@ -228,6 +231,11 @@ class Model(ppo.Model):
 
 
 _NAMES = tuple(PHASES)
+
+
+def _joined(features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:
+    """What adaptation goes by: features beside the last action of the episode."""
+    return torch.cat((features, last_action * ~first.unsqueeze(-1)), dim=-1)
 
 
 def _parameters(part: nn.Module | None) -> list[nn.Parameter]:

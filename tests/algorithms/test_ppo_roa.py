@@ -137,7 +137,8 @@ class TestTable:
                 step = algorithm.adaptation_steps[phase]
             model.zero_grad()
             step.loss = loss
-            step.gradients(rollout, step.trained_parameters())
+            walked = algorithm.pieces(rollout).transpose(0, 1)
+            step.gradients(walked, step.trained_parameters())
             for name in MODULES:
                 grads = [p.grad for p in model.parameters_of(name)]
                 reached = any(g is not None and bool(g.any()) for g in grads)
@@ -270,7 +271,9 @@ class TestLosses:
     ) -> None:
         trainer, rollout = self.rollout(adaptation=adaptation)
         model = trainer.model
-        loss, logs = trainer.algorithm.adaptation_loss(rollout)
+        algorithm = trainer.algorithm
+        walked = algorithm.pieces(rollout).transpose(0, 1)
+        loss, logs = algorithm.adaptation_loss(walked)
         flat = rollout.flatten(0, 1)
         encoded, inferred = model.encoded(flat["obs"]), flat["priv_pred"]
         features = flat["obs", "obs"]
@@ -292,7 +295,8 @@ class TestLosses:
             for _ in range(2):
                 rollout = trainer.collector.collect(8)
                 trainer.agent.acted_since = None
-                inferred = trainer.model.infer_sequence(rollout)
+                walked = trainer.algorithm.pieces(rollout).transpose(0, 1)
+                inferred = trainer.model.infer_sequence(walked)
                 torch.testing.assert_close(inferred, rollout["priv_pred"])
                 assert rollout["truncated"].any()
 
@@ -308,7 +312,8 @@ class TestLosses:
         rollout["first"][4, 1] = rollout["first"][7, 0] = True
         spoilt["first"] = rollout["first"]
         algorithm = trainer.algorithm
-        losses = [algorithm.adaptation_loss(x)[0] for x in (rollout, spoilt)]
+        both = (algorithm.pieces(x).transpose(0, 1) for x in (rollout, spoilt))
+        losses = [algorithm.adaptation_loss(x)[0] for x in both]
         torch.testing.assert_close(*losses)
 
     def test_a_kl_that_is_too_large_ends_the_passes_of_ppo_alone(self) -> None:

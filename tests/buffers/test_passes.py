@@ -75,6 +75,27 @@ def test_sequences_are_environments_in_order_of_time():
     assert rows["action"].tolist() == [[0, 1, 2], [100, 101, 102]]
 
 
+@pytest.mark.parametrize("valid", [None, [True, False] * 3])
+def test_what_matters_at_the_first_step_alone_is_kept_once(valid):
+    """Also in minibatches and checkpoints, of which it would be the larger part."""
+    rollout = rollout_of(3, 2, valid)
+    rollout["memory"] = torch.randn(3, 2, 50)
+    rows = sequences(rollout, starts=["memory"])
+    passes = Passes(rows, 2, 1, 0, sequences=True)
+    again = Passes.from_state(saved_and_loaded(passes.state_dict()))
+    data = passes.minibatch()
+    which = data["action"][0] // 100
+    assert data.shape == (3, len(which))
+    for step in data["memory"]:
+        assert torch.equal(step, rollout["memory"][0, which])
+    assert torch.equal(again.minibatch()["memory"], data["memory"])
+    if valid is None:
+        for each in (passes, again):
+            held = each.minibatch()["memory"].untyped_storage()
+            assert held.nbytes() == 2 * 50 * 4
+    assert not torch.equal(rollout["memory"][0], rollout["memory"][1])  # as it was
+
+
 def test_steps_that_only_reset_stay_in_their_places():
     passes = sequences_of(
         3, 2, [1 > 0, 0 > 1, 0 > 1, 1 > 0, 1 > 0, 1 > 0], minibatches=1
