@@ -19,6 +19,7 @@ from yieldrl.foundations import (
     CheckpointError,
     Config,
     derive_seed,
+    keep_freed_memory,
     resolve_device,
     rng_state,
     seed_everything,
@@ -83,6 +84,7 @@ class TrainingRun(Run):
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
         images = spaces.has_images(self.envs.single_observation_space)
         set_threads(config.threads, images=images)
+        keep_freed_memory()
         self.agent = self._make_agent(model, algorithm, agent)
         self.buffer = self.make_buffer() if buffer is None else buffer
         self.collector = self._make_collector(collector)

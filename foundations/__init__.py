@@ -4,7 +4,11 @@ from yieldrl.foundations.border import Border
 from yieldrl.foundations.checked import LARGEST, MOST_STEPS, MOST_TRANSITIONS
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.counters import Counters, Counting
-from yieldrl.foundations.device import resolve_device, set_threads
+from yieldrl.foundations.device import (
+    keep_freed_memory,
+    resolve_device,
+    set_threads,
+)
 from yieldrl.foundations.errors import CheckpointError
 from yieldrl.foundations.moments import means
 from yieldrl.foundations.schedules import linear, updates_due
@@ -29,6 +33,7 @@ __all__ = [
     "Counting",
     "Utf8Text",
     "derive_seed",
+    "keep_freed_memory",
     "linear",
     "means",
     "resolve_device",

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from yieldrl.speed.narrow import turn_narrow_products
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -60,6 +62,7 @@ def trace(function: Function, tensors: Sequence[Tensor]) -> Graph:
     )
     with torch.inference_mode(mode=False), torch.no_grad():
         operations = followed(*tensors)
+    turn_narrow_products(operations)
     captured = _pass_captured(operations)
     layouts = [layout(tensor) for tensor in (*tensors, *captured)]
     said = f"{operations.code}\n{layouts}"

@@ -1,5 +1,8 @@
 """Devices and threads."""
 
+import platform
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -40,3 +43,38 @@ def test_threads_are_one_for_vectors_and_half_of_the_cores_for_images(
     monkeypatch.setattr(device, "usable_cores", lambda: 6)
     set_threads(wanted, images=images)
     assert torch.get_num_threads() == expected
+
+
+MEASURE = """
+import ctypes, sys
+from yieldrl.foundations import keep_freed_memory
+
+class Used(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "b", "c", "mapped", "mapped_bytes", "d", "e", "f", "free", "top")]
+
+library = ctypes.CDLL(None)
+library.mallinfo2.restype = Used
+library.malloc.restype = ctypes.c_void_p
+library.free.argtypes = [ctypes.c_void_p]
+if sys.argv[1] == "keep":
+    keep_freed_memory()
+before = library.mallinfo2().mapped
+blocks = [library.malloc(8 << 20) for _ in range(8)]
+print(library.mallinfo2().mapped - before)
+for block in blocks:
+    library.free(block)
+print(library.mallinfo2().top >> 20)
+"""
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="this C library is not glibc"
+)
+@pytest.mark.parametrize("keep", [True, False])
+def test_freed_memory_is_kept_for_the_next_step(keep: bool) -> None:
+    words = [sys.executable, "-c", MEASURE, "keep" if keep else "as it is"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    mapped, free = map(int, done.stdout.split())
+    assert (mapped == 0) == keep
+    assert (free >= 64) == keep
