@@ -51,7 +51,7 @@ class Agent(abstractions.Agent):
     @property
     def situation(self) -> tuple[Any, ...]:
         """What `act` goes by besides tensors."""
-        return (self.records_policy,)
+        return (self.records_policy, *self.algorithm.situation)
 
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         """Explore, as a function of tensors: an `action`, and what the buffer keeps."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.foundations import spaces
 from yieldrl.networks import RewardScaler
+from yieldrl.speed import CompiledCall
 
 from .config import Config
 from .correction import CORRECTIONS, Clip
@@ -57,6 +58,7 @@ class Algorithm(RolloutAlgorithm):
         self.correction = self.corrections[config.correction](config)
         self.optimizer = self.make_optimizer()
         self.step = self.gradient_step(self.loss, self.optimizer, config.max_grad_norm)
+        self.looking = CompiledCall("looking", self.look, self.plan.beside())
         self.reward_scaler = (
             RewardScaler(config.num_envs, config.gamma).to(self.device)
             if config.normalize_reward
@@ -127,16 +129,33 @@ class Algorithm(RolloutAlgorithm):
                 rollout["action"].flatten(0, 1).split(CHUNK),
                 strict=True,
             )
-            evaluated = [self.model.evaluate_actions(*chunk) for chunk in chunks]
-            log_prob, _, value = zip(*evaluated, strict=True)
-            start = torch.cat(log_prob).unflatten(0, rollout.batch_size)
+            nothing = torch.Generator()  # is drawn
+            looks = [
+                self.looking({"obs": obs, "action": action}, nothing, self.situation)
+                for obs, action in chunks
+            ]
+            log_prob = torch.cat([look["log_prob"] for look in looks])
+            start = log_prob.unflatten(0, rollout.batch_size)
             if self.model.has_critic and "value" not in known:
-                rollout["value"] = torch.cat(value).view(rollout.batch_size)
+                value = torch.cat([look["value"] for look in looks])
+                rollout["value"] = value.view(rollout.batch_size)
         if "log_prob" not in known:
             rollout["log_prob"] = start
         if "value" not in set(rollout.keys()):
             rollout["value"] = self.values(inputs).view(rollout.batch_size)
         return start
+
+    @property
+    def situation(self) -> tuple[Any, ...]:
+        """What the policy goes by besides tensors."""
+        return ()
+
+    def look(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        """What the policy now says of actions `[B, ...]`, as a function of tensors."""
+        evaluated = self.model.evaluate_actions(inputs["obs"], inputs["action"])
+        log_prob, _, value = evaluated
+        known = {"log_prob": log_prob, "value": value}
+        return {name: found for name, found in known.items() if found is not None}
 
     def advantages(self, rollout: TensorDict) -> Tensor:
         """Advantages `[T, N]`, from scaled rewards, as `correction` estimates them.

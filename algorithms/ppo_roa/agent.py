@@ -51,10 +51,6 @@ class Agent(ppo.Agent):
         extras |= {"memory": memory, "first": first}
         return action, self.sign(extras, len(action))
 
-    @property
-    def situation(self) -> tuple[Any, ...]:
-        return (*super().situation, self.algorithm.phase)
-
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         model = self.algorithm.model
         priv_pred, watched = model.infer(inputs)

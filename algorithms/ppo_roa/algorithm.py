@@ -90,6 +90,10 @@ class Algorithm(ppo.Algorithm):
         """The phase of now."""
         return self.model.phase
 
+    @property
+    def situation(self) -> tuple[Any, ...]:
+        return (self.phase,)
+
     def enter(self, phase: str) -> None:
         """Begin a phase, if it is not the one of now."""
         if phase != self.phase:
