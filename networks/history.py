@@ -66,16 +66,16 @@ class WindowMLP(History):
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
         count = memory.shape[0]  # `len` would be a constant of an exported program
-        past = memory.view(count, self.window - 1, self.inputs).transpose(0, 1)
-        inputs = torch.cat((past, x))  # [W - 1 + T, N, F]
+        past = memory.view(count, self.window - 1, self.inputs)
+        inputs = torch.cat((past, x.transpose(0, 1)), dim=1)  # [N, W - 1 + T, F]
         # Episodes of a sequence have numbers; that of the memory is 0.
-        number = first.cumsum(0)
-        numbers = torch.cat((number.new_zeros(past.shape[:2]), number))
-        windows = inputs.unfold(0, self.window, 1)  # [T, N, F, W]
-        same = numbers.unfold(0, self.window, 1) == number.unsqueeze(-1)  # [T, N, W]
+        number = first.t().cumsum(1)
+        numbers = torch.cat((number.new_zeros(past.shape[:2]), number), dim=1)
+        windows = inputs.unfold(1, self.window, 1)  # [N, T, F, W]
+        same = numbers.unfold(1, self.window, 1) == number.unsqueeze(-1)  # [N, T, W]
         seen = windows * same.unsqueeze(-2)
-        kept = seen[-1, ..., 1:].transpose(-1, -2)  # [N, W - 1, F]
-        return self.mlp(seen.flatten(-2)), kept.flatten(1)
+        kept = seen[:, -1, :, 1:].transpose(-1, -2)  # [N, W - 1, F]
+        return self.mlp(seen.flatten(-2)).transpose(0, 1), kept.flatten(1)
 
 
 class GRU(History):

@@ -14,9 +14,9 @@ PRODUCT = torch.ops.aten.mm.default
         (64, 8192, 4, True),  # the gradient of a first layer's weights
         (256, 256, 3, True),
         (64, 128, 1, True),
+        (8192, 64, 4, True),  # the gradient of its inputs
         (64, 8192, 17, False),  # not narrow
         (4, 8192, 4, False),  # no wider the other way round
-        (8192, 64, 4, False),  # large: turning it would cost something
     ],
 )
 def test_the_gradient_of_a_first_layer_is_computed_along_its_longer_side(
