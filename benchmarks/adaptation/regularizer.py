@@ -28,6 +28,7 @@ SIDES: dict[str, dict[str, Any]] = {
     "mlp, free": {"adaptation": "mlp", "regularizer_coef": 0.0},
     "gru": {"adaptation": "gru"},
     "gru, free": {"adaptation": "gru", "regularizer_coef": 0.0},
+    "gru, wide": {"adaptation": "gru", "gru_size": 64},
 }
 """Without the regulariser the teacher is free to encode what nobody can infer."""
 
@@ -36,6 +37,7 @@ WORDS = {
     "mlp, free": "MLP, without the regulariser",
     "gru": "GRU",
     "gru, free": "GRU, without the regulariser",
+    "gru, wide": "GRU of 64 numbers, twice as wide",
 }
 
 COLUMNS = {
