@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import time
 from collections.abc import Callable
 from typing import Literal
 
@@ -26,9 +27,13 @@ LEAST_STEPS = 500
 """Gradient steps of a run from which on `auto` looks for compiled code: to follow a
 step and to load what was kept takes half a second, which this many save."""
 
-COMPILED_STEPS = 20_000
-"""Gradient steps ahead from which on `auto` compiles what was not kept: about as many
-eager ones are taken while a compiler is at work."""
+WATCHED_SECONDS = 2.0
+"""How long `auto` looks at what a step and all that belongs to it take, before it says
+how long the run goes on."""
+
+COMPILED_SECONDS = 30.0
+"""Seconds of the run ahead from which on `auto` compiles what was not kept: a compiler
+is at work for 10 to 20 of them."""
 
 MOST_LAYOUTS = 8
 """Steps and layouts of batches that are compiled for; of others each step is an eager
@@ -45,6 +50,7 @@ class Candidate:
         name: What decisions about it begin with.
 
     Attributes:
+        kept: Whether an earlier run may have compiled it.
         code: Machine code, once there is some.
         closed: Whether there never will be.
         names: Of what `code` returns.
@@ -52,6 +58,8 @@ class Candidate:
 
     def __init__(self, kind: str, name: str = "") -> None:
         self.kind, self.name = kind, name
+        self.kept = library.knows(kind)
+        self.began: tuple[float, int] | None = None  # when, and after how many steps
         self.code: Compiled | None = None
         self.closed = False
         self.names: Names = ([], [])
@@ -63,8 +71,9 @@ class Plan:
 
     `compile` waits for the compiler, at the first step. `auto` goes by the work ahead:
     of few steps all are eager; of more it takes what an earlier run compiled, from the
-    first step on; of many it has the step compiled in a process beside this one, and
-    goes over to it between two steps, when it is there.
+    first step on. Otherwise it looks how long steps take. Of a run that goes on for
+    long it has the step compiled in a process beside this one, and goes over to it
+    between two steps, when it is there.
 
     A run that is resumed takes what is kept as if it had not been left: whether to look
     for it goes by the steps of the whole run.
@@ -115,7 +124,8 @@ class Plan:
         if candidate.code is not None or candidate.closed:
             return candidate.code
         if candidate.compilation is None:
-            self._begin(candidate, follow)
+            if self.mode == "compile" or candidate.kept or self._pays(candidate):
+                self._begin(candidate, follow)
         elif self.mode == "auto":
             candidate.code = candidate.compilation.poll()
             self._settle(candidate, "compiled beside the training")
@@ -127,11 +137,6 @@ class Plan:
             candidate.closed = True
             return
         self._layouts += 1
-        few = self.mode == "auto" and self._ahead() < COMPILED_STEPS
-        too_few = f"{self._ahead():,} steps ahead are too few to compile"
-        if few and not library.knows(candidate.kind):  # to follow it takes time too
-            self._give_up(candidate, too_few)
-            return
         try:
             graph, candidate.names = follow()
         except Exception as reason:  # whatever an unusual loss makes PyTorch say
@@ -143,15 +148,16 @@ class Plan:
             said = str(reason).strip().splitlines() or [type(reason).__name__]
             self._close(candidate, f"the loss cannot be followed: {said[0]}")
             return
-        candidate.compilation = made = Compilation(graph)
+        made = Compilation(graph)
+        if candidate.kept and self.mode == "auto" and not made.kept:
+            candidate.kept = False  # another version's: see whether a new one pays
+            self._layouts -= 1
+            return
+        candidate.compilation = made
         if made.kept:
             candidate.code = made.wait()
             self._settle(candidate, "compiled by an earlier run")
-            return
-        missing = missing_compiler()
-        if few:
-            self._give_up(candidate, too_few)
-        elif missing:
+        elif missing := missing_compiler():
             self._give_up(candidate, missing)
         elif self.mode == "compile":
             candidate.code = made.wait()
@@ -159,6 +165,19 @@ class Plan:
         else:
             ahead = f"{self._ahead():,} steps ahead"
             self._say(f"{candidate.name}eager, while one is compiled: {ahead}")
+
+    def _pays(self, candidate: Candidate) -> bool:
+        """Whether what is left of the run is worth a compiler; False until it shows."""
+        now, done = time.monotonic(), self._steps_done()
+        if candidate.began is None:
+            candidate.began = now, done
+        seconds, steps = now - candidate.began[0], done - candidate.began[1]
+        if seconds < WATCHED_SECONDS or steps == 0:
+            return False
+        ahead = self._ahead() * seconds / steps
+        if ahead < COMPILED_SECONDS:
+            self._give_up(candidate, f"{ahead:.0f} s ahead are too few to compile")
+        return ahead >= COMPILED_SECONDS
 
     def _settle(self, candidate: Candidate, how: str) -> None:
         """Say once that there is code, or that there never will be."""

@@ -8,7 +8,7 @@ from torch import nn
 
 from yieldrl.speed import CompiledStep, Plan, compiler, library, plan
 
-FEW, SOME, MANY = plan.LEAST_STEPS - 1, plan.LEAST_STEPS, plan.COMPILED_STEPS
+FEW, SOME, MANY = plan.LEAST_STEPS - 1, plan.LEAST_STEPS, 20_000
 
 
 class Code:
@@ -38,7 +38,20 @@ class Code:
         return self.graph.operations(*tensors, *self.graph.captured)
 
 
-def step_of(mode, steps, done=0):
+class Clock:
+    """Every gradient step takes so many seconds."""
+
+    def __init__(self, seconds=0.0):
+        self.seconds, self.steps = seconds, 0
+
+    def monotonic(self):
+        return self.steps * self.seconds
+
+    def sleep(self, seconds):
+        pass
+
+
+def step_of(mode, steps, done=0, clock=None):
     model = nn.Linear(2, 1)
     optimizer = torch.optim.Adam(model.parameters())
 
@@ -46,19 +59,29 @@ def step_of(mode, steps, done=0):
         loss = model(data["x"]).square().mean()
         return loss, {"loss": loss.detach()}
 
-    made = Plan(mode, steps, lambda: done)
+    made = Plan(mode, steps, lambda: done + (clock.steps if clock else 0))
     return CompiledStep(loss, optimizer, 1.0, model, made), made
 
 
-def take(step, times):
+def take(step, times, clock=None):
     for _ in range(times):
         step({"x": torch.ones(4, 2)})
+        if clock is not None:
+            clock.steps += 1
 
 
 @pytest.fixture(autouse=True)
 def compiles(monkeypatch):
     """Of this room's tests long runs compile, as everybody's do."""
-    monkeypatch.setattr(plan, "COMPILED_STEPS", MANY)
+    monkeypatch.setattr(plan, "COMPILED_SECONDS", 30.0)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A second for each gradient step."""
+    clock = Clock(1.0)
+    monkeypatch.setattr(plan, "time", clock)
+    return clock
 
 
 @pytest.fixture
@@ -91,32 +114,45 @@ def test_what_is_kept_is_taken_from_the_first_step_on(stands):
     assert made.decisions == ["compiled by an earlier run: 10 steps ahead"]
 
 
-def test_a_run_of_some_steps_does_not_compile(stands):
+@pytest.mark.parametrize(("kept", "ahead"), [(False, 29), (True, 28)])
+def test_a_run_of_some_seconds_does_not_compile(
+    stands, clock, monkeypatch, kept, ahead
+):
+    """Nor if something alike was compiled, by another version, say."""
     code = stands(Code())
-    step, made = step_of("auto", SOME)
-    take(step, 5)
+    monkeypatch.setattr(library, "knows", lambda kind: kept)
+    step, made = step_of("auto", SOME, done=SOME - 31, clock=clock)
+    take(step, 9, clock)
     assert not hasattr(code, "ran")
-    assert made.decisions == ["eager: 500 steps ahead are too few to compile"]
+    assert made.decisions == [f"eager: {ahead} s ahead are too few to compile"]
     assert not made.compiles, "it need not look again"
 
 
-def test_a_long_run_goes_over_when_the_code_is_there(stands):
+def test_a_long_run_goes_over_when_the_code_is_there(stands, clock):
     code = stands(Code(looks=3))
-    step, made = step_of("auto", MANY)
-    take(step, 3)  # the first one begins, the others look
+    step, made = step_of("auto", SOME, done=SOME - 32, clock=clock)
+    take(step, 5, clock)  # two to see how long they take; one begins, the others look
     assert not hasattr(code, "ran")
-    take(step, 4)
+    take(step, 4, clock)
     assert code.ran == 4
     assert made.decisions == [
-        "eager, while one is compiled: 20,000 steps ahead",
-        "compiled beside the training: 20,000 steps ahead",
+        "eager, while one is compiled: 30 steps ahead",
+        "compiled beside the training: 27 steps ahead",
     ]
 
 
-def test_a_compiler_that_fails_is_named_and_training_goes_on(stands):
+def test_many_steps_that_take_no_time_are_a_short_run(stands, clock):
+    stands(Code())
+    clock.seconds = 1e-3
+    step, made = step_of("auto", MANY, clock=clock)
+    take(step, 2_001, clock)
+    assert made.decisions == ["eager: 18 s ahead are too few to compile"]
+
+
+def test_a_compiler_that_fails_is_named_and_training_goes_on(stands, clock):
     stands(Code(looks=2, failure="ld: no space left"))
-    step, made = step_of("auto", MANY)
-    take(step, 6)
+    step, made = step_of("auto", MANY, clock=clock)
+    take(step, 6, clock)
     assert made.decisions[-1] == "eager: the compiler failed: ld: no space left"
 
 
