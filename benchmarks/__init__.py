@@ -11,6 +11,7 @@ Run them from the root of the repository, after `make .venv/.bench`:
     python -m benchmarks collecting overlap       collectors in the background
     python -m benchmarks vla all                  vision-language-action policies
     python -m benchmarks adaptation cartpole      a teacher and a student
+    python -m benchmarks time ppo                 where the time of training goes
     python -m benchmarks plot                     figures of results/*.json, in .cache
 
 That is the command alone: in Python this package is `yieldrl.benchmarks`.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from . import adaptation, trials, vla
+from . import adaptation, spent, trials, vla
 from .trials import Trial
 
 FAMILIES: dict[str, dict[str, Trial]] = {
     "collecting": trials.TRIALS,
     "vla": vla.TRIALS,
     "adaptation": adaptation.TRIALS,
+    "time": {"ppo": spent.TRIAL},
 }
 """Command -> its trials. `benchmarks/results/COMMAND-TRIAL.json` keeps a result."""

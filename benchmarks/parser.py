@@ -69,11 +69,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     adapt = commands.add_parser("adaptation", help="worlds whose parameters are hidden")
     _add_trials(adapt, "adaptation")
 
-    for command in (fast, learn, prove, step, collect, speak, adapt):
+    spend = commands.add_parser("time", help="where the time of training goes")
+    _add_trials(spend, "time")
+
+    for command in (fast, learn, prove, step, collect, speak, adapt, spend):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
     prefixes = {step: "worlds-", collect: "collecting-", speak: "vla-"}
-    prefixes[adapt] = "adaptation-"
-    for command in (learn, prove, step, collect, speak, adapt):
+    prefixes |= {adapt: "adaptation-", spend: "time-"}
+    for command in (learn, prove, step, collect, speak, adapt, spend):
         prefix = prefixes.get(command, "")
         file = f"folder of a {prefix}NAME.json for each"
         command.add_argument("--out-folder", help=file)

@@ -1,0 +1,202 @@
+"""What `time` measures: where the time of PPO goes, and what shortcuts take off it.
+
+In one process trainers with more and more of the shortcuts of `yieldrl.speed` take
+turns, rollout by rollout, in worlds of tensors.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from yieldrl.algorithms import ppo
+from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
+from yieldrl.benchmarks.trials.trial import Table, at_least, each
+from yieldrl.speed import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROLLOUTS = 10
+"""Of each side in a seed, after those that are not counted."""
+
+SETTINGS: dict[str, Any] = {
+    "env_id": "yieldrl/CartPole-v1",
+    "num_envs": 1024,
+    "num_steps": 32,
+    "num_epochs": 4,
+    "num_minibatches": 4,
+    "anneal_learning_rate": False,
+    "total_steps": 10**9,
+    "eval_every": 0,
+    "device": "cpu",
+    "threads": 1,
+}
+
+SIDES = {
+    "eager": "all eager",
+    "steps": "gradient steps compiled",
+    "turned": "and their narrow products turned",
+    "looking": "and the look at the rollout compiled",
+    "acting": "and acting compiled: what a long run gets",
+}
+"""Side -> what it has; each has what those before it have."""
+
+PARTS = {
+    "acting": "acting",
+    "worlds": "stepping the worlds",
+    "storing": "storing",
+    "looking": "log-probabilities, values and advantages",
+    "cutting": "cutting minibatches",
+    "steps": "gradient steps",
+    "rest": "the rest",
+}
+
+
+def trainer_of(side: str, seed: int) -> ppo.Trainer:
+    """A trainer with the shortcuts of a side."""
+    speed = "eager" if side == "eager" else "compile"
+    trainer = ppo.Trainer(ppo.Config(**SETTINGS, seed=seed, speed=speed))
+    order, eager = [*SIDES], Plan("eager", 0, lambda: 0)
+    for name, call in (
+        ("looking", trainer.agent.algorithm.looking),
+        ("acting", trainer.agent.acting),
+    ):
+        if order.index(side) < order.index(name):
+            call.plan = eager
+    return trainer
+
+
+@contextmanager
+def shortcuts_of(side: str) -> Iterator[None]:
+    """While a side's gradient steps are compiled, which they are for the first one."""
+    if [*SIDES].index(side) >= [*SIDES].index("turned"):
+        yield
+        return
+    with mock.patch("yieldrl.speed.graph.turn_narrow_products"):
+        yield
+
+
+class Watch:
+    """Adds up the seconds that the parts of a trainer take."""
+
+    def __init__(self, trainer: ppo.Trainer) -> None:
+        self.trainer, self.seconds = trainer, Counter[str]()
+        algorithm, collector = trainer.agent.algorithm, trainer.collector
+        self._time(collector.agent, "sample", "acting")
+        self._time(collector.stepper, "step", "worlds")
+        self._time(trainer.buffer, "add", "storing")
+        self._time(algorithm, "prepare", "looking")
+        self._time(algorithm, "learn_from", "cutting")
+        self._time(algorithm, "step", "steps")
+
+    def _time(self, owner: Any, name: str, part: str) -> None:
+        function: Callable[..., Any] = getattr(owner, name)
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.seconds[part] += time.perf_counter() - begin
+
+        setattr(owner, name, timed)
+
+    def rollout(self) -> dict[str, float]:
+        """Milliseconds of each part, of one rollout and learning from it."""
+        self.seconds.clear()
+        agent, buffer = self.trainer.agent, self.trainer.buffer
+        end = agent.sample_step + self.trainer.config.batch_size
+        begin = time.perf_counter()
+        with closing(self.trainer()) as loop:
+            for _ in loop:
+                if agent.sample_step >= end and len(buffer) == 0:
+                    break
+        whole, seconds = time.perf_counter() - begin, self.seconds
+        seconds["cutting"] -= seconds["steps"]  # which are taken on the way
+        seconds["rest"] = whole - sum(seconds.values())
+        return {part: round(1e3 * seconds[part], 3) for part in PARTS}
+
+
+def take_turns(seed: int) -> dict[str, Any]:
+    """The rollouts of all sides, which take turns; odd rounds the other way round."""
+    taken: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    with ExitStack() as stack:
+        watches: dict[str, Watch] = {}
+        for side in SIDES:
+            trainer = stack.enter_context(trainer_of(side, seed))
+            watches[side] = Watch(trainer)
+            with shortcuts_of(side):
+                watches[side].rollout()  # compiles
+        for count in range(ROLLOUTS + 1):
+            for side in SIDES if count % 2 else reversed(SIDES):
+                found = watches[side].rollout()
+                if count > 0:  # the first one warms up
+                    taken[side].append(found)
+    return {"seed": seed, **taken}
+
+
+def measure(options: Options) -> list[dict[str, Any]]:
+    """Every seed, one process at a time: they are timed."""
+    seeds = range(1, options.seeds + 1)
+    return each(take_turns, [{"seed": seed} for seed in seeds], jobs=1)
+
+
+def parts_of(runs: Sequence[Run], side: str) -> dict[str, float]:
+    """Milliseconds of each part of a side: medians over all rollouts."""
+    rollouts = [found for run in runs for found in run[side]]
+    return {part: statistics.median(x[part] for x in rollouts) for part in PARTS}
+
+
+def whole_of(runs: Sequence[Run], side: str) -> float:
+    """Milliseconds of a rollout: the median."""
+    return statistics.median(sum(x.values()) for run in runs for x in run[side])
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """What a long run gets is faster than what is plain."""
+    gain = whole_of(runs, "eager") / whole_of(runs, [*SIDES][-1])
+    return [at_least("time of all eager, in times of all compiled", gain, 1.3)]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Milliseconds of each part, for every side."""
+    size = SETTINGS["num_envs"] * SETTINGS["num_steps"]
+    rows: list[list[str]] = []
+    for side, words in SIDES.items():
+        whole, parts = whole_of(runs, side), parts_of(runs, side)
+        row = [words, *(f"{value:.1f}" for value in parts.values())]
+        rows.append([*row, f"{whole:.0f}", f"{1e3 * size / whole:,.0f}"])
+    return ["ms of a rollout", *PARTS.values(), "all", "steps per second"], rows
+
+
+def fill(axes: Axes, runs: Sequence[Run]) -> None:
+    """The parts of each side beside one another, as bars."""
+    for place, side in enumerate(reversed(SIDES)):
+        begin = 0.0
+        for color, (part, value) in zip(
+            COLORS * 2, parts_of(runs, side).items(), strict=False
+        ):
+            label = PARTS[part] if place == 0 else None
+            axes.barh(place, value, 0.6, left=begin, color=color, label=label)
+            begin += value
+    axes.set_yticks(range(len(SIDES)), [*reversed(SIDES.values())])
+    axes.set_title(f"A rollout of {SETTINGS['num_envs']:,} x {SETTINGS['num_steps']}")
+    axes.set_xlabel("milliseconds")
+
+
+TRIAL = Trial(
+    statement="Where the time of PPO goes in worlds of tensors, and what compiling"
+    " takes off it, part by part.",
+    measure=measure,
+    judge=judge,
+    table=table,
+    fill=fill,
+    settings={**SETTINGS, "rollouts": ROLLOUTS, "sides": SIDES},
+)
