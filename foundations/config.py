@@ -71,9 +71,10 @@ class Config(Checked):
     speed: Literal["auto", "eager", "compile"] = "auto"
     """How gradient steps are taken, and by PPO and its children actions too. `eager` is
     plain PyTorch; `compile` compiles a step before the first one, for half a minute,
-    and keeps the code for later runs; `auto` goes by the steps ahead: a short run is
-    eager, a longer one takes code that was kept, and a long one has it compiled beside
-    the training. Results of the two differ in their last digits."""
+    and keeps the code for later runs; `auto` goes by the work ahead: a short run is
+    eager, a longer one takes code that was kept, and one that goes on for half a minute
+    has it compiled beside the training. Results of the two differ in their last
+    digits."""
 
     threads: int | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more

@@ -26,9 +26,8 @@ WORLD = "pendulum"
 SIDES: dict[str, dict[str, Any]] = {
     "mlp": {"adaptation": "mlp"},
     "mlp, free": {"adaptation": "mlp", "regularizer_coef": 0.0},
-    "gru": {"adaptation": "gru"},
-    "gru, free": {"adaptation": "gru", "regularizer_coef": 0.0},
-    "gru, wide": {"adaptation": "gru", "gru_size": 64},
+    "gru": {"adaptation": "gru", "gru_size": 64},
+    "gru, free": {"adaptation": "gru", "gru_size": 64, "regularizer_coef": 0.0},
 }
 """Without the regulariser the teacher is free to encode what nobody can infer."""
 
@@ -37,7 +36,6 @@ WORDS = {
     "mlp, free": "MLP, without the regulariser",
     "gru": "GRU",
     "gru, free": "GRU, without the regulariser",
-    "gru, wide": "GRU of 64 numbers, twice as wide",
 }
 
 COLUMNS = {
