@@ -4,6 +4,8 @@
   evidence` one of every claim that was measured.
 - `::: reached by sac` shows all that was measured of one algorithm: figures and means,
   and last what it was trained for as a control, beside another algorithm.
+- `::: measured double_dqn-chance` is one claim, `::: measured corridor` one figure that
+  compares algorithms, and what each of them reached.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
+
 from yieldrl.benchmarks import plot
 from yieldrl.benchmarks.learned import final_returns, is_control, world
 from yieldrl.benchmarks.results import link, with_commands
@@ -24,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = "benchmarks/results"
 TABLE = re.compile(r"^::: table (learning|evidence)$", re.MULTILINE)
 REACHED = re.compile(r"^::: reached by (\w+)$", re.MULTILINE)
+MEASURED = re.compile(r"^::: measured ([\w-]+)$", re.MULTILINE)
 CONTROLS = (
     "### As a control\n\nTrained to see another algorithm beside it, in a world where"
     " this one lacks something or as one of the other's parts. Nothing was asked of it."
@@ -32,6 +37,7 @@ CONTROLS = (
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put tables and measurements where pages ask for them."""
+    markdown = MEASURED.sub(lambda match: measured(match[1]), markdown)
     markdown = TABLE.sub(lambda match: TABLES[match[1]](), markdown)
     return REACHED.sub(lambda match: reached(match[1]), markdown)
 
@@ -51,9 +57,7 @@ def reached(algorithm: str) -> str:
         if name not in controls
     ]
     parts += [
-        _figure(name, f"{algorithm}: {result['statement']}", drawable)
-        + f"**{result['statement']}** Means over seeds: {'; '.join(_means(result))}."
-        f" It held on {_held(result)} seeds. {_source(name, result)}"
+        _claim(name, result, drawable)
         for name, result in committed("evidence").items()
         if name.rpartition("-")[0] == algorithm
     ]
@@ -61,6 +65,28 @@ def reached(algorithm: str) -> str:
     if controls:
         parts += [CONTROLS, *(_control(*of, drawable) for of in controls.items())]
     return "\n\n".join(parts) or "This was not measured yet."
+
+
+def measured(name: str) -> str:
+    """One claim, or one figure that compares algorithms and what each reached.
+
+    Raises:
+        PluginError: If there is none of that name.
+    """
+    drawable, claims = plot.figures(ROOT / FOLDER), committed("evidence")
+    if name in claims:
+        return _claim(name, claims[name], drawable)
+    if name not in drawable or name not in FIGURES:
+        raise PluginError(f"nothing was measured that is called {name}")
+    learned = committed("learning")
+    found = {task: learned[task] for task in FIGURES[name] if task in learned}
+    members = [result["algorithm"] for result in found.values()]
+    rows = [
+        f"- [{of}](../algorithms/{of}.md): {_returned(result)}. {_source(task, result)}"
+        for of, (task, result) in zip(members, found.items(), strict=True)
+    ]
+    about = _curves(members, learned[FIGURES[name][0]])
+    return _figure(name, about, drawable) + "\n".join(rows)
 
 
 def committed(kind: str) -> dict[str, dict[str, Any]]:
@@ -124,6 +150,16 @@ def _means(result: dict[str, Any]) -> list[str]:
     return [
         f"{key}: {statistics.mean(of[key] for of in numbers):.4g}" for key in numbers[0]
     ]
+
+
+def _claim(name: str, result: dict[str, Any], drawable: Container[str]) -> str:
+    """A claim in words, under its figure."""
+    algorithm, statement = name.rpartition("-")[0], result["statement"]
+    return (
+        f"{_figure(name, f'{algorithm}: {statement}', drawable)}"
+        f"**{statement}** Means over seeds: {'; '.join(_means(result))}."
+        f" It held on {_held(result)} seeds. {_source(name, result)}"
+    )
 
 
 def _figure(name: str, text: str, drawable: Container[str]) -> str:
