@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from mkdocs.exceptions import PluginError
 from site_logic import DOCS, load
 
 from yieldrl.benchmarks.tasks import TASKS, Published, Task
@@ -166,6 +167,33 @@ def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
     assert "results/td3-pendulum.svg" in shown
     assert "halfcheetah" not in shown  # no two of its tasks were measured
     assert "pendulum" not in tables.on_page_markdown("::: reached by dqn")
+
+
+def test_a_page_may_show_one_claim_or_one_comparison_alone(committed):
+    source = {"command": "python -m benchmarks x", "passed": 1, "holds": True}
+    claim = {"kind": "evidence", "statement": "It is so.", "criterion": "it is"}
+    committed(
+        "td3-a", **claim, **source, runs=[{"numbers": {"size": 1.5}, "series": {}}]
+    )
+    shown = tables.on_page_markdown("::: measured td3-a")
+    assert shown == tables.on_page_markdown("::: reached by td3")
+    assert "**It is so.** Means over seeds: size: 1.5. It held on 1 of 1" in shown
+    config = {"env_id": "X-v1", "total_steps": 1}
+    learned = {"kind": "learning", "whole_config": config, "criterion": "none"}
+    for name in ("td3", "sac"):
+        task = {"task": f"{name}-pendulum", "algorithm": name, "runs": runs(2.0)}
+        committed(f"{name}-pendulum", **learned, **source, **task)
+    figure, _, *members = tables.on_page_markdown("::: measured pendulum").splitlines()
+    assert figure == (
+        "![Returns of sac, td3 on X-v1 as they train](../results/pendulum.svg)"
+    )
+    assert [line.partition(":")[0] for line in members] == [
+        "- [sac](../algorithms/sac.md)",
+        "- [td3](../algorithms/td3.md)",
+    ]
+    assert "results/td3-pendulum.json) is from `python -m benchmarks x`" in members[1]
+    with pytest.raises(PluginError, match="called td3-b"):
+        tables.on_page_markdown("::: measured td3-b")
 
 
 def test_controls_come_last_and_say_what_they_are_for(committed):
