@@ -28,7 +28,7 @@ Above: what is said of the next state, a probability for each of eleven returns,
 atoms. Middle: each atom z is moved to r + &gamma;(1 &minus; d) z; dotted lines say from
 where. Below: the target. What lies between two atoms is shared by them, the nearer one
 gets more. Triangles: means. Dashed: r + &gamma;(1 &minus; d) Q, the target of a DQN."""
-LEFT, UNIT = 120, 180  # of the return 0, and of a return of 1, in pixels
+LEFT, UNIT = 112, 176  # of the return 0, and of a return of 1, in pixels
 UPPER, MIDDLE, LOWER = 72, 222, 384  # baselines
 HIGH = 120  # of the probability 1
 PARTS = [(".thread", "d"), (".moved", "d"), (".link", "d"), (".link", "stroke-opacity")]
