@@ -159,11 +159,8 @@ def _expect_ahead(
     of_discount: tuple[str, ...],
 ) -> None:
     """Compare what follows with what is right, and with what mistakes would give."""
-    flags = torch.zeros(2, *REWARD.shape, dtype=torch.bool)
-    for flag, steps in zip(flags, (ends, cuts), strict=True):
-        for row, step in enumerate(steps):
-            flag[row, step] = True
-    got = answer.look_ahead(REWARD.clone(), *flags.clone(), GAMMA)
+    flags = _flags(ends), _flags(cuts)
+    got = answer.look_ahead(REWARD.clone(), _flags(ends), _flags(cuts), GAMMA)
     whole = isinstance(got, tuple | list) and len(got) == 3
     expect(whole, f"look_ahead returned a {type(got).__name__}", TRIPLE)
     wanted = _ahead(*flags)
@@ -174,6 +171,14 @@ def _expect_ahead(
     ):
         known = {HINTS[mistake]: _ahead(*flags, mistake)[part] for mistake in mistakes}
         expect_close(got[part], wanted[part], named=name, mistakes=known)
+
+
+def _flags(steps: tuple[int, ...]) -> Tensor:
+    """The given step of each row, `[B, n]`; of no row, if none is given."""
+    flags = torch.zeros_like(REWARD, dtype=torch.bool)
+    for row, step in enumerate(steps):
+        flags[row, step] = True
+    return flags
 
 
 def _ahead(

@@ -82,11 +82,13 @@ class Steps(NStepReplayBuffer):
     def _gather(self, index: Tensor) -> TensorDict:
         n = torch.arange(self.horizon, device=self.device)
         path = (index.unsqueeze(1) + n * self.num_envs) % self.capacity
-        names = ("reward", "terminated", "truncated")
-        columns = [self._storage[name].flatten()[path] for name in names]
-        reward, discount, length = look_ahead(*columns, self.gamma)
+        reward, terminated, truncated = (
+            self._storage[name].flatten()[path]
+            for name in ("reward", "terminated", "truncated")
+        )
+        reward, discount, length = look_ahead(reward, terminated, truncated, self.gamma)
         last = path.gather(1, length.unsqueeze(1) - 1).squeeze(1)
-        later = dict.fromkeys(("next_obs", "terminated", "truncated"), last)
+        later = {"next_obs": last, "terminated": last, "truncated": last}
         batch = self._storage.gather(index, later)
         return batch.update({"reward": reward, "discount": discount})
 
