@@ -66,6 +66,15 @@ _register(
 )
 _register("Taxi", "tables:Taxi", 200, reward_threshold=8.0)
 _register("TMaze", "t_maze:TMaze", 100, reward_threshold=0.95)
+for _probe, _steps in (
+    ("Reward", None),
+    ("Observation", None),
+    ("Delay", None),
+    ("Cut", 5),
+    ("Action", None),
+    ("Choice", None),
+):
+    _register(f"Probe{_probe}", f"probes:Probe{_probe}", _steps)
 _register("GoTo", "grid_world:GoTo", 50, reward_threshold=0.95)
 _register(
     "GoToPixels",

@@ -1,0 +1,26 @@
+"""Advantages, in a loop that can be read."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.algorithms.ppo import correction
+
+
+class Clip(correction.Clip):
+    """Generalized advantage estimation, without a look at `yieldrl.buffers`."""
+
+    def advantages(
+        self, rollout: TensorDict, reward: Tensor, next_value: Tensor
+    ) -> Tensor:
+        """Advantages `[T, N]`; they do not reach from one episode into the next."""
+        gamma, gae_lambda = self.config.gamma, self.config.gae_lambda
+        goes_on = ~(rollout["terminated"] | rollout["truncated"])
+        delta = reward + gamma * next_value - rollout["value"]
+        advantage, following = torch.zeros_like(delta), torch.zeros_like(delta[0])
+        for t in reversed(range(len(delta))):
+            following = delta[t] + gamma * gae_lambda * goes_on[t] * following
+            advantage[t] = following
+        return advantage

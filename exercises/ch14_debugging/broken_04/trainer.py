@@ -1,0 +1,13 @@
+"""The schedule of PPO."""
+
+from __future__ import annotations
+
+from yieldrl.algorithms import ppo
+
+from .model import Model
+
+
+class Trainer(ppo.Trainer):
+    """PPO's schedule around other networks."""
+
+    model_class = Model

@@ -1,0 +1,13 @@
+"""The schedule of PPO."""
+
+from __future__ import annotations
+
+from yieldrl.algorithms import ppo
+
+from .algorithm import Algorithm
+
+
+class Trainer(ppo.Trainer):
+    """PPO's schedule around another algorithm."""
+
+    algorithm_class = Algorithm

@@ -1,0 +1,209 @@
+"""Six small experiments whose outcome is known beforehand, for anything like PPO.
+
+    python -m yieldrl.exercises.ch14_debugging.diagnostics
+
+tries them on PPO and on the six broken folders, which takes some seconds.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import math
+from typing import Any, NamedTuple
+
+import gymnasium
+import torch
+from torch import Tensor
+
+from yieldrl.algorithms import ppo
+from yieldrl.algorithms.ppo.correction import Clip
+from yieldrl.envs.probes import Answer
+
+BUGS = {
+    "none": "nothing is wrong, as far as these experiments see",
+    "end": "something is expected after the end of an episode",
+    "ratio": "the ratio of probabilities is always 1",
+    "gradient": "no gradient reaches the actor",
+    "statistics": "running statistics are not saved",
+    "credit": "rewards are credited to other steps",
+    "entropy": "to be undecided costs, where it should pay",
+}
+"""What `diagnose` may answer, and what it means."""
+
+FOLDERS = tuple(f"broken_{number:02}" for number in range(1, 7))
+
+
+class Readings(NamedTuple):
+    """What the experiments gave. Behind each: what it should be."""
+
+    value: float  # 1: a step is worth that pays 1 and ends
+    sides: float  # 2: a step that pays 1 is worth more than one that costs 1
+    preferred: float  # 1: the probability of an action that pays, the other one costs
+    entropy: float  # 1: the share of the most there is, where nothing else can be had
+    actor: float  # above 0: how far a rollout moves the actor's parameters
+    approx_kl: float  # above 0, in nats: the largest while a rollout is learned from
+    restored: float  # 0: the change of log-probabilities by saving and loading
+
+
+def examine(trainer_class: type[ppo.Trainer], seed: int = 1) -> Readings:
+    """All experiments with a trainer like PPO's, in about a second."""
+    return Readings(
+        known_value(trainer_class, seed),
+        known_sides(trainer_class, seed),
+        preference(trainer_class, seed),
+        indecision(trainer_class, seed),
+        *one_rollout(trainer_class, seed),
+        restoring(trainer_class, seed),
+    )
+
+
+def known_value(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+    """What a step is worth that pays 1 and ends, as it learns it in `ProbeReward`."""
+    trainer, answer = probed(trainer_class, "Reward", seed)
+    return float(values(trainer, answer)[0])
+
+
+def known_cut(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+    """What `ProbeCut` is worth, as a share of the truth: every step pays 1, for ever,
+    and after five of them somebody cuts.
+    """
+    trainer, answer = probed(trainer_class, "Cut", seed)
+    return float(values(trainer, answer)[0] / answer.value[0])
+
+
+def known_sides(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+    """How much more a step is worth that pays 1 than one that costs 1.
+
+    In `ProbeObservation`, where it sees beforehand which of them it is.
+    """
+    trainer, answer = probed(trainer_class, "Observation", seed)
+    cost, pay = values(trainer, answer).tolist()
+    return pay - cost
+
+
+def preference(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+    """The probability of the action that pays in `ProbeAction`; the other one costs."""
+    trainer, answer = probed(trainer_class, "Action", seed)
+    return float(log_probs(trainer, answer.obs)[0, 1].exp())
+
+
+def indecision(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+    """The entropy of its policy, as a share of the most that two actions have.
+
+    In `ProbeObservation` actions do nothing: all that a policy can gain is the bonus
+    for entropy, which has a weight of 1 here.
+    """
+    trainer, answer = probed(trainer_class, "Observation", seed, entropy_coef=1.0)
+    log_prob = log_probs(trainer, answer.obs)
+    entropy = -(log_prob.exp() * log_prob).sum(1).mean()
+    return float(entropy) / math.log(2)
+
+
+def one_rollout(trainer_class: type[ppo.Trainer], seed: int = 1) -> tuple[float, float]:
+    """What a rollout on CartPole does: how far the actor's parameters move, at most,
+    and the largest `approx_kl`.
+    """
+    trainer = trainer_class(settings(seed=seed, total_steps=128))
+    before = [parameter.detach().clone() for parameter in actor_of(trainer)]
+    logs = trained(trainer)
+    pairs = zip(actor_of(trainer), before, strict=True)
+    moved = max(float((now.detach() - old).abs().max()) for now, old in pairs)
+    return moved, max(float(log["approx_kl"]) for log in logs)
+
+
+def restoring(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+    """The largest change of a log-probability when a trained state is loaded."""
+    config = settings(seed=seed, total_steps=256)
+    trainer, again = trainer_class(config), trainer_class(config)
+    trained(trainer)
+    again.load_state_dict(copy.deepcopy(trainer.state_dict()))
+    obs = torch.linspace(-0.5, 0.5, 32).view(8, 4)
+    return float((log_probs(trainer, obs) - log_probs(again, obs)).abs().max())
+
+
+def probed(
+    trainer_class: type[ppo.Trainer], name: str, seed: int = 1, **changes: Any
+) -> tuple[ppo.Trainer, Answer]:
+    """A trainer that was trained in a probe world, and what there was to learn."""
+    config = settings(env_id=f"yieldrl/Probe{name}-v1", gamma=0.8, seed=seed, **changes)
+    trainer = trainer_class(config)
+    trained(trainer)
+    world: Any = gymnasium.make_vec(config.env_id, num_envs=1)
+    return trainer, world.answer(config.gamma)
+
+
+def trained(trainer: ppo.Trainer) -> list[dict[str, Any]]:
+    """Train to the end; what was logged of learning."""
+    return [log["logs"] for log in trainer() if log["log_type"] == "train"]
+
+
+def settings(**changes: Any) -> ppo.Config:
+    """Small and quick: 128 updates from 2 048 steps, on CartPole or in a probe world.
+
+    Rewards are not scaled, so that values can be read.
+    """
+    quick: dict[str, Any] = {
+        "num_envs": 8,
+        "num_steps": 16,
+        "num_minibatches": 2,
+        "total_steps": 2_048,
+        "learning_rate": 0.01,
+        "hidden_sizes": (16,),
+        "normalize_observation": True,
+        "normalize_reward": False,
+        "eval_every": 0,
+        "speed": "eager",
+        "device": "cpu",
+    }
+    return ppo.Config(**{**quick, **changes})
+
+
+@torch.no_grad()
+def values(trainer: ppo.Trainer, answer: Answer) -> Tensor:
+    """What the critic says of all that there is to see, `[K]`."""
+    return trainer.model.get_value(answer.obs)
+
+
+@torch.no_grad()
+def log_probs(trainer: ppo.Trainer, obs: Tensor) -> Tensor:
+    """Log-probabilities of all actions, `[B, A]`."""
+    return trainer.model.action(obs).log_softmax(-1)
+
+
+def actor_of(trainer: ppo.Trainer) -> list[Tensor]:
+    """The actor's parameters."""
+    return list(trainer.model.actor.parameters())
+
+
+def trainer_of(folder: str) -> type[ppo.Trainer]:
+    """The trainer of one of `FOLDERS`."""
+    return importlib.import_module(f"{__package__}.{folder}").Trainer
+
+
+def with_part(folder: str, part: type) -> type[ppo.Trainer]:
+    """The trainer of one of `FOLDERS` with a class of one's own in it.
+
+    Args:
+        folder: Its name.
+        part: An algorithm, a model, or what takes the place of `Clip`.
+    """
+    of, names = trainer_of(folder), {"algorithm_class": part}
+    if issubclass(part, ppo.Model):
+        names = {"model_class": part}
+    elif issubclass(part, Clip):
+        corrections = {"corrections": {"clip": part}}
+        names = {"algorithm_class": type("Algorithm", (ppo.Algorithm,), corrections)}
+    return type("Trainer", (of,), names)
+
+
+def main() -> None:
+    """Print a line for PPO and for every folder."""
+    print(f"{'':10}", *(f"{name:>10}" for name in Readings._fields))
+    for name in ("ppo", *FOLDERS):
+        seen = examine(ppo.Trainer if name == "ppo" else trainer_of(name))
+        print(f"{name:10}", *(f"{reading:10.4f}" for reading in seen))
+
+
+if __name__ == "__main__":
+    main()

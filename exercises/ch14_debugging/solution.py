@@ -1,0 +1,120 @@
+"""The six folders, named by their readings, and mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import ppo
+from yieldrl.exercises.ch14_debugging import (
+    broken_02,
+    broken_03,
+    broken_04,
+    broken_05,
+    broken_06,
+)
+from yieldrl.exercises.ch14_debugging.broken_01.correction import Clip
+from yieldrl.exercises.ch14_debugging.diagnostics import (
+    FOLDERS,
+    Readings,
+    examine,
+    trainer_of,
+    with_part,
+)
+from yieldrl.networks import MLP, action_size
+
+
+def diagnose(seen: Readings) -> str:
+    """What six small experiments point to."""
+    if seen.actor == 0:
+        return "gradient"
+    if seen.approx_kl < 1e-7:
+        return "ratio"
+    if abs(seen.value - 1) > 0.5:
+        return "end"
+    if abs(seen.sides - 2) > 0.1:
+        return "credit"
+    if seen.entropy < 0.9:
+        return "entropy"
+    if seen.restored > 1e-4:
+        return "statistics"
+    return "none"
+
+
+class Mended01(Clip):
+    """Nothing is expected after `terminated`."""
+
+    def advantages(
+        self, rollout: TensorDict, reward: Tensor, next_value: Tensor
+    ) -> Tensor:
+        """Advantages `[T, N]`; they do not reach from one episode into the next."""
+        return super().advantages(rollout, reward, next_value * ~rollout["terminated"])
+
+
+class Mended02(broken_02.Algorithm):
+    """The ratio starts from what was stored before the first gradient step."""
+
+    def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
+        """The policy's part of the loss, and how far it has moved."""
+        return ppo.Algorithm.surrogate(self, data, log_prob)
+
+
+class Mended03(broken_03.Algorithm):
+    """The actor is there before the optimizer asks for its parameters."""
+
+    def __init__(self, model: ppo.Model, config: ppo.Config) -> None:
+        outputs = action_size(model.action_space)
+        widths = [2 * width for width in config.hidden_sizes]
+        sizes = [model.actor_size(config), *widths, outputs]
+        model.actor = MLP(sizes, config.activation, last_gain=0.01)
+        ppo.Algorithm.__init__(self, model, config)
+
+
+class Mended04(broken_04.Model):
+    """The statistics are buffers of the model, which its state holds."""
+
+    def __init__(
+        self, observation_space: Any, action_space: Any, config: ppo.Config
+    ) -> None:
+        super().__init__(observation_space, action_space, config)
+        for name in ("count", "total", "squares"):
+            start = torch.zeros_like(getattr(self, name))
+            delattr(self, name)
+            self.register_buffer(name, start)
+
+
+class Mended05(broken_05.Algorithm):
+    """`R_{t+1}`, which `A_t` has brought, is in row `t` already."""
+
+    def advantages(self, rollout: TensorDict) -> Tensor:
+        """Advantages `[T, N]`, of the rows as they are."""
+        return ppo.Algorithm.advantages(self, rollout)
+
+
+class Mended06(broken_06.Algorithm):
+    """A bonus is subtracted from what is minimised."""
+
+    def objective(
+        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Any
+    ) -> tuple[Tensor, Logs]:
+        """The loss, from what the policy now says of the minibatch, `[B]` each."""
+        policy_loss, logs = self.surrogate(data, log_prob)
+        value_loss = self.value_loss(value, data)
+        weighted = self.config.value_coef * value_loss
+        weighted = weighted - self.config.entropy_coef * entropy.mean()
+        loss = policy_loss + weighted
+        logs |= {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss}
+        logs |= {"entropy": entropy.mean()}
+        return loss, {name: metric.detach() for name, metric in logs.items()}
+
+
+if __name__ == "__main__":
+    parts = Mended01, Mended02, Mended03, Mended04, Mended05, Mended06
+    for folder, part in zip(FOLDERS, parts, strict=True):
+        broken, mended = trainer_of(folder), with_part(folder, part)
+        print(f"{folder}: {diagnose(examine(broken))}", end="")
+        print(f", mended: {diagnose(examine(mended))}")
