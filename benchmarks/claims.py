@@ -14,6 +14,7 @@ from typing import Any
 from . import (
     cliff,
     clipping,
+    debugging,
     masking,
     overestimation,
     prioritization,
@@ -61,6 +62,31 @@ class Claim:
 
 
 CLAIMS = {
+    "debugging-cartpole": Claim(
+        statement=(
+            "Of six bugs in PPO that raise no error four show in a reading on CartPole,"
+            " and two in worlds whose answer is known."
+        ),
+        measure=debugging.on_cartpole,
+        criterion=(
+            "1 promises 20 more than is earned, 2 has an approx_kl of 0, 3 all the"
+            " entropy there is, 4 loses 50 of the return by saving and loading, 5 has"
+            " the readings of the right one and does not tell a step that pays from one"
+            " that costs, 6 is decided where only being undecided pays; PPO is right in"
+            " all of that"
+        ),
+        holds=lambda m: (
+            m["promised too much, right"] < 20 < m["promised too much, broken_01"]
+            and m["approx_kl, broken_02"] < 1e-6 < m["approx_kl, right"]
+            and m["entropy at the end, right"] < 0.69
+            and m["entropy at the end, broken_03"] > 0.69
+            and m["lost by saving, right"] < 50 < m["lost by saving, broken_04"]
+            and m["readings that differ, broken_05"] == 0
+            and m["sides, broken_05"] < 0.5 < 1.9 < m["sides, right"]
+            and m["undecided, broken_06"] < 0.5 < 0.9 < m["undecided, right"]
+        ),
+        y_label="reading",
+    ),
     "dqn-clipping": Claim(
         statement="Where returns are long, clipped errors let DQN's values drift away.",
         measure=clipping.in_cartpole,
