@@ -126,7 +126,8 @@ def probed(
     trainer_class: type[ppo.Trainer], name: str, seed: int = 1, **changes: Any
 ) -> tuple[ppo.Trainer, Answer]:
     """A trainer that was trained in a probe world, and what there was to learn."""
-    config = settings(env_id=f"yieldrl/Probe{name}-v1", gamma=0.8, seed=seed, **changes)
+    chosen = {"gamma": 0.8, "seed": seed, **changes}
+    config = settings(env_id=f"yieldrl/Probe{name}-v1", **chosen)
     trainer = trainer_class(config)
     trained(trainer)
     world: Any = gymnasium.make_vec(config.env_id, num_envs=1)
