@@ -40,22 +40,22 @@ SETTINGS: dict[str, Any] = {
 }
 
 SIDES = {
-    "eager": "all eager",
-    "steps": "gradient steps compiled",
-    "turned": "and their narrow products turned",
-    "looking": "and the look at the rollout compiled",
-    "acting": "and acting compiled: what a long run gets",
+    "eager": "eager",
+    "steps": "+ compiled steps",
+    "turned": "+ narrow products",
+    "looking": "+ looking back",
+    "acting": "+ acting",
 }
 """Side -> what it has; each has what those before it have."""
 
 PARTS = {
     "acting": "acting",
-    "worlds": "stepping the worlds",
+    "worlds": "worlds",
     "storing": "storing",
-    "looking": "log-probabilities, values and advantages",
-    "cutting": "cutting minibatches",
-    "steps": "gradient steps",
-    "rest": "the rest",
+    "looking": "looking back",
+    "cutting": "cutting",
+    "steps": "steps",
+    "rest": "rest",
 }
 
 
@@ -173,7 +173,7 @@ def table(runs: Sequence[Run]) -> Table:
         whole, parts = whole_of(runs, side), parts_of(runs, side)
         row = [words, *(f"{value:.1f}" for value in parts.values())]
         rows.append([*row, f"{whole:.0f}", f"{1e3 * size / whole:,.0f}"])
-    return ["ms of a rollout", *PARTS.values(), "all", "steps per second"], rows
+    return ["milliseconds", *PARTS.values(), "all", "steps/s"], rows
 
 
 def fill(axes: Axes, runs: Sequence[Run]) -> None:
