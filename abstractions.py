@@ -28,7 +28,7 @@ from yieldrl.foundations import (
     Border,
     Config,
     Counting,
-    derive_seed,
+    ranks,
     resolve_device,
     restore_generator,
 )
@@ -198,7 +198,7 @@ class Algorithm(Learner, ABC):
         """Whether gradient steps are compiled: by the config, and the work ahead."""
         config = self.config
         mode = "eager" if config.uncompiled else config.speed
-        steps = config.planned_learn_steps()
+        steps = config.planned_learn_steps() // ranks().count
         return Plan(mode, steps, lambda: self.counters.learn_step)
 
     def gradient_step(
@@ -235,7 +235,7 @@ class Agent(Counting):
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         self.algorithm, self.config = algorithm, config
         self.counters, self.device = algorithm.counters, algorithm.device
-        seed = derive_seed(config.seed, "exploration")
+        seed = ranks().derive_seed(config.seed, "exploration")
         self.generator = torch.Generator(self.device).manual_seed(seed)
         model = self.model
         observed, acted = model.observation_space, model.action_space
@@ -373,15 +373,16 @@ class Trainer(TrainingRun):
         return self._log("collect", self.collector.step())
 
     def _run_evaluate(self) -> LogData:
-        """Evaluate as the config says."""
-        log = self.evaluate(self.config.eval_episodes)
+        """Evaluate as the config says; of several processes the first one does."""
+        first, episodes = ranks().first, self.config.eval_episodes
+        log = ranks().same(self.evaluate(episodes) if first else None)
         self.evaluator.evaluated_at = self.agent.sample_step
         return log
 
     def make_collector(self) -> Collector:
         """Who steps the environments with the agent and writes into the buffer."""
         config, parts = self.config, (self.envs, self.agent, self.buffer)
-        seed = derive_seed(config.seed, "envs")
+        seed = ranks().derive_seed(config.seed, "envs")
         if config.collection == "sync":
             return SyncCollector(*parts, seed=seed)
         return AsyncCollector(

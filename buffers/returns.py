@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from yieldrl.foundations import ranks
+
 
 def gae(
     reward: Tensor,
@@ -104,7 +106,8 @@ def explained_variance(
 
     1 is a perfect critic, 0 one that is as good as any constant, less than 0 one that
     is worse. Where the returns do not vary (beyond rounding) there is nothing to
-    explain, and the answer is 0: means over several rollouts stay defined.
+    explain, and the answer is 0: means over several rollouts stay defined. Of several
+    processes that train together all of their returns count.
 
     Args:
         value: Predictions, of any shape.
@@ -153,7 +156,9 @@ def sum_back(delta: Tensor, carry: Tensor) -> Tensor:
 
 def _mean(x: Tensor, kept: Tensor) -> Tensor:
     # Where, not times: what is left out may be infinite.
-    return torch.where(kept > 0, x, 0.0).sum() / kept.sum()
+    own = torch.stack([torch.where(kept > 0, x, 0.0).sum(), kept.sum()])
+    total, count = ranks().total(own).unbind()
+    return total / count
 
 
 def _variance(x: Tensor, kept: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from yieldrl.cli.errors import fail, usage_errors
+from yieldrl.foundations import ranks
 from yieldrl.loggers import list_checkpoints
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def resume(run: str, total_steps: int | None = None) -> None:
                 " --total-steps a larger number"
             )
         logged = _logged(trainer, plan)
-    print(f"goes on from {checkpoint}, step {trainer.agent.sample_step:,}", flush=True)
+    _say(f"goes on from {checkpoint}, step {trainer.agent.sample_step:,}")
     _run(trainer, logged)
 
 
@@ -79,8 +80,9 @@ def _logged(trainer: Any, plan: Plan) -> Any:
     from yieldrl.experiments import run_files
 
     logged = plan.logged(trainer)
-    run_files.describe(trainer, plan.to_dict(trainer.config))
-    print(f"run folder: {_shown(trainer.run_dir)}", flush=True)
+    if ranks().first:
+        run_files.describe(trainer, plan.to_dict(trainer.config))
+        _say(f"run folder: {_shown(trainer.run_dir)}")
     return logged
 
 
@@ -95,15 +97,24 @@ def _run(trainer: Any, logged: Any) -> None:
             with closing(logged()) as logs:
                 for _ in logs:
                     pass
+            if not ranks().first:
+                return
             for decision in run_files.note_speed(trainer):
                 print(f"gradient steps: {decision}")
             print(evaluating.report(trainer))
         except KeyboardInterrupt:
-            _say_how_to_go_on(trainer)
+            if ranks().first:
+                _say_how_to_go_on(trainer)
             raise SystemExit(130) from None
         except (DiskFullError, ForeignFileError) as reason:
             fail(str(reason))
     print(f"run folder: {_shown(trainer.run_dir)}")
+
+
+def _say(line: str) -> None:
+    """Print it at once, in the first of several processes."""
+    if ranks().first:
+        print(line, flush=True)
 
 
 def _say_how_to_go_on(trainer: Any) -> None:

@@ -13,9 +13,10 @@ from tensordict import TensorDict
 from yieldrl.collectors.contract import Collector
 from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
+from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import said_last
-from yieldrl.foundations import spaces
+from yieldrl.foundations import ranks, spaces
 
 
 class SyncCollector(Collector):
@@ -35,7 +36,8 @@ class SyncCollector(Collector):
             its `begin_episode` hears where episodes begin.
         buffer: What is to hold the transitions, a `Buffer`.
         seed: Seed of the environments' first reset.
-        report_every: Steps between reports of episodes, for tensor environments.
+        report_every: Steps between reports of episodes, for tensor environments and
+            for several processes that train together.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class SyncCollector(Collector):
         self.has_memory = getattr(agent, "has_memory", False)
         self.recorded: tuple[str, ...] = tuple(getattr(envs, "recorded_info", ()))
         self.obs: Any = None
-        self.statistics: ArrayStatistics | TensorStatistics | None = None
+        self.statistics: ArrayStatistics | TensorStatistics | StatisticsOfAll | None = (
+            None
+        )
 
     def step(self) -> dict[str, Any]:
         """Step all environments once; logs of the episodes that ended, if any.
@@ -141,7 +145,7 @@ class SyncCollector(Collector):
         restore(state["envs"])
         self.obs = _like(state["obs"], self.obs)
         if state["resets"] is not None:
-            as_arrays = isinstance(self.statistics, ArrayStatistics)
+            as_arrays = not spaces.holds_tensors(self.obs)
             resets = state["resets"]
             self.stepper.resets = resets.numpy() if as_arrays else resets
         self.statistics.load_state_dict(state["statistics"])
@@ -158,7 +162,14 @@ class SyncCollector(Collector):
         self.obs = self.stepper.reset(seed)
         self.statistics = self._make_statistics()
 
-    def _make_statistics(self) -> ArrayStatistics | TensorStatistics:
+    def _make_statistics(self) -> ArrayStatistics | TensorStatistics | StatisticsOfAll:
+        own = self._own_statistics()
+        if ranks().count == 1:
+            return own
+        device = getattr(self.agent, "device", torch.device("cpu"))
+        return StatisticsOfAll(own, self.report_every, device)
+
+    def _own_statistics(self) -> ArrayStatistics | TensorStatistics:
         count = self.envs.num_envs
         if not spaces.holds_tensors(self.obs):
             return ArrayStatistics(count)

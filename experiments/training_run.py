@@ -18,8 +18,8 @@ from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
     CheckpointError,
     Config,
-    derive_seed,
     keep_freed_memory,
+    ranks,
     resolve_device,
     rng_state,
     seed_everything,
@@ -52,6 +52,10 @@ class TrainingRun(Run):
         TypeError: If the config is that of another algorithm.
         ValueError: If more than one of `model`, `algorithm` and `agent` is passed.
     """
+
+    parallel: ClassVar[bool] = False
+    """Whether several processes, as `torchrun` starts them, may train together: they
+    must learn after as many steps as each other."""
 
     model_class: ClassVar[Callable[..., Any]]
     algorithm_class: ClassVar[Callable[..., Any]]
@@ -86,6 +90,7 @@ class TrainingRun(Run):
         set_threads(config.threads, images=images)
         keep_freed_memory()
         self.agent = self._make_agent(model, algorithm, agent)
+        self._join_others()
         self.buffer = self.make_buffer() if buffer is None else buffer
         self.collector = self._make_collector(collector)
         self.evaluator = Evaluator(
@@ -166,9 +171,10 @@ class TrainingRun(Run):
             )
         self.agent.load_state_dict(state["agent"])
         self.buffer.load_state_dict(state["buffer"])
-        self.collector.load_state_dict(state["collector"])
+        self.collector.load_state_dict(state["collector"] if ranks().first else {})
         self.evaluator.evaluated_at = state["evaluated_at"]
         set_rng_state(state["rng"])
+        self._part_ways()
 
     def close(self) -> None:
         """Close the environments and free the run's folder. Safe to call twice."""
@@ -180,6 +186,34 @@ class TrainingRun(Run):
     @property
     def _collection(self) -> str:
         return "async" if isinstance(self.collector, AsyncCollector) else "sync"
+
+    def _join_others(self) -> None:
+        """Begin with the first process's weights, and with chance of one's own.
+
+        Raises:
+            ValueError: If there are others and this trainer cannot learn with them.
+        """
+        if ranks().count == 1:
+            return
+        background = getattr(self.config, "collection", "sync") == "async"
+        if not self.parallel or background:
+            said = "collection='async'" if background else self.name
+            raise ValueError(
+                f"{said} cannot be trained by {ranks().count} processes together, which"
+                " must take as many steps between updates: start one, without torchrun,"
+                " or take an algorithm of rollouts, such as ppo, with collection='sync'"
+            )
+        ranks().share([*self.model.parameters(), *self.model.buffers()])
+        self._part_ways()
+
+    def _part_ways(self) -> None:
+        """Draw other random numbers than the other processes, from here on."""
+        if not ranks().first:
+            now = f"global, from step {self.agent.sample_step}"
+            seed_everything(ranks().derive_seed(self.config.seed, now))
+            now = f"exploration, from step {self.agent.sample_step}"
+            seed = ranks().derive_seed(self.config.seed, now)
+            self.agent.generator.manual_seed(seed)
 
     def _checked(self, config: Config | None) -> Config:
         if config is None:
@@ -196,7 +230,7 @@ class TrainingRun(Run):
             self._check_parts_of(given)
             return given
         config = self.config
-        options: dict[str, Any] = {"seed": derive_seed(config.seed, "envs")}
+        options: dict[str, Any] = {"seed": ranks().derive_seed(config.seed, "envs")}
         if issubclass(given, AsyncCollector):
             options["max_policy_lag"] = config.max_policy_lag
             options["when_stale"] = config.when_stale

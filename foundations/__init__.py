@@ -11,6 +11,7 @@ from yieldrl.foundations.device import (
 )
 from yieldrl.foundations.errors import CheckpointError
 from yieldrl.foundations.moments import means
+from yieldrl.foundations.ranks import Ranks, mean_and_std, ranks
 from yieldrl.foundations.schedules import linear, updates_due
 from yieldrl.foundations.seeding import (
     derive_seed,
@@ -31,11 +32,14 @@ __all__ = [
     "Config",
     "Counters",
     "Counting",
+    "Ranks",
     "Utf8Text",
     "derive_seed",
     "keep_freed_memory",
     "linear",
+    "mean_and_std",
     "means",
+    "ranks",
     "resolve_device",
     "restore_generator",
     "rng_state",

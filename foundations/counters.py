@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import Any
 
+from yieldrl.foundations.ranks import ranks
+
 
 @dataclass(slots=True)
 class Counters:
@@ -43,8 +45,11 @@ class Counting:
     policy_version: int = _shared("policy_version")
 
     def count_steps(self, steps: int) -> None:
-        """Count environment steps that were taken with actions of the agent."""
-        self.counters.sample_step += steps
+        """Count environment steps that were taken with actions of the agent.
+
+        Where several processes train together, each of them takes as many.
+        """
+        self.counters.sample_step += steps * ranks().count
 
     def counters_state(self) -> dict[str, int]:
         """All of them, by their names."""

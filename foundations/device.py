@@ -7,13 +7,18 @@ import os
 
 import torch
 
+from yieldrl.foundations.ranks import ranks
+
 
 def resolve_device(name: str) -> torch.device:
     """The device that a config's `device` names; `auto` takes a GPU if there is one.
 
+    Several processes that train together each take one of their own.
+
     Raises:
         ValueError: If it is not a device, or this machine has none such.
     """
+    ranks()  # says which GPU is meant by "cuda"
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -40,7 +45,8 @@ def set_threads(wanted: int | None, *, images: bool) -> None:
         images: Whether observations are images.
     """
     if wanted is None:
-        wanted = max(1, usable_cores() // 2) if images else 1
+        beside = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # processes, by torchrun
+        wanted = max(1, usable_cores() // (2 * beside)) if images else 1
     torch.set_num_threads(wanted)
 
 

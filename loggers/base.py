@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from yieldrl.foundations import ranks
 from yieldrl.loggers.loops import close_loop, start_loop
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class Logger(ABC):
     """Whether `run` yields logs of its own: then it is placed innermost over an
     instance, so that every other logger sees them in whichever order they stack."""
 
+    steers: ClassVar[bool] = False
+    """Whether it decides what the loop does. Where several processes train together
+    such a logger is at work in all of them, and must decide alike; every other one is
+    at work in the first process, which alone writes."""
+
     @abstractmethod
     def run(self, trainer: Trainer, logs: Stream) -> Stream:
         """Yield every log of `logs`, doing what is to be done before each `yield`.
@@ -61,8 +67,9 @@ class Logger(ABC):
 
     def wrap(self, trainer: Trainer, logs: Stream) -> Stream:
         """`run`, with the wrapped generator closed after it, whatever happens."""
+        at_work = self.steers or ranks().first
         try:
-            yield from self.run(trainer, logs)
+            yield from self.run(trainer, logs) if at_work else logs
         finally:
             logs.close()
 

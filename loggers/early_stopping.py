@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from yieldrl.loggers import arguments
 from yieldrl.loggers.base import Logger
@@ -25,6 +25,8 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
     Raises:
         ValueError: If neither `threshold` nor `patience` is given.
     """
+
+    steers: ClassVar[bool] = True
 
     metric: str = "episode_return"
     """Name of the metric in the logs."""

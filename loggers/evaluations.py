@@ -28,6 +28,8 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
 
     adds_logs: ClassVar[bool] = True
 
+    steers: ClassVar[bool] = True
+
     every: int = 10_000
     """Environment steps between evaluations."""
 

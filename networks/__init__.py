@@ -1,6 +1,7 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
 from yieldrl.networks.accumulation import AccumulatedStep
+from yieldrl.networks.averaging import averaged
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -47,6 +48,7 @@ __all__ = [
     "TargetUpdate",
     "WindowMLP",
     "action_size",
+    "averaged",
     "make_distribution",
     "make_encoder",
     "noise",

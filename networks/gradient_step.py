@@ -8,6 +8,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from yieldrl.foundations.ranks import ranks
+from yieldrl.networks.averaging import averaged
+
 Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
 
@@ -16,9 +19,9 @@ class GradientStep:
     """Gradients of a loss, clipped if wanted, and one step of an optimizer.
 
     Trained are the parameters of the optimizer that require gradients; other parameters
-    that the loss depends on get none. To accumulate gradients, to scale a loss for
-    mixed precision or to average over processes, override `gradients`; to clip in
-    another way, `clip`.
+    that the loss depends on get none. Several processes (see `yieldrl.foundations`)
+    take the step of all their batches together. To accumulate gradients or to scale a
+    loss for mixed precision, override `gradients`; to clip in another way, `clip`.
 
     Args:
         loss: From a batch to the loss and what to log. Results per sample, such as
@@ -62,6 +65,11 @@ class GradientStep:
         trained = self.trained_parameters()
         try:
             logs = self.gradients(data, trained)
+            if ranks().count > 1:
+                found = [parameter.grad for parameter in trained]
+                means, logs = averaged(found, logs, data.numel())
+                for parameter, mean in zip(trained, means, strict=True):
+                    parameter.grad = mean
             if self.max_grad_norm is not None:
                 logs["grad_norm"] = self.clip(trained)
             self.optimizer.step()

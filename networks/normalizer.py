@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from yieldrl.foundations import spaces
 from yieldrl.foundations.moments import fold_in, scaled, standardized
+from yieldrl.foundations.ranks import ranks
 
 
 class RunningMoments(nn.Module):
@@ -32,11 +33,21 @@ class RunningMoments(nn.Module):
 
     @torch.no_grad()
     def update(self, batch: Tensor) -> None:
-        """Fold in a batch `[..., *shape]`."""
+        """Fold in a batch `[..., *shape]`, and those of all other processes."""
         flat = batch.reshape(-1, *self.mean.shape).float()
+        own = (self.mean, self.var, self.count)
+        if ranks().count == 1:
+            if len(flat) > 0:
+                var, mean = torch.var_mean(flat, dim=0, correction=0)
+                fold_in(own, (mean, var, len(flat)))
+            return
+        sizes = ranks().gathered(torch.tensor(float(len(flat)), device=flat.device))
+        moments = flat.new_zeros(2, *self.mean.shape)
         if len(flat) > 0:
-            var, mean = torch.var_mean(flat, dim=0, correction=0)
-            fold_in((self.mean, self.var, self.count), (mean, var, len(flat)))
+            moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
+        for size, (var, mean) in zip(sizes, ranks().gathered(moments), strict=True):
+            if size > 0:
+                fold_in(own, (mean, var, size))
 
 
 class ObservationNormalizer(nn.Module):

@@ -13,7 +13,8 @@ from torch.autograd import grad
 from torch.func import functional_call
 from torch.optim import Optimizer
 
-from yieldrl.networks import GradientStep, Loss
+from yieldrl.foundations import ranks
+from yieldrl.networks import GradientStep, Loss, averaged
 from yieldrl.speed.flat_adam import FlatAdam, flatten
 from yieldrl.speed.graph import Graph, layout, trace
 from yieldrl.speed.nested import Leaves, leaves_of, nested
@@ -92,7 +93,8 @@ class CompiledStep(GradientStep):
             owner = getattr(self.loss, "__self__", self.loss)
             loss = (type(owner), getattr(self.loss, "__name__", ""))
             known = (loss, self.max_grad_norm, options, self._adam.sizes, layouts)
-            self._candidates[layouts] = Candidate(repr(known))
+            alone = () if ranks().count == 1 else (ranks().count,)
+            self._candidates[layouts] = Candidate(repr((*known, *alone)))
         return self._candidates[layouts]
 
     def _trace(self, batch: Leaves, data: Any) -> tuple[Graph, Names]:
@@ -105,6 +107,8 @@ class CompiledStep(GradientStep):
             whole: Any = nested(dict(zip(batch, rest, strict=True)))
             whole = whole if shape is None else TensorDict(whole, shape)
             gradients, logs, results = self._gradients(vectors[0], whole)
+            if ranks().count > 1:
+                gradients, logs = self._averaged(gradients, logs, whole.numel())
             if self.max_grad_norm is not None:
                 known = flatten([g for g in gradients if g is not None])
                 norm = logs["grad_norm"] = known.square().sum().sqrt()
@@ -129,6 +133,20 @@ class CompiledStep(GradientStep):
         with torch.enable_grad():
             loss, (logs, results) = functional_call(self._objective, named, (batch,))
         return [*grad(loss, views, allow_unused=True)], logs, results
+
+    def _averaged(
+        self, gradients: list[Tensor | None], logs: dict[str, Tensor], samples: int
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """Means over all processes, exchanged in the order of an eager step.
+
+        One process may have compiled code already, and another not yet.
+        """
+        own = self._adam.parameters
+        known = {id(p): g for p, g in zip(own, gradients, strict=True)}
+        order = self.trained_parameters()
+        means, logs = averaged([known[id(p)] for p in order], logs, samples)
+        found = {id(p): mean for p, mean in zip(order, means, strict=True)}
+        return [found[id(p)] for p in own], logs
 
     def _names(self) -> list[str]:
         """What the objective calls the parameters that are trained."""

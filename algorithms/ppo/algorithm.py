@@ -16,7 +16,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.foundations import spaces
+from yieldrl.foundations import mean_and_std, ranks, spaces
 from yieldrl.networks import RewardScaler
 from yieldrl.speed import CompiledCall
 
@@ -228,11 +228,13 @@ class Algorithm(RolloutAlgorithm):
     def normalized(self, advantage: Tensor) -> Tensor:
         """A minibatch's advantages, centred and scaled if the config says so.
 
-        One alone, all that may be left where steps only reset, has no spread.
+        Of several processes all of their minibatches are centred together. One alone,
+        all that may be left where steps only reset, has no spread.
         """
-        if not self.config.normalize_advantage or len(advantage) < 2:
+        if not self.config.normalize_advantage or len(advantage) * ranks().count < 2:
             return advantage
-        return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        mean, std = mean_and_std(advantage)
+        return (advantage - mean) / (std + 1e-8)
 
     def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
         """Half the squared error to the returns, clipped if the config says so."""

@@ -28,6 +28,8 @@ class Trainer(abstractions.Trainer):
     agent: Agent
     buffer: RolloutBuffer
 
+    parallel = True
+
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

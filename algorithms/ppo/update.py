@@ -12,7 +12,7 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Passes, explained_variance, transitions
-from yieldrl.foundations import derive_seed, means
+from yieldrl.foundations import derive_seed, means, ranks
 
 from .config import HIGHEST_RATE, LOWEST_RATE, Config
 
@@ -72,7 +72,7 @@ class RolloutAlgorithm(abstractions.Algorithm):
             self._check_policy()
         config, now = self.config, self.counters
         if config.anneal_learning_rate:
-            before = now.sample_step - rollout.numel()
+            before = now.sample_step - rollout.numel() * ranks().count
             self.anneal(before / config.total_steps)
         prepared = self.prepare(rollout)
         # The order of minibatches follows from the seed and from how far learning is.
@@ -94,6 +94,8 @@ class RolloutAlgorithm(abstractions.Algorithm):
         self.acted_since = None
         self.counters.policy_version += 1
         self.update_normalization(rollout)
+        # Compiled in one process and not yet in another, they differ in a last digit.
+        ranks().share([*self.model.parameters(), *self.model.buffers()])
 
     def learn_from(self, passes: Passes, learn: Callable[[TensorDict], Logs]) -> Logs:
         """Let `learn` take a gradient step on the minibatch that is due."""

@@ -1,0 +1,132 @@
+"""Several processes that train one policy together, as `torchrun` starts them.
+
+Each has environments of its own and the same weights. They agree on gradients, on
+statistics, and on when to evaluate; the first one alone writes files. Alone, which is
+the usual case, nothing of this costs anything.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from yieldrl.foundations.seeding import derive_seed
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Which of how many processes this is.
+
+    What takes tensors or values is a meeting: every process must come, in one order.
+
+    Attributes:
+        rank: Its number, from 0.
+        count: How many there are.
+
+    >>> Ranks().count, Ranks().total(torch.ones(2))
+    (1, tensor([1., 1.]))
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether it is the one that writes and speaks."""
+        return self.rank == 0
+
+    def total(self, x: Tensor) -> Tensor:
+        """The sum of all processes' tensors, of one shape; alone, the same tensor.
+
+        It can be traced and compiled like any operation on tensors.
+        """
+        if self.count == 1:
+            return x
+        from torch import distributed
+
+        operations: Any = torch.ops._c10d_functional
+        name = distributed.group.WORLD.group_name  # pyright: ignore
+        found = operations.all_reduce(x.contiguous(), "sum", name)
+        return operations.wait_tensor(found)
+
+    def gathered(self, x: Tensor) -> Tensor:
+        """All processes' tensors, `[count, ...]`, in the order of their ranks."""
+        if self.count == 1:
+            return x.unsqueeze(0)
+        rows = x.new_zeros(self.count, *x.shape)
+        rows[self.rank] = x
+        return self.total(rows)
+
+    def share(self, tensors: Sequence[Tensor]) -> None:
+        """Write the first one's numbers into the floating-point tensors of all."""
+        if self.count == 1:
+            return
+        own = [x.detach() for x in tensors if x.is_floating_point()]
+        flat = torch.cat([x.flatten().double() for x in own])
+        shared = self.total(flat if self.first else torch.zeros_like(flat))
+        sizes = [x.numel() for x in own]
+        for x, numbers in zip(own, shared.split(sizes), strict=True):
+            x.copy_(numbers.view(x.shape))
+
+    def same(self, value: Value) -> Value:
+        """The first one's value, for all; any that can be pickled."""
+        if self.count == 1:
+            return value
+        from torch import distributed
+
+        box = [value]
+        distributed.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def derive_seed(self, seed: int, purpose: str) -> int:
+        """`derive_seed`, with numbers of its own in each process."""
+        return derive_seed(seed, purpose if self.first else f"{purpose} {self.rank}")
+
+
+@cache
+def ranks() -> Ranks:
+    """Who this process is; it joins the others when it is first asked.
+
+    `torchrun` says so in environment variables (`RANK`, `WORLD_SIZE`, ...). On a GPU
+    each process takes the one of its `LOCAL_RANK`, and they speak by NCCL, else by
+    Gloo.
+    """
+    from torch import distributed
+
+    if distributed.is_available() and distributed.is_initialized():
+        return Ranks(distributed.get_rank(), distributed.get_world_size())
+    started = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
+    if not started or os.environ["WORLD_SIZE"] == "1":
+        return Ranks()
+    backend = "gloo"
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        backend = "cpu:gloo,cuda:nccl"
+    distributed.init_process_group(backend)
+    atexit.register(distributed.destroy_process_group)
+    return Ranks(distributed.get_rank(), distributed.get_world_size())
+
+
+def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of the numbers of all processes, 0-dim each.
+
+    >>> mean_and_std(torch.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(1.4142))
+    """
+    if ranks().count == 1:
+        return x.mean(), x.std()
+    wide = x.double()
+    own = torch.stack([torch.ones_like(wide).sum(), wide.sum(), wide.square().sum()])
+    size, first, second = ranks().total(own).unbind()
+    mean = first / size
+    var = (second - size * mean.square()) / (size - 1)
+    return mean.to(x.dtype), var.clamp(min=0).sqrt().to(x.dtype)

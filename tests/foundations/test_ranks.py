@@ -1,0 +1,165 @@
+"""Two processes that train together, as `torchrun` starts them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tensordict import TensorDict
+from together import SETTINGS
+
+from yieldrl.algorithms import dqn, ppo
+from yieldrl.foundations import Ranks, derive_seed, mean_and_std, ranks
+from yieldrl.loggers import list_checkpoints
+
+TESTS = Path(__file__).parents[1]
+
+
+def torchrun(*words, cwd=None, check=True):
+    """Run a script in two processes; what they printed, together."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+    found = subprocess.run(
+        [*command, "--nproc-per-node", "2", *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if check:
+        assert found.returncode == 0, found.stderr[-3000:]
+    return found
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """What both processes wrote down."""
+    folder = tmp_path_factory.mktemp("ranks")
+    torchrun(TESTS / "together.py", folder)
+    return [torch.load(folder / f"{i}.pt", weights_only=False) for i in (0, 1)]
+
+
+def same(one, other):
+    """Whether two sets of weights are the same, bit by bit."""
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def close(one, other):
+    """Whether they are the same but for rounding."""
+    return all(torch.allclose(one[k], other[k], rtol=1e-4, atol=1e-5) for k in one)
+
+
+@pytest.mark.slow
+class TestTwo:
+    def test_they_begin_with_the_same_weights_and_with_other_episodes(self, both):
+        one, other = (found["step"] for found in both)
+        assert same(one["before"], other["before"])
+        assert not torch.equal(one["rollout"]["obs"], other["rollout"]["obs"])
+        assert not torch.equal(one["rollout"]["action"], other["rollout"]["action"])
+
+    def test_a_step_is_that_of_one_process_with_all_environments(self, both):
+        """The gradient, to rounding: centred advantages, clipping and all."""
+        one, other = (found["step"] for found in both)
+        settings = SETTINGS | {"num_envs": 8}
+        with ppo.Trainer(ppo.Config(**settings)) as trainer:
+            trainer.model.load_state_dict(one["before"])
+            obs = torch.cat([one["rollout"]["obs"], other["rollout"]["obs"]], 1)
+            trainer.model.update_normalization(TensorDict({"obs": obs}))
+            logs = trainer.algorithm.learn(torch.cat([one["data"], other["data"]]))
+            state = trainer.algorithm.optimizer.state_dict()["state"]
+            for entry, got in zip(state.values(), one["moments"], strict=True):
+                torch.testing.assert_close(got, entry["exp_avg"], rtol=1e-5, atol=1e-8)
+            assert close(one["after"], trainer.model.state_dict())
+        for name in ("loss", "grad_norm", "entropy", "approx_kl", "value_loss"):
+            want = float(logs[name])
+            assert one["log"]["logs"][name] == pytest.approx(want, rel=1e-4, abs=1e-6)
+
+    @pytest.mark.parametrize("run", ["run", "compiled"])
+    def test_all_yield_the_same_logs_and_end_with_the_same_weights(self, both, run):
+        one, other = (found[run] for found in both)
+        kinds = {log["log_type"] for log in one["logs"]}
+        assert kinds == {"collect", "train", "evaluate"}
+        assert one["logs"] == other["logs"]
+        assert same(one["after"], other["after"])
+
+    def test_one_may_go_over_to_compiled_code_before_the_other(self, both):
+        one, other = (found["mixed"] for found in both)
+        for log, too in zip(one["logs"], other["logs"], strict=True):
+            assert log["logs"] == pytest.approx(too["logs"], rel=1e-4, abs=1e-6)
+        assert close(one["after"], other["after"])
+
+    def test_steps_are_those_of_all(self, both):
+        logs = both[0]["run"]["logs"]
+        assert logs[0]["sample_step"] == 8  # four environments in each
+        assert logs[-1]["sample_step"] == 1024
+        # 1024 steps are 8 rollouts of 128, with 4 epochs of 2 minibatches each.
+        assert logs[-1]["learn_step"] == 64
+
+    def test_compiled_steps_are_the_eager_ones(self, both):
+        eager, compiled = (both[0][name]["logs"] for name in ("run", "compiled"))
+        for one, other in zip(eager[:60], compiled[:60], strict=True):
+            for name, value in one["logs"].items():
+                assert other["logs"][name] == pytest.approx(value, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_one_writes_and_the_run_goes_on(tmp_path):
+    """One folder, one row a window, everything printed once; `resume` too."""
+    words = ["train", "ppo", "--env-id", "yieldrl/CartPole-v1", "--total-steps", "2048"]
+    words += ["--num-steps", "32", "--eval-every", "1024", "--speed", "eager"]
+    said = torchrun("-m", "yieldrl", *words, "--run-name", "both", cwd=tmp_path).stdout
+    assert said.count("run folder: runs/both") == 2  # at the beginning and at the end
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["both"]
+    run = tmp_path / "runs" / "both"
+    rows = (run / "logs.csv").read_text().splitlines()[1:]
+    assert len(rows) == len({row.rsplit(",", 1)[0] for row in rows})
+    (*_, last) = sorted(path.name for path in list_checkpoints(run))
+    assert last == "step_000002048.pt"
+
+    resumed = ["resume", "runs/both", "--total-steps", "4096"]
+    said = torchrun("-m", "yieldrl", *resumed, cwd=tmp_path).stdout
+    assert said.count("goes on from") == 1
+    assert (run / "checkpoints" / "step_000004096.pt").exists()
+
+
+@pytest.mark.slow
+def test_one_that_dies_ends_the_run_with_its_error(tmp_path):
+    script = tmp_path / "dies.py"
+    script.write_text(
+        "from yieldrl.algorithms import ppo\n"
+        "from yieldrl.foundations import ranks\n"
+        "for log in ppo.Trainer(ppo.Config(total_steps=100_000, speed='eager'))():\n"
+        "    if log['learn_step'] == 3 and not ranks().first:\n"
+        "        raise ZeroDivisionError('the second one has had enough')\n"
+    )
+    found = torchrun(script, cwd=tmp_path, check=False)
+    assert found.returncode != 0
+    assert "the second one has had enough" in found.stderr
+
+
+class TestAlone:
+    def test_nothing_is_exchanged(self):
+        x, one = torch.tensor([1.0, 2.0]), Ranks()
+        assert one.total(x) is x
+        assert one.same({"a": 1}) == {"a": 1}
+        assert one.first
+        assert one.gathered(x).shape == (1, 2)
+        assert one.derive_seed(3, "envs") == derive_seed(3, "envs")
+        assert Ranks(1, 2).derive_seed(3, "envs") != derive_seed(3, "envs")
+        mean, std = mean_and_std(x)
+        assert (mean, std) == (x.mean(), x.std())
+
+    def test_replay_and_background_are_refused_where_there_are_two(self, monkeypatch):
+        monkeypatch.setattr(
+            "yieldrl.experiments.training_run.ranks", lambda: Ranks(0, 2)
+        )
+        with pytest.raises(ValueError, match="dqn cannot be trained by 2 processes"):
+            dqn.Trainer(dqn.Config())
+        with pytest.raises(ValueError, match="collection='async' cannot be trained"):
+            ppo.Trainer(ppo.Config(collection="async"))
+
+    def test_it_is_one_process_here(self):
+        assert ranks() == Ranks(0, 1)

@@ -1,0 +1,78 @@
+"""What `test_ranks.py` lets `torchrun` start twice: says in files what happened."""
+
+import sys
+from pathlib import Path
+from unittest import mock
+
+import torch
+from conftest import Followed
+
+from yieldrl import loggers
+from yieldrl.algorithms import ppo
+from yieldrl.foundations import ranks
+
+SETTINGS = {
+    "env_id": "yieldrl/CartPole-v1",
+    "num_envs": 4,
+    "num_steps": 16,
+    "num_minibatches": 2,
+    "total_steps": 1024,
+    "eval_every": 512,
+    "eval_episodes": 2,
+    "normalize_observation": True,
+    "speed": "eager",
+}
+
+
+def floats(log):
+    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
+
+
+def one_step():
+    """The first gradient step: what it was of, and what came of it."""
+    with ppo.Trainer(ppo.Config(**SETTINGS)) as trainer:
+        before = {k: v.clone() for k, v in trainer.model.state_dict().items()}
+        for _ in trainer():
+            if trainer.buffer.full:
+                break
+        rollout = trainer.buffer.rollout().clone()
+        passes, _ = trainer.algorithm.begin(rollout.clone())
+        data = passes.minibatch().clone()
+        for log in trainer():
+            if log["log_type"] == "train":
+                break
+        state = trainer.algorithm.optimizer.state_dict()["state"]
+        return {
+            "before": before,
+            "rollout": rollout,
+            "data": data,
+            "moments": [entry["exp_avg"] for entry in state.values()],
+            "after": trainer.model.state_dict(),
+            "log": floats(log),
+        }
+
+
+def a_run(**settings):
+    """The logs of a whole run, which a logger of its own counts too, and its weights.
+
+    It is left early by what a log says, which must be the same everywhere.
+    """
+    with ppo.Trainer(ppo.Config(**SETTINGS | settings)) as trainer:
+        watched = loggers.early_stop("sample_step", threshold=1e9, log_type="collect")
+        logs = [floats(log) for log in watched(trainer)()]
+        return {"logs": logs, "after": trainer.model.state_dict()}
+
+
+def main(folder):
+    found = {"rank": ranks().rank, "step": one_step(), "run": a_run()}
+    with mock.patch("yieldrl.speed.plan.Compilation", Followed):
+        found["compiled"] = a_run(speed="compile")
+    # One process goes over to compiled code, the other one stays with eager steps.
+    with mock.patch("yieldrl.speed.plan.Compilation", Followed):
+        found["mixed"] = a_run(speed="compile" if ranks().first else "eager")
+    torch.save(found, Path(folder) / f"{ranks().rank}.pt")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(sys.argv[1])
