@@ -22,7 +22,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.buffers import transitions
-from yieldrl.collectors import AsyncCollector, Collector, SyncCollector
+from yieldrl.collectors import (
+    AsyncCollector,
+    Collector,
+    SyncCollector,
+    mean_episode,
+)
 from yieldrl.experiments import TrainingRun
 from yieldrl.foundations import (
     Border,
@@ -369,13 +374,24 @@ class Trainer(TrainingRun):
         """Take one gradient step."""
 
     def _run_collect(self) -> LogData:
-        """Step all environments once."""
-        return self._log("collect", self.collector.step())
+        """Step all environments once, or as often as `log_every` says."""
+        return self._log("collect", self._collect())
+
+    def _collect(self) -> dict[str, Any]:
+        """Up to `log_every` steps, as long as nothing else is due; logs of episodes."""
+        logs = [self.collector.step()]
+        while len(logs) < self.config.log_every:
+            if self.learning_due or self.evaluation_due or self.training_done:
+                break
+            self.collector.check()
+            logs.append(self.collector.step())
+        return logs[0] if len(logs) == 1 else mean_episode(logs)
 
     def _run_evaluate(self) -> LogData:
         """Evaluate as the config says; of several processes the first one does."""
-        first, episodes = ranks().first, self.config.eval_episodes
-        log = ranks().same(self.evaluate(episodes) if first else None)
+        first, nothing = ranks().first, self._log("evaluate", {})
+        own = self.evaluate(self.config.eval_episodes) if first else nothing
+        log = ranks().same(own)
         self.evaluator.evaluated_at = self.agent.sample_step
         return log
 

@@ -125,6 +125,18 @@ class RolloutBuffer:
         self._storage.write(now.row, transition, first=now.row == 0)
         now.row += 1
 
+    def row_to_write(self) -> dict[str, Any] | None:
+        """The row that comes next, as tensors `[N, ...]` to write into; then count it.
+
+        None where `add` must do it: the first row says what the others hold.
+        """
+        now = self._progress
+        return self._storage.views(now.row) if 0 < now.row < self.num_steps else None
+
+    def count_row(self) -> None:
+        """Say that `row_to_write` is written."""
+        self._progress.row += 1
+
     def end_episodes(self) -> None:
         """Say that the episodes under way will not go on, as if they were truncated."""
         now = self._progress

@@ -60,6 +60,10 @@ class Storage(Entries):
             lambda leaf: (leaf.tensor if leaf.array is None else leaf.array)[row]
         )
 
+    def views(self, row: int) -> dict[str, Any]:
+        """A row as tensors `[N, ...]` that share its memory."""
+        return self._nested(lambda leaf: leaf.tensor[row])
+
     def gather(
         self, index: Tensor, elsewhere: Mapping[str, Tensor] | None = None
     ) -> TensorDict:

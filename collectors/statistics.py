@@ -7,7 +7,7 @@ the environment and the step, before it reaches a network.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,11 +110,20 @@ class TensorStatistics:
         torch.logical_or(step.terminated, step.truncated, out=ended)
         if step.valid is not None:
             valid.copy_(step.valid)
+        return self.count_row(step.next_obs, step.action)
+
+    def next_row(self) -> dict[str, Tensor]:
+        """Where rewards and ends of the next step belong, `[N]` each; then count it."""
+        reward, ended, _ = self._rows[self._row]
+        return {"reward": reward, "ended": ended}
+
+    def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
+        """Say that the row is written, and what was seen and done in that step."""
         self._row += 1
         if self._row < self.report_every:
             return {}
         self._row = 0
-        return self._report(self._reward, self._ended, self._valid, step)
+        return self._report(self._reward, self._ended, self._valid, next_obs, action)
 
     def state_dict(self) -> dict[str, Any]:
         """Episodes under way, and the steps not reported yet."""
@@ -144,7 +153,7 @@ class TensorStatistics:
         self._row = len(pending)
 
     def _report(
-        self, reward: Tensor, ended: Tensor, valid: Tensor, step: Step
+        self, reward: Tensor, ended: Tensor, valid: Tensor, next_obs: Any, action: Any
     ) -> dict[str, float]:
         total = reward.cumsum(0) + self.returns
         length = valid.float().cumsum(0) + self.lengths
@@ -161,7 +170,7 @@ class TensorStatistics:
                 ended.sum().float(),
                 ((total - return_before) * ended).sum(),
                 ((length - length_before) * ended).sum(),
-                reward.sum() + sum(x.sum() for x in _float_tensors(step.next_obs)),
+                reward.sum() + sum(x.sum() for x in _float_tensors(next_obs)),
             ]
         )
         last = index[-1]
@@ -170,9 +179,9 @@ class TensorStatistics:
             own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
         episodes, return_sum, length_sum, watch = sums.tolist()  # the one look
         if not math.isfinite(watch):
-            check_action(step.action)
+            check_action(action)
             _refuse("reward", reward.cpu().numpy(), "the latest steps")
-            for name, leaf in _leaves(step.next_obs, "observation"):
+            for name, leaf in _leaves(next_obs, "observation"):
                 _refuse(name, leaf.cpu().numpy(), "the latest step")
         if episodes == 0:
             return {}
@@ -181,6 +190,26 @@ class TensorStatistics:
             "episode_length": length_sum / episodes,
             "episodes": episodes,
         }
+
+
+def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The logs of several steps as one: the mean over all of their episodes.
+
+    What else they hold is that of the latest step that has it.
+
+    >>> few = {"episode_return": 1.0, "episode_length": 1.0, "episodes": 1.0}
+    >>> more = {"episode_return": 4.0, "episode_length": 5.0, "episodes": 3.0}
+    >>> mean_episode([few, {}, more])
+    {'episode_return': 3.25, 'episode_length': 4.0, 'episodes': 4.0}
+    """
+    whole = {name: value for log in logs for name, value in log.items()}
+    ended = [log for log in logs if "episodes" in log]
+    if ended:
+        count = sum(log["episodes"] for log in ended)
+        for name in ("episode_return", "episode_length"):
+            whole[name] = sum(log["episodes"] * log[name] for log in ended) / count
+        whole["episodes"] = count
+    return whole
 
 
 def _refuse(name: str, values: np.ndarray, when: str) -> None:

@@ -12,8 +12,8 @@ BLOCKS = ("trainer", "env", "policy", "algorithm", "collector", "loggers")
 
 HOMES = {
     "trainer": (
-        *("total_steps", "seed", "device", "threads", "eval_every", "eval_episodes"),
-        *("run_root", "run_name"),
+        *("total_steps", "seed", "device", "threads", "log_every", "eval_every"),
+        *("eval_episodes", "run_root", "run_name"),
     ),
     "env": ("env_id", "env_kwargs", "wrappers", "num_envs", "vectorization"),
     "collector": ("collection", "max_policy_lag", "when_stale"),

@@ -95,6 +95,10 @@ class Config(Checked):
     """What happens at that limit: `wait` stops collecting until the learner has come
     after, `drop` goes on and throws the oldest steps away, and counts them."""
 
+    log_every: int = 1
+    """Steps of all environments for which the loop yields one log of collecting. More
+    leave less to the loop and to loggers, and change nothing else."""
+
     eval_every: int = 10_000
     """Environment steps between evaluations; there is another one at the end, and 0
     means none at all. A lower number shows progress in finer steps and takes more
@@ -118,6 +122,7 @@ class Config(Checked):
         self._check_range("seed", low=0, high=2**31 - 1)
         self._check_range("threads", low=1, high=most_threads())
         self._check_range("max_policy_lag", low=0, high=1_000)
+        self._check_range("log_every", low=1, high=MOST_STEPS)
         self._check_range("eval_every", low=0, high=MOST_STEPS)
         self._check_range("eval_episodes", low=1, high=10**6)
         if not self.env_id:

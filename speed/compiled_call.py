@@ -14,7 +14,7 @@ from yieldrl.speed.graph import Graph, layout, trace
 from yieldrl.speed.nested import Leaves, leaves_of, nested
 from yieldrl.speed.plan import Candidate, Names, Plan
 
-Function = Callable[[dict[str, Any], torch.Generator], dict[str, Tensor]]
+Function = Callable[[dict[str, Any], torch.Generator], dict[Any, Tensor]]
 
 
 class CompiledCall:
@@ -47,10 +47,20 @@ class CompiledCall:
         inputs: dict[str, Any],
         generator: torch.Generator,
         situation: Hashable = (),
-    ) -> dict[str, Tensor]:
+    ) -> dict[Any, Tensor]:
         """The function's answer to nested tensors, in a situation."""
+        run = self.ready(inputs, generator, situation)
+        return self.function(inputs, generator) if run is None else run()
+
+    def ready(
+        self,
+        inputs: dict[str, Any],
+        generator: torch.Generator,
+        situation: Hashable = (),
+    ) -> Callable[[], dict[Any, Tensor]] | None:
+        """A call of the code on such inputs; None as long as there is none."""
         if not self.plan.compiles:
-            return self.function(inputs, generator)
+            return None
         leaves = leaves_of(inputs)
         key = (situation, tuple(leaves), tuple(map(layout, leaves.values())))
         candidate = self._candidates.get(key)
@@ -60,10 +70,20 @@ class CompiledCall:
         follow = partial(self._trace, key, leaves, generator)
         compiled = self.plan.compiled(candidate, follow)
         if compiled is None:
-            return self.function(inputs, generator)
-        drawn = [draw(generator) for draw in self._draws[key]]
-        found = compiled([*leaves.values(), *drawn])
-        return dict(zip(candidate.names[0], found, strict=True))
+            return None
+
+        def run() -> dict[Any, Tensor]:
+            drawn = [draw(generator) for draw in self._draws[key]]
+            found = compiled([*leaves.values(), *drawn])
+            return dict(zip(candidate.names[0], found, strict=True))
+
+        return run
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether there is code, or may be some later."""
+        known = [not candidate.closed for candidate in self._candidates.values()]
+        return self.plan.compiles and (any(known) or not known)
 
     def _owner(self) -> type:
         return type(getattr(self.function, "__self__", self.function))

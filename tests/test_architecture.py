@@ -13,8 +13,8 @@ ALLOWED = {
     "networks": {"foundations"},
     "buffers": {"foundations"},
     "loggers": {"envs", "foundations"},
-    "speed": {"networks"},
-    "collectors": {"buffers", "envs", "foundations"},
+    "speed": {"foundations", "networks"},
+    "collectors": {"buffers", "envs", "foundations", "speed"},
     "experiments": {"collectors", "envs", "foundations", "loggers", "networks"},
     "abstractions": {
         "buffers",

@@ -59,7 +59,7 @@ class Trainer(abstractions.Trainer):
         return {}
 
     def _run_collect(self) -> LogData:
-        logs = self.collector.step()
+        logs = self._collect()
         if logs:
             logs["epsilon"] = self.agent.epsilon()
         return self._log("collect", logs)

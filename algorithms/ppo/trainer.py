@@ -5,6 +5,7 @@ from __future__ import annotations
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Passes, RolloutBuffer
+from yieldrl.collectors import Collector, WholeCollector
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -51,6 +52,12 @@ class Trainer(abstractions.Trainer):
             return RolloutBuffer(config.num_steps, *spaces, **parts)
         ahead = config.max_policy_lag + 2  # one is learned from, one is written
         return CircularBuffer(config.num_steps, *spaces, num_segments=ahead, **parts)
+
+    def make_collector(self) -> Collector:
+        agent, usual = self.agent, super().make_collector()
+        if WholeCollector.fits(usual) and type(agent).explore is Agent.explore:
+            return WholeCollector.like(usual, agent.algorithm.plan.beside())
+        return usual
 
     def _run_collect(self) -> LogData:
         if self.buffer.exhausted:  # the step that should have cleared it failed

@@ -1,0 +1,118 @@
+"""Acting, stepping, writing down and adding up as one compiled function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self, TypeGuard
+
+import torch
+from torch import Tensor
+
+from yieldrl.buffers import RolloutBuffer
+from yieldrl.collectors.statistics import TensorStatistics
+from yieldrl.collectors.sync import SyncCollector
+from yieldrl.envs import batched_whole
+from yieldrl.speed import CompiledCall, Plan
+from yieldrl.speed.nested import leaves_of, nested
+
+WRITTEN = {"obs", "next_obs", "action", "reward", "terminated", "truncated"}
+
+
+class WholeCollector(SyncCollector):
+    """A `SyncCollector` for worlds of tensors that takes a step in one piece.
+
+    Until there is compiled code, and wherever something is unusual, a step is that of
+    `SyncCollector`; the two do the same with the same random numbers, so training may
+    go over from one to the other at any step.
+
+    Args:
+        envs: Worlds of tensors; `fits` says which.
+        agent: Has `act`, `sign`, `situation` and `acting`, as PPO's.
+        buffer: A `RolloutBuffer`.
+        plan: Says whether to compile, and when.
+        options: What a `SyncCollector` takes.
+    """
+
+    envs: Any
+    agent: Any
+
+    def __init__(
+        self, envs: Any, agent: Any, buffer: Any, *, plan: Plan, **options: Any
+    ) -> None:
+        super().__init__(envs, agent, buffer, **options)
+        self.collecting = CompiledCall("collecting", self.collect_step, plan)
+        self._acting = agent.acting.plan
+        self._nothing = Plan("eager", 0, lambda: 0)
+
+    @classmethod
+    def like(cls, other: SyncCollector, plan: Plan) -> Self:
+        """One that takes the steps of another, which has not begun."""
+        parts = other.envs, other.agent, other.buffer
+        return cls(*parts, plan=plan, seed=other.seed, report_every=other.report_every)
+
+    @staticmethod
+    def fits(other: Any) -> TypeGuard[SyncCollector]:
+        """Whether a collector's steps can be taken in one piece."""
+        return (
+            type(other) is SyncCollector
+            and batched_whole.fits(other.envs)
+            and type(other.buffer) is RolloutBuffer
+            and not other.has_memory
+        )
+
+    def step(self) -> dict[str, Any]:
+        # Nobody compiles acting alone while it may become a part of this.
+        hopeful = self.collecting.hopeful
+        self.agent.acting.plan = self._nothing if hopeful else self._acting
+        run = self._compiled()
+        if run is None:
+            return super().step()
+        self.obs = None  # until the step is written
+        with torch.no_grad():
+            found = nested(run())
+            obs = batched_whole.accept(self.envs, found)
+        self.agent.sign({}, self.envs.num_envs)
+        self.buffer.count_row()
+        assert isinstance(self.statistics, TensorStatistics)
+        logs = self.statistics.count_row(found["next_obs"], found["action"])
+        self.agent.count_steps(self.envs.num_envs)
+        self.stepper.steps += 1
+        self.obs = obs
+        return logs
+
+    def collect_step(
+        self, inputs: Any, generator: torch.Generator
+    ) -> dict[tuple[str, ...], Tensor]:
+        """All of a step as a function of tensors, by the paths of what it returns.
+
+        It writes into `inputs`, the rows of buffer and statistics.
+        """
+        agent, obs = self.agent, inputs["obs"]
+        chosen = agent.act({"obs": obs}, generator)["action"]
+        action = agent.border.actions.to_env(chosen)
+        found = batched_whole.step(self.envs, inputs["world"], action)
+        flags = {k: found.pop(k) for k in ("reward", "terminated", "truncated")}
+        row = {"obs": obs, "next_obs": found["next_obs"], "action": chosen, **flags}
+        into = leaves_of(inputs["row"])
+        for path, value in leaves_of(row).items():
+            into[path].copy_(value)
+        inputs["sums"]["reward"].copy_(flags["reward"])
+        inputs["sums"]["ended"].copy_(flags["terminated"] | flags["truncated"])
+        return leaves_of({**found, "action": action})
+
+    def _compiled(self) -> Callable[[], dict[Any, Tensor]] | None:
+        """The next step as a call of compiled code; None for an ordinary one."""
+        row = self.buffer.row_to_write()
+        usual = isinstance(self.statistics, TensorStatistics) and self.obs is not None
+        if not usual or row is None or row.keys() != WRITTEN:
+            return None
+        assert isinstance(self.statistics, TensorStatistics)
+        inputs = {
+            "obs": self.obs,
+            "world": batched_whole.inputs(self.envs),
+            "row": row,
+            "sums": self.statistics.next_row(),
+        }
+        constants = batched_whole.constants(self.envs)
+        situation = (type(self.envs), constants, self.agent.situation)
+        return self.collecting.ready(inputs, self.agent.generator, situation)

@@ -1,0 +1,104 @@
+"""A step of a `TorchVectorEnv` (always `envs`) as part of a larger function of tensors.
+
+Acting, stepping and writing down can then be compiled as one. The numbers are those of
+`step`: random ones too, which are drawn here as they are drawn there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import Tensor
+
+from yieldrl.envs import batched_checks as checks
+from yieldrl.envs import batched_noise
+from yieldrl.envs.batched import TorchVectorEnv
+
+
+def fits(envs: Any) -> bool:
+    """Whether there are such functions: of a world whose step nobody has changed."""
+    return (
+        isinstance(envs, TorchVectorEnv)
+        and type(envs).step is TorchVectorEnv.step
+        and envs.autoreset_mode is AutoresetMode.SAME_STEP
+        and envs._step == envs.pure_step
+    )
+
+
+def inputs(envs: TorchVectorEnv) -> dict[str, Any]:
+    """What the next step goes by, besides the actions."""
+    checks.check_running(envs)
+    own = {"state": envs.state, "elapsed": envs.elapsed, "ended": envs._ended}
+    return own if envs._noise is None else {**own, "noise": envs._noise}
+
+
+class Constants(tuple[int, ...]):
+    """Identities of tensors: others in the next run, where their text is the same."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{len(self)} constants"
+
+
+def constants(envs: TorchVectorEnv) -> Constants:
+    """Which tensors a step goes by that are not among its inputs."""
+    moving = {"state", "elapsed", "_ended", "_noise"}
+    own = vars(envs).items()
+    return Constants(id(x) for k, x in own if isinstance(x, Tensor) and k not in moving)
+
+
+def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
+    """From `inputs` and actions `[N, ...]` to what the step answers, as tensors.
+
+    Returns:
+        By name `state`, `elapsed`, `ended`, `next_obs` (before any reset), `reward`,
+        `terminated` and `truncated`. Where resets never wait for the device they are
+        done, and `obs` are the observations after them.
+    """
+    action = action.to(envs.action_dtype)
+    noise: Any = given.get("noise")
+    if not envs._looks:
+        names = ("state", "elapsed", "ended", "obs", "reward", "terminated")
+        state, elapsed, ended = (given[name] for name in names[:3])
+        found = envs.pure_step(state, elapsed, ended, action, noise)
+        return dict(zip((*names, "truncated", "next_obs"), found, strict=True))
+    state, reward, terminated = envs.random_dynamics(
+        envs.unfold(given["state"]), action, noise
+    )
+    elapsed = given["elapsed"] + 1
+    truncated = elapsed >= envs._limit
+    return {
+        "state": envs.fold(state),
+        "elapsed": elapsed,
+        "ended": terminated | truncated,
+        "next_obs": envs.observe(state),
+        "reward": reward.to(torch.float32),
+        "terminated": terminated,
+        "truncated": truncated,
+    }
+
+
+def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> Any:
+    """Go on from what `step` answered; the observations `[N, ...]` to act on next."""
+    before = envs._ended
+    envs.state, envs.elapsed, envs._ended = (
+        found[name] for name in ("state", "elapsed", "ended")
+    )
+    obs = found["obs"] if "obs" in found else _restarted(envs, found["next_obs"])
+    envs._noise = batched_noise.renewed(envs, before)
+    return obs
+
+
+def _restarted(envs: TorchVectorEnv, final_obs: Any) -> Any:
+    """Begin episodes where they ended; the observations after it."""
+    ended, last = envs._ended, envs.unfold(envs.state)
+    state = envs.restart(ended, last, None)
+    if state is last:
+        return final_obs
+    envs.elapsed = envs.elapsed.masked_fill(ended, 0)
+    envs.state = envs.fold(state)
+    return envs.observe_restarted(ended, state, final_obs)
