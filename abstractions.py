@@ -203,8 +203,12 @@ class Algorithm(Learner, ABC):
         """Whether gradient steps are compiled: by the config, and the work ahead."""
         config = self.config
         mode = "eager" if config.uncompiled else config.speed
-        steps = config.planned_learn_steps() // ranks().count
-        return Plan(mode, steps, lambda: self.counters.learn_step)
+        steps, gpu = config.planned_learn_steps(), self.device.type == "cuda"
+        if mode == "cudagraph" and not gpu:
+            where = f"a CUDA graph needs a GPU, and this run is on {self.device}"
+            raise config.error("speed", f"{where}: choose 'auto' or 'compile'")
+        count = ranks().count
+        return Plan(mode, steps // count, lambda: self.counters.learn_step, gpu=gpu)
 
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None

@@ -68,13 +68,13 @@ class Config(Checked):
     """Where networks and buffers live: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes a
     GPU if there is one. Narrow networks are often faster on the CPU."""
 
-    speed: Literal["auto", "eager", "compile"] = "auto"
+    speed: Literal["auto", "eager", "compile", "cudagraph"] = "auto"
     """How gradient steps are taken, and by PPO and its children actions too. `eager` is
     plain PyTorch; `compile` compiles a step before the first one, for half a minute,
     and keeps the code for later runs; `auto` goes by the work ahead: a short run is
     eager, a longer one takes code that was kept, and one that goes on for half a minute
-    has it compiled beside the training. Results of the two differ in their last
-    digits."""
+    has it compiled beside the training. On a GPU `cudagraph` records a step and replays
+    it as a whole, and so does `auto`. Results of these differ in their last digits."""
 
     threads: int | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
@@ -127,7 +127,7 @@ class Config(Checked):
         self._check_range("eval_episodes", low=1, high=10**6)
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
-        if self.speed == "compile" and self.uncompiled is not None:
+        if self.speed in ("compile", "cudagraph") and self.uncompiled is not None:
             raise self.error(
                 "speed", f"{self.uncompiled}: choose 'auto', which is 'eager' here"
             )

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from yieldrl.speed.drawing import Draw, Given, Noting
-from yieldrl.speed.graph import Graph, layout, trace
+from yieldrl.speed.graph import layout, trace
 from yieldrl.speed.nested import Leaves, leaves_of, nested
-from yieldrl.speed.plan import Candidate, Names, Plan
+from yieldrl.speed.plan import Candidate, Followed, Names, Plan
 
 Function = Callable[[dict[str, Any], torch.Generator], dict[Any, Tensor]]
 
@@ -90,7 +90,7 @@ class CompiledCall:
 
     def _trace(
         self, key: Hashable, leaves: Leaves, generator: torch.Generator
-    ) -> tuple[Graph, Names]:
+    ) -> Followed:
         """The function on inputs of these layouts; names of what it returns."""
         names: Names = ([], [])
         with torch.no_grad(), Noting() as noting:
@@ -106,4 +106,5 @@ class CompiledCall:
             return [*results.values()]
 
         numbers = [draw(torch.Generator(generator.device)) for draw in draws]
-        return trace(call, [*leaves.values(), *numbers]), names
+        tensors = [*leaves.values(), *numbers]
+        return Followed(trace(call, tensors), names, tensors)

@@ -16,9 +16,9 @@ from torch.optim import Optimizer
 from yieldrl.foundations import ranks
 from yieldrl.networks import GradientStep, Loss, averaged
 from yieldrl.speed.flat_adam import FlatAdam, flatten
-from yieldrl.speed.graph import Graph, layout, trace
+from yieldrl.speed.graph import layout, trace
 from yieldrl.speed.nested import Leaves, leaves_of, nested
-from yieldrl.speed.plan import Candidate, Names, Plan
+from yieldrl.speed.plan import Candidate, Followed, Names, Plan
 
 
 class CompiledStep(GradientStep):
@@ -97,7 +97,7 @@ class CompiledStep(GradientStep):
             self._candidates[layouts] = Candidate(repr((*known, *alone)))
         return self._candidates[layouts]
 
-    def _trace(self, batch: Leaves, data: Any) -> tuple[Graph, Names]:
+    def _trace(self, batch: Leaves, data: Any) -> Followed:
         """The step on batches like this one; names of its logs, and of results."""
         names: Names = ([], [])
         shape = data.batch_size if isinstance(data, TensorDictBase) else None
@@ -121,7 +121,8 @@ class CompiledStep(GradientStep):
 
         vectors = self._adam.vectors()
         given = len(vectors)
-        return trace(step, [*vectors, *batch.values()]), names
+        tensors = [*vectors, *batch.values()]
+        return Followed(trace(step, tensors), names, tensors, fixed=given)
 
     def _gradients(
         self, flat: Tensor, batch: Any

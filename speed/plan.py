@@ -6,22 +6,37 @@ import copy
 import logging
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from torch import Tensor
 from torch.optim import Optimizer
 
 from yieldrl.speed import library
+from yieldrl.speed.captured import Captured
 from yieldrl.speed.compiler import Compilation, Compiled, missing_compiler
 from yieldrl.speed.flat_adam import FlatAdam
 from yieldrl.speed.graph import Graph
 
-Mode = Literal["auto", "eager", "compile"]
+Mode = Literal["auto", "eager", "compile", "cudagraph"]
 
 Names = tuple[list[str], list[str]]
 """Of what a compiled step returns: its logs, and its results per sample."""
 
-Follow = Callable[[], tuple[Graph, Names]]
-"""Follows a step; says its graph, and names of what it returns."""
+
+class Followed(NamedTuple):
+    """What is known of a step that was followed."""
+
+    graph: Graph
+    names: Names
+    tensors: list[Tensor]  # what it was given
+    fixed: int = 0  # how many of these, the first ones, lie where they are for good
+
+
+Follow = Callable[[], Followed]
+"""Follows a step."""
+
+Code = Compiled | Captured
+"""What takes the place of a step."""
 
 LEAST_STEPS = 500
 """Gradient steps of a run from which on `auto` looks for compiled code: to follow a
@@ -60,7 +75,7 @@ class Candidate:
         self.kind, self.name = kind, name
         self.kept = library.knows(kind)
         self.began: tuple[float, int] | None = None  # when, and after how many steps
-        self.code: Compiled | None = None
+        self.code: Code | None = None
         self.closed = False
         self.names: Names = ([], [])
         self.compilation: Compilation | None = None
@@ -75,23 +90,36 @@ class Plan:
     long it has the step compiled in a process beside this one, and goes over to it
     between two steps, when it is there.
 
+    On a GPU a step is recorded as a CUDA graph instead, which takes no compiler: by
+    `cudagraph` always, by `auto` where more than a few steps are ahead.
+
     A run that is resumed takes what is kept as if it had not been left: whether to look
     for it goes by the steps of the whole run.
 
     Args:
-        mode: `auto`, `eager` or `compile`.
+        mode: `auto`, `eager`, `compile` or `cudagraph`.
         steps: Gradient steps of the whole run; 0 if nobody knows.
         steps_done: How many were taken so far.
+        gpu: Whether the steps are taken on a GPU.
 
     Attributes:
         compiles: Whether to look for compiled code, now and later.
         decisions: What was decided and why, a sentence each.
     """
 
-    def __init__(self, mode: Mode, steps: int, steps_done: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        mode: Mode,
+        steps: int,
+        steps_done: Callable[[], int],
+        *,
+        gpu: bool = False,
+    ) -> None:
         self.mode = mode
         self.decisions: list[str] = []
-        self.compiles = mode == "compile" or (mode == "auto" and steps >= LEAST_STEPS)
+        self.strict = mode in ("compile", "cudagraph")
+        self.compiles = self.strict or (mode == "auto" and steps >= LEAST_STEPS)
+        self._captures = mode == "cudagraph" or (mode == "auto" and gpu)
         self._steps, self._steps_done = steps, steps_done
         self._layouts, self._has_code = 0, False
         if mode == "auto" and not self.compiles:
@@ -113,18 +141,19 @@ class Plan:
         try:
             FlatAdam(optimizer).options()
         except (TypeError, ValueError) as reason:
-            if self.mode == "compile":
+            if self.strict:
                 raise
             self._say(f"eager: {reason}")
             return False
         return True
 
-    def compiled(self, candidate: Candidate, follow: Follow) -> Compiled | None:
+    def compiled(self, candidate: Candidate, follow: Follow) -> Code | None:
         """The code to take this step with; None for an eager one."""
         if candidate.code is not None or candidate.closed:
             return candidate.code
         if candidate.compilation is None:
-            if self.mode == "compile" or candidate.kept or self._pays(candidate):
+            known = self.strict or self._captures or candidate.kept
+            if known or self._pays(candidate):
                 self._begin(candidate, follow)
         elif self.mode == "auto":
             candidate.code = candidate.compilation.poll()
@@ -138,17 +167,21 @@ class Plan:
             return
         self._layouts += 1
         try:
-            graph, candidate.names = follow()
+            followed = follow()
         except Exception as reason:  # whatever an unusual loss makes PyTorch say
-            if self.mode == "compile":
+            if self.strict:
                 raise RuntimeError(
-                    "speed='compile': the loss cannot be followed as operations on"
+                    f"speed={self.mode!r}: the loss cannot be followed as operations on"
                     " tensors alone, so its steps are eager ones: say speed='eager'"
                 ) from reason
             said = str(reason).strip().splitlines() or [type(reason).__name__]
             self._close(candidate, f"the loss cannot be followed: {said[0]}")
             return
-        made = Compilation(graph)
+        candidate.names = followed.names
+        if self._captures:
+            self._capture(candidate, followed)
+            return
+        made = Compilation(followed.graph)
         if candidate.kept and self.mode == "auto" and not made.kept:
             candidate.kept = False  # another version's: see whether a new one pays
             self._layouts -= 1
@@ -165,6 +198,21 @@ class Plan:
         else:
             ahead = f"{self._ahead():,} steps ahead"
             self._say(f"{candidate.name}eager, while one is compiled: {ahead}")
+
+    def _capture(self, candidate: Candidate, followed: Followed) -> None:
+        """Record a step, or leave it."""
+        try:
+            graph, tensors, fixed = followed.graph, followed.tensors, followed.fixed
+            candidate.code = Captured(graph, tensors, fixed=fixed)
+        except RuntimeError as reason:  # what a GPU cannot record, it says
+            if self.strict:
+                raise
+            said = str(reason).strip().splitlines()[0]
+            self._close(candidate, f"no CUDA graph can be recorded: {said}")
+            return
+        self._has_code = True
+        ahead = f"{self._ahead():,} steps ahead"
+        self._say(f"{candidate.name}recorded as a CUDA graph: {ahead}")
 
     def _pays(self, candidate: Candidate) -> bool:
         """Whether what is left of the run is worth a compiler; False until it shows."""
