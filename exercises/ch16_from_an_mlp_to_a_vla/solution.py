@@ -58,14 +58,13 @@ class Chunks(ActionChunks):
         """Execute chunks `[N, L, ...]`; one step that sums up all of it."""
         self.noted.steps.clear()
         step = super().advance(actions)
-        columns = ("reward", "terminated", "truncated")
-        rows = [
+        reward, terminated, truncated = (
             torch.stack([getattr(of, name) for of in self.noted.steps])
-            for name in columns
-        ]
-        names = ("reward", "discount", "num_steps")
-        sums = zip(names, chunk_sums(*rows, self.gamma), strict=True)
-        return step._replace(info={**step.info, **dict(sums)})
+            for name in ("reward", "terminated", "truncated")
+        )
+        sums = chunk_sums(reward, terminated, truncated, self.gamma)
+        named = zip(("reward", "discount", "num_steps"), sums, strict=True)
+        return step._replace(info={**step.info, **dict(named)})
 
 
 class Trainer(vla_ppo.Trainer):

@@ -126,7 +126,8 @@ def walk(walker: str, goal: int, meaning: np.ndarray | None) -> Walk:
 
 def world(goal: int) -> tuple[GoToVectorEnv, dict[str, torch.Tensor]]:
     """The grid of the figure, and its state where so-and-so is meant."""
-    kinds = [KINDS.index(kind) for kind in THINGS.values()]
+    known: list[tuple[str, str]] = list(KINDS)
+    kinds = [known.index(kind) for kind in THINGS.values()]
     numbers = {"agent": AGENT, "goal": goal, "template": 0}
     state = {name: torch.tensor([number]) for name, number in numbers.items()}
     state["objects"] = torch.tensor(list(THINGS)).unsqueeze(1)
@@ -183,9 +184,8 @@ def cell(number: int, left: int, opacity: float) -> str:
 def shape(number: int, kind: tuple[str, str], left: int) -> str:
     """A thing, in its colour, with a rim that shows on any ground."""
     (x, y), (color, form) = place(number, left), kind
-    look = 'fill="rgb({} {} {})" stroke="#fff" stroke-width="1.2"'.format(
-        *COLORS[color]
-    )
+    red, green, blue = COLORS[color]
+    look = f'fill="rgb({red} {green} {blue})" stroke="#fff" stroke-width="1.2"'
     if form == "circle":
         return f'<circle cx="{x}" cy="{y}" r="10" {look}/>'
     if form == "square":
