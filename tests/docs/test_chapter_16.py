@@ -12,7 +12,7 @@ from site_logic import DOCS, load
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks import results
-from yieldrl.envs.grid_world import HELD_OUT
+from yieldrl.envs.grid_world import HELD_OUT, GoToVectorEnv
 
 chapters = load("chapters")
 PAGE = next((DOCS / "course").glob("16-*.md")).read_text("utf-8")
@@ -37,6 +37,12 @@ def test_what_the_page_says_of_obedience_was_measured():
     assert "gained less than two hundredths" in TEXT
     assert 0 < mean(vla, "improved", "seen") - mean(vla, "cloned", "seen") < 0.02
     assert "less often than who guesses" in TEXT
+    assert "may hope for 0.44" in TEXT
+    assert round(GoToVectorEnv(1, goals="seen").deaf_return, 2) == 0.44
+    assert "one of its five seeds, with 0.41, is not" in TEXT
+    seeds = sorted(run["improved"]["seen"] for run in vla)
+    assert (len(seeds), round(seeds[0], 2)) == (5, 0.41)
+    assert seeds[1] > 0.44
     for side in ("cnn", "mlp"):
         assert mean(runs_of("goto", side), "improved", "seen") < 1 / 3
 
@@ -107,7 +113,7 @@ def test_who_reads_words_arrives_everywhere_and_who_does_not_where_it_was_shown(
             assert arrives(frame) == [knows, knows]
 
 
-def test_the_grey_is_the_attention(figure):
+def test_the_blue_is_the_attention(figure):
     _, at = figure
     words = "reads word by word", "named in training"
     blind, late = (

@@ -30,7 +30,7 @@ LONGEST = 12  # steps of a walk that is drawn
 SIDE, TOP, LEFT = 36, 26, (12, 252)  # of a cell, and of both grids, in pixels
 CAPTION = """\
 The same grid of GoTo twice, told two things. The ring is the agent; dashed is where it
-goes. The darker a cell, the more of its attention the policy gives it when it begins.
+goes. The bluer a cell, the more of its attention the policy gives it when it begins.
 It has cloned an expert for so many gradient steps, in grids with three things each, and
 red circles and green triangles were never named meanwhile. The expert knows what is
 meant, and looks at nothing."""
@@ -60,8 +60,8 @@ def figure() -> dict[str, Any]:
         "svg": drawing(shown[start[-1]]),
         "controls": {
             "who goes": list(WALKERS),
-            "to things": list(ASKED),
-            "gradient steps": [str(steps) for steps in STEPS],
+            "things": list(ASKED),
+            "steps": [str(steps) for steps in STEPS],
         },
         "start": start,
         "parts": PARTS,
@@ -162,13 +162,17 @@ def drawing(first: list[Any]) -> str:
             *(cell(number, left, next(shades)) for number in range(36)),
             *(shape(number, kind, left) for number, kind in THINGS.items()),
             f'<path class="walk ink line dashed" d="{way}"/>',
-            '<circle class="ink line" r="13" cx="{}" cy="{}"/>'.format(
-                *place(AGENT, left)
-            ),
+            ring(left),
             f'<text class="came" x="{middle}" y="{TOP + 6 * SIDE + 18}"'
             f' text-anchor="middle">{end}</text>',
         ]
     return "".join(parts)
+
+
+def ring(left: int) -> str:
+    """The agent, where it begins."""
+    x, y = place(AGENT, left)
+    return f'<circle class="ink line" r="13" cx="{x}" cy="{y}"/>'
 
 
 def cell(number: int, left: int, opacity: float) -> str:
