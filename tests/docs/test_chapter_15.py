@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import statistics
 
+import numpy as np
 import pytest
 from site_logic import DOCS, load
 
 from yieldrl.benchmarks import results
+from yieldrl.benchmarks.adaptation.scores import iqm
 from yieldrl.benchmarks.trials import lag, overhead, overlap
 from yieldrl.exercises.ch15_rollout_and_training import check
 from yieldrl.exercises.checking import properties, statement
@@ -16,6 +18,7 @@ from yieldrl.exercises.checking import properties, statement
 chapters = load("chapters")
 PAGE = (DOCS / "course" / "15-rollout-and-training.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
+SIDES = "training", "held_out"
 
 
 def runs_of(name):
@@ -31,9 +34,15 @@ def timeline():
 def recurrence():
     """The ten lines of the page."""
     block = re.search(r"^```python\n(import numpy.*?)^```", PAGE, re.M | re.S)
+    assert block is not None
     names: dict = {}
     exec(block[1], names)
     return names["side_by_side"]
+
+
+def score(runs, who, side):
+    """Somebody's returns, of every seed."""
+    return [run["returns"][who][side] for run in runs if who in run["returns"]]
 
 
 def played(timeline, kind, most):
@@ -174,7 +183,7 @@ def test_what_the_page_says_of_teachers_was_measured():
     """Half of the worlds is 250: those who stand in one half alone are below 300."""
     runs = runs_of("adaptation-cartpole")
     found = {
-        who: [run["returns"][who]["training"] for run in runs if who in run["returns"]]
+        who: score(runs, who, "training")
         for who in ("blind", "lstm", "oracle", "teacher", "student, finetune")
     }
     assert all(200 < x < 300 for x in found["blind"])
@@ -184,6 +193,16 @@ def test_what_the_page_says_of_teachers_was_measured():
     assert sum(x > 400 for x in found["oracle"]) == 1
     assert "teachers, which have an encoder for them, did in four" in TEXT
     assert sum(x > 400 for x in found["teacher"]) == 4
+    assert "every student ends where its teacher does" in TEXT
+    ends = found["student, finetune"]
+    assert ends == pytest.approx(found["teacher"], abs=6)
+    assert "what fine-tuning gains in the worlds of training, it loses in those" in TEXT
+    after, before = (
+        [iqm(np.array(score(runs, f"student, {phase}", side))) for side in SIDES]
+        for phase in ("finetune", "adapt")
+    )
+    assert after[0] > before[0]
+    assert after[1] < before[1]
 
 
 def test_the_page_lists_what_the_check_asks_for():

@@ -15,7 +15,7 @@ from yieldrl.benchmarks.trials.lag import LAGS, of
 
 KINDS = {"at the end": False, "along training": True}
 """What is shown -> whether it is the mean of all evaluations of a run."""
-LOOKS = ("dotted", "", "dashed", "")
+DASHES = ("2 4", "none", "6 4", "8 3 2 3")
 SAYS = {
     "none": "the older policy is taken for that of now",
     "clip": "the ratio starts from the policy that acted",
@@ -97,8 +97,9 @@ def drawing(first: list[Any], count: int) -> str:
         for y in (0, 250, 500)
     )
     lines = "".join(
-        f'<path class="other ink line {look}" style="stroke-width:1" d="{d}"/>'
-        for look, d in zip(LOOKS, others, strict=True)
+        f'<path class="other ink line" style="stroke-width:1;stroke-dasharray:{dash}"'
+        f' d="{d}"/>'
+        for dash, d in zip(DASHES, others, strict=True)
     )
     dots = "".join(
         f'<circle class="seed dot" cx="{x}" cy="{y}" r="3"/>'
