@@ -18,6 +18,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_least, each
+from yieldrl.collectors import WholeCollector
 from yieldrl.speed import Plan
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ SIDES = {
     "turned": "+ narrow products",
     "looking": "+ looking back",
     "acting": "+ acting",
+    "whole": "+ collecting whole",
 }
 """Side -> what it has; each has what those before it have."""
 
@@ -52,6 +54,7 @@ PARTS = {
     "acting": "acting",
     "worlds": "worlds",
     "storing": "storing",
+    "collecting": "collecting",
     "looking": "looking back",
     "cutting": "cutting",
     "steps": "steps",
@@ -64,9 +67,11 @@ def trainer_of(side: str, seed: int) -> ppo.Trainer:
     speed = "eager" if side == "eager" else "compile"
     trainer = ppo.Trainer(ppo.Config(**SETTINGS, seed=seed, speed=speed))
     order, eager = [*SIDES], Plan("eager", 0, lambda: 0)
+    assert isinstance(trainer.collector, WholeCollector)
     for name, call in (
         ("looking", trainer.agent.algorithm.looking),
         ("acting", trainer.agent.acting),
+        ("whole", trainer.collector.collecting),
     ):
         if order.index(side) < order.index(name):
             call.plan = eager
@@ -92,6 +97,7 @@ class Watch:
         self._time(collector.agent, "sample", "acting")
         self._time(collector.stepper, "step", "worlds")
         self._time(trainer.buffer, "add", "storing")
+        self._time(collector, "step", "collecting")
         self._time(algorithm, "prepare", "looking")
         self._time(algorithm, "learn_from", "cutting")
         self._time(algorithm, "step", "steps")
@@ -120,6 +126,8 @@ class Watch:
                     break
         whole, seconds = time.perf_counter() - begin, self.seconds
         seconds["cutting"] -= seconds["steps"]  # which are taken on the way
+        for part in ("acting", "worlds", "storing"):  # but for a step in one piece
+            seconds["collecting"] -= seconds[part]
         seconds["rest"] = whole - sum(seconds.values())
         return {part: round(1e3 * seconds[part], 3) for part in PARTS}
 

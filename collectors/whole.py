@@ -41,8 +41,7 @@ class WholeCollector(SyncCollector):
     ) -> None:
         super().__init__(envs, agent, buffer, **options)
         self.collecting = CompiledCall("collecting", self.collect_step, plan)
-        self._acting = agent.acting.plan
-        self._nothing = Plan("eager", 0, lambda: 0)
+        agent.acting.part_of = self.collecting
 
     @classmethod
     def like(cls, other: SyncCollector, plan: Plan) -> Self:
@@ -61,9 +60,6 @@ class WholeCollector(SyncCollector):
         )
 
     def step(self) -> dict[str, Any]:
-        # Nobody compiles acting alone while it may become a part of this.
-        hopeful = self.collecting.hopeful
-        self.agent.acting.plan = self._nothing if hopeful else self._acting
         run = self._compiled()
         if run is None:
             return super().step()

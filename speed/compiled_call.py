@@ -31,6 +31,10 @@ class CompiledCall:
             besides tensors, `situation` must say.
         plan: Says whether to compile, and when.
 
+    Attributes:
+        part_of: What it is a part of: as long as that may be compiled whole, this is
+            not compiled for itself.
+
     >>> plan = Plan("eager", 0, lambda: 0)
     >>> double = CompiledCall("doubling", lambda x, _: {"twice": 2 * x["x"]}, plan)
     >>> double({"x": torch.ones(2)}, torch.Generator())
@@ -39,6 +43,7 @@ class CompiledCall:
 
     def __init__(self, name: str, function: Function, plan: Plan) -> None:
         self.name, self.function, self.plan = name, function, plan
+        self.part_of: CompiledCall | None = None
         self._candidates: dict[Hashable, Candidate] = {}
         self._draws: dict[Hashable, list[Draw]] = {}
 
@@ -59,7 +64,8 @@ class CompiledCall:
         situation: Hashable = (),
     ) -> Callable[[], dict[Any, Tensor]] | None:
         """A call of the code on such inputs; None as long as there is none."""
-        if not self.plan.compiles:
+        whole = self.part_of
+        if not self.plan.compiles or (whole is not None and whole.hopeful):
             return None
         leaves = leaves_of(inputs)
         key = (situation, tuple(leaves), tuple(map(layout, leaves.values())))

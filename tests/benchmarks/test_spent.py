@@ -36,7 +36,7 @@ def test_each_side_has_what_those_before_it_have(traced):
             spent.Watch(trainer).rollout()
             graphs[side] = traced[before:]
     counts = [len(found) for found in graphs.values()]
-    assert counts == [0, 1, 1, 2, 3]
+    assert counts == [0, 1, 1, 2, 3, 3]
     clones = [
         sum("clone" in str(node.target) for node in found[-1].operations.graph.nodes)
         for found in (graphs["steps"], graphs["turned"])

@@ -63,11 +63,11 @@ def test_some_episodes_ended_in_these(traced):
 
 def test_the_step_goes_over_in_the_middle_of_a_rollout(traced, monkeypatch):
     with trainer("CartPole") as whole, trainer("CartPole", speed="eager") as usual:
-        monkeypatch.setattr(whole.collector.collecting, "ready", lambda *_: None)
-        for _ in range(7):
-            whole.collector.step()
+        with monkeypatch.context() as patch:
+            patch.setattr(whole.collector.collecting, "ready", lambda *_: None)
+            for _ in range(7):
+                whole.collector.step()
         assert not traced
-        monkeypatch.undo()
         (got, *_), (want, *_) = rollouts(whole), rollouts(usual)
     assert len(traced) == 1
     assert torch.equal(got[0]["action"], want[0]["action"])
@@ -94,10 +94,10 @@ def test_what_fails_leaves_nothing_half_done(traced, monkeypatch):
         collector = whole.collector
         for _ in range(5):
             collector.step()
-        monkeypatch.setattr(whole.buffer, "count_row", lambda: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            collector.step()
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(whole.buffer, "count_row", lambda: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                collector.step()
         assert len(whole.buffer) == 5
         collector.step()
         rollout = whole.buffer.rollout()
