@@ -14,6 +14,7 @@ from typing import Any
 from yieldrl.benchmarks import (
     demos,
     evidence,
+    gallery,
     learned,
     learning,
     measured,
@@ -29,6 +30,7 @@ from yieldrl.benchmarks.parser import parse
 
 Benchmark = Callable[..., dict[str, Any]]
 Report = Callable[[dict[str, Any]], str]
+MAKERS = {"demos": demos.train, "gallery": gallery.shoot}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -50,9 +52,9 @@ def main(arguments: Sequence[str]) -> None:
     elif command in FAMILIES:
         measure = partial(measured.benchmark, command)
         _several(arguments, options, measure, measured.report, f"{command}-")
-    elif command == "demos":
+    elif command in MAKERS:
         for name in options["names"]:
-            for path in demos.train(name, options["seed"]):
+            for path in MAKERS[command](name, options["seed"]):
                 print(path, flush=True)
     elif command == "plot":
         for path in (*plot.draw_all(options["out_folder"]), *tuned.note_all()):

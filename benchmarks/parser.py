@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from . import learning, results, throughput
 from .claims import CLAIMS
 from .contests import CONTESTS
 from .demos import DEMOS
 from .families import FAMILIES
+from .gallery import FILMS
 from .tasks import TASKS
 from .trials import Options
 from .workloads import WORKLOADS
@@ -21,6 +23,7 @@ KNOWN: dict[str, Collection[str]] = {
     "evidence": CLAIMS,
     "worlds": CONTESTS,
     "demos": DEMOS,
+    "gallery": FILMS,
     **FAMILIES,
 }
 FIGURES = results.ROOT / ".cache" / "plots"
@@ -82,14 +85,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         command.add_argument("--out-folder", help=file)
     draw = commands.add_parser("plot", help="draw and note benchmarks/results")
     draw.add_argument("--out-folder", type=Path, default=FIGURES, help="of the SVGs")
-    commands.add_parser("pictures", help="draw the worlds of docs/worlds.md")
-    play = commands.add_parser("demos", help="train the policies of docs/watch.md")
-    play.add_argument("names", nargs="+", metavar="DEMO", help=_listed(DEMOS))
-    play.add_argument("--seed", type=_count, help="of training (the demo's own)")
+    _add_made(commands)
     parsed = parser.parse_args(list(arguments) or ["speed"])
     if parsed.command in KNOWN:
         _check_names(parser, parsed, KNOWN[parsed.command])
     return parsed
+
+
+def _add_made(commands: Any) -> None:
+    """What is made for the site."""
+    commands.add_parser("pictures", help="draw the worlds of docs/worlds.md")
+    play = commands.add_parser("demos", help="train the policies of docs/watch.md")
+    play.add_argument("names", nargs="+", metavar="DEMO", help=_listed(DEMOS))
+    play.add_argument("--seed", type=_count, help="of training (the demo's own)")
+    show = commands.add_parser("gallery", help="train and film for docs/gallery.md")
+    show.add_argument("names", nargs="+", metavar="FILM", help=_listed(FILMS))
+    show.add_argument("--seed", type=_count, default=1, help="of training (1)")
 
 
 def _add_worlds(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +136,8 @@ def _check_names(
         parser.error(f"unknown: {', '.join(sorted(unknown))}; choose {_listed(known)}")
     if not parsed.names or "all" in parsed.names:
         parsed.names = list(known)
-    one_file = parsed.command not in ("demos", "speed") and parsed.out is not None
+    several = parsed.command in ("demos", "gallery", "speed")
+    one_file = not several and parsed.out is not None
     if len(parsed.names) > 1 and one_file:
         parser.error("--out is one file: for several, choose --out-folder")
 

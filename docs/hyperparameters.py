@@ -2,6 +2,8 @@
 
 Its own fields come first, then what it inherits from other algorithms, then those that
 every algorithm has. The help is that of the command line.
+
+`::: fields of dqn: gamma tau` is a table of some of them, in this order.
 """
 
 from __future__ import annotations
@@ -11,21 +13,38 @@ import importlib
 import re
 from typing import Any
 
+from mkdocs.exceptions import PluginError
+
 from yieldrl.cli.field_options import docstrings
 
 ALL = re.compile(r"^::: hyperparameters of (\w+)$", re.MULTILINE)
+SOME = re.compile(r"^::: fields of (\w+):((?: \w+)+)$", re.MULTILINE)
 HEAD = ["| field | default | what it does |", "| --- | --- | --- |"]
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put the tables where a page asks for them."""
+    markdown = SOME.sub(lambda match: table(match[1], match[2].split()), markdown)
     return ALL.sub(lambda match: tables(match[1]), markdown)
+
+
+def table(algorithm: str, names: list[str]) -> str:
+    """Some fields of an algorithm's config, a row each.
+
+    Raises:
+        PluginError: If it has no such field.
+    """
+    cls = _config(algorithm)
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    if lost := [name for name in names if name not in fields]:
+        raise PluginError(f"algorithms/{algorithm} has no field {' '.join(lost)}")
+    texts = docstrings(cls)
+    return "\n".join([*HEAD, *(_row(fields[n], texts.get(n, "")) for n in names)])
 
 
 def tables(algorithm: str) -> str:
     """A folded table for every class that has fields, the algorithm's own first."""
-    module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
-    cls = module.Trainer.config_class
+    cls = _config(algorithm)
     texts, groups = docstrings(cls), by_class(cls)
     parts = []
     for base, fields in groups.items():
@@ -46,6 +65,11 @@ def by_class(cls: type[Any]) -> dict[type[Any], list[dataclasses.Field[Any]]]:
         if rest := [field for field in fields if field.name not in taken]:
             groups[base] = rest
     return groups
+
+
+def _config(algorithm: str) -> type[Any]:
+    module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
+    return module.Trainer.config_class
 
 
 def _title(base: type[Any], algorithm: str) -> str:

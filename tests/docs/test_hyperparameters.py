@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
+import pytest
+from mkdocs.exceptions import PluginError
 from site_logic import load
 
 from yieldrl.algorithms import ppo_masked
@@ -31,3 +33,11 @@ def test_own_fields_come_first_and_everybodys_last():
     assert titles == [own, "From ppo", "Of every algorithm"]
     # One whose config is its parent's has none of its own.
     assert hyperparameters.tables("double_dqn").startswith('??? abstract "From dqn: ')
+
+
+def test_a_page_may_ask_for_some_fields_in_its_order():
+    shown = hyperparameters.on_page_markdown("::: fields of dqn: tau gamma\n")
+    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \| .{20,} \|$", shown, re.MULTILINE)
+    assert rows == [("tau", "0.005"), ("gamma", "0.99")]
+    with pytest.raises(PluginError, match="algorithms/dqn has no field lambda"):
+        hyperparameters.on_page_markdown("::: fields of dqn: gamma lambda\n")

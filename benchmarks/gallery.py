@@ -1,0 +1,159 @@
+"""Train the agents of `docs/gallery.md` and film each, whatever it then does.
+
+A film is the first episode of the agent's evaluation: not the best one. Beside it lie a
+still picture, for whoever asked for less motion, and a file that says how well the
+agent plays in all episodes, trained and untrained, and which command made the three.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from yieldrl.cli import tuned
+from yieldrl.collectors import evaluate
+from yieldrl.loggers import record_video
+from yieldrl.loggers.files import write_atomically
+
+FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "gallery"
+EPISODES = 100
+SEED = 1_000_000  # of the episodes, as `yieldrl evaluate` has it
+
+
+class Film(NamedTuple):
+    """Who learns what, and how much of an episode is shown.
+
+    Attributes:
+        algorithm: Its folder.
+        fields: Of its config, besides the seed.
+        tuned: Name of the tuned file whose config `fields` change.
+        steps: After how many an episode of the film is cut.
+        fps: Frames a second; by default the environment's.
+        width: Pixels that a film is made narrower to, for the sake of its size.
+        episodes: How many judge it.
+    """
+
+    algorithm: str
+    fields: dict[str, Any]
+    tuned: str | None = None
+    steps: int | None = None
+    fps: float | None = None
+    width: int | None = None
+    episodes: int = EPISODES
+
+
+FILMS = {
+    "taxi": Film("q_learning", {"env_id": "yieldrl/Taxi-v1"}, tuned="taxi"),
+    "cliff-q": Film(
+        "q_learning", {"env_id": "yieldrl/CliffWalking-v1"}, tuned="cliffwalking"
+    ),
+    "cliff-sarsa": Film(
+        "sarsa", {"env_id": "yieldrl/CliffWalking-v1"}, tuned="q_learning/cliffwalking"
+    ),
+    "acrobot": Film(
+        "ppo", {"env_id": "yieldrl/Acrobot-v1", "num_envs": 16, "total_steps": 200_000}
+    ),
+    "t_maze": Film(
+        "ppo_lstm", {"env_id": "yieldrl/TMaze-v1", "total_steps": 100_000}, fps=4
+    ),
+    "half_cheetah": Film(
+        "ppo",
+        {"env_id": "yieldrl/HalfCheetah-v1", "num_envs": 8, "num_steps": 256},
+        tuned="halfcheetah",
+        steps=200,
+        width=320,
+        episodes=20,
+    ),
+}
+"""By the name of the files."""
+
+
+def shoot(name: str, seed: int = 1, folder: Path = FOLDER) -> Iterator[Path]:
+    """Train an agent, and write its film, its picture and what is known of it.
+
+    Args:
+        name: Of the film.
+        seed: Of training.
+        folder: Of the files.
+    """
+    film = FILMS[name]
+    with make_trainer(film, seed) as trainer:
+        before = _mean_return(trainer, film.episodes)
+        for _ in trainer():
+            pass
+        notes = {
+            "algorithm": film.algorithm,
+            "env_id": trainer.config.env_id,
+            "sample_step": trainer.agent.sample_step,
+            "episode_return": _mean_return(trainer, film.episodes),
+            "untrained_return": before,
+            "episodes": film.episodes,
+            "seed": seed,
+            "command": f"python -m benchmarks gallery {name} --seed {seed}",
+        }
+        path = _record(trainer, film, folder / f"{name}.mp4")
+    if film.width is not None:
+        narrow(path, film.width)
+    yield path
+    yield _still(path)
+    said = path.with_suffix(".json")
+    write_atomically(said, json.dumps(notes, indent=1) + "\n")
+    yield said
+
+
+def make_trainer(film: Film, seed: int) -> Any:
+    """The trainer of a film."""
+    module = importlib.import_module(f"yieldrl.algorithms.{film.algorithm}")
+    config = module.Config()
+    if film.tuned is not None:
+        config = tuned.load(film.tuned, module.Trainer)
+    fields = {**film.fields, "seed": seed, "eval_every": 0, "device": "cpu"}
+    return module.Trainer(dataclasses.replace(config, **fields))
+
+
+def _mean_return(trainer: Any, episodes: int) -> float:
+    result = evaluate(trainer.agent, trainer.eval_envs, episodes, SEED)
+    return round(float(result.returns.mean()), 2)
+
+
+def _record(trainer: Any, film: Film, path: Path) -> Path:
+    """The first episode of an evaluation, or as much of it as is shown."""
+    if film.steps is None:
+        return record_video(trainer, path, seed=SEED, fps=film.fps)
+    config = trainer.config
+    kwargs = {**config.env_kwargs, "max_episode_steps": film.steps}
+    shorter = dataclasses.replace(config, env_kwargs=kwargs)
+    with type(trainer)(shorter, model=trainer.model) as shown:
+        return record_video(shown, path, seed=SEED, fps=film.fps)
+
+
+def narrow(path: Path, width: int) -> None:
+    """Make a film narrower, and as much lower."""
+    part = path.with_suffix(".part.mp4")
+    codec = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "28"]
+    _ffmpeg(path, ["-vf", f"scale={width}:-2", *codec], part)
+    part.replace(path)
+
+
+def _still(path: Path) -> Path:
+    """The frame that says most about a film, by ffmpeg's histograms, as a picture."""
+    from PIL import Image
+
+    still = path.with_suffix(".png")
+    _ffmpeg(path, ["-vf", "thumbnail=1000", "-frames:v", "1"], still)
+    with Image.open(still) as picture:
+        small = picture.quantize(64)
+    small.save(still, optimize=True)
+    return still
+
+
+def _ffmpeg(path: Path, options: list[str], out: Path) -> None:
+    from imageio_ffmpeg import get_ffmpeg_exe
+
+    words = ["-v", "error", "-y", "-i", str(path), *options, str(out)]
+    subprocess.run([get_ffmpeg_exe(), *words], check=True)
