@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.envs import TorchVectorEnv
 
@@ -197,3 +198,12 @@ class Follow(gym.Env[np.ndarray, np.ndarray]):
         assert self.action_space.contains(action)
         said = (float(action[0]) - self.center) / self.half_width
         return self.obs, -((said - float(self.obs[0])) ** 2), True, False, {}
+
+
+class NoSync(TorchDispatchMode):
+    """Raises when an operation makes the host wait for a device."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        waits = ("_local_scalar_dense", "nonzero", "is_nonzero", "masked_select")
+        assert not any(name in str(func) for name in waits), f"{func} synchronises"
+        return func(*args, **(kwargs or {}))

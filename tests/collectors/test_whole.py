@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from worlds import NoSync
 
 from yieldrl.algorithms import ppo, ppo_lstm, ppo_roa
 from yieldrl.collectors import SyncCollector, WholeCollector
@@ -146,6 +147,21 @@ def test_resumed_from_compiled_steps_it_is_the_run(traced, tmp_path):
 def test_elsewhere_steps_are_taken_piece_by_piece(made, why):
     with made() as trainer:
         assert not isinstance(trainer.collector, WholeCollector), why
+
+
+@pytest.mark.parametrize("speed", ["eager", "compile"])
+def test_no_step_waits_for_the_device(speed, traced):
+    """As on a GPU, where nobody looks at who has to begin an episode."""
+    settings = {"normalize_observation": True, "total_steps": 100_000}
+    with trainer("CartPole", speed, **settings) as made:
+        made.envs._looks = False
+        for _ in range(3):
+            made.collector.step()
+        with NoSync():
+            for _ in range(30):
+                made.collector.step()
+        assert made.buffer.rollout()["terminated"].any()
+    assert len(traced) == (speed == "compile")
 
 
 def test_one_log_for_several_steps(traced):

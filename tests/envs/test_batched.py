@@ -12,8 +12,7 @@ from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from worlds import blind
+from worlds import NoSync, blind
 
 from yieldrl.envs import batched
 from yieldrl.envs.batched import TorchVectorEnv
@@ -58,15 +57,6 @@ class Counter(TorchVectorEnv):
     def observe(self, state: dict) -> dict:
         image = state["nested"]["board"].permute(2, 0, 1).unsqueeze(-1)
         return {"image": image.to(torch.uint8), "count": state["count"].clone()}
-
-
-class NoSync(TorchDispatchMode):
-    """Raises when an operation makes the host wait for a device."""
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        waits = ("_local_scalar_dense", "nonzero", "is_nonzero", "masked_select")
-        assert not any(name in str(func) for name in waits), f"{func} synchronises"
-        return func(*args, **(kwargs or {}))
 
 
 def roll(envs: TorchVectorEnv, steps: int, seed: int = 0) -> list[Tensor]:
