@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TYPES  := .cache/types/yieldrl
 
-.PHONY: setup train test test-fast lint format docs bench clean
+.PHONY: setup train test test-fast lint format docs browser bench clean
 .DEFAULT_GOAL := setup
 
 # Two stamps, so that training needs neither pytest nor mkdocs.
@@ -36,6 +36,10 @@ test: $(VENV)/.dev
 
 test-fast: $(VENV)/.dev
 	$(PYTEST) -m 'not slow'
+
+# The built site in Chromium, which the system has to have.
+browser: docs
+	YIELDRL_SITE=site $(PYTEST) tests/browser
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -105,7 +105,7 @@ def benchmark(
     result = kept if kept and side == "reference" else {}
     if "yieldrl" in trained:
         result = results.circumstances("learning", command, numbers)
-        result |= _described(task, name, shared, jobs) | {"runs": trained["yieldrl"]}
+        result |= described(task, name) | {"jobs": jobs, "runs": trained["yieldrl"]}
         result |= verdict(task, trained["yieldrl"], episodes)
         if kept and _fits(kept.get("reference"), task):
             result["reference"] = kept["reference"]
@@ -138,16 +138,14 @@ def _train_all(
         return list(pool.map(one, numbers))
 
 
-def _described(
-    task: Task, name: str, shared: dict[str, Any], jobs: int
-) -> dict[str, Any]:
+def described(task: Task, name: str) -> dict[str, Any]:
     """What a result file says about its task."""
     config = task.make_config().to_dict()
-    described = dataclasses.asdict(task)
-    del described["reference"]  # written down with its runs, where it has some
-    del described["published"]  # by others, whatever comes out here
+    fields = dataclasses.asdict(task)
+    del fields["reference"]  # written down with its runs, where it has some
+    del fields["published"]  # by others, whatever comes out here
     whole = {key: value for key, value in config.items() if key != "seed"}
-    return {"task": name, **described, "whole_config": whole, "jobs": jobs}
+    return {"task": name, **fields, "whole_config": whole}
 
 
 def _shared(task: Task, episodes: int) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 A page refers to `results/NAME.svg` as to any other file; `docs/tables.py` does, too.
 Only what a page refers to is drawn, and kept in `.cache/figures` until the results or
-the code that draws them change.
+the code that draws them change. A result that its command would not give today, because
+the task, the claim or a default has changed since, is no figure: the build fails.
 """
 
 from __future__ import annotations
@@ -17,21 +18,27 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-from yieldrl.benchmarks import plot, results
+from yieldrl.benchmarks import current, plot, results
 
 ROOT = Path(__file__).parents[1]
-BENCHMARKS = ROOT / "benchmarks"
 CACHE = ROOT / ".cache" / "figures"
-CODE = (
-    "learned.py",
-    "plot.py",
-    "style.py",
-    "tasks/*.py",
-    "trials/*.py",
-    "vla/*.py",
-    "adaptation/*.py",
-)  # of the benchmarks
+CODE = ("benchmarks/**/*.py", "experiments/plot.py")  # what a figure is drawn with
 SHOWN = re.compile(r"\bresults/([\w.-]+)\.svg\b")
+
+
+def on_pre_build(**_: Any) -> None:
+    """Refuse results that no longer match their source.
+
+    Raises:
+        PluginError: If there is one; it says what has changed.
+    """
+    faults = [
+        f"benchmarks/results/{path.name}: {difference}"
+        for path in sorted(results.FOLDER.glob("*.json"))
+        for difference in current.differences(path.stem, results.load(path))
+    ]
+    if faults:
+        raise PluginError("measure again, or undo what changed:\n" + "\n".join(faults))
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -82,6 +89,6 @@ def draw(figure: plot.Figure, path: Path) -> None:
 def cached(name: str, figure: plot.Figure) -> Path:
     """Where a figure is kept: a file named after all that it depends on."""
     digest = hashlib.sha256(json.dumps(figure.data).encode())
-    for path in (file for pattern in CODE for file in sorted(BENCHMARKS.glob(pattern))):
+    for path in (file for pattern in CODE for file in sorted(ROOT.glob(pattern))):
         digest.update(path.read_bytes())
     return CACHE / name / f"{digest.hexdigest()[:16]}.svg"

@@ -98,7 +98,7 @@ blind = blind_trainer.agent
 # These are returns while exploring. Where the line changes colour a phase begins: the
 # teacher acts at first, the student after that.
 
-# %%
+# %% alt="Returns of teacher, student and blind policy in training"
 fig, ax = plt.subplots(figsize=(7, 3))
 for number, name in enumerate(["train", "adapt", "finetune"]):
     points = [point[:2] for point in curve if point[2] == number]
@@ -115,7 +115,7 @@ plt.show()
 # shorter ones, and stronger motors. The seed draws the same ones for every player, and
 # each acts as well as it can. A dot is an episode, the line their mean.
 
-# %%
+# %% alt="Returns of each, in worlds of training and held out"
 players = {"teacher": teacher, "student": student, "blind": blind}
 fig, axes = plt.subplots(1, 2, figsize=(7, 3), sharey=True)
 for ax, side in zip(axes, ("training", "held_out"), strict=True):
@@ -186,7 +186,7 @@ Video(str(path), embed=True, width=720)
 # worlds. An error of 1 is that of somebody who always says the mean.
 
 
-# %%
+# %% alt="Error of what the student infers, step by step"
 @torch.inference_mode()
 def errors(side, steps=100, count=256):
     model = student.algorithm.model

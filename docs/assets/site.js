@@ -1,6 +1,7 @@
 // Renders equations with KaTeX: those that are there, and those that appear later, such
 // as in code annotations, which KaTeX's own auto-render does not see.
-// Whatever may scroll sideways, can be scrolled with the keyboard.
+// Whatever may scroll sideways, can be scrolled with the keyboard; the numbers of code
+// annotations, which are drawn by styles alone, have a name for who hears the page.
 (() => {
   const render = (element) => {
     if (element.dataset.rendered) return
@@ -14,6 +15,10 @@
     document.querySelectorAll(".arithmatex").forEach(render)
     for (const table of document.querySelectorAll(".md-typeset__scrollwrap"))
       table.tabIndex = 0
+    for (const number of document.querySelectorAll(".md-annotation__index")) {
+      const { mdAnnotationId } = number.firstElementChild.dataset
+      number.setAttribute("aria-label", `Note ${mdAnnotationId}`)
+    }
   }
   document.addEventListener("DOMContentLoaded", () => {
     refresh()

@@ -81,6 +81,33 @@ def test_a_figure_is_drawn_anew_when_its_result_changes(drawn, tmp_path):
     assert "[3]" in kept.read_text()
 
 
+@pytest.mark.parametrize("code", ["benchmarks/measured.py", "experiments/plot.py"])
+def test_a_figure_is_drawn_anew_when_the_code_changes(
+    code, drawn, tmp_path, monkeypatch
+):
+    file = tmp_path / code
+    file.parent.mkdir()
+    file.write_text("before")
+    monkeypatch.setattr(figures, "ROOT", tmp_path)
+    figure = drawn()["a"]
+    before = figures.cached("a", figure)
+    file.write_text("after")
+    assert figures.cached("a", figure) != before
+
+
+def test_a_result_that_no_longer_matches_its_source_fails_the_build(
+    tmp_path, monkeypatch
+):
+    figures.on_pre_build()
+    result = figures.results.load(figures.results.FOLDER / "dqn-clipping.json")
+    figures.results.save(
+        result | {"statement": "It was said otherwise."}, tmp_path / "x.json"
+    )
+    monkeypatch.setattr(figures.results, "FOLDER", tmp_path)
+    with pytest.raises(PluginError, match=r"x\.json: statement was 'It was said other"):
+        figures.on_pre_build()
+
+
 def test_without_matplotlib_the_build_says_what_to_install(
     drawn, tmp_path, monkeypatch
 ):

@@ -324,7 +324,7 @@ def test_links_into_the_repository_lead_somewhere(name):
         assert (ROOT / link).exists(), link
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "reference").glob("*.md")))
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "reference").rglob("*.md")))
 def test_the_search_finds_explanations_before_the_reference(path):
     _, front, _ = path.read_text("utf-8").split("---\n", 2)
     assert yaml.safe_load(front)["search"]["boost"] < 1

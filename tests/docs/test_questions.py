@@ -1,0 +1,31 @@
+"""Words that every sentence has do not count in the search."""
+
+from __future__ import annotations
+
+import json
+
+import javascript
+import pytest
+from mkdocs.exceptions import PluginError
+from site_logic import load
+
+questions = load("questions")
+
+SCRIPT = """
+const common = ["what", "is", "a", "how", "do", "i"]
+globalThis.lunr = { stopWordFilter: (w) => common.includes(w) ? undefined : w }
+const words = (question) => question.split(/\\s+/g)
+const asked = ["What is a policy", "how do I", "GAE", ""]
+console.log(JSON.stringify(asked.map(words)))
+"""
+
+
+def test_common_words_are_left_out_unless_there_are_no_others():
+    printed = javascript.said(["--eval", questions.understanding(SCRIPT)])
+    assert json.loads(printed) == [["policy"], ["how", "do", "I"], ["GAE"], [""]]
+
+
+def test_a_script_of_the_search_that_we_do_not_know_is_an_error():
+    for unknown in ("", SCRIPT * 2):
+        with pytest.raises(PluginError, match="split questions"):
+            questions.understanding(unknown)
