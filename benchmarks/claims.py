@@ -19,6 +19,7 @@ from . import (
     overestimation,
     prioritization,
     redundancy,
+    signpost,
     stability,
 )
 
@@ -148,6 +149,25 @@ CLAIMS = {
         criterion="its training episodes return more in the second half of the steps",
         holds=lambda m: m["return of sarsa"] > m["return of q_learning"],
         y_label="return of an episode with exploration",
+    ),
+    "ppo_lstm-signpost": Claim(
+        statement=(
+            "What an LSTM holds of the T-maze's signpost decides where it turns: with"
+            " the memory of the other episode it turns the other way."
+        ),
+        measure=signpost.in_t_maze,
+        criterion=(
+            "it turns right with its own memory in 95 % and with the exchanged one in"
+            " at most 5 %; trained without a reset of its memory it earns less"
+        ),
+        holds=lambda m: (
+            m["right turns, exchanged"] <= 0.05
+            and m["right turns"] >= 0.95
+            and m["return, never reset"] < m["return"]
+        ),
+        share=0.8,
+        x_label="steps since the signpost",
+        y_label="probability of turning north",
     ),
     "ppo_masked-possible": Claim(
         statement="Masks never let an impossible action through, in a million steps.",
