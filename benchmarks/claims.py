@@ -157,15 +157,12 @@ CLAIMS = {
         ),
         measure=signpost.in_t_maze,
         criterion=(
-            "it turns right with its own memory in 95 % and with the exchanged one in"
-            " at most 5 %; trained without a reset of its memory it earns less"
+            "it turns right with a probability of 0.95 or more with its own memory, and"
+            " of 0.05 or less with the exchanged one"
         ),
         holds=lambda m: (
-            m["right turns, exchanged"] <= 0.05
-            and m["right turns"] >= 0.95
-            and m["return, never reset"] < m["return"]
+            m["right turns, exchanged"] <= 0.05 and m["right turns"] >= 0.95
         ),
-        share=0.8,
         x_label="steps since the signpost",
         y_label="probability of turning north",
     ),
