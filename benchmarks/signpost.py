@@ -45,7 +45,8 @@ def in_t_maze(seed: int) -> dict[str, Any]:
         after the signpost; and `details` for the figure of chapter 12.
     """
     models, returns = trained(seed, resets=True)
-    measured = turns(models["trained"]) | {
+    measured: dict[str, Any] = {
+        **turns(models["trained"]),
         "return": returns,
         "return, never reset": trained(seed, resets=False)[1],
     }

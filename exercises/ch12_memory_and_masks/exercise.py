@@ -1,4 +1,4 @@
-"""Your turn: PPO with a memory and PPO with masks, without either. Fill the four gaps,
+"""Your turn: PPO without its memory, and without its masks. Fill the four gaps, then
 
     yieldrl check ch12
 
