@@ -130,9 +130,9 @@ def test_the_figure_shows_what_was_measured(signpost):
     assert ends["kept"][0] > 0.95 > 0.05 > ends["kept"][1]
     assert ends["exchanged"][0] < 0.05 < 0.95 < ends["exchanged"][1]
     assert ends["emptied"][0] == pytest.approx(ends["emptied"][1], abs=0.001)
-    assert "in 60 % of the cases, whatever the sign has said" in TEXT
+    assert "in about 60 % of the cases, whatever the sign has said" in TEXT
     assert names["walks"](details, "kept", "north")[0] == pytest.approx(
-        [0.6] * 2, abs=0.01
+        [0.6] * 2, abs=0.02
     )
     before = ends["before training"]
     assert before == pytest.approx([0.5, 0.5], abs=0.02)
