@@ -19,6 +19,7 @@ from . import (
     overestimation,
     prioritization,
     redundancy,
+    signpost,
     stability,
 )
 
@@ -148,6 +149,22 @@ CLAIMS = {
         criterion="its training episodes return more in the second half of the steps",
         holds=lambda m: m["return of sarsa"] > m["return of q_learning"],
         y_label="return of an episode with exploration",
+    ),
+    "ppo_lstm-signpost": Claim(
+        statement=(
+            "What an LSTM holds of the T-maze's signpost decides where it turns: with"
+            " the memory of the other episode it turns the other way."
+        ),
+        measure=signpost.in_t_maze,
+        criterion=(
+            "it turns right with a probability of 0.95 or more with its own memory, and"
+            " of 0.05 or less with the exchanged one"
+        ),
+        holds=lambda m: (
+            m["right turns, exchanged"] <= 0.05 and m["right turns"] >= 0.95
+        ),
+        x_label="steps since the signpost",
+        y_label="probability of turning north",
     ),
     "ppo_masked-possible": Claim(
         statement="Masks never let an impossible action through, in a million steps.",

@@ -55,10 +55,15 @@ def benchmark(name: str, command: str, *, seeds: int, jobs: int) -> dict[str, An
 
 
 def parted(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What was measured, parted into `numbers` and `series`."""
+    """What was measured, parted into `numbers`, `series` and, if any, `details`.
+
+    Details are for a figure of its own: no table has them, and `plot` does not.
+    """
+    details = {name: v for name, v in measured.items() if isinstance(v, dict)}
     series = {name: v for name, v in measured.items() if isinstance(v, list)}
-    numbers = {name: v for name, v in measured.items() if name not in series}
-    return {"numbers": numbers, "series": series}
+    rest = {name for name in measured if name not in details and name not in series}
+    numbers = {name: v for name, v in measured.items() if name in rest}
+    return {"numbers": numbers, "series": series, **details}
 
 
 def report(result: dict[str, Any]) -> str:
