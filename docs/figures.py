@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 CACHE = ROOT / ".cache" / "figures"
 CODE = (
+    "comparing.py",
     "learned.py",
     "plot.py",
     "style.py",
