@@ -211,6 +211,10 @@ def constant(answer: Any) -> None:
 
 def learned(answer: Any) -> None:
     """It learns what a world of two like actions is worth to it, which is known."""
+
+    class Trainer(answer.Trainer):
+        algorithm_class = answer.Algorithm
+
     gamma, alpha, tau = 0.5, 0.9, 0.5
     config = answer.Config(
         env_id="yieldrl/ProbeCut-v1",
@@ -229,7 +233,7 @@ def learned(answer: Any) -> None:
         speed="eager",
         seed=17,
     )
-    with answer.Trainer(config) as trainer:
+    with Trainer(config) as trainer:
         for _ in trainer():
             pass
         found = trainer.model.value(torch.zeros(1, 1)).mean()

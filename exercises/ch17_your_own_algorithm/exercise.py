@@ -45,7 +45,7 @@ class Algorithm(dqn.Algorithm):
     """DQN that is paid for having preferred what it did.
 
     Vieillard, Pietquin & Geist 2020, "Munchausen Reinforcement Learning",
-    arXiv:2007.14430, equation 2 and the clipping of section 3.
+    arXiv:2007.14430, equation 2, with the clipped log-policy of its experiments.
 
     Differs from the paper: as `dqn.Algorithm` does.
     """
