@@ -26,9 +26,9 @@ means in their 95&nbsp;% bootstrap intervals, over the seeds that you know. On t
 right: by how much the score of the red one is higher, and the interval of that; at the
 dashed line they are equal."""
 LEFT, RIGHT, LOW, HIGH = 40, 330, 250, 22  # of the curves' axes, in pixels
-BAR = 412  # where the difference stands
+BAR = 394  # where the difference stands
 MINUS = "\N{MINUS SIGN}"
-MOST = 200.0  # that the difference's axis shows, up and down
+MOST = 120.0  # that the difference's axis shows, up and down
 
 
 def figure() -> dict[str, Any]:
@@ -113,14 +113,15 @@ def drawing(first: list[Any]) -> str:
     beside = "".join(
         f'<path class="axis" d="M{BAR + 40} {level(y)}h4"/>'
         f'<text x="{BAR + 47}" y="{level(y) + 4}">{mark}</text>'
-        for y, mark in ((MOST, "+200"), (0, "0"), (-MOST, f"{MINUS}200"))
+        for y, mark in ((MOST, f"+{MOST:g}"), (0, "0"), (-MOST, f"{MINUS}{MOST:g}"))
     )
     return (
         f'<path class="axis" d="M{LEFT} {HIGH}V{LOW}H{RIGHT}"/>{across}{up}'
         f'<text x="{(LEFT + RIGHT) // 2}" y="{LOW + 36}" text-anchor="middle">steps'
         f'</text><text x="{LEFT + 8}" y="{HIGH - 6}">return of evaluations</text>'
         f'<path class="band-ours band" d="{band_ours}"/>'
-        f'<path class="band-mine band shade" d="{band_mine}"/>'
+        f'<path class="band-mine band" style="fill:var(--md-accent-fg-color)"'
+        f' d="{band_mine}"/>'
         f'<path class="line-ours ink line dashed" d="{ours}"/>'
         f'<path class="line-mine red line" d="{mine}"/>'
         f'<path class="axis" d="M{BAR + 40} {HIGH}V{LOW}"/>{beside}'
