@@ -75,11 +75,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     spend = commands.add_parser("time", help="where the time of training goes")
     _add_trials(spend, "time")
 
-    for command in (fast, learn, prove, step, collect, speak, adapt, spend):
+    beside = commands.add_parser("comparing", help="an algorithm beside its parent")
+    _add_trials(beside, "comparing")
+
+    for command in (fast, learn, prove, step, collect, speak, adapt, spend, beside):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
     prefixes = {step: "worlds-", collect: "collecting-", speak: "vla-"}
-    prefixes |= {adapt: "adaptation-", spend: "time-"}
-    for command in (learn, prove, step, collect, speak, adapt, spend):
+    prefixes |= {adapt: "adaptation-", spend: "time-", beside: "comparing-"}
+    for command in (learn, prove, step, collect, speak, adapt, spend, beside):
         prefix = prefixes.get(command, "")
         file = f"folder of a {prefix}NAME.json for each"
         command.add_argument("--out-folder", help=file)

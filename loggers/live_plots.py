@@ -154,11 +154,13 @@ def _final_picture(curves: dict[str, list[tuple[float, float]]]) -> dict[str, st
         axes = figure.add_subplot(1, len(curves), i + 1)
         axes.plot(*_columns(curve), linewidth=1.2, marker="." if len(curve) < 3 else "")
         axes.set_title(title, fontsize=9)
+        axes.set_xlabel("environment steps", fontsize=8)
         if not curve:
             axes.text(
                 0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes
             )
         axes.tick_params(labelsize=8)
+        axes.locator_params(axis="x", nbins=5)  # or their numbers run together
         axes.grid(alpha=0.3)
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=100)

@@ -76,6 +76,8 @@ def _frame(low: float, high: float, span: tuple[float, float], last: float) -> s
     )
     return (
         f'{lines}<text x="{_LEFT}" y="{_BOTTOM + 16}">{short(span[0])}</text>'
+        f'<text x="{(_LEFT + _RIGHT) // 2}" y="{_BOTTOM + 16}" text-anchor="middle">'
+        "environment steps</text>"
         f'<text x="{_RIGHT}" y="{_BOTTOM + 16}" text-anchor="end">{short(span[1])}'
         f'</text><text x="{_RIGHT}" y="22" text-anchor="end" fill="#1f6feb"'
         f' font-weight="bold" font-size="12">{short(last)}</text>'

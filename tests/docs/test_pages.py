@@ -245,6 +245,8 @@ def check(words: list[str]) -> None:
             for i in unknown_to_ppo:  # the page adds it: see the test of its diff
                 del rest[i : i + 2]
             parse_options("ppo", rest)
+        case ["python", "-m", "my_dqn", *rest]:
+            parse_options("dqn", rest)
         case ["yieldrl", name, *rest]:
             command = {"list": app.list_algorithms}.get(name) or getattr(app, name)
             known = {"--from"} | {

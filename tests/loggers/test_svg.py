@@ -32,7 +32,8 @@ def test_a_curve_fills_its_panel() -> None:
     root = parse({"train/loss": [(0, 1.0), (50, 3.0), (100, 2.0)]})
     assert (root.get("width"), root.get("height")) == (str(WIDTH), str(HEIGHT))
     assert lines(root) == [[(52.0, 152.0), (170.0, 38.0), (288.0, 95.0)]]
-    assert texts(root) == ["train/loss", "3", "1", "0", "100", "2"]
+    axes = ["3", "1", "0", "environment steps", "100"]
+    assert texts(root) == ["train/loss", *axes, "2"]
 
 
 def test_panels_lie_side_by_side() -> None:
