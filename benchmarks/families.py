@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import adaptation, spent, trials, vla
+from . import adaptation, imports, spent, trials, vla
 from .trials import Trial
 
 FAMILIES: dict[str, dict[str, Trial]] = {
@@ -10,5 +10,6 @@ FAMILIES: dict[str, dict[str, Trial]] = {
     "vla": vla.TRIALS,
     "adaptation": adaptation.TRIALS,
     "time": {"ppo": spent.TRIAL},
+    "imports": {"start": imports.TRIAL},
 }
 """Command -> its trials. `benchmarks/results/COMMAND-TRIAL.json` keeps a result."""
