@@ -13,7 +13,7 @@ from . import venvs
 from .rounds import Plan, Round, pythons_of, run_all
 from .summary import judge, stretched, summarize
 from .venvs import PEERS
-from .workload import OURS, PLANNED, Workload
+from .workload import OURS, Workload
 from .workloads import WORKLOADS
 
 
@@ -103,8 +103,9 @@ def described(plan: Plan) -> dict[str, Any]:
         "settings": dict(of.settings),
         "measure": of.measure,
         "threads": of.threads,
-        "planned": PLANNED,
+        "planned": of.planned,
         "steps": plan.steps,
+        "part": dict(of.part),
         "warm_up": of.warm_up,
         "target": of.target,
         "episodes": of.episodes,

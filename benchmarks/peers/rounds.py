@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .venvs import PEERS
-from .workload import OURS, PLANNED, Workload
+from .workload import OURS, Workload
 
 HERE = Path(__file__).resolve().parent
 CACHE = "YIELDRL_CACHE"  # where yieldrl keeps what it compiled
@@ -52,15 +52,18 @@ class Plan:
     folder: Path
     revision: str
 
-    def task(self, seed: int, *, only_settle: bool = False) -> dict[str, Any]:
+    def task(
+        self, seed: int, side: str = OURS, *, only_settle: bool = False
+    ) -> dict[str, Any]:
         """What a side is asked, in the words of `sides/contract.py`."""
         of = self.workload
+        steps = of.planned if only_settle else self.steps
         return {
             "workload": self.name,
             "settings": dict(of.settings),
-            "steps": self.steps,
+            "steps": min(steps, of.part.get(side, steps)),
             "warm_up": of.warm_up,
-            "planned": PLANNED,
+            "planned": of.planned,
             "seed": seed,
             "threads": of.threads,
             "episodes": of.episodes,
@@ -85,7 +88,9 @@ def run_all(plan: Plan) -> list[Round]:
         settle(plan)
     for seed in range(len(rounds) + 1, plan.runs + 1):
         began = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        answers = {side: ask(plan, side, plan.task(seed)) for side in plan.pythons}
+        answers = {
+            side: ask(plan, side, plan.task(seed, side)) for side in plan.pythons
+        }
         rounds.append({"seed": seed, "began": began, **answers})
         journal.write(rounds)
         print(f"{plan.name}, round {seed} of {plan.runs}", flush=True)
@@ -98,8 +103,7 @@ def settle(plan: Plan) -> None:
 
     It is kept, as between two runs of a user's.
     """
-    task = plan.task(1, only_settle=True) | {"steps": PLANNED}
-    ask(plan, OURS, task)
+    ask(plan, OURS, plan.task(1, only_settle=True))
 
 
 def ask(plan: Plan, side: str, task: dict[str, Any]) -> Round:
@@ -155,7 +159,8 @@ class Journal:
         self.path = plan.folder / f"unfinished-{plan.name}.json"
         self.most = plan.runs
         requirements = {n: PEERS[n].requirements for n in plan.pythons if n != OURS}
-        of = [plan.task(0), [*plan.pythons], requirements, plan.revision]
+        tasks = {side: plan.task(0, side) for side in plan.pythons}
+        of = [tasks, requirements, plan.revision]
         self.fingerprint = json.loads(json.dumps(of))
 
     def read(self) -> list[Round]:

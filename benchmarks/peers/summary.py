@@ -13,7 +13,13 @@ from .rounds import Round
 from .venvs import PEERS
 from .workload import OURS, Measure, Workload
 
-TIMES = ("steps_per_second", "steps_per_cpu_second", "seconds", "process_seconds")
+TIMES = (
+    "steps",
+    "steps_per_second",
+    "steps_per_cpu_second",
+    "seconds",
+    "process_seconds",
+)
 
 
 def ratio(measure: Measure, round_: Round, peer: str) -> float:

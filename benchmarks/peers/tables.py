@@ -81,7 +81,8 @@ def return_of(result: dict[str, Any], side: str) -> str:
     """Deterministic returns at the end of training."""
     of = result["summary"][side]
     least, most = of["returns"]
-    return f"{of['return']:.4g} ({least:.4g} to {most:.4g})"
+    after = f", {of['steps']:,.0f} steps" if of["steps"] < result["steps"] else ""
+    return f"{of['return']:.4g} ({least:.4g} to {most:.4g}{after})"
 
 
 def reached_of(result: dict[str, Any], side: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 PLANNED = 1_000_000
@@ -61,9 +61,16 @@ class Workload:
     minutes: int
     """What five rounds with all peers take, about, on two quiet cores."""
 
+    planned: int = PLANNED
+    """Environment steps of the run that this is the beginning of."""
+
     measure: Measure = "steps_per_second"
     threads: int | None = 1
     """Cores that a side may use; None for what it takes by itself."""
+
+    part: Mapping[str, int] = field(default_factory=dict)
+    """Peer -> steps after which it stops, where all of them would take it minutes; its
+    speed is that of this part, and so is its return."""
 
     episodes: int = 20
     evaluate_every: int | None = None
@@ -73,8 +80,9 @@ class Workload:
     where it was never run."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "warm_up", "quick_steps"):
-            if getattr(self, name) % self.period:
+        of = {name: getattr(self, name) for name in ("steps", "warm_up", "quick_steps")}
+        for name, steps in (of | dict(self.part)).items():
+            if steps % self.period:
                 raise ValueError(f"{self.title}: {name} must be whole rounds (period)")
 
     @property

@@ -58,6 +58,16 @@ def test_sides_take_turns_after_yieldrl_has_compiled(
     assert asked[0] == ("yieldrl", 1)
 
 
+def test_a_slow_peer_runs_a_part(plan: rounds.Plan) -> None:
+    workload = dataclasses.replace(SMALL, part={"sbx": 30})
+    parted = dataclasses.replace(plan, workload=workload)
+    steps = [parted.task(1, side)["steps"] for side in parted.pythons]
+    assert steps == [50, 50, 30]
+    few = dataclasses.replace(parted, steps=20)
+    assert few.task(1, "sbx")["steps"] == 20
+    assert plan.task(1, only_settle=True)["steps"] == 1_000_000
+
+
 def test_a_run_that_failed_costs_one_round(
     plan: rounds.Plan, asked: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

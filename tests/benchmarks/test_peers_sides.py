@@ -37,7 +37,9 @@ def functions_of(side: str) -> set[str]:
 def test_every_side_can_run_what_it_is_asked(name: str) -> None:
     workload = peers.WORKLOADS[name]
     assert set(workload.peers) <= set(peers.PEERS)
-    assert {demand.over for demand in workload.demands} <= set(workload.peers)
+    demands = workload.demands
+    assert {demand.over for demand in demands} <= set(workload.peers)
+    assert set(workload.part) <= set(workload.peers) - {of.over for of in demands}
     assert name in ours.SIDES
     for peer in workload.peers:
         assert name in functions_of(peer)
@@ -52,7 +54,7 @@ def test_workloads_are_settings_of_their_algorithm(name: str) -> None:
         settings=json.loads(words),
         steps=workload.steps,
         warm_up=workload.warm_up,
-        planned=1_000_000,
+        planned=workload.planned,
         seed=1,
         threads=workload.threads,
         episodes=1,
@@ -60,8 +62,9 @@ def test_workloads_are_settings_of_their_algorithm(name: str) -> None:
     algorithm = "ppo" if name == "short" else workload.title.split(",")[0].lower()
     module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
     config = module.Config.from_dict(ours.fields_of(task))
-    assert config.total_steps == 1_000_000
-    for steps in (workload.steps, workload.quick_steps):
+    assert config.total_steps == workload.planned
+    assert (workload.planned == 1_000_000) is not workload.cold
+    for steps in (workload.steps, workload.quick_steps, *workload.part.values()):
         assert steps > workload.warm_up
     first = workload.settings.get("learning_starts", workload.period)
     assert workload.warm_up > first, "nothing is learned before"

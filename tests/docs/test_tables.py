@@ -255,7 +255,9 @@ def test_the_speed_of_training_is_a_table(committed):
 def test_peers_are_a_section_once_there_is_a_result(committed):
     assert speeds.on_page_markdown("Before.\n\n::: table peers\n") == "Before.\n\n\n"
     medians = {"steps_per_second": 8973.4, "return": 480.0, "returns": [450.0, 500.0]}
+    medians["steps"] = 1_000
     slow = medians | {"steps_per_second": 2954.4, "ratio": 3.04, "ratios": [2.9, 3.2]}
+    slow["steps"] = 900
     verdict = {"demand": "times as fast as Stable-Baselines3", "value": 3.04}
     learned = {"demand": "its deterministic return", "value": 480.0, "bound": 475.0}
     committed(
@@ -266,6 +268,7 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
         command="python -m benchmarks peers W1",
         hardware={"cpu": "A CPU", "cores": 2},
         measure="steps_per_second",
+        steps=1_000,
         summary={"yieldrl": medians, "sb3": slow},
         demands=[verdict | {"bound": 3.5, "holds": False}, learned | {"holds": True}],
     )
@@ -279,8 +282,8 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
         " 480 of 475 |"
     )
     assert other == (
-        "| Stable-Baselines3 | 2,954 steps/s | 3.04 (2.90 to 3.20) | 480 (450 to 500)"
-        " |   |"
+        "| Stable-Baselines3 | 2,954 steps/s | 3.04 (2.90 to 3.20) | 480 (450 to 500,"
+        " 900 steps) |   |"
     )
     assert shown.endswith("On 2 cores of A CPU.")
 
