@@ -19,10 +19,6 @@ $(VENV)/.dev: $(VENV)/.core
 	mkdir -p $(dir $(TYPES)) && ln -sfn ../.. $(TYPES)
 	touch $@
 
-$(VENV)/.bench: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet -e '.[bench]'
-	touch $@
-
 setup: $(VENV)/.dev
 
 train: $(VENV)/.core
@@ -53,8 +49,9 @@ format: $(VENV)/.dev
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks
+# Peers get virtual environments of their own, in .cache/peers.
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks peers --quick
 
 clean:
 	rm -rf $(VENV) .cache build dist site *.egg-info

@@ -1,9 +1,10 @@
 """Measurements whose results the documentation quotes. Not part of the wheel.
 
-Run them from the root of the repository, after `make .venv/.bench`:
+Run them from the root of the repository:
 
-    python -m benchmarks                          speed of all workloads (make bench)
-    python -m benchmarks speed W1 --runs 3        yieldrl beside Stable-Baselines3
+    python -m benchmarks                          yieldrl and peers (make bench)
+    python -m benchmarks peers W1                 the same, thoroughly
+    python -m benchmarks speed W1 --runs 3        beside Stable-Baselines3 alone
     python -m benchmarks learning dqn-cartpole    ten seeds, and does it learn?
     python -m benchmarks learning all --side both --out-folder benchmarks/results
     python -m benchmarks evidence double_dqn-chance
@@ -12,13 +13,17 @@ Run them from the root of the repository, after `make .venv/.bench`:
     python -m benchmarks vla all                  vision-language-action policies
     python -m benchmarks adaptation cartpole      a teacher and a student
     python -m benchmarks time ppo                 where the time of training goes
+    python -m benchmarks imports                  how long importing takes
     python -m benchmarks plot                     figures of results/*.json, in .cache
 
-That is the command alone: in Python this package is `yieldrl.benchmarks`.
+That is the command alone: in Python this package is `yieldrl.benchmarks`. Peers get
+virtual environments of their own; `speed` and the references of `learning` take
+`pip install -e '.[bench]'`.
 
 `--out benchmarks/results/NAME.json` keeps a result with its command, hardware,
 versions, configs and seeds. A new workload is an entry in `workloads.py` (for another
-library's algorithm, a function in `sides.py`), a new learning task or figure one in
-`tasks/`, a new claim one in `claims.py`, a new world to time one in `contests.py`, a
-new trial one in `trials/` (collectors in the background), `vla/` or `adaptation/`.
+library's algorithm, a function in `sides.py`) or in `peers/workloads.py`, a new
+learning task or figure one in `tasks/`, a new claim one in `claims.py`, a new world to
+time one in `contests.py`, a new trial one in `trials/` (collectors in the background),
+`vla/` or `adaptation/`.
 """

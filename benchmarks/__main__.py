@@ -18,6 +18,7 @@ from yieldrl.benchmarks import (
     learned,
     learning,
     measured,
+    peers,
     pictures,
     plot,
     results,
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str]) -> None:
         _several(arguments, options, evidence.benchmark, evidence.report)
     elif command == "worlds":
         _several(arguments, options, throughput.benchmark, throughput.report, "worlds-")
+    elif command == "peers":
+        _peers(arguments, options)
     elif command in FAMILIES:
         measure = partial(measured.benchmark, command)
         _several(arguments, options, measure, measured.report, f"{command}-")
@@ -70,6 +73,21 @@ def _speed(options: dict[str, Any], typed: str) -> None:
     print(f"\n{speed.report(result)}")
     if out is not None:
         print(f"written to {results.save(result, out)}")
+
+
+def _peers(arguments: Sequence[str], options: dict[str, Any]) -> None:
+    """Workloads one after the other; at the end a row for each demand."""
+    found: list[dict[str, Any]] = []
+
+    def report(result: dict[str, Any]) -> str:
+        found.append(result)
+        return peers.report(result)
+
+    try:
+        _several(arguments, options, peers.benchmark, report, "peers-")
+    finally:
+        if len(found) > 1:
+            print(peers.brief(found))
 
 
 def _several(
@@ -109,10 +127,11 @@ def _with_name(words: list[str], name: str) -> list[str]:
 
 
 def _typed(arguments: Sequence[str]) -> str:
-    """The command that measures the same again, wherever its result was written."""
+    """The command that measures the same again, wherever files of its are."""
     where = argparse.ArgumentParser(add_help=False)
     where.add_argument("--out")
     where.add_argument("--out-folder")
+    where.add_argument("--venvs")
     _, words = where.parse_known_args(list(arguments))
     return shlex.join(["python", "-m", "benchmarks", *words])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import adaptation, comparing, spent, trials, vla
+from . import adaptation, comparing, imports, spent, trials, vla
 from .trials import Trial
 
 FAMILIES: dict[str, dict[str, Trial]] = {
@@ -11,5 +11,6 @@ FAMILIES: dict[str, dict[str, Trial]] = {
     "adaptation": adaptation.TRIALS,
     "time": {"ppo": spent.TRIAL},
     "comparing": comparing.TRIALS,
+    "imports": {"start": imports.TRIAL},
 }
 """Command -> its trials. `benchmarks/results/COMMAND-TRIAL.json` keeps a result."""

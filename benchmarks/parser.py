@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import learning, results, throughput
+from . import learning, peers, results, throughput
 from .claims import CLAIMS
 from .contests import CONTESTS
 from .demos import DEMOS
@@ -22,6 +22,7 @@ KNOWN: dict[str, Collection[str]] = {
     "learning": TASKS,
     "evidence": CLAIMS,
     "worlds": CONTESTS,
+    "peers": peers.WORKLOADS,
     "demos": DEMOS,
     "gallery": FILMS,
     **FAMILIES,
@@ -30,7 +31,7 @@ FIGURES = results.ROOT / ".cache" / "plots"
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read a command line; without a command it is `speed`."""
+    """Read a command line; without a command it is `peers --quick`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     commands = parser.add_subparsers(dest="command", required=True)
 
@@ -61,6 +62,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     step = commands.add_parser("worlds", help="steps per second of worlds against N")
     _add_worlds(step)
 
+    race = commands.add_parser("peers", help="yieldrl beside other libraries")
+    _add_peers(race)
+
     collect = commands.add_parser("collecting", help="collectors in the background")
     _add_trials(collect, "collecting")
     minutes = f"of the soak ({Options().minutes:g})"
@@ -78,18 +82,23 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     beside = commands.add_parser("comparing", help="an algorithm beside its parent")
     _add_trials(beside, "comparing")
 
-    for command in (fast, learn, prove, step, collect, speak, adapt, spend, beside):
+    begin = commands.add_parser("imports", help="how long importing takes")
+    _add_trials(begin, "imports")
+
+    trials = (collect, speak, adapt, spend, beside, begin)
+    for command in (fast, learn, prove, step, race, *trials):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
     prefixes = {step: "worlds-", collect: "collecting-", speak: "vla-"}
     prefixes |= {adapt: "adaptation-", spend: "time-", beside: "comparing-"}
-    for command in (learn, prove, step, collect, speak, adapt, spend, beside):
+    prefixes |= {begin: "imports-", race: "peers-"}
+    for command in (learn, prove, step, race, *trials):
         prefix = prefixes.get(command, "")
         file = f"folder of a {prefix}NAME.json for each"
         command.add_argument("--out-folder", help=file)
     draw = commands.add_parser("plot", help="draw and note benchmarks/results")
     draw.add_argument("--out-folder", type=Path, default=FIGURES, help="of the SVGs")
     _add_made(commands)
-    parsed = parser.parse_args(list(arguments) or ["speed"])
+    parsed = parser.parse_args(list(arguments) or ["peers", "--quick"])
     if parsed.command in KNOWN:
         _check_names(parser, parsed, KNOWN[parsed.command])
     return parsed
@@ -120,9 +129,28 @@ def _add_worlds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=0.4, help=seconds)
 
 
+def _add_peers(parser: argparse.ArgumentParser) -> None:
+    takes = "; ".join(
+        f"{name} = {of.title}, about {of.minutes} min"
+        for name, of in peers.WORKLOADS.items()
+    )
+    parser.add_argument("names", nargs="*", metavar="WORKLOAD", help=takes)
+    who = f"who takes part: {', '.join(peers.PEERS)} (all that can run a workload)"
+    parser.add_argument(
+        "--peers", nargs="+", choices=peers.PEERS, default=(), metavar="PEER", help=who
+    )
+    parser.add_argument("--runs", type=_count, help="rounds (5; 1 with --quick)")
+    parser.add_argument("--steps", type=_count, help="environment steps of every run")
+    folder = f"of virtual environments ({peers.FOLDER}, or .cache/peers)"
+    parser.add_argument("--venvs", type=Path, metavar="FOLDER", help=folder)
+    short = "a short table in ten minutes: fewer steps, and who is to be beaten"
+    parser.add_argument("--quick", action="store_true", help=short)
+
+
 def _add_trials(parser: argparse.ArgumentParser, family: str) -> None:
-    known = _listed(FAMILIES[family])
-    parser.add_argument("names", nargs="+", metavar="TRIAL", help=known)
+    known = FAMILIES[family]
+    count = "*" if len(known) == 1 else "+"
+    parser.add_argument("names", nargs=count, metavar="TRIAL", help=_listed(known))
     how = Options()
     seeds = f"seeds, each with a pair where two are timed ({how.seeds})"
     parser.add_argument("--seeds", type=_count, default=how.seeds, help=seeds)

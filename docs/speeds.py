@@ -2,6 +2,7 @@
 
 - `::: table worlds` is a table of the steps per second of worlds that nobody learns in.
 - `::: table speed` is one of whole training runs, beside Stable-Baselines3.
+- `::: table peers` is a section of workloads beside other libraries, if any was run.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.benchmarks import plot
+from yieldrl.benchmarks.peers import tables as peers
 from yieldrl.benchmarks.results import link, with_commands
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "benchmarks/results"
-TABLE = re.compile(r"^::: table (worlds|speed)$", re.MULTILINE)
+TABLE = re.compile(r"^::: table (worlds|speed|peers)$", re.MULTILINE)
 SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
 
 
@@ -97,4 +99,41 @@ def speed_table() -> str:
     return "\n\n".join(parts) or "Nothing has been measured yet."
 
 
-TABLES = {"worlds": worlds_table, "speed": speed_table}
+def peers_section() -> str:
+    """Every workload beside other libraries: what was compared, learned, demanded."""
+    found = committed("peers")
+    if not found:
+        return ""
+    rows: list[list[str]] = []
+    for name, result in found.items():
+        rows.append([f"**{result['title']}**<br>{link(name)}", *[" "] * 4])
+        for side in result["summary"]:
+            unit = peers.UNITS[result["measure"]]
+            speed = f"{peers.value_of(result, side)} {unit}"
+            ratio, learned = peers.ratio_of(result, side), peers.return_of(result, side)
+            rows.append([peers.title_of(side), speed, ratio, learned, " "])
+        rows[-len(result["summary"])][-1] = "<br>".join(map(_demand, result["demands"]))
+    header = ["side", "measured", "yieldrl is times as fast", "return", "asked for"]
+    machines = {_machine(result): None for result in found.values()}
+    return "\n\n".join([PEERS, with_commands(header, rows, found), *machines])
+
+
+PEERS = """## Beside other libraries
+
+Each library has a virtual environment of its own and the same settings. They take
+turns, in a process each. Returns are those of deterministic episodes at the end of
+training. Of all there is the median, and the least and the greatest."""
+
+
+def _demand(demand: dict[str, Any]) -> str:
+    """What was asked for, and whether it is so."""
+    text = f"{demand['demand']}: {demand['value']:.3g} of {demand['bound']:g}"
+    return text if demand["holds"] else f"{text}, **not enough**"
+
+
+def _machine(result: dict[str, Any]) -> str:
+    machine = result["hardware"]
+    return f"On {machine['cores']} cores of {machine['cpu']}."
+
+
+TABLES = {"worlds": worlds_table, "speed": speed_table, "peers": peers_section}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from yieldrl.benchmarks import __main__ as command_line
-from yieldrl.benchmarks import results, throughput
+from yieldrl.benchmarks import peers, results, throughput
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.demos import DEMOS
@@ -17,15 +17,29 @@ from yieldrl.benchmarks.workloads import WORKLOADS
 parse = command_line.parse
 
 
-def test_without_a_command_it_measures_the_speed_of_all_workloads() -> None:
+def test_without_a_command_it_prints_the_short_table_of_peers() -> None:
     parsed = parse([])
-    assert parsed.command == "speed"
-    assert parsed.names == list(WORKLOADS)
-    assert (parsed.runs, parsed.steps, parsed.threads) == (5, None, 1)
-    assert parsed.speed == "auto"
+    assert (parsed.command, parsed.quick) == ("peers", True)
+    assert parsed.names == list(peers.WORKLOADS)
+
+
+def test_peers_take_workloads_and_libraries() -> None:
+    parsed = parse(["peers", "W1", "short", "--peers", "sb3", "sbx", "--runs", "3"])
+    assert (parsed.names, parsed.peers) == (["W1", "short"], ["sb3", "sbx"])
+    assert (parsed.runs, parsed.steps, parsed.venvs) == (3, None, None)
+    assert not parsed.quick
+    assert parse(["peers"]).names == list(peers.WORKLOADS)
+
+
+def test_imports_need_no_name() -> None:
+    assert parse(["imports"]).names == ["start"]
 
 
 def test_speed_takes_workloads_and_options() -> None:
+    parsed = parse(["speed"])
+    assert parsed.names == list(WORKLOADS)
+    assert (parsed.runs, parsed.steps, parsed.threads) == (5, None, 1)
+    assert parsed.speed == "auto"
     parsed = parse(
         ["speed", "W1", "W4", "--runs", "2", "--steps", "9000", "--speed", "eager"]
     )
@@ -76,6 +90,9 @@ def test_collecting_takes_trials() -> None:
     [
         ("speed W99", "W99"),
         ("speed --runs 0", "at least 1"),
+        ("peers W9", "W9"),
+        ("peers W1 --peers rllib", "rllib"),
+        ("peers W1 W2 --out a.json", "--out-folder"),
         ("learning ppo-chess", "ppo-chess"),
         ("learning", "TASK"),
         ("learning ppo-cartpole --side nobody", "nobody"),
@@ -178,6 +195,31 @@ def test_a_world_gets_a_file_that_says_what_it_is(
     saved = results.load(tmp_path / "worlds-pendulum.json")
     alone = "python -m benchmarks worlds pendulum --num-envs 1 4"
     assert saved["command"] == alone
+
+
+def test_peers_are_summed_up_after_the_last_and_one_may_fail(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
+        assert options["venvs"] == Path("there")
+        if name == "W3":
+            raise RuntimeError("it crashed")
+        return results.circumstances("peers", command, [1]) | {"workload": name}
+
+    monkeypatch.setattr(peers, "benchmark", benchmark)
+    monkeypatch.setattr(peers, "report", lambda of: f"report of {of['workload']}")
+    monkeypatch.setattr(peers, "brief", lambda found: f"{len(found)} in brief")
+    words = f"peers W1 W3 W5 --venvs there --out-folder {tmp_path}"
+    with pytest.raises(SystemExit):
+        command_line.main(words.split())
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1] == "2 in brief"
+    assert "report of W5" in said.out
+    assert "W3: it crashed" in said.err
+    saved = results.load(tmp_path / "peers-W1.json")
+    assert saved["command"] == "python -m benchmarks peers W1"
 
 
 def test_a_world_for_gpus_is_refused_without_one(

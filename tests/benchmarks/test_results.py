@@ -1,6 +1,7 @@
 """Result files say where their numbers come from; the committed ones too."""
 
 import doctest
+import json
 import shlex
 import statistics
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import learned, measured, results
+from yieldrl.benchmarks import learned, measured, peers, results
 from yieldrl.benchmarks.__main__ import parse
 from yieldrl.benchmarks.claims import CLAIMS
 from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.families import FAMILIES
+from yieldrl.benchmarks.peers import summary
 from yieldrl.benchmarks.tasks import TASKS
 
 COMMITTED = sorted(results.FOLDER.glob("*.json"))
@@ -89,6 +91,11 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
         assert parsed.names == [result["world"]]
         check_worlds(result)
         return
+    if result["kind"] == "peers":
+        assert parsed.names == [result["workload"]]
+        assert path.stem == f"peers-{result['workload']}"
+        check_peers(result)
+        return
     if result["kind"] in FAMILIES:
         assert parsed.names == [result["trial"]]
         assert path.stem == f"{result['kind']}-{result['trial']}"
@@ -145,6 +152,48 @@ def check_speed(result: dict[str, Any]) -> None:
             workload["summary"][f"{side}_updates"] for side in ("yieldrl", "sb3")
         )
         assert first == pytest.approx(second, rel=0.01), "different amounts of work"
+
+
+def check_peers(result: dict[str, Any]) -> None:
+    """Five rounds or more of all sides, and verdicts of the demands as they are now."""
+    workload, rounds = peers.WORKLOADS[result["workload"]], result["rounds"]
+    assert len(rounds) >= 5
+    assert [round_["seed"] for round_ in rounds] == result["seeds"]
+    assert result["settings"] == json.loads(json.dumps(dict(workload.settings)))
+    sides = {"yieldrl", *result["requirements"]}
+    assert sides == set(result["summary"]) == set(result["versions_of"])
+    for round_ in rounds:
+        assert set(round_) == {"seed", "began", *sides}
+    assert result["summary"] == summary.summarize(workload, rounds)
+    assert result["demands"] == summary.judge(workload, rounds)
+    assert result["stretches"] == summary.stretched(workload, rounds)
+
+
+def test_results_of_peers_are_checked(result: dict[str, Any]) -> None:
+    """On one that is made up, as long as none is committed."""
+    workload = peers.WORKLOADS["W5"]
+    answer: dict[str, Any] = dict.fromkeys(summary.TIMES, 2.0)
+    answer |= {"return": -150.0, "reached": None, "curve": [[8_000, 9.0, -150.0]]}
+    sides = ("yieldrl", "sb3", "sbx")
+    rounds = [
+        {"seed": seed, "began": "now", **{side: dict(answer) for side in sides}}
+        for seed in range(1, 6)
+    ]
+    made = result | {
+        "workload": "W5",
+        "seeds": [1, 2, 3, 4, 5],
+        "settings": json.loads(json.dumps(dict(workload.settings))),
+        "requirements": {"sb3": [], "sbx": []},
+        "versions_of": {side: {} for side in sides},
+        "rounds": rounds,
+        "summary": summary.summarize(workload, rounds),
+        "demands": summary.judge(workload, rounds),
+        "stretches": summary.stretched(workload, rounds),
+    }
+    check_peers(made)
+    rounds[0]["yieldrl"]["return"] = -900.0
+    with pytest.raises(AssertionError):
+        check_peers(made)
 
 
 def check_worlds(result: dict[str, Any]) -> None:

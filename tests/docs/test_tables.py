@@ -252,6 +252,42 @@ def test_the_speed_of_training_is_a_table(committed):
     )
 
 
+def test_peers_are_a_section_once_there_is_a_result(committed):
+    assert speeds.on_page_markdown("Before.\n\n::: table peers\n") == "Before.\n\n\n"
+    medians = {"steps_per_second": 8973.4, "return": 480.0, "returns": [450.0, 500.0]}
+    medians["steps"] = 1_000
+    slow = medians | {"steps_per_second": 2954.4, "ratio": 3.04, "ratios": [2.9, 3.2]}
+    slow["steps"] = 900
+    verdict = {"demand": "times as fast as Stable-Baselines3", "value": 3.04}
+    learned = {"demand": "its deterministic return", "value": 480.0, "bound": 475.0}
+    committed(
+        "peers-W1",
+        kind="peers",
+        workload="W1",
+        title="PPO, X-v1",
+        command="python -m benchmarks peers W1",
+        hardware={"cpu": "A CPU", "cores": 2},
+        measure="steps_per_second",
+        steps=1_000,
+        summary={"yieldrl": medians, "sb3": slow},
+        demands=[verdict | {"bound": 3.5, "holds": False}, learned | {"holds": True}],
+    )
+    shown = speeds.on_page_markdown("::: table peers")
+    assert shown.startswith("## Beside other libraries\n")
+    title, own, other = [row for row in shown.splitlines() if row.startswith("|")][2:]
+    assert title.startswith("| **PPO, X-v1**<br>[peers-W1](results/peers-W1.json) |")
+    assert own == (
+        "| yieldrl | 8,973 steps/s |   | 480 (450 to 500) | times as fast as"
+        " Stable-Baselines3: 3.04 of 3.5, **not enough**<br>its deterministic return:"
+        " 480 of 475 |"
+    )
+    assert other == (
+        "| Stable-Baselines3 | 2,954 steps/s | 3.04 (2.90 to 3.20) | 480 (450 to 500,"
+        " 900 steps) |   |"
+    )
+    assert shown.endswith("On 2 cores of A CPU.")
+
+
 def test_the_family_is_a_table_of_every_algorithm():
     shown = load("family").on_page_markdown("::: table family").splitlines()
     names = {line.split("`")[1] for line in shown[2:]}

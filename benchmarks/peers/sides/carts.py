@@ -1,0 +1,64 @@
+"""CartPole-v1 in PyTorch, N carts at a time: what rsl-rl-lib is given to train in.
+
+The equations are Gymnasium's, in float32. An episode ends where the pole leans too far
+or the cart is too far out, and is cut after 500 steps; the next one begins at once.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+GRAVITY, MASS_POLE, TOTAL_MASS, LENGTH = 9.8, 0.1, 1.1, 0.5
+FORCE, TAU = 10.0, 0.02
+X_LIMIT, THETA_LIMIT = 2.4, 12 * 2 * torch.pi / 360
+LONGEST = 500
+
+
+def moved(state: Tensor, right: Tensor) -> Tensor:
+    """Carts `[N, 4]` a step later, pushed to the right or to the left, bool `[N]`."""
+    x, speed, theta, turning = state.unbind(-1)
+    force = torch.where(right, FORCE, -FORCE)
+    cos, sin = theta.cos(), theta.sin()
+    push = (force + MASS_POLE * LENGTH * turning.square() * sin) / TOTAL_MASS
+    inertia = LENGTH * (4 / 3 - MASS_POLE * cos.square() / TOTAL_MASS)
+    bend = (GRAVITY * sin - cos * push) / inertia
+    rate = push - MASS_POLE * LENGTH * bend * cos / TOTAL_MASS
+    later = (x + TAU * speed, speed + TAU * rate, theta + TAU * turning)
+    return torch.stack([*later, turning + TAU * bend], -1)
+
+
+def fallen(state: Tensor) -> Tensor:
+    """Which of the carts `[N, 4]` have failed, bool `[N]`."""
+    return (state[:, 0].abs() > X_LIMIT) | (state[:, 2].abs() > THETA_LIMIT)
+
+
+class Carts:
+    """N carts.
+
+    Args:
+        num_envs: N.
+
+    Attributes:
+        state: Position, velocity, angle and angular velocity, `[N, 4]`.
+        ages: Steps of the episodes so far, `[N]`.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self.num_envs = num_envs
+        self.state = self.fresh()
+        self.ages = torch.zeros(num_envs, dtype=torch.long)
+
+    def fresh(self) -> Tensor:
+        """Where episodes begin, `[N, 4]`."""
+        return torch.rand(self.num_envs, 4) * 0.1 - 0.05
+
+    def step(self, right: Tensor) -> tuple[Tensor, Tensor]:
+        """Push all carts; which fell, and which ran out of time, bool `[N]` each."""
+        state, ages = moved(self.state, right), self.ages + 1
+        terminated = fallen(state)
+        truncated = (ages >= LONGEST) & ~terminated
+        ended = terminated | truncated
+        self.state = torch.where(ended[:, None], self.fresh(), state)
+        self.ages = torch.where(ended, 0, ages)
+        return terminated, truncated

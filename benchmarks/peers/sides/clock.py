@@ -1,0 +1,132 @@
+"""When a side was where: what counts as training's time, and what does not."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+from .contract import Task
+
+
+class TrainingEnds(Exception):  # noqa: N818 (it is none)
+    """Thrown out of a loop that belongs to a library."""
+
+
+class Clock:
+    """Takes the time at the first step from `warm_up` on, and at the last one.
+
+    Evaluations go through it, so that they count to nobody's time.
+
+    Args:
+        task: Says when.
+        evaluate: Plays deterministic episodes with what was learned so far; their mean
+            return.
+        is_ready: Whether what is slow only at first is over; the timing waits for it.
+
+    Attributes:
+        done: Whether training may stop.
+        steps: Environment steps taken so far.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        evaluate: Callable[[], float],
+        is_ready: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.task, self.evaluate, self.is_ready = task, evaluate, is_ready
+        self.done = False
+        self.curve: list[tuple[int, float, float]] = []
+        self._away = (0.0, 0.0)
+        self.steps = 0
+        self._marks: list[tuple[int, float, float]] = []
+        self._begin = _now()
+
+    def __call__(self, steps: int) -> None:
+        """Hear that so many environment steps were taken in all."""
+        before, self.steps = self.steps, steps
+        task = self.task
+        if not self._marks and steps >= task.warm_up and self.is_ready():
+            self._mark()
+            self.done = task.only_settle
+        every = task.evaluate_every
+        if every and steps // every > before // every:
+            self._look()
+        if steps >= task.steps and not self.done and self._marks:
+            self._mark()
+        self.done = self.done or steps >= task.steps
+
+    def or_end(self, steps: int) -> None:
+        """Hear it, and throw `TrainingEnds` if that was enough."""
+        self(steps)
+        if self.done:
+            raise TrainingEnds
+
+    def finish(self, updates: int, packages: tuple[str, ...]) -> dict[str, Any]:
+        """What the side answers.
+
+        Args:
+            updates: Gradient steps that were taken.
+            packages: Those whose versions decide the measurement.
+        """
+        settles = self.task.only_settle
+        if not self._marks or (self._marks[0][0] == self.steps and not settles):
+            raise SystemExit(
+                f"{self.task.workload}: nothing was timed in {self.steps} steps, of"
+                f" which {self.task.warm_up} warm up: choose more --steps"
+            )
+        if len(self._marks) == 1:  # it ended early
+            self._mark()
+        (begin, *first), (end, *last) = self._marks
+        answer: dict[str, Any] = {
+            "steps": end,
+            "timed_from": begin,
+            "updates": updates,
+            "seconds": last[0] - self._begin[0],
+        }
+        if not settles:
+            answer["steps_per_second"] = (end - begin) / (last[0] - first[0])
+            answer["steps_per_cpu_second"] = (end - begin) / (last[1] - first[1])
+            answer["return"] = self._look()
+            answer["reached"] = self._reached()
+        answer["evaluation_seconds"] = self._away[0]
+        return answer | {"curve": self.curve, "versions": _versions(packages)}
+
+    def _mark(self) -> None:
+        wall, cpu = _now()
+        self._marks.append((self.steps, wall - self._away[0], cpu - self._away[1]))
+
+    def _look(self) -> float:
+        """Evaluate, at the cost of nobody's time."""
+        begin = _now()
+        if self.curve and self.curve[-1][0] == self.steps:
+            return self.curve[-1][2]
+        value = float(self.evaluate())
+        seconds = begin[0] - self._away[0] - self._begin[0]
+        self.curve.append((self.steps, seconds, value))
+        target = self.task.target
+        if target is not None and value >= target and self.task.stop_at_target:
+            self.done = True
+        away = zip(self._away, _now(), begin, strict=True)
+        self._away = tuple(sum_ + now - then for sum_, now, then in away)
+        return value
+
+    def _reached(self) -> dict[str, float] | None:
+        """Steps and seconds when an evaluation first found the target."""
+        for steps, seconds, value in self.curve:
+            if self.task.target is not None and value >= self.task.target:
+                return {"steps": steps, "seconds": seconds}
+        return None
+
+
+def _now() -> tuple[float, float]:
+    """Seconds of the wall's clock, and of the processor."""
+    return time.perf_counter(), time.process_time()
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"python": python} | {name: metadata.version(name) for name in packages}

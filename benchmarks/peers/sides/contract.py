@@ -1,0 +1,117 @@
+"""What every side is asked, and what it answers: a line of JSON each.
+
+Python's own library alone, because every peer's environment runs this file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What to train, and what to look at while doing so."""
+
+    workload: str
+    settings: dict[str, Any]
+    """Hyper-parameters in the words of the yieldrl config, for all sides."""
+
+    steps: int
+    """Environment steps after which training stops."""
+
+    warm_up: int
+    """Environment steps before the timing starts."""
+
+    planned: int
+    """Environment steps of the run that schedules and decisions go by."""
+
+    seed: int
+    threads: int | None
+    """Of the processor; None for as many as a library takes by itself."""
+
+    episodes: int
+    """Deterministic episodes of an evaluation."""
+
+    target: float | None = None
+    """Return at which an evaluation notes when training reached it."""
+
+    evaluate_every: int | None = None
+    """Environment steps between evaluations, where there is a target."""
+
+    stop_at_target: bool = False
+    """Whether the run ends there."""
+
+    only_settle: bool = False
+    """Train only until what is compiled is compiled, and evaluate nothing."""
+
+    @property
+    def batch_size(self) -> int:
+        """Transitions of a rollout, of algorithms that have one."""
+        return self.settings["num_envs"] * self.settings["num_steps"]
+
+    @property
+    def minibatch_size(self) -> int:
+        """Transitions of a minibatch."""
+        return self.batch_size // self.settings["num_minibatches"]
+
+    @property
+    def gradient_steps(self) -> int:
+        """Gradient steps of a rollout, of algorithms that make epochs."""
+        return self.settings["num_epochs"] * self.settings["num_minibatches"]
+
+
+Side = Callable[[Task], dict[str, Any]]
+
+
+def main(sides: dict[str, Side]) -> None:
+    """Read the task from the command line, train, and print the answer.
+
+    Args:
+        sides: Workload -> who trains it.
+    """
+    task = Task(**json.loads(sys.argv[1]))
+    limit_threads(task.threads)
+    answer = sides[task.workload](task)
+    print(json.dumps(answer), flush=True)
+
+
+def limit_threads(threads: int | None) -> None:
+    """Let this process use so many cores, whatever counts threads in it."""
+    if threads is not None and hasattr(os, "sched_setaffinity"):  # Linux alone has it
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def mean_return(
+    act: Callable[[Any], Any], make: Callable[[], Any], episodes: int, seed: int
+) -> float:
+    """Mean return of whole episodes in one environment of Gymnasium's.
+
+    Args:
+        act: From an observation to the deterministic action.
+        make: Makes the environment.
+        episodes: How many.
+        seed: Of the first episode; those that follow go on from there.
+    """
+    with contextlib.closing(make()) as env:
+        total = 0.0
+        for episode in range(episodes):
+            obs, _ = env.reset(seed=seed if episode == 0 else None)
+            ended = False
+            while not ended:
+                obs, reward, terminated, truncated, _ = env.step(act(obs))
+                total += float(reward)
+                ended = terminated or truncated
+    return total / episodes
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Send what a library prints to the standard error."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield

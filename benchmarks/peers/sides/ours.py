@@ -1,0 +1,106 @@
+"""yieldrl as a new user runs it: the config of an algorithm, and a loop."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from contextlib import closing
+from typing import Any
+
+import psutil
+
+from .clock import Clock
+from .contract import Side, Task, main
+
+PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
+
+WATCHED_SECONDS = 3.0
+"""A second more than `speed="auto"` looks at a run before it decides."""
+
+QUIET_SECONDS = 1.0
+"""One compiler follows the other at once, if there is more to compile."""
+
+
+class Settled:
+    """Whether `speed="auto"` has decided and no compiler is at work any more.
+
+    Compilers are the only processes that a training like these has beside it.
+    """
+
+    def __init__(self) -> None:
+        self._begin = self._looked = time.perf_counter()
+        self._busy_until = self._begin
+
+    def __call__(self) -> bool:
+        """Look, five times a second at most."""
+        now = time.perf_counter()
+        if now - self._looked > 0.2:
+            self._looked = now
+            if psutil.Process().children():
+                self._busy_until = now
+        watched = now - self._begin > WATCHED_SECONDS
+        return watched and now - self._busy_until > QUIET_SECONDS
+
+
+def trains(algorithm: str, **beside: Any) -> Side:
+    """The side of an algorithm's folder.
+
+    Args:
+        algorithm: Name of the folder.
+        beside: Fields of its config that other libraries have otherwise.
+    """
+
+    def train(task: Task) -> dict[str, Any]:
+        module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
+        config = module.Config.from_dict(fields_of(task) | beside)
+        with module.Trainer(config) as trainer:
+            settled = Settled()
+            clock = Clock(
+                task,
+                lambda: trainer.evaluate(task.episodes)["logs"]["episode_return"],
+                settled if task.only_settle else lambda: True,
+            )
+            with closing(trainer()) as loop:
+                for log in loop:
+                    clock(log["sample_step"])
+                    if clock.done:
+                        break
+            answer = clock.finish(trainer.agent.learn_step, PACKAGES)
+            return answer | {"decisions": trainer.algorithm.plan.decisions}
+
+    return train
+
+
+def fields_of(task: Task) -> dict[str, Any]:
+    """The config's fields that the task decides."""
+    fields = dict(task.settings)
+    explored = fields.pop("exploration_steps", None)
+    if explored is not None:
+        fields["exploration_fraction"] = explored / task.planned
+    if task.threads is not None:
+        fields["threads"] = task.threads
+    return fields | {
+        "total_steps": task.planned,
+        "seed": task.seed,
+        "device": "cpu",
+        "eval_every": 0,
+    }
+
+
+BREAKOUT = {
+    "env_id": "yieldrl/MinAtar-Breakout-v1",
+    "env_kwargs": {"max_episode_steps": 2_000},
+}
+
+SIDES = {
+    "W1": trains("ppo"),
+    "W2": trains("ppo", env_id="yieldrl/CartPole-v1"),
+    "W3": trains("ppo"),
+    "W4": trains("dqn"),
+    "W5": trains("sac"),
+    "W6": trains("ppo", **BREAKOUT),
+    "short": trains("ppo"),
+}
+
+if __name__ == "__main__":
+    main(SIDES)

@@ -1,0 +1,120 @@
+"""rsl-rl-lib: its `OnPolicyRunner` on many carts of PyTorch.
+
+It has continuous actions alone: the sign of one number, Gaussian while exploring, says
+to which side a cart is pushed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import torch
+from rsl_rl.env import VecEnv
+from rsl_rl.runners import OnPolicyRunner
+from tensordict import TensorDict
+from torch import Tensor
+
+from .carts import Carts
+from .clock import Clock, TrainingEnds
+from .contract import Task, main, quietly
+
+PACKAGES = ("rsl-rl-lib", "torch", "tensordict", "numpy")
+
+
+class CartPole(VecEnv):
+    """Carts as the runner wants them."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.carts = Carts(num_envs)
+        self.num_envs, self.num_actions = num_envs, 1
+        self.max_episode_length = 500
+        self.device, self.cfg = "cpu", {}
+
+    @property
+    def episode_length_buf(self) -> Tensor:
+        """Steps of the episodes so far, `[N]`."""
+        return self.carts.ages
+
+    def get_observations(self) -> TensorDict:
+        """Where the carts are."""
+        return TensorDict({"policy": self.carts.state}, [self.num_envs])
+
+    def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict]:
+        """Push the carts; the reward is 1 for every step."""
+        terminated, truncated = self.carts.step(actions[:, 0] > 0)
+        rewards = torch.ones(self.num_envs)
+        extras = {"time_outs": truncated}
+        return self.get_observations(), rewards, terminated | truncated, extras
+
+
+def config(task: Task) -> dict[str, Any]:
+    """The runner's config."""
+    settings = task.settings
+    network = {
+        "class_name": "MLPModel",
+        "hidden_dims": settings["hidden_sizes"],
+        "activation": "tanh",
+        "obs_normalization": settings["normalize_observation"],
+    }
+    gaussian = {"class_name": "GaussianDistribution", "init_std": 1.0}
+    return {
+        "num_steps_per_env": settings["num_steps"],
+        "save_interval": 10**9,
+        "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
+        "actor": network | {"distribution_cfg": gaussian},
+        "critic": network,
+        "algorithm": {
+            "class_name": "PPO",
+            "num_learning_epochs": settings["num_epochs"],
+            "num_mini_batches": settings["num_minibatches"],
+            "learning_rate": settings["learning_rate"],
+            "schedule": "fixed",
+            "gamma": settings["gamma"],
+            "lam": settings["gae_lambda"],
+            "clip_param": settings["clip_coef"],
+            "entropy_coef": settings["entropy_coef"],
+            "value_loss_coef": settings["value_coef"] / 2,  # ours halves the square
+            "max_grad_norm": settings["max_grad_norm"],
+            "use_clipped_value_loss": False,
+            "normalize_advantage_per_mini_batch": True,
+        },
+    }
+
+
+def evaluate(policy: Any, episodes: int) -> float:
+    """Mean return of the first episodes of so many carts."""
+    carts = Carts(episodes)
+    returns, going = torch.zeros(episodes), torch.ones(episodes, dtype=torch.bool)
+    with torch.inference_mode():
+        while going.any():
+            means = policy(TensorDict({"policy": carts.state}, [episodes]))
+            terminated, truncated = carts.step(means[:, 0] > 0)
+            returns += going
+            going &= ~(terminated | truncated)
+    return returns.mean().item()
+
+
+def train(task: Task) -> dict[str, Any]:
+    """PPO, as the settings say."""
+    torch.manual_seed(task.seed)
+    with quietly():
+        env = CartPole(task.settings["num_envs"])
+        runner = OnPolicyRunner(env, config(task), device="cpu")
+    clock = Clock(task, lambda: evaluate(runner.alg.get_policy(), task.episodes))
+    rollouts, log = 0, runner.logger.log
+
+    def after_rollout(**found: Any) -> None:
+        nonlocal rollouts
+        rollouts += 1
+        log(**found)
+        clock.or_end(rollouts * task.batch_size)
+
+    runner.logger.log = after_rollout
+    with quietly(), suppress(TrainingEnds):
+        runner.learn(-(-task.steps // task.batch_size))
+    return clock.finish(rollouts * task.gradient_steps, PACKAGES)
+
+
+if __name__ == "__main__":
+    main({"W2": train})

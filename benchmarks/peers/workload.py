@@ -1,0 +1,91 @@
+"""What a workload is: settings, sides, steps, and what is demanded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+PLANNED = 1_000_000
+"""Environment steps of the run that a measurement is a part of: `speed="auto"` decides
+as for it, and schedules go by it."""
+
+OURS = "yieldrl"
+
+Measure = Literal["steps_per_second", "seconds_to_target", "process_seconds"]
+"""What is compared: environment steps per second between two marks, the seconds of
+training until an evaluation reaches the target, or those of the whole process, from its
+start to its end. Evaluations count to none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """How many times faster yieldrl is to be than a peer."""
+
+    over: str
+    times: float | None = None
+    """What is asked for; None where there is only a stretch."""
+
+    stretch: float | None = None
+    """What would be better still."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A training that several libraries can run with the same hyper-parameters."""
+
+    title: str
+    settings: Mapping[str, Any]
+    """Hyper-parameters in the words of the yieldrl config, the same for all sides."""
+
+    peers: tuple[str, ...]
+    """Who can run it, besides yieldrl."""
+
+    demands: tuple[Demand, ...]
+    learned: float
+    """Deterministic return that counts as learned; in the median yieldrl has to reach
+    it, or its speed is worth nothing."""
+
+    steps: int
+    """Environment steps of a run."""
+
+    warm_up: int
+    """Environment steps before the timing starts; past the first updates."""
+
+    period: int
+    """Environment steps of one round of collecting and updating."""
+
+    quick_steps: int
+    """Steps of a run for the short table."""
+
+    minutes: int
+    """What five rounds with all peers take, about, on two quiet cores."""
+
+    planned: int = PLANNED
+    """Environment steps of the run that this is the beginning of."""
+
+    measure: Measure = "steps_per_second"
+    threads: int | None = 1
+    """Cores that a side may use; None for what it takes by itself."""
+
+    part: Mapping[str, int] = field(default_factory=dict)
+    """Peer -> steps after which it stops, where all of them would take it minutes; its
+    speed is that of this part, and so is its return."""
+
+    episodes: int = 20
+    evaluate_every: int | None = None
+    stop_at_target: bool = False
+    cold: bool = False
+    """Whether yieldrl begins with nothing compiled by an earlier run, as on a machine
+    where it was never run."""
+
+    def __post_init__(self) -> None:
+        of = {name: getattr(self, name) for name in ("steps", "warm_up", "quick_steps")}
+        for name, steps in (of | dict(self.part)).items():
+            if steps % self.period:
+                raise ValueError(f"{self.title}: {name} must be whole rounds (period)")
+
+    @property
+    def target(self) -> float | None:
+        """The return whose time is taken."""
+        return self.learned if self.evaluate_every else None

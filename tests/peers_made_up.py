@@ -1,0 +1,51 @@
+"""A workload of peers that nobody runs, and what its sides might have answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yieldrl.benchmarks.peers.workload import Demand, Workload
+
+SMALL = Workload(
+    title="A small one",
+    settings={"num_envs": 2, "num_steps": 5},
+    peers=("sb3", "sbx"),
+    demands=(
+        Demand(over="sb3", times=2.0, stretch=4.0),
+        Demand(over="sbx", stretch=1.0),
+    ),
+    learned=100.0,
+    steps=50,
+    warm_up=10,
+    period=10,
+    quick_steps=20,
+    minutes=1,
+)
+
+
+def answer(speed: float, value: float = 120.0, seconds: float = 2.0) -> dict[str, Any]:
+    return {
+        "steps": 50,
+        "seconds": seconds,
+        "steps_per_second": speed,
+        "steps_per_cpu_second": speed,
+        "process_seconds": 2 * seconds,
+        "return": value,
+        "reached": None,
+        "curve": [[50, seconds, value]],
+        "versions": {"torch": "2"},
+    }
+
+
+def three_rounds() -> list[dict[str, Any]]:
+    speeds = [(200.0, 100.0), (90.0, 30.0), (400.0, 400.0)]
+    return [
+        {
+            "seed": seed,
+            "began": "now",
+            "yieldrl": answer(own, value=90.0 + 10 * seed),
+            "sb3": answer(other),
+            "sbx": answer(500.0),
+        }
+        for seed, (own, other) in enumerate(speeds, 1)
+    ]
