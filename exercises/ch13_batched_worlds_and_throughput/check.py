@@ -203,10 +203,7 @@ def unseen(answer: Any) -> None:
         raise Wrong(f"it needs numbers: {words} ...", LOOKS) from None
 
 
-LOOKS = (
-    "`if`, `.any()` in an `if`, .item() and a bool tensor as an index look at numbers,"
-    " and on a GPU Python waits for them: use torch.where"
-)
+LOOKS = "`if`, .item() and bool indices look at numbers: torch.where need not look"
 
 
 def at_once(answer: Any) -> None:

@@ -88,7 +88,7 @@ class Carts(CartPoleVectorEnv):
         self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
     ) -> tuple[Any, ...]:
         """The step, in the order in which the base class takes it."""
-        answer = step(self, state, elapsed, action, noise)
+        answer = Answer(*step(self, state, elapsed, action, noise))
         ended = answer.terminated | answer.truncated
         return answer.state, answer.elapsed, ended, *answer[2:]
 
