@@ -21,6 +21,7 @@ from . import (
     redundancy,
     signpost,
     stability,
+    widths,
 )
 
 Measured = Mapping[str, Any]
@@ -183,6 +184,29 @@ CLAIMS = {
         share=0.9,
         x_label="updates",
         y_label="mean squared error of the values",
+    ),
+    "widths-cartpole": Claim(
+        statement=(
+            "As many transitions teach PPO less in wider rollouts, which are too short"
+            " or leave fewer gradient steps."
+        ),
+        measure=widths.on_cartpole,
+        criterion=(
+            "over the second half, rollouts of 512 x 1 and of 1024 x 32 return less"
+            " than half of what those of 4 x 128 do; to return 475, those of 1024 x 32"
+            " take more than ten times as many transitions"
+        ),
+        holds=lambda m: (
+            max(
+                m["late, 512 x 1, 4 minibatches"],
+                m["late, 1024 x 32, 4 minibatches"],
+            )
+            < m["late, 4 x 128, 4 minibatches"] / 2
+            and m["transitions, 1024 x 32, 4 minibatches"]
+            > 10 * m["transitions, 4 x 128, 4 minibatches"]
+        ),
+        share=0.8,
+        y_label="return of ten episodes",
     ),
 }
 """Claim -> how to test it. `benchmarks/results/CLAIM.json` keeps what came out."""
