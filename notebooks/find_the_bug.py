@@ -119,8 +119,8 @@ class MendedTrainer(broken_02.Trainer):
     algorithm_class = Mended
 
 
-seen = diagnostics.examine(MendedTrainer)
-print("approx_kl is above 0:", seen.approx_kl > 0)
+moved, approx_kl = diagnostics.one_rollout(MendedTrainer)
+print("the actor moves:", moved > 0, "and approx_kl says so:", approx_kl > 0)
 
 # %% [markdown]
 # ## Is it mended?
