@@ -31,6 +31,8 @@ REFERENCE = ROOT / ".cache" / "reference"
 SYMBOL = re.compile(r'^( *)--8<-- "([\w/]+\.py)#([\w.]+)"$', re.MULTILINE)
 EXPORTS = re.compile(r"^::: (yieldrl[\w.]*)\.\*$", re.MULTILINE)
 DOCTEST = re.compile(r"^( *)>>> .*(?:\n.*\S.*)*", re.MULTILINE)
+LINE_LINK = re.compile(r'<a href="#[^"]*__codelineno-[\d-]+">( *\d+)</a>')
+"""A link of a source's line to itself: too small to hit, and hundreds of tab stops."""
 DOWNLOAD = (
     '<p class="download"><a href="{0}.ipynb" download>Download this notebook</a></p>'
 )
@@ -78,7 +80,7 @@ def on_page_content(html: str, page: Any, files: Files, **_: Any) -> str:
     mkdocs-jupyter brings half a megabyte of styles, and scripts from other hosts.
     """
     if not page.file.src_uri.endswith(".ipynb"):
-        return html.replace(".cache/reference/yieldrl/", "")
+        return LINE_LINK.sub(r"\1", html.replace(".cache/reference/yieldrl/", ""))
 
     def link(match: re.Match[str]) -> str:
         target = files.get_file_from_path(match[1])

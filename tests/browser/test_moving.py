@@ -28,7 +28,7 @@ def demos(page):
     for index in range(found.count()):
         demo = found.nth(index)
         demo.scroll_into_view_if_needed()
-        demo.locator("canvas[aria-label]").wait_for()
+        demo.locator('canvas[aria-label*=":"]').wait_for()
         yield demo
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mkdocs.exceptions import PluginError
@@ -106,3 +107,12 @@ def test_doctests_in_docstrings_become_code():
         "Adds.\n\nExample:\n    ```pycon\n    >>> 1 + 1\n    2\n    ```\n\n"
         "Returns:\n    A sum."
     )
+
+
+def test_lines_of_sources_have_numbers_and_no_links():
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="reference/ppo.md"))
+    number = '<a href="#yieldrl.A--source--__codelineno-0-12"> 12</a>'
+    line = '<a id="__codelineno-0-12" name="__codelineno-0-12"></a>'
+    html = f"<summary>.cache/reference/yieldrl/cli/app.py</summary>{number}{line}"
+    shown = hooks.on_page_content(html, page=page, files=None)
+    assert shown == f"<summary>cli/app.py</summary> 12{line}"

@@ -39,6 +39,7 @@ class Demo extends HTMLElement {
     const { game, world } = this
     const row = (...parts) => element("div", { className: "row" }, ...parts)
     this.canvas = canvas(world.size)
+    this.canvas.setAttribute("aria-label", world.title) // until there is more to say
     this.stage = stage(world, this.canvas)
     this.score = element("p", { className: "score" })
     this.note = element("p", { className: "note" })
