@@ -240,6 +240,8 @@ def check(words: list[str]) -> None:
             for option, value in pairwise(rest):  # one spelling: ppo/pendulum
                 assert option != "--config" or set(value) & set("/."), words
             parse_options(name, rest)
+        case ["torchrun", "--nproc-per-node", _, "-m", *rest]:
+            check(rest)
         case ["python", "-m", "my_ppo", *rest]:
             unknown_to_ppo = [i for i, w in enumerate(rest) if w == "--clip-coef-high"]
             for i in unknown_to_ppo:  # the page adds it: see the test of its diff
