@@ -32,6 +32,11 @@ IN_FULL = (
 )
 """Pages whose accessibility is looked at, some of each kind: each takes seconds."""
 
+VISITS = [(name, mode) for name in PAGES for mode in ("light", "phone")]
+VISITS += [(name, "dark") for name in IN_FULL]
+"""Every page as wide as a desk and as narrow as a phone; some of each kind in the dark,
+where colours alone are others."""
+
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 LOOKED_AT = """
@@ -90,8 +95,7 @@ async (rules) => {
 """
 
 
-@pytest.mark.parametrize("mode", ["light", "dark", "phone"])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("name", "mode"), VISITS)
 def test_a_page_is_whole(name: str, mode: str, visitor) -> None:
     with visitor(mode) as visit:
         page = visit.open(name)
