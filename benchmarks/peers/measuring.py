@@ -103,7 +103,7 @@ def described(plan: Plan) -> dict[str, Any]:
         "settings": dict(of.settings),
         "measure": of.measure,
         "threads": of.threads,
-        "planned": of.planned,
+        "planned": plan.planned,
         "steps": plan.steps,
         "part": dict(of.part),
         "warm_up": of.warm_up,

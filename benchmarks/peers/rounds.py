@@ -52,20 +52,26 @@ class Plan:
     folder: Path
     revision: str
 
+    @property
+    def planned(self) -> int:
+        """Environment steps of the run that is begun."""
+        return max(self.workload.planned, self.steps)
+
     def task(
         self, seed: int, side: str = OURS, *, only_settle: bool = False
     ) -> dict[str, Any]:
         """What a side is asked, in the words of `sides/contract.py`."""
-        of = self.workload
-        steps = of.planned if only_settle else self.steps
+        of, planned = self.workload, self.planned
+        steps = planned if only_settle else self.steps
         return {
             "workload": self.name,
             "settings": dict(of.settings),
             "steps": min(steps, of.part.get(side, steps)),
             "warm_up": of.warm_up,
-            "planned": of.planned,
+            "planned": planned,
             "seed": seed,
             "threads": of.threads,
+            "limited": not only_settle,
             "episodes": of.episodes,
             "target": of.target,
             "evaluate_every": of.evaluate_every,
@@ -123,8 +129,8 @@ def ask(plan: Plan, side: str, task: dict[str, Any]) -> Round:
         seconds = time.perf_counter() - begin
     if child.returncode != 0:
         raise SideError(
-            f"{plan.name}: {side} failed with seed {task['seed']}. Finished rounds are"
-            f" kept: the same command goes on from there.\n{child.stderr[-3000:]}"
+            f"{side} failed with seed {task['seed']}; finished rounds are kept, and the"
+            f" same command goes on from there. It said:\n{child.stderr[-3000:]}"
         )
     answer = json.loads(child.stdout.splitlines()[-1])
     return answer | {"process_seconds": seconds - answer.pop("evaluation_seconds")}

@@ -62,7 +62,8 @@ class Workload:
     """What five rounds with all peers take, about, on two quiet cores."""
 
     planned: int = PLANNED
-    """Environment steps of the run that this is the beginning of."""
+    """Environment steps of the run that this is the beginning of; no fewer than those
+    that are taken."""
 
     measure: Measure = "steps_per_second"
     threads: int | None = 1

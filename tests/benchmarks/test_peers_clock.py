@@ -104,6 +104,12 @@ def test_settling_ends_with_that(watch: Watch) -> None:
     assert "return" not in found
 
 
+def test_what_never_settles_ends_with_the_run(watch: Watch) -> None:
+    clock = Clock(task(only_settle=True), lambda: 4.0, is_ready=lambda: False)
+    run(clock, watch)
+    assert clock.finish(0, ())["steps"] == 50
+
+
 @pytest.mark.parametrize("warm_up", [50, 60])
 def test_too_few_steps_are_refused(watch: Watch, warm_up: int) -> None:
     clock = Clock(task(warm_up=warm_up), lambda: 4.0)

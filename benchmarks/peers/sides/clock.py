@@ -73,12 +73,13 @@ class Clock:
             packages: Those whose versions decide the measurement.
         """
         settles = self.task.only_settle
-        if not self._marks or (self._marks[0][0] == self.steps and not settles):
+        untimed = not self._marks or self._marks[0][0] == self.steps
+        if untimed and not settles:
             raise SystemExit(
                 f"{self.task.workload}: nothing was timed in {self.steps} steps, of"
                 f" which {self.task.warm_up} warm up: choose more --steps"
             )
-        if len(self._marks) == 1:  # it ended early
+        while len(self._marks) < 2:  # it ended early
             self._mark()
         (begin, *first), (end, *last) = self._marks
         answer: dict[str, Any] = {

@@ -47,6 +47,9 @@ class Task:
     stop_at_target: bool = False
     """Whether the run ends there."""
 
+    limited: bool = True
+    """Whether other cores are out of bounds, for compilers too."""
+
     only_settle: bool = False
     """Train only until what is compiled is compiled, and evaluate nothing."""
 
@@ -76,7 +79,8 @@ def main(sides: dict[str, Side]) -> None:
         sides: Workload -> who trains it.
     """
     task = Task(**json.loads(sys.argv[1]))
-    limit_threads(task.threads)
+    if task.limited:
+        limit_threads(task.threads)
     answer = sides[task.workload](task)
     print(json.dumps(answer), flush=True)
 
