@@ -34,6 +34,7 @@ def answer(speed: float, value: float = 120.0, seconds: float = 2.0) -> dict[str
         "reached": None,
         "curve": [[50, seconds, value]],
         "versions": {"torch": "2"},
+        "decisions": ["compiled by an earlier run"],
     }
 
 

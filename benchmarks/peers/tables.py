@@ -36,6 +36,8 @@ def report(result: dict[str, Any]) -> str:
     lines += [measured.verdict(of) for of in result["demands"]]
     lines += [f"stretch: {measured.verdict(of)}" for of in result["stretches"]]
     lines += [f"left out, {side}: {why}" for side, why in result["left_out"].items()]
+    said = result["rounds"][0][OURS].get("decisions", [])
+    lines += [f"{OURS} in the first round: {decision}" for decision in said]
     return "\n".join([*lines, "", where(result), results.footer(result)])
 
 

@@ -88,6 +88,7 @@ def test_the_report_names_everything(measured: dict[str, Any]) -> None:
         "2.00 (1.00 to 3.00)",
         "times as fast as Stable-Baselines3: 2, asked for 2: holds",
         "stretch: times as fast as SBX: 0.4, asked for 1: DOES NOT HOLD",
+        "yieldrl in the first round: compiled by an earlier run",
         "steps 10 to 50 of a run planned for 1,000,000; 1 thread",
         "python -m benchmarks peers small",
     ):

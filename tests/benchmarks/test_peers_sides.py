@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +85,23 @@ def test_no_peer_imports_yieldrl(path: Path) -> None:
         if isinstance(n, ast.ImportFrom) and n.level == 0
     ]
     assert not [name for name in names if name.split(".")[0] == "yieldrl"]
+
+
+def test_yieldrl_has_settled_when_no_compiler_is_at_work_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ours, "WATCHED_SECONDS", 0.0)
+    monkeypatch.setattr(ours, "QUIET_SECONDS", 0.3)
+    program = "import time; time.sleep(0.5)"
+    with subprocess.Popen([sys.executable, "-S", "-c", program]) as child:
+        assert ours.is_compiling()
+        settled = ours.Settled()
+        begin = time.perf_counter()
+        while not settled():
+            time.sleep(0.01)
+        assert time.perf_counter() - begin > 0.3
+        assert not ours.is_compiling(), "it has ended, though nobody has asked it"
+        assert child.wait() == 0
 
 
 def test_carts_move_as_gymnasiums_do() -> None:

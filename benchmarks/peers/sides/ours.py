@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import psutil
@@ -14,8 +14,8 @@ from .contract import Side, Task, main
 
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
 
-WATCHED_SECONDS = 3.0
-"""A second more than `speed="auto"` looks at a run before it decides."""
+WATCHED_SECONDS = 5.0
+"""Some more than the two that `speed="auto"` looks at a run before it decides."""
 
 QUIET_SECONDS = 1.0
 """One compiler follows the other at once, if there is more to compile."""
@@ -24,7 +24,9 @@ QUIET_SECONDS = 1.0
 class Settled:
     """Whether `speed="auto"` has decided and no compiler is at work any more.
 
-    Compilers are the only processes that a training like these has beside it.
+    Compilers are the only processes that a training like these has beside it. While
+    one is at work this waits: it has the lower priority, and would never be done on a
+    machine that is busy.
     """
 
     def __init__(self) -> None:
@@ -34,12 +36,24 @@ class Settled:
     def __call__(self) -> bool:
         """Look, five times a second at most."""
         now = time.perf_counter()
+        watched = now - self._begin > WATCHED_SECONDS
         if now - self._looked > 0.2:
             self._looked = now
-            if psutil.Process().children():
-                self._busy_until = now
-        watched = now - self._begin > WATCHED_SECONDS
-        return watched and now - self._busy_until > QUIET_SECONDS
+            while is_compiling():
+                self._busy_until = time.perf_counter()
+                if not watched:
+                    break
+                time.sleep(0.2)
+        return watched and time.perf_counter() - self._busy_until > QUIET_SECONDS
+
+
+def is_compiling() -> bool:
+    """Whether a process beside this one is at work, which none is that has ended."""
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            if child.status() != psutil.STATUS_ZOMBIE:
+                return True
+    return False
 
 
 def trains(algorithm: str, **beside: Any) -> Side:
