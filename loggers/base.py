@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from yieldrl.foundations import ranks
 from yieldrl.loggers.loops import close_loop, start_loop
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ class Logger(ABC):
 
     def wrap(self, trainer: Trainer, logs: Stream) -> Stream:
         """`run`, with the wrapped generator closed after it, whatever happens."""
+        from yieldrl.foundations import ranks  # and with it PyTorch, loaded by now
+
         at_work = self.steers or ranks().first
         try:
             yield from self.run(trainer, logs) if at_work else logs
