@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,11 @@ from yieldrl.speed.graph import Graph
 
 LOOK_EVERY = 0.2
 """Seconds between looks at whether a compiler has finished."""
+
+MOST_SAID = 200
+"""Characters of what a compiler that failed has said."""
+
+_RAISED = re.compile(r"[\w.]+(Error|Exception|Interrupt)\b")
 
 _STARTED: weakref.WeakSet[Compilation] = weakref.WeakSet()
 """One is compiled at a time: training has a core too."""
@@ -130,7 +136,9 @@ class Compilation:
         if self._process.returncode != 0 or not self.kept:
             self._said.seek(0)
             lines = self._said.read().decode(errors="replace").strip().splitlines()
-            self.failure = lines[-1] if lines else f"status {self._process.returncode}"
+            raised = [line for line in lines if _RAISED.match(line)]
+            status = f"status {self._process.returncode}"
+            self.failure = (raised or lines or [status])[-1][:MOST_SAID]
         self._said.close()
 
     def _loaded(self) -> Compiled | None:

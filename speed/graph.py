@@ -38,7 +38,9 @@ Layout = tuple[torch.Size, tuple[int, ...], torch.dtype, torch.device]
 Function = Callable[[list[Tensor]], list[Tensor]]
 
 
-def trace(function: Function, tensors: Sequence[Tensor]) -> Graph:
+def trace(
+    function: Function, tensors: Sequence[Tensor], *, pure: bool = False
+) -> Graph:
     """Follow a function once, on stand-ins without numbers.
 
     Only operations on tensors are written down. Whatever else the function looks at,
@@ -48,6 +50,8 @@ def trace(function: Function, tensors: Sequence[Tensor]) -> Graph:
         function: From tensors to tensors; it may write into those that it gets, and
             draw random numbers from PyTorch's global generator.
         tensors: Of the layouts that it is for. They stay as they are.
+        pure: Whether to leave nothing that is made and then written into, which a
+            compiler takes for a constant; not where gradients are asked for.
 
     Raises:
         Exception: What PyTorch says of a function that cannot be followed, because it
@@ -55,8 +59,11 @@ def trace(function: Function, tensors: Sequence[Tensor]) -> Graph:
     """
     from torch.fx.experimental.proxy_tensor import make_fx  # slow to import
 
+    def call(*given: Tensor) -> list[Tensor]:
+        return function(list(given))
+
     followed = make_fx(
-        lambda *given: function(list(given)),
+        torch.func.functionalize(call, remove="mutations") if pure else call,
         tracing_mode="fake",
         _allow_non_fake_inputs=True,  # what is captured
     )
