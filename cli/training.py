@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from yieldrl.cli.errors import fail, usage_errors
-from yieldrl.foundations import ranks
 from yieldrl.loggers import list_checkpoints
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _logged(trainer: Any, plan: Plan) -> Any:
     from yieldrl.experiments import run_files
 
     logged = plan.logged(trainer)
-    if ranks().first:
+    if _first():
         run_files.describe(trainer, plan.to_dict(trainer.config))
         _say(f"run folder: {_shown(trainer.run_dir)}")
     return logged
@@ -97,13 +96,13 @@ def _run(trainer: Any, logged: Any) -> None:
             with closing(logged()) as logs:
                 for _ in logs:
                     pass
-            if not ranks().first:
+            if not _first():
                 return
             for decision in run_files.note_speed(trainer):
                 print(f"gradient steps: {decision}")
             print(evaluating.report(trainer))
         except KeyboardInterrupt:
-            if ranks().first:
+            if _first():
                 _say_how_to_go_on(trainer)
             raise SystemExit(130) from None
         except (DiskFullError, ForeignFileError) as reason:
@@ -111,9 +110,16 @@ def _run(trainer: Any, logged: Any) -> None:
     print(f"run folder: {_shown(trainer.run_dir)}")
 
 
+def _first() -> bool:
+    """Whether this is the only process, or the first of several that train together."""
+    from yieldrl.foundations import ranks  # and with it PyTorch, loaded by now
+
+    return ranks().first
+
+
 def _say(line: str) -> None:
     """Print it at once, in the first of several processes."""
-    if ranks().first:
+    if _first():
         print(line, flush=True)
 
 
