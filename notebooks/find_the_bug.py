@@ -43,7 +43,7 @@ from yieldrl.exercises.ch14_debugging import broken_02, diagnostics
 # Somebody has changed PPO. It raises no error. Here it trains, and below it PPO as it
 # is, with the same seed and the same settings:
 
-# %%
+# %% alt="Curves of a PPO that has a bug: returns, and what its diagnostics say"
 SETTINGS = {
     "total_steps": 30_000,
     "num_epochs": 8,
@@ -67,7 +67,7 @@ def watched(trainer_class):
 
 broken = watched(broken_02.Trainer)
 
-# %%
+# %% alt="Curves of the same run without the bug"
 right = watched(ppo.Trainer)
 
 # %% [markdown]

@@ -66,7 +66,7 @@ print(f"return before: {float(trainer.evaluate(20)['logs']['episode_return']):.0
 # does what it thinks best. Both have environment steps to the right. The loop stops by
 # itself at the first evaluation above 400.
 
-# %%
+# %% alt="Curves that grew in the loop: returns while learning, and of evaluations"
 plotted = loggers.live_plot(["collect/episode_return", "evaluate/episode_return"])(
     trainer
 )
@@ -91,7 +91,7 @@ Video(str(halfway), embed=True, width=420)
 #
 # A new loop goes on where the last one stopped: the curves too.
 
-# %%
+# %% alt="The same curves, gone on with after the loop was left"
 for _ in plotted():
     pass
 print(f"return after: {float(trainer.evaluate(20)['logs']['episode_return']):.0f}")

@@ -74,7 +74,7 @@ def train_until(step):
 # %% [markdown]
 # ## A careful beginning
 
-# %%
+# %% alt="PPO's curves of the first 20 000 steps"
 print(train_until(20_000))
 print("learning rate", trainer.algorithm.learning_rate)
 
@@ -84,7 +84,7 @@ print("learning rate", trainer.algorithm.learning_rate)
 #
 # ## Ten times as fast
 
-# %%
+# %% alt="PPO's curves, gone on with at a larger learning rate"
 trainer.algorithm.learning_rate = 3e-3
 print(train_until(40_000))
 
@@ -99,7 +99,7 @@ print(train_until(40_000))
 # Large steps never come to rest. What is usually done is to let the learning rate fall
 # towards 0, which the config does by itself if it may. By hand, in your loop:
 
-# %%
+# %% alt="PPO's curves to the end, with a learning rate that falls"
 for _ in plotted():
     left = 1 - trainer.agent.sample_step / config.total_steps
     trainer.algorithm.learning_rate = max(3e-3 * left, 1e-5)
