@@ -62,13 +62,18 @@ def trace(
     def call(*given: Tensor) -> list[Tensor]:
         return function(list(given))
 
-    followed = make_fx(
-        torch.func.functionalize(call, remove="mutations") if pure else call,
-        tracing_mode="fake",
-        _allow_non_fake_inputs=True,  # what is captured
-    )
-    with torch.inference_mode(mode=False), torch.no_grad():
-        operations = followed(*tensors)
+    def follow(call: Any) -> Any:
+        options: Any = {"tracing_mode": "fake", "_allow_non_fake_inputs": True}
+        with torch.inference_mode(mode=False), torch.no_grad():
+            return make_fx(call, **options)(*tensors)  # what is captured is not fake
+
+    try:
+        pure_call = torch.func.functionalize(call, remove="mutations")
+        operations = follow(pure_call if pure else call)
+    except RuntimeError:  # `x |= y`, for one, cannot be made pure
+        if not pure:
+            raise
+        operations = follow(call)
     turn_narrow_products(operations)
     captured = _pass_captured(operations)
     layouts = [layout(tensor) for tensor in (*tensors, *captured)]
