@@ -81,7 +81,7 @@ def _logged(trainer: Any, plan: Plan) -> Any:
     logged = plan.logged(trainer)
     if _first():
         run_files.describe(trainer, plan.to_dict(trainer.config))
-        _say(f"run folder: {_shown(trainer.run_dir)}")
+        print(f"run folder: {_shown(trainer.run_dir)}", flush=True)
     return logged
 
 

@@ -37,7 +37,20 @@ class StatisticsOfAll:
 
     def update(self, step: Step) -> dict[str, float]:
         """Take in a step; every `report_every` steps the means over all episodes."""
-        logs = self.own.update(step)
+        return self._of_all(self.own.update(step))
+
+    def next_row(self) -> dict[str, Tensor]:
+        """Where rewards and ends of the next step belong, in worlds of tensors."""
+        assert isinstance(self.own, TensorStatistics)
+        return self.own.next_row()
+
+    def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
+        """Say that the row is written; what `update` says."""
+        assert isinstance(self.own, TensorStatistics)
+        return self._of_all(self.own.count_row(next_obs, action))
+
+    def _of_all(self, logs: Mapping[str, float]) -> dict[str, float]:
+        """Add up what this process reports; what all have reported, if it is time."""
         if logs:
             self._sums += torch.tensor(
                 [

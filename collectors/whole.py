@@ -10,6 +10,7 @@ from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.statistics import TensorStatistics
+from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs import batched_whole
 from yieldrl.speed import CompiledCall, Plan
@@ -69,12 +70,17 @@ class WholeCollector(SyncCollector):
             obs = batched_whole.accept(self.envs, found)
         self.agent.sign({}, self.envs.num_envs)
         self.buffer.count_row()
-        assert isinstance(self.statistics, TensorStatistics)
-        logs = self.statistics.count_row(found["next_obs"], found["action"])
+        logs = self.sums.count_row(found["next_obs"], found["action"])
         self.agent.count_steps(self.envs.num_envs)
         self.stepper.steps += 1
         self.obs = obs
         return logs
+
+    @property
+    def sums(self) -> TensorStatistics | StatisticsOfAll:
+        """The statistics, which in worlds of tensors are not those of arrays."""
+        assert isinstance(self.statistics, TensorStatistics | StatisticsOfAll)
+        return self.statistics
 
     def collect_step(
         self, inputs: Any, generator: torch.Generator
@@ -98,16 +104,19 @@ class WholeCollector(SyncCollector):
 
     def _compiled(self) -> Callable[[], dict[Any, Tensor]] | None:
         """The next step as a call of compiled code; None for an ordinary one."""
-        row = self.buffer.row_to_write()
-        usual = isinstance(self.statistics, TensorStatistics) and self.obs is not None
-        if not usual or row is None or row.keys() != WRITTEN:
+        if self.obs is None or not self.collecting.hopeful:
             return None
-        assert isinstance(self.statistics, TensorStatistics)
+        row = self.buffer.row_to_write()
+        if row is None:
+            return None
+        if row.keys() != WRITTEN:  # acting keeps more, and is compiled for itself then
+            self.agent.acting.part_of = None
+            return None
         inputs = {
             "obs": self.obs,
             "world": batched_whole.inputs(self.envs),
             "row": row,
-            "sums": self.statistics.next_row(),
+            "sums": self.sums.next_row(),
         }
         constants = batched_whole.constants(self.envs)
         situation = (type(self.envs), constants, self.agent.situation)

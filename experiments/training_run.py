@@ -203,7 +203,7 @@ class TrainingRun(Run):
                 " must take as many steps between updates: start one, without torchrun,"
                 " or take an algorithm of rollouts, such as ppo, with collection='sync'"
             )
-        ranks().share([*self.model.parameters(), *self.model.buffers()])
+        ranks().share(self.model)
         self._part_ways()
 
     def _part_ways(self) -> None:

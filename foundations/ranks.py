@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.foundations.seeding import derive_seed
 
@@ -66,10 +65,11 @@ class Ranks:
         rows[self.rank] = x
         return self.total(rows)
 
-    def share(self, tensors: Sequence[Tensor]) -> None:
-        """Write the first one's numbers into the floating-point tensors of all."""
+    def share(self, module: nn.Module) -> None:
+        """Write the first one's floating-point numbers into the modules of all."""
         if self.count == 1:
             return
+        tensors = (*module.parameters(), *module.buffers())
         own = [x.detach() for x in tensors if x.is_floating_point()]
         flat = torch.cat([x.flatten().double() for x in own])
         shared = self.total(flat if self.first else torch.zeros_like(flat))

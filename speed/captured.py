@@ -15,6 +15,8 @@ from torch import Tensor
 from yieldrl.speed.graph import Graph
 
 Run = Callable[[], list[Tensor]]
+"""What is recorded; it returns its results."""
+
 WARM_UPS = 3
 """Calls before the recording, in which libraries choose their algorithms."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,12 +68,11 @@ def trace(
         with torch.inference_mode(mode=False), torch.no_grad():
             return make_fx(call, **options)(*tensors)  # what is captured is not fake
 
-    try:
-        pure_call = torch.func.functionalize(call, remove="mutations")
-        operations = follow(pure_call if pure else call)
-    except RuntimeError:  # `x |= y`, for one, cannot be made pure
-        if not pure:
-            raise
+    operations: Any = None
+    if pure:
+        with suppress(RuntimeError):  # `x |= y`, for one, cannot be made pure
+            operations = follow(torch.func.functionalize(call, remove="mutations"))
+    if operations is None:
         operations = follow(call)
     turn_narrow_products(operations)
     captured = _pass_captured(operations)

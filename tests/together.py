@@ -60,7 +60,8 @@ def a_run(**settings):
     with ppo.Trainer(ppo.Config(**SETTINGS | settings)) as trainer:
         watched = loggers.early_stop("sample_step", threshold=1e9, log_type="collect")
         logs = [floats(log) for log in watched(trainer)()]
-        return {"logs": logs, "after": trainer.model.state_dict()}
+        said = [line.partition(":")[0] for line in trainer.algorithm.plan.decisions]
+        return {"logs": logs, "after": trainer.model.state_dict(), "said": said}
 
 
 def main(folder):

@@ -90,6 +90,16 @@ def test_a_constant_that_is_replaced_is_seen(traced):
     torch.testing.assert_close(row["next_obs"][:, 2], want)
 
 
+def test_who_writes_down_more_acts_by_code_of_its_own(traced):
+    with trainer("CartPole") as whole:
+        whole.agent.records_policy = True
+        for _ in range(3):
+            whole.collector.step()
+        assert set(whole.buffer.rollout().keys()) > {"log_prob", "policy_version"}
+        assert whole.algorithm.plan.decisions[0].startswith("acting: compiled")
+    assert len(traced) == 1
+
+
 def test_what_fails_leaves_nothing_half_done(traced, monkeypatch):
     with trainer("CartPole") as whole:
         collector = whole.collector

@@ -98,6 +98,11 @@ class TestTwo:
         # 1024 steps are 8 rollouts of 128, with 4 epochs of 2 minibatches each.
         assert logs[-1]["learn_step"] == 64
 
+    def test_compiled_they_collect_whole_too(self, both):
+        for found in both:
+            assert found["run"]["said"] == []
+            assert found["compiled"]["said"][:2] == ["collecting", "looking"]
+
     def test_compiled_steps_are_the_eager_ones(self, both):
         eager, compiled = (both[0][name]["logs"] for name in ("run", "compiled"))
         for one, other in zip(eager[:60], compiled[:60], strict=True):
