@@ -38,7 +38,7 @@ from yieldrl.foundations import (
     restore_generator,
 )
 from yieldrl.networks import GradientStep, Learner, Loss
-from yieldrl.speed import CompiledStep, Plan
+from yieldrl.speed import CompiledStep, Plan, in_precision
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
@@ -215,8 +215,9 @@ class Algorithm(Learner, ABC):
     ) -> GradientStep:
         """What takes the gradient steps of a loss: compiled, if that pays.
 
-        Override it to accumulate gradients, for mixed precision, and the like.
+        Override it to accumulate gradients, to scale them, and the like.
         """
+        loss = in_precision(self.config.precision, self.device, loss)
         alone = self.trains_all(optimizer)
         if not self.plan.fits(optimizer):
             return GradientStep(loss, optimizer, max_grad_norm, alone=alone)

@@ -98,8 +98,8 @@ def _run(trainer: Any, logged: Any) -> None:
                     pass
             if not _first():
                 return
-            for decision in run_files.note_speed(trainer):
-                print(f"gradient steps: {decision}")
+            for line in run_files.note_speed(trainer):
+                print(line)
             print(evaluating.report(trainer))
         except KeyboardInterrupt:
             if _first():

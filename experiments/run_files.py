@@ -3,7 +3,7 @@
 config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
 run.json          which trainer, which versions            the trainer's `claim`
 owner.json        who trains here, or did so last          the trainer's `claim`
-speed.txt         which gradient steps were compiled       `yieldrl train`
+speed.txt         threads, and what was compiled           `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
 """
@@ -63,16 +63,13 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
 
 
 def note_speed(trainer: Any) -> list[str]:
-    """Write `speed.txt`: what was decided about compiling gradient steps, and why.
-
-    Returns:
-        Its lines; none where there was nothing to decide.
-    """
-    decisions = list(trainer.algorithm.plan.decisions)
-    if decisions:
-        text = "".join(f"{line}\n" for line in decisions)
-        write_atomically(place(trainer, None, "") / SPEED, text)
-    return decisions
+    """Write `speed.txt`: threads, what was compiled, and why; its lines."""
+    decisions = trainer.algorithm.plan.decisions
+    lines = [f"threads: {trainer.threads}"]
+    lines += [f"gradient steps: {decision}" for decision in decisions]
+    text = "".join(f"{line}\n" for line in lines)
+    write_atomically(place(trainer, None, "") / SPEED, text)
+    return lines
 
 
 def trainer_name(cls: type[Any]) -> str:

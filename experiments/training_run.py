@@ -48,6 +48,9 @@ class TrainingRun(Run):
         collector: Who steps the environments, instead of `make_collector`: a collector,
             made of the parts that are passed with it, or a class of collectors.
 
+    Attributes:
+        threads: How many threads PyTorch has, of how many cores, and why.
+
     Raises:
         TypeError: If the config is that of another algorithm.
         ValueError: If more than one of `model`, `algorithm` and `agent` is passed.
@@ -87,7 +90,7 @@ class TrainingRun(Run):
         self.envs = self.wrap_envs(environments.make(source, config, device=device))
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
         images = spaces.has_images(self.envs.single_observation_space)
-        set_threads(config.threads, images=images)
+        self.threads = set_threads(config.threads, images=images)
         keep_freed_memory()
         self.agent = self._make_agent(model, algorithm, agent)
         self._join_others()

@@ -76,6 +76,11 @@ class Config(Checked):
     has it compiled beside the training. On a GPU `cudagraph` records a step and replays
     it as a whole, and so does `auto`. Results of these differ in their last digits."""
 
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,
+    which GPUs from NVIDIA's Ampere on do many times faster: it pays for images and wide
+    networks. Weights, optimizer and actions stay float32. On a CPU it is slower."""
+
     threads: int | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
     slow narrow networks down, and half of the cores for images. More pay for wide

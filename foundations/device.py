@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 
 import torch
 
 from yieldrl.foundations.ranks import ranks
+
+log = logging.getLogger("yieldrl.speed")
 
 
 def resolve_device(name: str) -> torch.device:
@@ -34,8 +37,8 @@ def resolve_device(name: str) -> torch.device:
     return device
 
 
-def set_threads(wanted: int | None, *, images: bool) -> None:
-    """Set PyTorch's CPU threads for this process.
+def set_threads(wanted: int | None, *, images: bool) -> str:
+    """Set PyTorch's CPU threads for this process; say how many, and why.
 
     Args:
         wanted: How many. None stands for one where observations are vectors, because
@@ -44,10 +47,15 @@ def set_threads(wanted: int | None, *, images: bool) -> None:
             as cores a single busy core slows all of them down, tenfold at worst.
         images: Whether observations are images.
     """
+    cores, why = usable_cores(), "as asked for"
     if wanted is None:
         beside = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # processes, by torchrun
-        wanted = max(1, usable_cores() // (2 * beside)) if images else 1
+        wanted = max(1, cores // (2 * beside)) if images else 1
+        why = f"for {'images' if images else 'vectors'}"
     torch.set_num_threads(wanted)
+    said = f"{wanted} of {cores} cores, {why}"
+    log.info("threads: %s", said)
+    return said
 
 
 def keep_freed_memory() -> None:

@@ -181,7 +181,12 @@ def action_size(space: gym.Space[Any]) -> int:
 def make_distribution(
     space: gym.Space[Any], output: Tensor, log_std: Tensor | None
 ) -> Distribution:
-    """The distribution that an actor's `output [B, action_size]` stands for."""
+    """The distribution that an actor's `output [B, action_size]` stands for.
+
+    Of `bfloat16` outputs the probabilities are float32 all the same.
+    """
+    if output.dtype == torch.bfloat16:
+        output = output.float()
     if isinstance(space, Discrete):
         return Categorical(output)
     if isinstance(space, MultiDiscrete):

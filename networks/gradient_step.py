@@ -21,7 +21,7 @@ class GradientStep:
     Trained are the parameters of the optimizer that require gradients; other parameters
     that the loss depends on get none. Several processes (see `yieldrl.foundations`)
     take the step of all their batches together. To accumulate gradients or to scale a
-    loss for mixed precision, override `gradients`; to clip in another way, `clip`.
+    loss, override `gradients`; to clip in another way, `clip`.
 
     Args:
         loss: From a batch to the loss and what to log. Results per sample, such as

@@ -13,6 +13,7 @@ from yieldrl.speed.drawing import Draw, Given, Noting
 from yieldrl.speed.graph import layout, trace
 from yieldrl.speed.nested import Leaves, leaves_of, nested
 from yieldrl.speed.plan import Candidate, Followed, Names, Plan
+from yieldrl.speed.precision import spelled
 
 Function = Callable[[dict[str, Any], torch.Generator], dict[Any, Tensor]]
 
@@ -71,7 +72,7 @@ class CompiledCall:
         key = (situation, tuple(leaves), tuple(map(layout, leaves.values())))
         candidate = self._candidates.get(key)
         if candidate is None:
-            kind = repr((self._owner(), self.name, key))
+            kind = repr((spelled(self.function), self.name, key))
             candidate = self._candidates[key] = Candidate(kind, f"{self.name}: ")
         follow = partial(self._trace, key, leaves, generator)
         compiled = self.plan.compiled(candidate, follow)
@@ -90,9 +91,6 @@ class CompiledCall:
         """Whether there is code, or may be some later."""
         known = [not candidate.closed for candidate in self._candidates.values()]
         return self.plan.compiles and (any(known) or not known)
-
-    def _owner(self) -> type:
-        return type(getattr(self.function, "__self__", self.function))
 
     def _trace(
         self, key: Hashable, leaves: Leaves, generator: torch.Generator

@@ -19,6 +19,7 @@ from yieldrl.speed.flat_adam import FlatAdam, flatten
 from yieldrl.speed.graph import layout, trace
 from yieldrl.speed.nested import Leaves, leaves_of, nested
 from yieldrl.speed.plan import Candidate, Followed, Names, Plan
+from yieldrl.speed.precision import spelled
 
 
 class CompiledStep(GradientStep):
@@ -90,9 +91,13 @@ class CompiledStep(GradientStep):
             self._options, self._parts = options, parts
         layouts = (tuple(batch), tuple(map(layout, batch.values())))
         if layouts not in self._candidates:
-            owner = getattr(self.loss, "__self__", self.loss)
-            loss = (type(owner), getattr(self.loss, "__name__", ""))
-            known = (loss, self.max_grad_norm, options, self._adam.sizes, layouts)
+            known = (
+                spelled(self.loss),
+                self.max_grad_norm,
+                options,
+                self._adam.sizes,
+                layouts,
+            )
             alone = () if ranks().count == 1 else (ranks().count,)
             self._candidates[layouts] = Candidate(repr((*known, *alone)))
         return self._candidates[layouts]

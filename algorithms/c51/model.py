@@ -44,6 +44,7 @@ class Model(dqn.Model):
     def logits(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """Of every action's atoms, `[B, A, K]`; of actions' `[B]` alone, `[B, K]`."""
         logits = self.head(self.encoder(obs)).unflatten(1, (self.num_actions, -1))
+        logits = logits.to(self.atoms.dtype)  # which products may have rounded
         return logits if action is None else of_action(logits, action)
 
     def action_values(self, obs: Any) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.foundations import mean_and_std, ranks, spaces
 from yieldrl.networks import RewardScaler
-from yieldrl.speed import CompiledCall
+from yieldrl.speed import CompiledCall, in_precision
 
 from .config import Config
 from .correction import CORRECTIONS, Clip
@@ -58,7 +58,8 @@ class Algorithm(RolloutAlgorithm):
         self.correction = self.corrections[config.correction](config)
         self.optimizer = self.make_optimizer()
         self.step = self.gradient_step(self.loss, self.optimizer, config.max_grad_norm)
-        self.looking = CompiledCall("looking", self.look, self.plan.beside())
+        look = in_precision(config.precision, self.device, self.look)
+        self.looking = CompiledCall("looking", look, self.plan.beside())
         self.reward_scaler = (
             RewardScaler(config.num_envs, config.gamma).to(self.device)
             if config.normalize_reward

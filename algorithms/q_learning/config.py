@@ -14,6 +14,8 @@ class Config(foundations.Config):
 
     uncompiled: ClassVar[str | None] = "it has a table and no gradient"
 
+    precision: ClassVar[str] = "float32"
+
     env_id: str = "FrozenLake-v1"
     """Id of a registered environment whose states can be numbered."""
 

@@ -18,6 +18,9 @@ class Config(VLAConfig, ppo.Config):
 
     uncompiled: ClassVar[str | None] = "libraries of large models compile their own"
 
+    # Whether the model rounds is for `dtype` to say.
+    precision: ClassVar[str] = "float32"
+
     # What the model reads is for `observation_keys` to say.
     actor_obs: ClassVar[tuple[str, ...]] = ()
     critic_obs: ClassVar[tuple[str, ...]] = ()

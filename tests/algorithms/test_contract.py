@@ -7,6 +7,7 @@ import importlib
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor, nn
 
 import yieldrl
@@ -125,3 +126,22 @@ def test_it_does_with_clipped_actions_on_tensor_environments(name: str) -> None:
     module = importlib.import_module(f"{family.PACKAGE}.{name}")
     config = config_of(module, env_id="yieldrl/Pendulum-v1")
     yieldrl.check_algorithm(module.Trainer(config))
+
+
+def first_losses(module: Any, **options: Any) -> list[float]:
+    """Of the first gradient steps; the weights are float32 after them."""
+    with module.Trainer(config_of(module, eval_every=0, **options)) as trainer:
+        logs = (log["logs"]["loss"] for log in trainer() if log["log_type"] == "train")
+        losses = [float(loss) for _, loss in zip(range(4), logs, strict=False)]
+        assert {p.dtype for p in trainer.model.parameters()} == {torch.float32}
+    assert losses
+    return losses
+
+
+@pytest.mark.parametrize("name", sorted({*ALL} - {"q_learning", "sarsa", "vla_ppo"}))
+def test_it_learns_in_bfloat16(name: str) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    precise = first_losses(module)
+    rounded = first_losses(module, precision="bfloat16")
+    assert precise != rounded
+    assert precise[0] == pytest.approx(rounded[0], rel=0.05, abs=0.01)

@@ -12,6 +12,7 @@ import yaml
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options, train_command
+from yieldrl.foundations.device import usable_cores
 from yieldrl.loggers import list_checkpoints
 
 Run = Callable[..., Path]
@@ -38,10 +39,12 @@ def test_a_run_leaves_what_it_says(
         kinds = {row["log_type"] for row in csv.DictReader(file)}
     assert kinds == {"collect", "train"}
 
-    first, decided, summary, last = capsys.readouterr().out.splitlines()
+    first, *decided, summary, last = capsys.readouterr().out.splitlines()
     assert first == last == f"run folder: {run}"
-    assert decided == f"gradient steps: {(run / 'speed.txt').read_text().strip()}"
-    assert decided.startswith("gradient steps: eager: 32 steps are too few")
+    assert decided == (run / "speed.txt").read_text().splitlines()
+    threads, steps = decided
+    assert threads == f"threads: 1 of {usable_cores()} cores, for vectors"
+    assert steps.startswith("gradient steps: eager: 32 steps are too few")
     assert summary.startswith("ppo on CartPole-v1, 20 episodes: return ")
     assert " +- " in summary
     assert "(min " in summary

@@ -1,0 +1,63 @@
+"""Products of matrices in fewer digits, where a config asks for it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import torch
+
+Precision = Literal["float32", "bfloat16"]
+
+Inputs = ParamSpec("Inputs")
+Result = TypeVar("Result")
+
+
+def in_precision(
+    precision: Precision, device: torch.device, function: Callable[Inputs, Result]
+) -> Callable[Inputs, Result]:
+    """A function of tensors that multiplies matrices in this precision.
+
+    With `bfloat16` its products, and those of their gradients, are of numbers of eight
+    binary digits, which a GPU has units for. Weights, sums and results stay float32.
+    Nothing must be scaled, for the range is that of float32 (Micikevicius et al. 2018,
+    "Mixed Precision Training", arXiv:1710.03740, had to, with float16).
+
+    Raises:
+        ValueError: If the device is a GPU that has no such numbers.
+
+    >>> x = torch.tensor([[1.001]])
+    >>> in_precision("bfloat16", x.device, torch.mm)(x, x).item()
+    1.0
+    """
+    if precision == "float32":
+        return function
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported(False):
+        name = torch.cuda.get_device_name(device)
+        raise ValueError(f"precision: {name} has no bfloat16; choose 'float32'")
+
+    @functools.wraps(function)
+    def rounded(*args: Inputs.args, **kwargs: Inputs.kwargs) -> Result:
+        # A cache of weights would outlive the step that a compiler follows.
+        with torch.autocast(device.type, torch.bfloat16, cache_enabled=False):
+            return _widened(function(*args, **kwargs))
+
+    return rounded
+
+
+def _widened(result: Any) -> Any:
+    """Results, in tuples and dicts too, as float32 where they came as bfloat16."""
+    if isinstance(result, dict):
+        return {name: _widened(value) for name, value in result.items()}
+    if isinstance(result, tuple):
+        return tuple(map(_widened, result))
+    rounded = isinstance(result, torch.Tensor) and result.dtype == torch.bfloat16
+    return result.float() if rounded else result
+
+
+def spelled(function: Callable[..., object]) -> tuple[type, str, bool]:
+    """What is known of a function without calling it: whose, which, and how precise."""
+    plain = getattr(function, "__wrapped__", function)
+    owner = getattr(plain, "__self__", plain)
+    return type(owner), getattr(plain, "__name__", ""), plain is not function
