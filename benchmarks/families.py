@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from . import adaptation, comparing, imports, spent, trials, vla
+from . import adaptation, comparing, imports, scaling, spent, trials, vla, yields
 from .trials import Trial
 
 FAMILIES: dict[str, dict[str, Trial]] = {
     "collecting": trials.TRIALS,
     "vla": vla.TRIALS,
     "adaptation": adaptation.TRIALS,
-    "time": {"ppo": spent.TRIAL},
+    "time": {
+        "ppo": spent.TRIAL,
+        "scaling": scaling.TRIAL,
+        "loggers": yields.TRIAL,
+    },
     "comparing": comparing.TRIALS,
     "imports": {"start": imports.TRIAL},
 }
