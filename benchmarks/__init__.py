@@ -4,7 +4,6 @@ Run them from the root of the repository:
 
     python -m benchmarks                          yieldrl and peers (make bench)
     python -m benchmarks peers W1                 the same, thoroughly
-    python -m benchmarks speed W1 --runs 3        beside Stable-Baselines3 alone
     python -m benchmarks learning dqn-cartpole    ten seeds, and does it learn?
     python -m benchmarks learning all --side both --out-folder benchmarks/results
     python -m benchmarks evidence double_dqn-chance
@@ -17,12 +16,11 @@ Run them from the root of the repository:
     python -m benchmarks plot                     figures of results/*.json, in .cache
 
 That is the command alone: in Python this package is `yieldrl.benchmarks`. Peers get
-virtual environments of their own; `speed` and the references of `learning` take
+virtual environments of their own; the references of `learning` take
 `pip install -e '.[bench]'`.
 
 `--out benchmarks/results/NAME.json` keeps a result with its command, hardware,
-versions, configs and seeds. A new workload is an entry in `workloads.py` (for another
-library's algorithm, a function in `sides.py`) or in `peers/workloads.py`, a new
+versions, configs and seeds. A new workload is an entry in `peers/workloads.py`, a new
 learning task or figure one in `tasks/`, a new claim one in `claims.py`, a new world to
 time one in `contests.py`, a new trial one in `trials/` (collectors in the background),
 `vla/` or `adaptation/`.

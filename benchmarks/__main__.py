@@ -22,7 +22,6 @@ from yieldrl.benchmarks import (
     pictures,
     plot,
     results,
-    speed,
     throughput,
     tuned,
 )
@@ -42,9 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     """
     options = vars(parse(arguments))
     command = options.pop("command")
-    if command == "speed":
-        _speed(options, _typed(arguments))
-    elif command == "learning":
+    if command == "learning":
         _several(arguments, options, learning.benchmark, learned.report)
     elif command == "evidence":
         _several(arguments, options, evidence.benchmark, evidence.report)
@@ -65,14 +62,6 @@ def main(arguments: Sequence[str]) -> None:
     else:
         for path in pictures.draw_all():
             print(path)
-
-
-def _speed(options: dict[str, Any], typed: str) -> None:
-    names, out = options.pop("names"), options.pop("out")
-    result = speed.benchmark(names, speed.Options(**options), typed)
-    print(f"\n{speed.report(result)}")
-    if out is not None:
-        print(f"written to {results.save(result, out)}")
 
 
 def _peers(arguments: Sequence[str], options: dict[str, Any]) -> None:

@@ -15,10 +15,8 @@ from .families import FAMILIES
 from .gallery import FILMS
 from .tasks import TASKS
 from .trials import Options
-from .workloads import WORKLOADS
 
 KNOWN: dict[str, Collection[str]] = {
-    "speed": WORKLOADS,
     "learning": TASKS,
     "evidence": CLAIMS,
     "worlds": CONTESTS,
@@ -34,17 +32,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line; without a command it is `peers --quick`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     commands = parser.add_subparsers(dest="command", required=True)
-
-    fast = commands.add_parser("speed", help="yieldrl beside Stable-Baselines3")
-    titles = "; ".join(f"{name} = {of.title}" for name, of in WORKLOADS.items())
-    fast.add_argument("names", nargs="*", metavar="WORKLOAD", help=titles)
-    fast.add_argument("--runs", type=_count, default=5, help="pairs of runs (5)")
-    fast.add_argument("--steps", type=_count, help="environment steps of every run")
-    fast.add_argument("--threads", type=_count, default=1, help="CPU threads (1)")
-    modes = ("auto", "eager", "compile")
-    fast.add_argument("--speed", choices=modes, default="auto", help="of ours (auto)")
-    alias = {"dest": "speed", "action": "store_const", "const": "compile"}
-    fast.add_argument("--compile", **alias, help="the same as --speed compile")
 
     learn = commands.add_parser("learning", help="train seeds of tasks, and judge them")
     learn.add_argument("names", nargs="+", metavar="TASK", help=_listed(TASKS))
@@ -86,7 +73,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _add_trials(begin, "imports")
 
     trials = (collect, speak, adapt, spend, beside, begin)
-    for command in (fast, learn, prove, step, race, *trials):
+    for command in (learn, prove, step, race, *trials):
         command.add_argument("--out", help="result file, benchmarks/results/NAME.json")
     prefixes = {step: "worlds-", collect: "collecting-", speak: "vla-"}
     prefixes |= {adapt: "adaptation-", spend: "time-", beside: "comparing-"}
@@ -167,8 +154,7 @@ def _check_names(
         parser.error(f"unknown: {', '.join(sorted(unknown))}; choose {_listed(known)}")
     if not parsed.names or "all" in parsed.names:
         parsed.names = list(known)
-    several = parsed.command in ("demos", "gallery", "speed")
-    one_file = not several and parsed.out is not None
+    one_file = getattr(parsed, "out", None) is not None
     if len(parsed.names) > 1 and one_file:
         parser.error("--out is one file: for several, choose --out-folder")
 

@@ -2,7 +2,7 @@
 
 It trains in the task's environment for as many steps, and yieldrl's `evaluate` plays
 equal episodes with it, after as many steps. Stable-Baselines3 and sb3-contrib are used
-as their documentation does (see `sides.py`).
+as their documentation does: `make_vec_env`, its default optimizer, no output, the CPU.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, An
     """Everything about a measurement but its numbers.
 
     Args:
-        kind: "speed", "worlds", "learning", "reference", "evidence", or a
+        kind: "peers", "worlds", "learning", "reference", "evidence", or a
             family of trials.
         command: The command line that repeats it.
         seeds: The seeds that it ran.

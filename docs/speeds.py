@@ -1,7 +1,7 @@
 """What the site says of speed: made from committed results, not typed.
 
 - `::: table worlds` is a table of the steps per second of worlds that nobody learns in.
-- `::: table speed` is one of whole training runs, beside Stable-Baselines3.
+- `::: table beside` is one of whole training runs beside other libraries, in brief.
 - `::: table peers` is a section of workloads beside other libraries, if any was run.
 """
 
@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.benchmarks import plot
+from yieldrl.benchmarks.peers import WORKLOADS
 from yieldrl.benchmarks.peers import tables as peers
 from yieldrl.benchmarks.results import link, with_commands
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "benchmarks/results"
-TABLE = re.compile(r"^::: table (worlds|speed|peers)$", re.MULTILINE)
+TABLE = re.compile(r"^::: table (worlds|beside|peers)$", re.MULTILINE)
 SIZES = (1, 16, 256, 1024, 16384, 65536)  # of those measured, what a page has room for
 
 
@@ -71,32 +72,21 @@ def _speed(sides: dict[str, Any], side: str) -> str:
     return f"**{text}**" if of == max(speeds.values()) else text
 
 
-def speed_table() -> str:
-    """Environment steps per second of training: medians, and how often as fast."""
-    found, parts = committed("speed"), []
+def beside_table() -> str:
+    """How many times as fast training is as a peer's: a row for every demand."""
+    found, rows = committed("peers"), []
     for name, result in found.items():
-        rows = []
-        for of in result["workloads"].values():
-            summary = of["summary"]
-            least, most = summary["ratio_min"], summary["ratio_max"]
-            rows.append(
-                [
-                    of["title"],
-                    f"{summary['yieldrl_steps_per_second']:,.0f}",
-                    f"{summary['sb3_steps_per_second']:,.0f}",
-                    f"**{summary['ratio']:.1f}** ({least:.1f} to {most:.1f})",
-                ]
-            )
-        header = ["training", "yieldrl", "Stable-Baselines3", "times as fast"]
-        parts.append(with_commands(header, rows, {name: result}))
-        machine, threads = result["hardware"], result["threads"]
-        compiles = result.get("compile") or result.get("speed") == "compile"
-        compiled = ", yieldrl's updates compiled" if compiles else ""
-        parts.append(
-            f"[Every number](results/{name}.json) is from {machine['cores']} cores of"
-            f" {machine['cpu']}, with {threads} thread{'s' * (threads > 1)}{compiled}."
-        )
-    return "\n\n".join(parts) or "Nothing has been measured yet."
+        for demand in WORKLOADS[result["workload"]].demands:
+            if demand.over not in result["summary"]:
+                continue
+            title = f"{result['title']}<br>{link(name)}"
+            ratio = f"**{peers.ratio_of(result, demand.over)}**"
+            returns = [peers.return_of(result, of) for of in ("yieldrl", demand.over)]
+            rows.append([title, peers.title_of(demand.over), ratio, *returns])
+    if not rows:
+        return "Nothing has been measured yet."
+    header = ["training", "beside", "times as fast", "return", "its return"]
+    return with_commands(header, rows, found)
 
 
 def peers_section() -> str:
@@ -136,4 +126,4 @@ def _machine(result: dict[str, Any]) -> str:
     return f"On {machine['cores']} cores of {machine['cpu']}."
 
 
-TABLES = {"worlds": worlds_table, "speed": speed_table, "peers": peers_section}
+TABLES = {"worlds": worlds_table, "beside": beside_table, "peers": peers_section}

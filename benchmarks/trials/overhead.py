@@ -21,7 +21,6 @@ from gymnasium.vector.utils import batch_space
 
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.style import COLORS, INK
-from yieldrl.benchmarks.workloads import WORKLOADS
 
 from .trial import Options, Run, Table, Trial, Verdict, at_most, each
 
@@ -77,10 +76,18 @@ def free(seed: int, side: Any) -> ppo.Trainer:
 
 
 def w1(seed: int, side: Any) -> ppo.Trainer:
-    """CartPole as `speed W1` has it."""
-    settings = WORKLOADS["W1"].settings
-    fixed = {"total_steps": 10**9, "eval_every": 0, "device": "cpu"}
-    return ppo.Trainer(ppo.Config(**settings, **fixed, seed=seed, collection=side))
+    """CartPole as `peers W1` has it."""
+    config = ppo.Config(
+        learning_rate=3e-4,
+        anneal_learning_rate=False,
+        normalize_reward=False,
+        total_steps=10**9,
+        eval_every=0,
+        device="cpu",
+        seed=seed,
+        collection=side,
+    )
+    return ppo.Trainer(config)
 
 
 WORKS: dict[str, Callable[[int, Any], ppo.Trainer]] = {"free": free, "W1": w1}

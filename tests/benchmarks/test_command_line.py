@@ -12,7 +12,6 @@ from yieldrl.benchmarks.contests import CONTESTS
 from yieldrl.benchmarks.demos import DEMOS
 from yieldrl.benchmarks.tasks import TASKS
 from yieldrl.benchmarks.trials import TRIALS
-from yieldrl.benchmarks.workloads import WORKLOADS
 
 parse = command_line.parse
 
@@ -33,18 +32,6 @@ def test_peers_take_workloads_and_libraries() -> None:
 
 def test_imports_need_no_name() -> None:
     assert parse(["imports"]).names == ["start"]
-
-
-def test_speed_takes_workloads_and_options() -> None:
-    parsed = parse(["speed"])
-    assert parsed.names == list(WORKLOADS)
-    assert (parsed.runs, parsed.steps, parsed.threads) == (5, None, 1)
-    assert parsed.speed == "auto"
-    parsed = parse(
-        ["speed", "W1", "W4", "--runs", "2", "--steps", "9000", "--speed", "eager"]
-    )
-    assert parsed.names == ["W1", "W4"]
-    assert (parsed.runs, parsed.steps, parsed.speed) == (2, 9000, "eager")
 
 
 def test_learning_takes_tasks_and_a_side() -> None:
@@ -88,8 +75,7 @@ def test_collecting_takes_trials() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ("speed W99", "W99"),
-        ("speed --runs 0", "at least 1"),
+        ("peers --runs 0", "at least 1"),
         ("peers W9", "W9"),
         ("peers W1 --peers rllib", "rllib"),
         ("peers W1 W2 --out a.json", "--out-folder"),

@@ -77,7 +77,7 @@ def test_only_what_has_lines_is_drawn(
 ) -> None:
     evidence["runs"][0]["series"] = {}
     results.save(evidence, tmp_path / "numbers.json")
-    results.save(learned | {"kind": "speed"}, tmp_path / "speed.json")
+    results.save(learned | {"kind": "peers"}, tmp_path / "peers.json")
     assert plot.figures(tmp_path) == {}
 
 

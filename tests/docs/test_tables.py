@@ -52,7 +52,7 @@ def test_results_are_a_table_that_nobody_typed(committed, monkeypatch):
     task = Task(algorithm="dqn", published=Published(value=4.0, source="somebody"))
     monkeypatch.setitem(TASKS, "dqn-y", task)
     committed("dqn-y", **learned | more)
-    committed("speed", kind="speed")
+    committed("peers", kind="peers")
     lines = tables.on_page_markdown("Text.\n\n::: table learning\n").splitlines()
     assert lines[2].startswith("| task | environment | steps | mean | seeds | learned")
     assert lines[4] == (
@@ -231,29 +231,9 @@ def test_controls_come_last_and_say_what_they_are_for(committed):
     assert ["a control" in row for row in rows] == [False, False, True, True]
 
 
-def test_the_speed_of_training_is_a_table(committed):
-    assert "Nothing has been measured" in speeds.on_page_markdown("::: table speed")
-    summary = {"ratio": 3.14, "ratio_min": 2.74, "ratio_max": 3.44}
-    summary |= {"yieldrl_steps_per_second": 8973.4, "sb3_steps_per_second": 2954.4}
-    committed(
-        "speed-x",
-        kind="speed",
-        command="python -m benchmarks speed W1",
-        hardware={"cpu": "A CPU", "cores": 2},
-        threads=1,
-        speed="compile",
-        workloads={"W1": {"title": "PPO X-v1", "summary": summary}},
-    )
-    lines = speeds.on_page_markdown("::: table speed").splitlines()
-    assert lines[2] == "| PPO X-v1 | 8,973 | 2,954 | **3.1** (2.7 to 3.4) |"
-    assert lines[4:7] == ["```bash", "python -m benchmarks speed W1", "```"]
-    assert lines[8].endswith(
-        "2 cores of A CPU, with 1 thread, yieldrl's updates compiled."
-    )
-
-
 def test_peers_are_a_section_once_there_is_a_result(committed):
     assert speeds.on_page_markdown("Before.\n\n::: table peers\n") == "Before.\n\n\n"
+    assert "Nothing has been measured" in speeds.on_page_markdown("::: table beside")
     medians = {"steps_per_second": 8973.4, "return": 480.0, "returns": [450.0, 500.0]}
     medians["steps"] = 1_000
     slow = medians | {"steps_per_second": 2954.4, "ratio": 3.04, "ratios": [2.9, 3.2]}
@@ -286,6 +266,11 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
         " 900 steps) |   |"
     )
     assert shown.endswith("On 2 cores of A CPU.")
+    brief = speeds.on_page_markdown("::: table beside").splitlines()[2]
+    assert brief == (
+        "| PPO, X-v1<br>[peers-W1](results/peers-W1.json) | Stable-Baselines3"
+        " | **3.04 (2.90 to 3.20)** | 480 (450 to 500) | 480 (450 to 500, 900 steps) |"
+    )
 
 
 def test_the_family_is_a_table_of_every_algorithm():
