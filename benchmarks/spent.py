@@ -42,11 +42,11 @@ SETTINGS: dict[str, Any] = {
 
 SIDES = {
     "eager": "eager",
-    "steps": "+ compiled steps",
-    "turned": "+ narrow products",
-    "looking": "+ looking back",
+    "steps": "+ steps",
+    "turned": "+ narrow",
+    "looking": "+ looking",
     "acting": "+ acting",
-    "whole": "+ collecting whole",
+    "whole": "+ whole",
 }
 """Side -> what it has; each has what those before it have."""
 

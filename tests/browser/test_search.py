@@ -15,7 +15,7 @@ ANSWERS = {
     "hyperparameters": ("course/glossary/#hyperparameters", "tuning/"),
     "what is a policy": ("course/glossary/",),
     "truncation": ("course/glossary/", "time-limits/"),
-    "resume training": ("runs/#checkpoints", "runs/#resum"),
+    "resume training": ("course/glossary/#resume", "runs/#checkpoints"),
     "seeds": ("course/glossary/", "runs/#seeds"),
     "install": ("install/",),
     "GPU": ("install/#a-gpu", "gpu/"),
