@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .adaptation.scores import curve, difference, text
+from .scores import curve, difference, text
 from .style import COLORS, INK, line
 from .trials import Options, Run, Trial, Verdict
 from .trials.trial import Table, at_least, each

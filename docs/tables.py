@@ -19,7 +19,7 @@ from typing import Any
 
 from mkdocs.exceptions import PluginError
 
-from yieldrl.benchmarks import plot
+from yieldrl.benchmarks import plot, scores
 from yieldrl.benchmarks.learned import final_returns, is_control, world
 from yieldrl.benchmarks.results import link, with_commands
 from yieldrl.benchmarks.tasks import FIGURES, TASKS, published_beside
@@ -227,7 +227,18 @@ def _returned(result: dict[str, Any]) -> str:
 
 def _others(result: dict[str, Any]) -> str:
     beside = _beside(result).strip().replace("<br>", "; ")
-    return f" Beside it: {beside}." if beside else ""
+    return f" Beside it: {beside}.{_intervals(result)}" if beside else ""
+
+
+def _intervals(result: dict[str, Any]) -> str:
+    """Interquartile means of both sides, where each has seeds enough for one."""
+    runs = [of["runs"] for of in (result, result.get("reference")) if of]
+    if len(runs) < 2 or min(map(len, runs)) < 4:
+        return ""
+    own, other = (scores.text(final_returns(of)) for of in runs)
+    return (
+        f" Interquartile means and their 95 % intervals: {own}, and {other} beside it."
+    )
 
 
 def _source(name: str, result: dict[str, Any]) -> str:

@@ -72,9 +72,10 @@ class Config(Checked):
     """How gradient steps are taken, and by PPO and its children actions too. `eager` is
     plain PyTorch; `compile` compiles a step before the first one, for half a minute,
     and keeps the code for later runs; `auto` goes by the work ahead: a short run is
-    eager, a longer one takes code that was kept, and one that goes on for half a minute
-    has it compiled beside the training. On a GPU `cudagraph` records a step and replays
-    it as a whole, and so does `auto`. Results of these differ in their last digits."""
+    eager, a longer one takes code that was kept, and one that goes on for ten seconds
+    (thirty without a core to spare) has it compiled beside the training. On a GPU
+    `cudagraph` records a step and replays it as a whole, and so does `auto`. Results of
+    these differ in their last digits."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,

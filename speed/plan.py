@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from yieldrl.foundations.device import usable_cores
 from yieldrl.speed import library
 from yieldrl.speed.captured import Captured
 from yieldrl.speed.compiler import Compilation, Compiled, missing_compiler
@@ -46,9 +48,17 @@ WATCHED_SECONDS = 2.0
 """How long `auto` looks at what a step and all that belongs to it take, before it says
 how long the run goes on."""
 
-COMPILED_SECONDS = 30.0
+FIRST_SECONDS = 1.0
+"""How much longer it looks before all else than gradient steps: these gain most, and
+one thing is compiled after the other."""
+
+COMPILED_SECONDS = 10.0
 """Seconds of the run ahead from which on `auto` compiles what was not kept: a compiler
-is at work for 10 to 20 of them."""
+is at work for as long or twice as long, on a core that training leaves free. Some of
+these runs gain little. Those that come later find the code."""
+
+CROWDED_SECONDS = 30.0
+"""The same where training has all cores, so that a compiler takes from it."""
 
 MOST_LAYOUTS = 8
 """Steps and layouts of batches that are compiled for; of others each step is an eager
@@ -121,13 +131,16 @@ class Plan:
         self.compiles = self.strict or (mode == "auto" and steps >= LEAST_STEPS)
         self._captures = mode == "cudagraph" or (mode == "auto" and gpu)
         self._steps, self._steps_done = steps, steps_done
+        self._watched_seconds = WATCHED_SECONDS
         self._layouts, self._has_code = 0, False
         if mode == "auto" and not self.compiles:
             self._say(f"eager: {steps:,} steps are too few to compile one")
 
     def beside(self) -> Plan:
         """A plan for something else than gradient steps, which decides for itself."""
-        return copy.copy(self)
+        other = copy.copy(self)
+        other._watched_seconds += FIRST_SECONDS
+        return other
 
     def fits(self, optimizer: Optimizer) -> bool:
         """Whether the steps of an optimizer may be compiled one day.
@@ -220,12 +233,14 @@ class Plan:
         if candidate.began is None:
             candidate.began = now, done
         seconds, steps = now - candidate.began[0], done - candidate.began[1]
-        if seconds < WATCHED_SECONDS or steps == 0:
+        if seconds < self._watched_seconds or steps == 0:
             return False
         ahead = self._ahead() * seconds / steps
-        if ahead < COMPILED_SECONDS:
+        crowded = torch.get_num_threads() >= usable_cores()
+        pays = ahead >= (CROWDED_SECONDS if crowded else COMPILED_SECONDS)
+        if not pays:
             self._give_up(candidate, f"{ahead:.0f} s ahead are too few to compile")
-        return ahead >= COMPILED_SECONDS
+        return pays
 
     def _settle(self, candidate: Candidate, how: str) -> None:
         """Say once that there is code, or that there never will be."""

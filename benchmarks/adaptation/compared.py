@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yieldrl.benchmarks.scores import interval, iqm, text
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_least, at_most, each
 
 from . import inference, learning
 from .learning import SIDES, by_chance, returns_of
-from .scores import interval, iqm, text
 from .worlds import RANGES, WORLDS
 
 if TYPE_CHECKING:

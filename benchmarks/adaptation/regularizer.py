@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yieldrl.benchmarks.scores import curve, text
 from yieldrl.benchmarks.style import COLORS, INK, line
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_most, each
@@ -15,7 +16,6 @@ from . import learning
 from .compared import FALLS, STUDENT, errors, left
 from .inference import LATE, SOON
 from .learning import returns_of
-from .scores import curve, text
 from .worlds import RANGES, WORLDS
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 from yieldrl.algorithms import dqn
 from yieldrl.benchmarks import comparing, style
-from yieldrl.benchmarks.adaptation.scores import difference, iqm
+from yieldrl.benchmarks.scores import difference, iqm
 from yieldrl.exercises.ch17_your_own_algorithm import solution
 
 

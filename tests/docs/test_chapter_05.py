@@ -8,7 +8,7 @@ import torch
 from site_logic import DOCS, load
 
 from yieldrl.algorithms import q_learning
-from yieldrl.benchmarks.adaptation.scores import interval, iqm
+from yieldrl.benchmarks.scores import interval, iqm
 
 chapters = load("chapters")
 

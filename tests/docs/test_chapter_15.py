@@ -10,7 +10,7 @@ import pytest
 from site_logic import DOCS, load
 
 from yieldrl.benchmarks import results
-from yieldrl.benchmarks.adaptation.scores import iqm
+from yieldrl.benchmarks.scores import iqm
 from yieldrl.benchmarks.trials import lag, overhead, overlap
 from yieldrl.exercises.ch15_rollout_and_training import check
 from yieldrl.exercises.checking import properties, statement

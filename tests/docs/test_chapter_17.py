@@ -12,7 +12,7 @@ from site_logic import DOCS, load
 
 from yieldrl.algorithms import dqn
 from yieldrl.benchmarks import comparing, results
-from yieldrl.benchmarks.adaptation.scores import difference
+from yieldrl.benchmarks.scores import difference
 from yieldrl.exercises.ch17_your_own_algorithm import solution
 
 chapters = load("chapters")

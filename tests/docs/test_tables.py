@@ -281,3 +281,22 @@ def test_the_family_is_a_table_of_every_algorithm():
     below = "&nbsp;" * 8 + "└&nbsp;"
     assert rainbow.startswith(f"| {below}[`rainbow`](rainbow.md) |")
     assert "[arXiv:1710.02298](https://arxiv.org/abs/1710.02298)" in rainbow
+
+
+def test_what_the_page_of_ppo_counts():
+    path = DOCS.parent / "benchmarks" / "results" / "ppo-halfcheetah.json"
+    result = json.loads(path.read_text("utf-8"))
+    sides = (result["runs"], result["reference"]["runs"])
+    low, late = [], []
+    for runs in sides:
+        returns = [
+            look["episode_return"]
+            for run in runs
+            for look in run["curve"]
+            if look["sample_step"] > 100_000
+        ]
+        low.append(sum(value < -150 for value in returns))
+        late.append(len(returns))
+    text = " ".join((DOCS / "algorithms" / "ppo.md").read_text().split())
+    said = f"{low[0]} of {late[0]} evaluations were below -150 here, and"
+    assert f"{said} {low[1]} of {late[1]} there" in text

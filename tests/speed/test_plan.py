@@ -73,7 +73,9 @@ def take(step, times, clock=None):
 @pytest.fixture(autouse=True)
 def compiles(monkeypatch):
     """Of this room's tests long runs compile, as everybody's do."""
-    monkeypatch.setattr(plan, "COMPILED_SECONDS", 30.0)
+    monkeypatch.setattr(plan, "COMPILED_SECONDS", 10.0)
+    monkeypatch.setattr(plan, "CROWDED_SECONDS", 30.0)
+    monkeypatch.setattr(plan, "usable_cores", lambda: 1)
 
 
 @pytest.fixture
@@ -139,6 +141,34 @@ def test_a_long_run_goes_over_when_the_code_is_there(stands, clock):
         "eager, while one is compiled: 30 steps ahead",
         "compiled beside the training: 27 steps ahead",
     ]
+
+
+@pytest.mark.parametrize(("cores", "ahead"), [(2, 10), (2, 9), (1, 30), (1, 29)])
+def test_with_a_core_to_spare_shorter_runs_compile(
+    stands, clock, monkeypatch, cores, ahead
+):
+    stands(Code())
+    monkeypatch.setattr(plan, "usable_cores", lambda: cores)
+    step, made = step_of("auto", SOME, done=SOME - ahead - 2, clock=clock)
+    take(step, 3, clock)
+    waits = made.decisions[0].startswith("eager, while one is compiled")
+    assert waits == (ahead in (10, 30))
+
+
+def test_gradient_steps_are_compiled_first(stands, clock):
+    stands(Code())
+    steps = Plan("auto", MANY, lambda: clock.steps)
+    plans = {"steps": steps, "looking": steps.beside()}
+    candidates = {name: plan.Candidate(name) for name in plans}
+    graph = plan.Followed(None, ([], []), [])
+    began = {}
+    for _ in range(5):
+        for name, own in reversed(plans.items()):
+            own.compiled(candidates[name], lambda: graph)
+            if candidates[name].compilation is not None:
+                began.setdefault(name, clock.steps)
+        clock.steps += 1
+    assert began == {"steps": 2, "looking": 3}
 
 
 def test_many_steps_that_take_no_time_are_a_short_run(stands, clock):

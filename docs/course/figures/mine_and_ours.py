@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from yieldrl.benchmarks import comparing, results
-from yieldrl.benchmarks.adaptation.scores import difference, interval, iqm
+from yieldrl.benchmarks.scores import difference, interval, iqm
 
 COUNTS = [1, 3, 5, 10, 20]
 GROUPS = ("one", "another", "a third")

@@ -16,7 +16,7 @@ from gymnasium.spaces import Discrete
 from tensordict import TensorDict
 
 from yieldrl.algorithms import q_learning
-from yieldrl.benchmarks.adaptation.scores import interval, iqm
+from yieldrl.benchmarks.scores import interval, iqm
 from yieldrl.envs import policy_evaluation, value_iteration
 
 RUNS, LAKES, STEPS, EVERY = 40, 8, 10_000, 400

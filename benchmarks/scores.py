@@ -44,8 +44,8 @@ def difference(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """By how much one side's interquartile mean is above the other's, with an interval.
 
-    Both sides' runs are drawn with replacement, each by themselves: that two runs have
-    the same seed does not make them alike.
+    Both sides' runs are drawn with replacement, each by themselves: runs of the same
+    seed are hardly alike.
 
     Args:
         mine: Values of one side `[..., runs]`.
