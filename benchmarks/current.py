@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from . import learning, parser
+from . import learning, parser, peers
 from .claims import CLAIMS
 from .families import FAMILIES
 from .tasks import TASKS
@@ -40,6 +40,11 @@ def differences(name: str, result: dict[str, Any]) -> list[str]:
         found += _learning(result)
     elif result["kind"] == "evidence":
         found += _evidence(result)
+    elif result["kind"] == "peers":
+        workload = peers.WORKLOADS.get(result["workload"])
+        for key in ("title", "settings", "measure", "threads", "warm_up"):
+            now = None if workload is None else _plain(getattr(workload, key))
+            found += _within(key, result[key], now)
     elif result["kind"] in FAMILIES:
         trial = FAMILIES[result["kind"]].get(result["trial"])
         now = None if trial is None else _plain(trial.settings)
@@ -55,8 +60,9 @@ def _command(name: str, result: dict[str, Any]) -> Iterator[str]:
     except SystemExit:
         yield f"nobody knows its command any more: {result['command']}"
         return
-    own = {"learning": result.get("task"), "evidence": result.get("claim")}
-    wanted = own.get(result["kind"], result.get("trial", result.get("world")))
+    keys = {"learning": "task", "evidence": "claim", "peers": "workload"}
+    key = keys.get(result["kind"], "trial" if "trial" in result else "world")
+    wanted = result.get(key)
     if wanted is not None and wanted not in parsed.names:
         yield f"its command measures {parsed.names}, not {wanted}"
     trial = FAMILIES.get(result["kind"], {}).get(wanted)

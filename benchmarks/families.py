@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from . import adaptation, comparing, imports, scaling, spent, trials, vla, yields
+from . import (
+    adaptation,
+    comparing,
+    imports,
+    scaling,
+    spent,
+    stacked,
+    trials,
+    vla,
+    yields,
+)
 from .trials import Trial
 
 FAMILIES: dict[str, dict[str, Trial]] = {
@@ -12,6 +22,7 @@ FAMILIES: dict[str, dict[str, Trial]] = {
     "time": {
         "ppo": spent.TRIAL,
         "scaling": scaling.TRIAL,
+        "stacked": stacked.TRIAL,
         "loggers": yields.TRIAL,
     },
     "comparing": comparing.TRIALS,

@@ -1,7 +1,7 @@
 """The process that compiles a graph: `python -m yieldrl.speed.compiling THREADS`.
 
 It reads the graph from its standard input and writes a file that appears whole, or not
-at all. It is of lower priority than the training that it serves.
+at all. It is of lower priority than the training that it serves, and ends with it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import threading
+import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +20,9 @@ import torch
 
 from yieldrl.speed import library
 from yieldrl.speed.graph import Layout
+
+LOOK_EVERY = 0.5
+"""Seconds between looks at whether the training is still there."""
 
 
 def compile_graph(operations: Any, layouts: list[Layout], path: Path) -> None:
@@ -40,8 +45,20 @@ def compile_graph(operations: Any, layouts: list[Layout], path: Path) -> None:
     library.tidy()
 
 
+def end_with(parent: int) -> None:
+    """Wait until another process takes care of this one; then end, without a word.
+
+    A training that is killed has no time to end its compiler. On Windows nobody takes
+    over, and this waits for ever.
+    """
+    while os.getppid() == parent:
+        time.sleep(LOOK_EVERY)
+    os._exit(1)
+
+
 def main(threads: str) -> None:
     """Compile what is read."""
+    threading.Thread(target=end_with, args=[os.getppid()], daemon=True).start()
     with suppress(AttributeError, OSError):  # where there is no such thing
         os.nice(10)
     warnings.filterwarnings("ignore")  # of libraries, about one another
