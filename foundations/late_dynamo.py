@@ -63,7 +63,7 @@ class Late(ModuleType):
         """The module itself, imported and told."""
         if sys.modules.get(NAME) is self:
             del sys.modules[NAME]
-            vars(torch).pop("_dynamo", None)
+            torch.__dict__.pop("_dynamo", None)
         real = importlib.import_module(NAME)
         while self._told:
             self._told.pop(0)(real)
@@ -71,4 +71,4 @@ class Late(ModuleType):
 
 
 if NAME not in sys.modules:
-    sys.modules[NAME] = vars(torch)["_dynamo"] = Late()
+    sys.modules[NAME] = torch.__dict__["_dynamo"] = Late()
