@@ -112,7 +112,8 @@ WORKLOADS = {
         warm_up=5_000,
         period=10,
         quick_steps=40_000,
-        minutes=10,
+        minutes=12,
+        evaluate_every=50_000,
     ),
     "W5": Workload(
         title="SAC, Pendulum-v1, batch 256 every step, 256-256 ReLU, 1 thread",
@@ -139,7 +140,8 @@ WORKLOADS = {
         warm_up=2_000,
         period=1,
         quick_steps=5_000,
-        minutes=15,
+        minutes=20,
+        evaluate_every=1_000,
     ),
     "W6": Workload(
         title="PPO, MinAtar Breakout to a return of 10, 64 environments x 32, CNN",
