@@ -1,8 +1,5 @@
 """What everything else stands on, and what knows nobody: spaces, configs, seeds."""
 
-import yieldrl.foundations.late_dynamo  # noqa: F401 (before TensorDict comes)
-
-# isort: split
 from yieldrl.foundations.border import Border
 from yieldrl.foundations.checked import LARGEST, MOST_STEPS, MOST_TRANSITIONS
 from yieldrl.foundations.config import Config

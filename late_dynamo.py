@@ -13,8 +13,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import torch
-
 NAME = "torch._dynamo"
 
 
@@ -57,13 +55,14 @@ class Late(ModuleType):
         return fn
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # what looks at all modules
+            raise AttributeError(f"module {NAME!r} has no attribute {name!r} yet")
         return getattr(self._come(), name)
 
     def _come(self) -> ModuleType:
         """The module itself, imported and told."""
         if sys.modules.get(NAME) is self:
             del sys.modules[NAME]
-            torch.__dict__.pop("_dynamo", None)
         real = importlib.import_module(NAME)
         while self._told:
             self._told.pop(0)(real)
@@ -71,4 +70,4 @@ class Late(ModuleType):
 
 
 if NAME not in sys.modules:
-    sys.modules[NAME] = torch.__dict__["_dynamo"] = Late()
+    sys.modules[NAME] = Late()

@@ -7,11 +7,11 @@ import pytest
 
 COMES = """
 import sys
-from yieldrl.foundations import late_dynamo
+import yieldrl
 import torch
 
 def there():
-    return not isinstance(sys.modules["torch._dynamo"], late_dynamo.Late)
+    return not isinstance(sys.modules["torch._dynamo"], yieldrl.late_dynamo.Late)
 """
 
 TRAINS = """
@@ -22,8 +22,10 @@ assert not there()
 """
 
 ASKED = """
+import inspect
 import torch._dynamo
 late = torch._dynamo
+inspect.getmodule(inspect.currentframe())  # looks at every module
 assert not there()
 late.config.cache_size_limit
 assert there() and late.config is torch._dynamo.config
@@ -83,7 +85,7 @@ def test_it_comes_when_it_is_asked_and_knows_what_was_said(program):
 
 def test_it_stays_out_of_the_way_of_who_has_it_already():
     program = (
-        "import torch._dynamo; real = torch._dynamo; import yieldrl.foundations;"
+        "import torch._dynamo; real = torch._dynamo; import yieldrl;"
         " import torch._dynamo; assert torch._dynamo is real"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
