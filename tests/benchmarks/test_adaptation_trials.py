@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from yieldrl.benchmarks import __main__ as command_line
-from yieldrl.benchmarks import plot, results, style
+from yieldrl.benchmarks import plot, results, scores, style
 from yieldrl.benchmarks.adaptation import (
     TRIALS,
     compared,
     learning,
     regularizer,
-    scores,
     speed,
 )
 from yieldrl.benchmarks.adaptation.worlds import RANGES, WORLDS

@@ -87,7 +87,7 @@ class Pi0VLA(ChunkVLA):
                 noise=chunk,
                 timestep=time,
                 attention_mask=mask,
-                past_key_values=cache,
+                cache=cache,
             ).logits
             cache.crop(prompt.shape[1] - cache.get_seq_length())  # the prompt alone
             chunk = chunk - velocity / self.steps  # Euler, from time 1 to 0
