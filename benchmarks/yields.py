@@ -11,7 +11,7 @@ import io
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yieldrl import loggers
@@ -49,7 +49,7 @@ LOGGERS: dict[str, Callable[[], list[Any]]] = {
 class Idle(ppo.Trainer):
     """PPO's logs without PPO."""
 
-    def __call__(self) -> Iterator[LogData]:  # type: ignore[override]
+    def __call__(self) -> Generator[LogData, None, None]:
         agent = self.agent
         for _ in range(ROLLOUTS):
             for _ in range(STEPS):
