@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._dynamo  # what compiles takes for granted that it was imported
 
 from yieldrl.speed import library
 from yieldrl.speed.graph import Layout

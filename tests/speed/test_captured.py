@@ -65,7 +65,7 @@ def batches(count, size=6):
         yield {"x": x, "y": x.sum(-1)}
 
 
-@pytest.mark.parametrize(("mode", "steps"), [("cudagraph", 1), ("auto", 1000)])
+@pytest.mark.parametrize(("mode", "steps"), [("cudagraph", 1), ("auto", 2000)])
 def test_weights_and_logs_are_those_of_eager_steps(mode, steps):
     eager, step, model, twin = pair(mode, steps)
     logs = []
@@ -110,7 +110,7 @@ def test_what_cannot_be_recorded_stays_eager_or_says_so(monkeypatch):
 
     monkeypatch.setattr(captured, "record_cuda_graph", fails)
     (data,) = batches(1)
-    eager, step, model, twin = pair("auto", 1000)
+    eager, step, model, twin = pair("auto", 2000)
     eager(data), step(data)
     for one, other in zip(model.parameters(), twin.parameters(), strict=True):
         assert torch.equal(one, other)

@@ -104,7 +104,7 @@ def test_short_runs_and_eager_ones_never_look(mode, steps):
     made = Plan(mode, steps, lambda: 0)
     assert not made.fits(torch.optim.Adam([nn.Parameter(torch.ones(1))]))
     assert made.decisions == (
-        [] if mode == "eager" else ["eager: 499 steps are too few to compile one"]
+        [] if mode == "eager" else [f"eager: {FEW:,} steps are too few to compile one"]
     )
 
 
