@@ -106,9 +106,9 @@ class SyncCollector(Collector):
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""
-        self._reset_envs(seed)
         if self.has_memory:
             self.agent.begin_episode(exploring=True)
+        self._reset_envs(seed)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the environments stand, if they can say; nothing otherwise."""
@@ -159,21 +159,24 @@ class SyncCollector(Collector):
             self.reset(None)
 
     def _reset_envs(self, seed: int | None) -> None:
-        self.obs = self.stepper.reset(seed)
-        self.statistics = self._make_statistics()
+        obs = self.stepper.reset(seed)
+        statistics = self._make_statistics(obs)
+        self.obs, self.statistics = obs, statistics  # whoever has one has the other
 
-    def _make_statistics(self) -> ArrayStatistics | TensorStatistics | StatisticsOfAll:
-        own = self._own_statistics()
+    def _make_statistics(
+        self, obs: Any
+    ) -> ArrayStatistics | TensorStatistics | StatisticsOfAll:
+        own = self._own_statistics(obs)
         if ranks().count == 1:
             return own
         device = getattr(self.agent, "device", torch.device("cpu"))
         return StatisticsOfAll(own, self.report_every, device)
 
-    def _own_statistics(self) -> ArrayStatistics | TensorStatistics:
+    def _own_statistics(self, obs: Any) -> ArrayStatistics | TensorStatistics:
         count = self.envs.num_envs
-        if not spaces.holds_tensors(self.obs):
+        if not spaces.holds_tensors(obs):
             return ArrayStatistics(count)
-        leaf = self.obs
+        leaf = obs
         while hasattr(leaf, "items"):
             leaf = next(iter(leaf.values()))
         return TensorStatistics(count, leaf.device, self.report_every)

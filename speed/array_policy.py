@@ -60,11 +60,11 @@ class ArrayPolicy:
         """The function's answer to observations `[B, ...]`, as an array."""
         pointers = [parameter.data_ptr() for parameter in self._parameters]
         if pointers != self._pointers:  # at first, and when `.data` was replaced
-            self._pointers = pointers
             self._steps = [
                 (operation, [parameter.detach().numpy() for parameter in own])
                 for operation, own in self._operations
             ]
+            self._pointers = pointers
         for operation, arrays in self._steps:
             obs = operation(obs, *arrays)
         return obs

@@ -88,6 +88,7 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel):
         "__init__.py",
         "__main__.py",
         "abstractions.py",
+        "late_dynamo.py",
         "py.typed",
     }
     assert "yieldrl/algorithms/ppo/configs/pendulum.yaml" in code

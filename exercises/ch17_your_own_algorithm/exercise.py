@@ -42,7 +42,7 @@ class Config(dqn.Config):
 
 
 class Algorithm(dqn.Algorithm):
-    """DQN that is paid for having preferred what it did.
+    """DQN that is fined for what it thought a bad idea.
 
     Vieillard, Pietquin & Geist 2020, "Munchausen Reinforcement Learning",
     arXiv:2007.14430, equation 2, with the clipped log-policy of its experiments.

@@ -9,8 +9,9 @@ from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Broken, Counter, Idle, Reusing
 
+from yieldrl.algorithms import ppo
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer, gae
-from yieldrl.collectors import SyncCollector
+from yieldrl.collectors import SyncCollector, sync
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
 
@@ -403,3 +404,18 @@ def test_environments_say_what_else_belongs_to_a_transition():
     assert rollout["reward"].tolist() == [[10, 10], [20, 20]] * 2
     assert rollout["discount"].tolist() == [[0.5, 0.25]] * 4
     assert logs[1]["episode_return"] == 3  # the task's own
+
+
+def test_a_first_reset_that_was_interrupted_is_made_again_with_its_seed(monkeypatch):
+    config = ppo.Config(total_steps=64, num_steps=4, num_minibatches=1, eval_every=0)
+    whole, trainer = ppo.Trainer(config), ppo.Trainer(config)
+
+    def interrupted(*_):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sync, "ArrayStatistics", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(trainer())
+    next(whole()), next(trainer())
+    assert np.array_equal(trainer.collector.obs, whole.collector.obs)

@@ -115,3 +115,21 @@ def test_the_parameters_are_those_of_the_moment():
         np.testing.assert_allclose(again(obs.numpy()), moved, rtol=1e-5, atol=1e-6)
     results = [before, after, loaded, moved]
     assert len({tuple(r.flatten().tolist()) for r in results}) == 4, "all differ"
+
+
+def test_whoever_interrupts_leaves_the_parameters_to_the_next_call(monkeypatch):
+    """It must not answer by the old ones, nor by none."""
+    layers, numpy = MLP(NARROW), torch.Tensor.numpy
+    policy, obs = ArrayPolicy(layers, layers, (3,)), np.ones((2, 3), np.float32)
+    policy(obs)
+    layers.layers[1].bias.data = torch.tensor([5.0, -5.0])
+
+    def interrupted(*_):
+        monkeypatch.setattr(torch.Tensor, "numpy", numpy)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch.Tensor, "numpy", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        policy(obs)
+    answer = layers(torch.from_numpy(obs)).detach().numpy()
+    assert np.allclose(policy(obs), answer)
