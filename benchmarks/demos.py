@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from yieldrl import exports
+from yieldrl.algorithms import behavior_cloning
 from yieldrl.collectors import evaluate
 
 FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "demos" / "policies"
@@ -51,12 +52,24 @@ DEMOS = {
             "env_id": "yieldrl/MinAtar-Breakout-v1",
             "env_kwargs": {"max_episode_steps": 2_000},
             "num_envs": 64,
-            "total_steps": 5_000_000,
+            "num_steps": 32,
+            "total_steps": 2_000_000,
         },
     ),
-    "goto": Demo(
-        "ppo",
-        {"env_id": "yieldrl/GoTo-v1", "num_envs": 64, "total_steps": 2_000_000},
+    "goto": Demo(  # cloned from the world's expert: by trial alone it takes too long
+        "behavior_cloning",
+        {
+            "env_id": "yieldrl/GoTo-v1",
+            "num_envs": 1_000,
+            "demonstration_steps": 1_000_000,
+            "expert_noise": 0.1,
+            "learn_steps": 12_000,
+            "batch_size": 2_048,
+            "learning_rate": 1e-3,
+            "hidden_sizes": (256, 256),
+            "activation": "relu",
+            "value_coef": 0.0,
+        },
     ),
 }
 """By the name of the world's JavaScript module."""
@@ -77,9 +90,8 @@ def train(name: str, seed: int | None = None, folder: Path = FOLDER) -> Iterator
     command = f"python -m benchmarks demos {name} --seed {seed}"
     with make_trainer(name, seed) as trainer:
         looks = [_look(trainer)]
-        every = trainer.config.total_steps / LOOKS
         for _ in trainer():
-            if trainer.agent.sample_step >= every * len(looks):
+            if _share(trainer) >= len(looks) / LOOKS:
                 looks.append(_look(trainer))
     first, last = looks[0], looks[-1]
     middle = (first["notes"]["episode_return"] + last["notes"]["episode_return"]) / 2
@@ -102,6 +114,15 @@ def make_trainer(name: str, seed: int) -> Any:
         path = Path(module.__file__).parent / "configs" / demo.tuned
         config = module.Config.from_file(path)
     return module.Trainer(dataclasses.replace(config, **fields))
+
+
+def _share(trainer: Any) -> float:
+    """How much of the training is done: of the steps, or of what follows them where
+    nothing is learned before they are all there."""
+    if isinstance(trainer, behavior_cloning.Trainer):
+        ready = trainer.collecting_done
+        return trainer.agent.learn_step / trainer.learn_steps if ready else 0.0
+    return trainer.agent.sample_step / trainer.config.total_steps
 
 
 def _look(trainer: Any) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
         "algorithm": type(agent.algorithm).__module__.split(".")[-2],
         "env_id": agent.config.env_id,
         "sample_step": agent.sample_step,
+        "learn_step": agent.learn_step,
         "notes": notes,
         "observation_space": of_space(model.observation_space),
         "action_space": of_space(model.action_space),

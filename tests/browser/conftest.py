@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-SIZES = {"light": (1280, 900), "dark": (1280, 900), "phone": (390, 844)}
+DESK = {"width": 1280, "height": 900}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -93,13 +93,12 @@ class Visitor:
 
 @pytest.fixture
 def visitor(browser: Browser, address: str):
-    """`with visitor("dark") as visit:` is a window of its own, in one of `SIZES`."""
+    """`with visitor("dark") as visit:` is a window of its own, as wide as a desk."""
 
     @contextmanager
     def visiting(mode: str = "light", motion: bool = False) -> Iterator[Visitor]:
-        width, height = SIZES[mode]
         context = browser.new_context(
-            viewport={"width": width, "height": height},
+            viewport=DESK,
             color_scheme="dark" if mode == "dark" else "light",
             reduced_motion="no-preference" if motion else "reduce",
         )

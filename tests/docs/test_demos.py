@@ -320,7 +320,7 @@ def test_a_policy_plays_as_well_as_its_file_says(path):
     scores, _, _ = played(world, 100, policy=policy)
     said, spread = policy["notes"]["episode_return"], scores.std() / 10
     assert abs(scores.mean() - said) < 5 * spread + 1e-6  # of other episodes
-    assert path.stat().st_size < 5_000
+    assert path.stat().st_size < 1_000_000  # of a picture or a sentence; else a few kB
 
 
 def test_every_file_is_shown_and_every_shown_one_is_there():
@@ -343,8 +343,8 @@ def test_a_game_ends_at_the_time_limit_and_begins_anew():
 
 
 def test_sliders_and_random_actions_count():
-    policy = json.loads(FILES[1].read_text("utf-8"))
-    assert FILES[1].stem == "cartpole-trained"
+    (path,) = (path for path in FILES if path.stem == "cartpole-trained")
+    policy = json.loads(path.read_text("utf-8"))
     steady, _, _ = played("cartpole", 20, policy=policy)
     shaken, _, _ = played("cartpole", 20, policy=policy, epsilon=0.9)
     short, _, _ = played("cartpole", 20, policy=policy, parameters={"length": 0.1})

@@ -60,7 +60,7 @@ def test_a_file_acts_as_the_agent_does(name, tmp_path):
     else:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     said = json.loads(path.read_text())
-    assert (said["env_id"], said["sample_step"]) == (env_id, 0)
+    assert (said["env_id"], said["sample_step"], said["learn_step"]) == (env_id, 0, 0)
     assert said["notes"] == {"why": "a test"}
 
 

@@ -52,12 +52,16 @@ def train(
 
 
 def environments(task: Task) -> Any:
-    """The environments to train in, with a running mean of observations if asked."""
+    """The environments to train in, with observations and rewards as is asked."""
     settings = task.settings
     envs = make_vec_env(settings["env_id"], settings["num_envs"], seed=task.seed)
-    if settings.get("normalize_observation"):
-        return VecNormalize(envs, norm_reward=False)
-    return envs
+    seen, paid = (
+        settings.get(f"normalize_{what}", False) for what in ("observation", "reward")
+    )
+    if not (seen or paid):
+        return envs
+    gamma = settings["gamma"]
+    return VecNormalize(envs, norm_obs=seen, norm_reward=paid, gamma=gamma)
 
 
 def ppo_options(task: Task) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import gymnasium
 import torch
+from gymnasium.wrappers.vector import NormalizeReward
 from skrl.agents.torch.ppo import PPO
 from skrl.envs.wrappers.torch import wrap_env
 from skrl.memories.torch import RandomMemory
@@ -119,7 +120,10 @@ def ppo(task: Task) -> dict[str, Any]:
     """PPO, as the settings say."""
     set_seed(task.seed)
     env_id, count = task.settings["env_id"], task.settings["num_envs"]
-    env = wrap_env(gymnasium.make_vec(env_id, count, vectorization_mode="sync"))
+    env = gymnasium.make_vec(env_id, count, vectorization_mode="sync")
+    if task.settings["normalize_reward"]:
+        env = NormalizeReward(env, gamma=task.settings["gamma"])
+    env = wrap_env(env)
     agent = agent_of(task, env)
     clock, after = clock_of(task, agent), agent.post_interaction
 

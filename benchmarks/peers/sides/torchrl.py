@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import gymnasium
 import torch
 from tensordict.nn import AddStateIndependentNormalScale, TensorDictModule
 from torch import nn
@@ -16,6 +17,7 @@ from torchrl.envs import (
     DoubleToFloat,
     ExplorationType,
     GymEnv,
+    GymWrapper,
     TransformedEnv,
     VecNorm,
     set_exploration_type,
@@ -42,7 +44,10 @@ class Parts:
         self.env_id = settings["env_id"]
         self.norm = VecNorm(in_keys=["observation"], decay=0.99999, eps=1e-2)
         floats = DoubleToFloat(in_keys=["observation"])
-        self.env = TransformedEnv(GymEnv(self.env_id), Compose(self.norm, floats))
+        env = gymnasium.make(self.env_id)
+        if settings["normalize_reward"]:
+            env = gymnasium.wrappers.NormalizeReward(env, gamma=settings["gamma"])
+        self.env = TransformedEnv(GymWrapper(env), Compose(self.norm, floats))
         self.env.set_seed(task.seed)
         inputs = self.env.observation_spec["observation"].shape[-1]
         outputs = self.env.action_spec.shape[-1]

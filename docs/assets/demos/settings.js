@@ -39,8 +39,10 @@ export const fetched = async (name) => {
 }
 
 /** What a policy's file says of where it comes from and how well it plays. */
-export const described = ({ algorithm, sample_step: steps, notes }) => {
+export const described = ({ algorithm, sample_step, learn_step, notes }) => {
   const { episode_return: mean, episodes } = notes
   const played = mean === undefined ? "" : `: mean return ${mean} of ${episodes} episodes`
-  return `${algorithm} after ${steps.toLocaleString("en")} steps of training${played}.`
+  const count = (steps) => steps.toLocaleString("en")
+  const learned = learn_step === undefined ? "" : `, ${count(learn_step)} of the gradient`
+  return `${algorithm} after ${count(sample_step)} steps${learned}${played}.`
 }
