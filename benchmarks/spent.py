@@ -181,7 +181,7 @@ def table(runs: Sequence[Run]) -> Table:
         whole, parts = whole_of(runs, side), parts_of(runs, side)
         row = [words, *(f"{value:.1f}" for value in parts.values())]
         rows.append([*row, f"{whole:.0f}", f"{1e3 * size / whole:,.0f}"])
-    return ["milliseconds", *PARTS.values(), "all", "steps/s"], rows
+    return ["ms", *PARTS.values(), "all", "steps/s"], rows
 
 
 def fill(axes: Axes, runs: Sequence[Run]) -> None:
