@@ -24,6 +24,12 @@
 # of 4 environments.
 
 # %%
+# In Jupyter or VS Code, with a kernel that has yieldrl[notebook], leave this cell as it
+# is. In Colab take the first sign off the last line, put the URL of the repository into
+# it, run the cell, and restart the runtime once.
+# # %pip install "yieldrl[notebook] @ git+URL"
+
+# %%
 from yieldrl.algorithms import ppo
 
 # Rewards as they are: their scale would be one more thing to follow.

@@ -21,6 +21,12 @@
 # network of your own. All of it takes less than a minute on a laptop.
 
 # %%
+# In Jupyter or VS Code, with a kernel that has yieldrl[notebook], leave this cell as it
+# is. In Colab take the first sign off the last line, put the URL of the repository into
+# it, run the cell, and restart the runtime once.
+# # %pip install "yieldrl[notebook] @ git+URL"
+
+# %%
 import torch
 from IPython.display import Video, display
 from torch import nn

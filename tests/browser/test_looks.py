@@ -58,6 +58,12 @@ LOOKED_AT = """
   }
   for (const node of all(".arithmatex"))
     if (!node.querySelector(".katex")) faults.push(`formula as text: ${short(node)}`)
+  const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    const { currentNode: text } = texts
+    if (/\\$[^$]+\\$/.test(text.data) && !text.parentElement.closest("code, pre, .katex"))
+      faults.push(`formula between dollars: ${short(text)}`)
+  }
   for (const node of all(".katex-error")) faults.push(`formula wrong: ${short(node)}`)
   for (const node of all("img")) {
     if (!node.naturalWidth) faults.push(`no picture: ${node.getAttribute("src")}`)
@@ -128,6 +134,7 @@ def test_faults_are_found(folder, visitor) -> None:
     planted = {
         "scrolls sideways": '<div style="width: 3000px">wide</div>',
         "formula as text": '<p class="arithmatex" data-rendered="yes">\\(x\\)</p>',
+        "formula between dollars": "<p>half of $x$</p>",
         "formula wrong": '<span class="arithmatex">\\(\\nothing{x\\)</span>',
         "no picture": '<img alt="none" src="none.png">',
         "picture without words": '<img alt="" src="../assets/logo.svg">',

@@ -66,7 +66,7 @@ def test_what_the_page_says_of_the_curves_was_measured():
     text = " ".join(page.read_text("utf-8").split())
     assert "In 11 of the 45 evaluations from 4 000 steps on" in text
     assert "a hundred episodes" in text
-    assert "standard error of about 0.04" in text
+    assert "off by about 0.04, its *standard error*" in text
     sarsa = results.load(results.FOLDER / "sarsa-cliffwalking.json")
     earned = [
         point["episode_return"]

@@ -120,7 +120,7 @@ def test_the_readings_say_what_the_page_says(runs):
         for folder in ("right", *FOLDERS)
         for reading in ("promised", "explained_variance")
     }
-    assert "*promises* 54 more than its episodes earn" in TEXT
+    assert "*promises*, at the end, 54 more than its episodes earn" in TEXT
     assert round(at_the_end["broken_01", "promised"]) == 54
     explained = {
         folder: at_the_end[folder, "explained_variance"]
