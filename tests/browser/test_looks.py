@@ -61,7 +61,8 @@ LOOKED_AT = """
   const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT)
   while (texts.nextNode()) {
     const { currentNode: text } = texts
-    if (/\\$[^$]+\\$/.test(text.data) && !text.parentElement.closest("code, pre, .katex"))
+    const isCode = text.parentElement.closest("code, pre, .katex")
+    if (!isCode && /\\$[^$]+\\$/.test(text.data))
       faults.push(`formula between dollars: ${short(text)}`)
   }
   for (const node of all(".katex-error")) faults.push(`formula wrong: ${short(node)}`)
