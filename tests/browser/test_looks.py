@@ -25,6 +25,7 @@ IN_FULL = (
     "one_transition/",
     "quickstart/",
     "reference/abstractions/",
+    "reference/envs/tables/",
     "results/",
     "vla/",
     "watch/",
