@@ -13,13 +13,10 @@ import functools
 import importlib.abc
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 DYNAMO = "torch._dynamo"
 
@@ -46,7 +43,7 @@ class Late(importlib.abc.MetaPathFinder):
         spec = importlib.util.find_spec(name) if beside is not None else None
         if beside is not None and spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
-            spec.loader.exec_module = functools.partial(beside, load)  # type: ignore[method-assign]
+            spec.loader.exec_module = functools.partial(beside, load)
         return spec
 
     def _note(self, load: Load, module: ModuleType) -> None:

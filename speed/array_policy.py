@@ -64,7 +64,7 @@ class ArrayPolicy:
                 (operation, [parameter.detach().numpy() for parameter in own])
                 for operation, own in self._operations
             ]
-            self._pointers = pointers
+            self._pointers = pointers  # last: whoever is interrupted begins again
         for operation, arrays in self._steps:
             obs = operation(obs, *arrays)
         return obs

@@ -11,9 +11,10 @@
     katex.render(text.slice(2, -2), element, { displayMode, throwOnError: false })
     if (displayMode) element.tabIndex = 0
   }
-  const DOLLARS = /\$([^$]+)\$/
-  // Of notebooks, whose formulas come between dollars.
+  const DOLLARS = /\$([^$]+)\$/ // as formulas of notebooks come
   const renderDollars = (cell) => {
+    if (cell.dataset.rendered) return
+    cell.dataset.rendered = "yes"
     const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
     const found = []
     while (texts.nextNode()) {

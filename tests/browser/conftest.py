@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-DESK = {"width": 1280, "height": 900}
+SIZES = {"light": (1280, 900), "dark": (1280, 900), "phone": (390, 844)}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -93,12 +93,13 @@ class Visitor:
 
 @pytest.fixture
 def visitor(browser: Browser, address: str):
-    """`with visitor("dark") as visit:` is a window of its own, as wide as a desk."""
+    """`with visitor("dark") as visit:` is a window of its own, in one of `SIZES`."""
 
     @contextmanager
     def visiting(mode: str = "light", motion: bool = False) -> Iterator[Visitor]:
+        width, height = SIZES[mode]
         context = browser.new_context(
-            viewport=DESK,
+            viewport={"width": width, "height": height},
             color_scheme="dark" if mode == "dark" else "light",
             reduced_motion="no-preference" if motion else "reduce",
         )

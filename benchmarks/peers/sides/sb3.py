@@ -55,9 +55,8 @@ def environments(task: Task) -> Any:
     """The environments to train in, with observations and rewards as is asked."""
     settings = task.settings
     envs = make_vec_env(settings["env_id"], settings["num_envs"], seed=task.seed)
-    seen, paid = (
-        settings.get(f"normalize_{what}", False) for what in ("observation", "reward")
-    )
+    seen = settings.get("normalize_observation", False)
+    paid = settings.get("normalize_reward", False)
     if not (seen or paid):
         return envs
     gamma = settings["gamma"]
