@@ -16,7 +16,8 @@ from yieldrl.envs import batched_whole
 from yieldrl.speed import CompiledCall, Plan
 from yieldrl.speed.nested import leaves_of, nested
 
-WRITTEN = {"obs", "next_obs", "action", "reward", "terminated", "truncated"}
+OBSERVATIONS = ("obs", "next_obs")
+WRITTEN = {*OBSERVATIONS, "action", "reward", "terminated", "truncated"}
 
 
 class WholeCollector(SyncCollector):
@@ -28,7 +29,7 @@ class WholeCollector(SyncCollector):
 
     Args:
         envs: Worlds of tensors; `fits` says which.
-        agent: Has `act`, `sign`, `situation` and `acting`, as PPO's.
+        agent: Has `sign`, `situation` and `acting`, as PPO's.
         buffer: A `RolloutBuffer`.
         plan: Says whether to compile, and when.
         options: What a `SyncCollector` takes.
@@ -67,10 +68,10 @@ class WholeCollector(SyncCollector):
         self.obs = None  # until the step is written
         with torch.no_grad():
             found = nested(run())
-            obs = batched_whole.accept(self.envs, found)
+            obs, last = batched_whole.accept(self.envs, found)
         self.agent.sign({}, self.envs.num_envs)
         self.buffer.count_row()
-        logs = self.sums.count_row(found["next_obs"], found["action"])
+        logs = self.sums.count_row(last, found["action"])
         self.agent.count_steps(self.envs.num_envs)
         self.stepper.steps += 1
         self.obs = obs
@@ -90,11 +91,12 @@ class WholeCollector(SyncCollector):
         It writes into `inputs`, the rows of buffer and statistics.
         """
         agent, obs = self.agent, inputs["obs"]
-        chosen = agent.act({"obs": obs}, generator)["action"]
+        chosen = agent.acting.function({"obs": obs}, generator)["action"]
         action = agent.border.actions.to_env(chosen)
         found = batched_whole.step(self.envs, inputs["world"], action)
         flags = {k: found.pop(k) for k in ("reward", "terminated", "truncated")}
-        row = {"obs": obs, "next_obs": found["next_obs"], "action": chosen, **flags}
+        seen = {"obs": inputs["seen"], "next_obs": found["next_obs"]}
+        row = {**seen, "action": chosen, **flags}
         into = leaves_of(inputs["row"])
         for path, value in leaves_of(row).items():
             into[path].copy_(value)
@@ -112,10 +114,12 @@ class WholeCollector(SyncCollector):
         if row.keys() != WRITTEN:  # acting keeps more, and is compiled for itself then
             self.agent.acting.part_of = None
             return None
+        packed = {k: batched_whole.packed(self.envs, row[k]) for k in OBSERVATIONS}
         inputs = {
             "obs": self.obs,
+            "seen": batched_whole.packed(self.envs, self.obs),
             "world": batched_whole.inputs(self.envs),
-            "row": row,
+            "row": {**row, **packed},
             "sums": self.sums.next_row(),
         }
         constants = batched_whole.constants(self.envs)

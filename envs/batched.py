@@ -75,6 +75,9 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     """Options of `reset`, and the parameters for which they stand in that once."""
     many_tensors: bool = False
     """Whether a step makes dozens of tensors: if compiled, C++ makes them then."""
+    packs_bools: bool = False
+    """Whether compiled code leaves observations of bools as int32 `[N, K]`, four of
+    them each: it stores bools one by one."""
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium
 import torch
 from gymnasium.error import ResetNeeded
 from torch import Tensor
+
+
+class _Form(threading.local):
+    compiled = False
+
+
+_form = _Form()
+
+
+def is_compiled() -> bool:
+    """Whether what is computed now becomes part of compiled code."""
+    return torch.compiler.is_compiling() or _form.compiled
+
+
+@contextmanager
+def in_compiled_form() -> Iterator[None]:
+    """Have worlds compute as they do where they are compiled, in this thread."""
+    before, _form.compiled = _form.compiled, True
+    try:
+        yield
+    finally:
+        _form.compiled = before
 
 
 def tree_map(function: Callable[..., Any], *trees: Any) -> Any:

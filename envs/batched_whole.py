@@ -16,6 +16,7 @@ from torch import Tensor
 from yieldrl.envs import batched_checks as checks
 from yieldrl.envs import batched_noise
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched_support import in_compiled_form, tree_map
 
 
 def fits(envs: Any) -> bool:
@@ -51,14 +52,36 @@ def constants(envs: TorchVectorEnv) -> Constants:
     return Constants(id(x) for k, x in own if isinstance(x, Tensor) and k not in moving)
 
 
+def packed(envs: TorchVectorEnv, obs: Any) -> Any:
+    """Observations `[N, ...]` as `step` answers them, in the same memory."""
+    return tree_map(_in_fours, obs) if envs.packs_bools else obs
+
+
+def unpacked(envs: TorchVectorEnv, obs: Any) -> Any:
+    """What `packed` was given."""
+    if not envs.packs_bools:
+        return obs
+    shape = envs.observation_space.shape
+    return tree_map(lambda x: x.view(torch.bool).view(shape), obs)
+
+
+def _in_fours(obs: Tensor) -> Tensor:
+    return obs.view(len(obs), -1).view(torch.int32)
+
+
 def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
     """From `inputs` and actions `[N, ...]` to what the step answers, as tensors.
 
     Returns:
         By name `state`, `elapsed`, `ended`, `next_obs` (before any reset), `reward`,
         `terminated` and `truncated`. Where resets never wait for the device they are
-        done, and `obs` are the observations after them.
+        done, and `obs` are the observations after them. Observations are `packed`.
     """
+    with in_compiled_form():
+        return _step(envs, given, action)
+
+
+def _step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
     action = action.to(envs.action_dtype)
     noise: Any = given.get("noise")
     if not envs._looks:
@@ -82,15 +105,21 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
     }
 
 
-def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> Any:
-    """Go on from what `step` answered; the observations `[N, ...]` to act on next."""
+def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Go on from what `step` answered.
+
+    Returns:
+        The observations `[N, ...]` to act on next, and those before any reset.
+    """
     before = envs._ended
     envs.state, envs.elapsed, envs._ended = (
         found[name] for name in ("state", "elapsed", "ended")
     )
-    obs = found["obs"] if "obs" in found else _restarted(envs, found["next_obs"])
+    last = unpacked(envs, found["next_obs"])
+    known = "obs" in found
+    obs = unpacked(envs, found["obs"]) if known else _restarted(envs, last)
     envs._noise = batched_noise.renewed(envs, before)
-    return obs
+    return obs, last
 
 
 def _restarted(envs: TorchVectorEnv, final_obs: Any) -> Any:

@@ -93,7 +93,14 @@ def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
             shape = [part.out_channels, *sizes]
         elif isinstance(part, nn.ReLU):
             layers.append({"type": "relu"})
-    return [*layers, *layers_of(encoder.head)]
+    first, *others = layers_of(encoder.head)
+    if encoder.channels_last:  # a JSON policy's head reads channel by channel
+        head = encoder.head[0]
+        assert isinstance(head, nn.Linear)
+        height, width, channels = *shape[1:], shape[0]
+        weight = head.weight.unflatten(1, (height, width, channels))
+        first = linear(weight.permute(0, 3, 1, 2).flatten(1), _bias(head))
+    return [*layers, first, *others]
 
 
 def layers_of(module: nn.Module) -> list[Layer]:

@@ -79,8 +79,9 @@ class Config(Checked):
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,
-    which GPUs from NVIDIA's Ampere on do many times faster: it pays for images and wide
-    networks. Weights, optimizer and actions stay float32. On a CPU it is slower."""
+    which GPUs from NVIDIA's Ampere on do many times faster, and CPUs that know
+    avx512_bf16 or amx_bf16 twice as fast: it pays for images and wide networks. On
+    other CPUs it is slower. Weights, optimizer and actions stay float32."""
 
     threads: int | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more

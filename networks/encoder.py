@@ -118,7 +118,9 @@ class NatureCNN(Encoder):
 
     "Human-level control through deep reinforcement learning", Nature 518: three
     convolutions and 512 features. Differs from the paper: images under 36 pixels get
-    the one 3 x 3 convolution and 128 features of MinAtar (arXiv:1903.03176).
+    the one 3 x 3 convolution and 128 features of MinAtar (arXiv:1903.03176). What the
+    convolutions find lies in memory as the image did, and the head reads it in that
+    order: cell by cell with all channels where these come last.
 
     Args:
         space: An image, uint8 in 0-255 (divided by 255) or float.
@@ -138,13 +140,17 @@ class NatureCNN(Encoder):
         layers: list[nn.Module] = []
         for inputs, outputs, kernel, stride in kernels:
             convolution = nn.Conv2d(inputs, outputs, kernel, stride)
-            layers += [orthogonal(convolution), nn.ReLU()]
-        self.convolutions = nn.Sequential(*layers, nn.Flatten())
+            layers += [orthogonal(convolution), nn.ReLU(inplace=True)]
+        self.convolutions = nn.Sequential(*layers)
         with torch.no_grad():
-            flat = self.convolutions(torch.zeros(1, channels, height, width)).shape[1]
+            flat = self.convolutions(torch.zeros(1, channels, height, width)).numel()
         self.size = 512 if len(kernels) == 3 else 128
-        self.head = nn.Sequential(orthogonal(nn.Linear(flat, self.size)), nn.ReLU())
+        head = orthogonal(nn.Linear(flat, self.size))
+        self.head = nn.Sequential(head, nn.ReLU(inplace=True))
 
     def forward(self, obs: Tensor) -> Tensor:
         image = obs.permute(0, 3, 1, 2) if self.channels_last else obs
-        return self.head(self.convolutions(image.float() * self.scale))
+        maps = self.convolutions(image.float() * self.scale)
+        if self.channels_last:
+            maps = maps.permute(0, 2, 3, 1)
+        return self.head(maps.flatten(1))

@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.speed import CompiledCall
+from yieldrl.speed import CompiledCall, in_precision
 
 from .algorithm import Algorithm
 from .config import Config
@@ -31,7 +31,8 @@ class Agent(abstractions.Agent):
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
         self.records_policy = False
-        self.acting = CompiledCall("acting", self.act, algorithm.plan.beside())
+        act = in_precision(config.precision, self.device, self.act)
+        self.acting = CompiledCall("acting", act, algorithm.plan.beside())
 
     @property
     def acted_since(self) -> int | None:

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from yieldrl.envs.batched_support import is_compiled
+
 SIZE = 10  # rows and columns of every game
 OUTSIDE = -1  # a column that is not seen
 
@@ -28,7 +30,7 @@ cell of these rows that is filled, otherwise 0.
 
 def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
     """Observations bool `[N, 10, 10, C]`. The first thing, `[N]`, must be seen."""
-    if torch.compiler.is_compiling():
+    if is_compiled():
         return unpack(_packed(things, channels), channels)
     return _scattered(things, channels)
 
@@ -118,7 +120,7 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     multiple of 4 bits; of the last one there may be more than are needed. Of four bits,
     the product moves a copy to the bits 0, 8, 16 and 24 each, so that an int32 has
     their bytes. Compiled for a CPU, this is several times as fast as byte by byte. It
-    leaves int32 `[N, ...]` then, for `CompiledPureStep` to view: within a compiled
+    leaves int32 `[N, 25 C]` then, for whoever calls the code to view: within a compiled
     step, a view of another dtype is a copy.
     """
     n = words.shape[-1]
@@ -126,15 +128,14 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     first = settled(torch.arange(0, size, 4, dtype=words.dtype, device=words.device))
     words = settled(words.reshape(-1, n)).T[..., None]
     four = ((words >> first) & 15).to(torch.int32)
-    four = (four * 0x204081) & 0x1010101
-    if more := four[0].numel() - SIZE * SIZE * channels // 4:
-        four = four.reshape(n, -1)[:, :-more]
+    four = ((four * 0x204081) & 0x1010101).reshape(n, -1)
+    four = four[:, : SIZE * SIZE * channels // 4]
     return in_bools(four.contiguous(), channels)
 
 
 def in_fours(obs: Tensor) -> Tensor:
     """The bytes of observations bool `[N, 10, 10, C]` as int32 `[N, 25 C]`."""
-    if torch.compiler.is_compiling():
+    if is_compiled():
         return obs  # as `unpack` left it
     return obs.view(len(obs), -1).view(torch.int32)
 
@@ -146,7 +147,7 @@ def with_board(fours: Tensor, mask: Tensor, board: Tensor) -> Tensor:
     """
     mask = mask.view(-1, *[1] * (fours.ndim - 1))
     board = board.view(1, *fours.shape[1:])
-    if not torch.compiler.is_compiling():
+    if not is_compiled():
         return torch.where(mask, board, fours)
     others = settled(mask.int() - 1)
     return (fours & others) | (board & ~others)
@@ -154,7 +155,7 @@ def with_board(fours: Tensor, mask: Tensor, board: Tensor) -> Tensor:
 
 def in_bools(fours: Tensor, channels: int) -> Tensor:
     """What `in_fours` was given."""
-    if torch.compiler.is_compiling():
+    if is_compiled():
         return fours
     return fours.view(torch.bool).view(-1, SIZE, SIZE, channels)
 
@@ -164,7 +165,7 @@ def settled(x: Tensor) -> Tensor:
 
     PyTorch's compiler cannot look behind strides, so it has the values before them.
     """
-    if not torch.compiler.is_compiling():
+    if not is_compiled():
         return x
     x = x.contiguous()
     return x.as_strided(x.shape, x.stride())

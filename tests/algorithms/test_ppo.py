@@ -438,3 +438,17 @@ def test_advantages_count_how_long_a_transition_lasted():
     first = 3 + 2 / 4 - 1 + second / 4
     advantage = algorithm.advantages(rollout)
     assert advantage.flatten().tolist() == pytest.approx([first, second])
+
+
+def test_acting_rounds_as_learning_does():
+    """A ratio begins at 1: the policy that acted is the one that is looked at later."""
+    own = {"precision": "bfloat16", "num_envs": 4, "num_steps": 8, "eval_every": 0}
+    with ppo.Trainer(ppo.Config(**own, speed="eager", seed=2)) as trainer:
+        trainer.agent.records_policy = True
+        obs = torch.randn(64, 4)
+        action, extras = trainer.agent.explore(obs)
+        seen = {"obs": obs, "action": action}
+        look = trainer.algorithm.looking.function(seen, torch.Generator())
+        exact = trainer.algorithm.look(seen, torch.Generator())
+    torch.testing.assert_close(extras["log_prob"], look["log_prob"], rtol=0, atol=1e-6)
+    assert (exact["log_prob"] - look["log_prob"]).abs().max() > 1e-5

@@ -203,3 +203,22 @@ def test_logs_of_several_steps_are_means_over_episodes():
         sums.append((count, pytest.approx(total)))
     assert sums[0][0] == sums[1][0] > 5
     assert sums[0][1] == sums[1][1].expected
+
+
+def test_boards_are_painted_as_in_a_compiled_world(traced):
+    """Compiled, setting cells one by one takes several times as long as an eager step:
+    boards are made of bits, and rows of the buffer are written four cells at a time."""
+    with trainer("MinAtar-Breakout") as whole:
+        for _ in range(3):
+            whole.collector.step()
+    (graph,) = traced
+    nodes = [node for node in graph.operations.graph.nodes if node.op != "output"]
+    assert not [node for node in nodes if "index_fill" in str(node.target)]
+    written = [node for node in nodes if "copy_" in str(node.target)]
+    assert written
+    (n, *cells) = whole.envs.observation_space.shape
+    boards = [node.meta["val"] for node in written if node.meta["val"].ndim > 1]
+    assert boards
+    for board in boards:
+        assert (board.dtype, board.shape) == (torch.int32, (n, 100))
+    assert cells == [10, 10, 4]

@@ -104,6 +104,7 @@ def fields_of(task: Task) -> dict[str, Any]:
 BREAKOUT = {
     "env_id": "yieldrl/MinAtar-Breakout-v1",
     "env_kwargs": {"max_episode_steps": 2_000},
+    "precision": "bfloat16",
 }
 
 SIDES = {
