@@ -8,6 +8,7 @@ the usual case, nothing of this costs anything.
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -111,6 +112,9 @@ def ranks() -> Ranks:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
         backend = "cpu:gloo,cuda:nccl"
+    # Imported later, by the compiler, its default arguments would be the group, which
+    # then never ends: its threads free what they sent in an interpreter that is gone.
+    importlib.import_module("torch.distributed.nn")
     distributed.init_process_group(backend)
     atexit.register(distributed.destroy_process_group)
     return Ranks(distributed.get_rank(), distributed.get_world_size())

@@ -184,9 +184,7 @@ def test_layouts_are_the_same_network():
     first, last = make_encoder(image(4, 84, 84)), make_encoder(image(84, 84, 4))
     state = first.state_dict()
     maps = state["head.0.weight"].unflatten(1, (64, 7, 7))  # channels come last there
-    last.load_state_dict(
-        state | {"head.0.weight": maps.permute(0, 2, 3, 1).flatten(1)}
-    )
+    last.load_state_dict(state | {"head.0.weight": maps.permute(0, 2, 3, 1).flatten(1)})
     picture = torch.randint(255, (2, 4, 84, 84), dtype=torch.uint8)
     torch.testing.assert_close(last(picture.permute(0, 2, 3, 1)), first(picture))
 
