@@ -160,7 +160,7 @@ WORKLOADS = {
         demands=(Demand(over="sb3", times=5.0, stretch=10.0),),
         learned=10.0,
         steps=100 * 8192,
-        warm_up=8192,
+        warm_up=2 * 8192,
         period=8192,
         quick_steps=50 * 8192,
         minutes=8,
