@@ -460,7 +460,7 @@ class Choice(Counter):
 
 @pytest.mark.parametrize("level", ["token", "chunk"])
 def test_it_learns_chunks_of_choices(level: str) -> None:
-    options = {"learning_rate": 0.03, "total_steps": 512, "num_epochs": 4}
+    options = {"learning_rate": 0.03, "total_steps": 768, "num_epochs": 4}
     options |= {"ratio_level": level, "chunk_length": 3, "execute_steps": 2}
     run = vla_ppo.Trainer(config(**options), envs=Choice, model=Tokens)
     with torch.no_grad():
