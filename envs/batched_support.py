@@ -35,6 +35,11 @@ def in_compiled_form() -> Iterator[None]:
         _form.compiled = before
 
 
+def in_fours(bools: Tensor) -> Tensor:
+    """The bytes of bools `[N, ...]` as int32 `[N, K]`, in the same memory."""
+    return bools.view(len(bools), -1).view(torch.int32)
+
+
 def tree_map(function: Callable[..., Any], *trees: Any) -> Any:
     """Apply a function to tensors, or to those in dicts that are built alike."""
     if isinstance(trees[0], Tensor):  # before asking for a Mapping, which takes longer

@@ -16,7 +16,7 @@ from torch import Tensor
 from yieldrl.envs import batched_checks as checks
 from yieldrl.envs import batched_noise
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched_support import in_compiled_form, tree_map
+from yieldrl.envs.batched_support import in_compiled_form, in_fours
 
 
 def fits(envs: Any) -> bool:
@@ -54,19 +54,14 @@ def constants(envs: TorchVectorEnv) -> Constants:
 
 def packed(envs: TorchVectorEnv, obs: Any) -> Any:
     """Observations `[N, ...]` as `step` answers them, in the same memory."""
-    return tree_map(_in_fours, obs) if envs.packs_bools else obs
+    return in_fours(obs) if envs.packs_bools else obs
 
 
 def unpacked(envs: TorchVectorEnv, obs: Any) -> Any:
     """What `packed` was given."""
     if not envs.packs_bools:
         return obs
-    shape = envs.observation_space.shape
-    return tree_map(lambda x: x.view(torch.bool).view(shape), obs)
-
-
-def _in_fours(obs: Tensor) -> Tensor:
-    return obs.view(len(obs), -1).view(torch.int32)
+    return obs.view(torch.bool).view(envs.observation_space.shape)
 
 
 def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:

@@ -66,7 +66,10 @@ class TestTwo:
         assert not torch.equal(one["rollout"]["obs"], other["rollout"]["obs"])
         assert not torch.equal(one["rollout"]["action"], other["rollout"]["action"])
 
-    @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+    @pytest.mark.skipif(
+        not Path("/proc/self/task").exists(),
+        reason="the names of threads stand in Linux's /proc alone",
+    )
     def test_no_thread_that_sends_is_left_when_a_process_ends(self, written):
         """Such a thread would free what it sent in an interpreter that is gone, and a
         training that was done would end by SIGABRT, one time in four."""
