@@ -17,7 +17,6 @@ from yieldrl.speed import CompiledCall, Plan
 from yieldrl.speed.nested import leaves_of, nested
 
 OBSERVATIONS = ("obs", "next_obs")
-WRITTEN = {*OBSERVATIONS, "action", "reward", "terminated", "truncated"}
 
 
 class WholeCollector(SyncCollector):
@@ -29,7 +28,7 @@ class WholeCollector(SyncCollector):
 
     Args:
         envs: Worlds of tensors; `fits` says which.
-        agent: Has `sign`, `situation` and `acting`, as PPO's.
+        agent: Has `sign`, `records_policy`, `situation` and `acting`, as PPO's.
         buffer: A `RolloutBuffer`.
         plan: Says whether to compile, and when.
         options: What a `SyncCollector` takes.
@@ -91,15 +90,14 @@ class WholeCollector(SyncCollector):
         It writes into `inputs`, the rows of buffer and statistics.
         """
         agent, obs = self.agent, inputs["obs"]
-        chosen = agent.acting.function({"obs": obs}, generator)["action"]
-        action = agent.border.actions.to_env(chosen)
+        chosen = agent.acting.function({"obs": obs}, generator)
+        action = agent.border.actions.to_env(chosen["action"])
         found = batched_whole.step(self.envs, inputs["world"], action)
         flags = {k: found.pop(k) for k in ("reward", "terminated", "truncated")}
         seen = {"obs": inputs["seen"], "next_obs": found["next_obs"]}
-        row = {**seen, "action": chosen, **flags}
-        into = leaves_of(inputs["row"])
-        for path, value in leaves_of(row).items():
-            into[path].copy_(value)
+        row = leaves_of({**seen, **flags, **chosen})
+        for path, place in leaves_of(inputs["row"]).items():
+            place.copy_(row[path])
         inputs["sums"]["reward"].copy_(flags["reward"])
         inputs["sums"]["ended"].copy_(flags["terminated"] | flags["truncated"])
         return leaves_of({**found, "action": action})
@@ -111,7 +109,7 @@ class WholeCollector(SyncCollector):
         row = self.buffer.row_to_write()
         if row is None:
             return None
-        if row.keys() != WRITTEN:  # acting keeps more, and is compiled for itself then
+        if self.agent.records_policy:  # it signs rows, and acts by code of its own
             self.agent.acting.part_of = None
             return None
         packed = {k: batched_whole.packed(self.envs, row[k]) for k in OBSERVATIONS}

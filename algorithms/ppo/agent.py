@@ -22,8 +22,8 @@ class Agent(abstractions.Agent):
     Attributes:
         records_policy: Whether `log_prob` and `policy_version` are written down when
             acting. They must be where the weights may change before the rollout is
-            learned from, as they do beside a collector in the background. Otherwise one
-            batch over the whole rollout computes it, in a tenth of the time.
+            learned from, as they do beside a collector in the background. Otherwise the
+            policy may leave that to one batch over the whole rollout.
     """
 
     algorithm: Algorithm

@@ -44,6 +44,7 @@ class Model(Policy):
 
     Attributes:
         critic_encoder: The critic's own encoder; None where both read alike.
+        shares_layers: Whether both go through layers that are learned, as a CNN's are.
     """
 
     def __init__(
@@ -65,6 +66,8 @@ class Model(Policy):
         self.encoder = make_encoder(actor_space)
         alike = critic_space == actor_space
         self.critic_encoder = None if alike else make_encoder(critic_space)
+        learned = next(self.encoder.parameters(), None) is not None
+        self.shares_layers = alike and learned
         outputs, hidden = action_size(action_space), config.hidden_sizes
         actor_sizes = [self.actor_size(config), *hidden, outputs]
         self.actor = MLP(actor_sizes, config.activation, last_gain=0.01)
@@ -169,15 +172,22 @@ class Model(Policy):
     def sample(
         self, obs: Any, generator: torch.Generator, *, record: bool = False
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Act with the actor alone, `action [B, ...]`.
+        """Act, `action [B, ...]`, with the actor alone where the critic is beside it.
 
         Log-probabilities and values of the whole rollout take one batch after it, a
         tenth of the time that they would take step by step; `record` keeps the
-        `log_prob [B]` all the same.
+        `log_prob [B]` all the same. Who acts through a CNN that the critic shares has
+        seen already what takes the time, and keeps `value [B]`, too.
         """
-        policy = self.distribution(self.action(obs))
+        features = self.features(obs)
+        policy = self.distribution(self.actor_output(features, obs))
         action = policy.sample(generator)
-        return action, {"log_prob": policy.log_prob(action)} if record else {}
+        if not (record or self.shares_layers):
+            return action, {}
+        kept = {"log_prob": policy.log_prob(action)}
+        if not record:  # else the critic that learns from it may be a later one
+            kept["value"] = self.critic_output(features, obs)
+        return action, kept
 
     def predict(self, obs: Any) -> Tensor:
         """Act with the actor alone: the most likely action `[B, ...]`."""
