@@ -90,8 +90,9 @@ class Entries:
             for path, leaf in self._leaves.items()
             if path[0] in got or not first
         }
-        for name in got - own:
-            leaves.update(self._new_leaves((name,), transition[name]))
+        for name, value in transition.items():
+            if name not in own:
+                leaves.update(self._new_leaves((name,), value))
         self._keep(leaves)
         if VALID in leaves and VALID[0] not in got:
             leaves[VALID].tensor[row] = True

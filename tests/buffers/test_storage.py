@@ -174,6 +174,14 @@ def test_extras_come_with_their_first_arrival():
     assert data["memory", "c"].dtype == torch.int64
 
 
+def test_extras_keep_their_order():
+    """Compiled code takes tensors in this order: another is unknown to later runs."""
+    store = storage_for(SPACES["vector"])
+    names = [f"extra_{number}" for number in range(12)]
+    write(store, 0, **{name: [0.0, 1.0] for name in names})
+    assert [*store.tensordict().keys()][-12:] == names
+
+
 def test_extras_of_half_precision_stay_so():
     """Vision-language-action models compute in bfloat16, which NumPy does not have."""
     store = storage_for(SPACES["vector"])
