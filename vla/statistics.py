@@ -14,6 +14,9 @@ from torch import Tensor, nn
 LARGEST_BOUND = 1e6
 """Bounds of a space beyond it say nothing of the numbers to expect."""
 
+LEAST_RANGE = 1e-30
+"""Half a range below it counts as none: float32 could not hold its bins."""
+
 MOST_ROWS = 100_000
 """Rows of data that quantiles are taken of; of more, evenly spaced ones."""
 
@@ -73,9 +76,8 @@ class RangeStatistics(nn.Module):
             raise ValueError(f"low {lower.tolist()} is not below high {upper.tolist()}")
         center, half = lower / 2 + upper / 2, upper / 2 - lower / 2
         least = 1e-3 * center.abs()  # float32 must tell bins within it apart
-        wider = torch.where(
-            (half == 0) & (least == 0), 1e-2, torch.maximum(half, least)
-        )
+        wider = torch.maximum(half, least)
+        wider = torch.where(wider < LEAST_RANGE, 1e-2, wider)
         self.low.copy_(torch.where(wider > half, center - wider, lower))
         self.high.copy_(torch.where(wider > half, center + wider, upper))
         return self

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from yieldrl.vla import ActionBins, ActionStatistics, ProprioStatistics
@@ -38,6 +38,10 @@ class TestActions:
         st.floats(0, 1e3, width=32),
         st.sampled_from([2, 16, 256]),
     )
+    @example(0.0, 2.0**-149, 16)  # the smallest numbers that there are
+    @example(2.0**-149, 2.0**-149, 256)
+    @example(0.0, 1e-30, 256)
+    @example(0.0, 1e-29, 256)
     def test_a_bin_is_found_again_in_the_robots_units(self, low, width, count) -> None:
         own = ActionStatistics(1).set_range([low], [np.float32(low) + width])
         bins, ids = ActionBins(count), torch.arange(count).unsqueeze(1)
