@@ -14,8 +14,8 @@ from torch import Tensor, nn
 LARGEST_BOUND = 1e6
 """Bounds of a space beyond it say nothing of the numbers to expect."""
 
-LEAST_RANGE = 1e-30
-"""Half a range below it counts as none: float32 could not hold its bins."""
+LEAST_HALF = 1e-30
+"""Half of a range that is less counts as none: float32 could not hold its bins."""
 
 MOST_ROWS = 100_000
 """Rows of data that quantiles are taken of; of more, evenly spaced ones."""
@@ -77,7 +77,7 @@ class RangeStatistics(nn.Module):
         center, half = lower / 2 + upper / 2, upper / 2 - lower / 2
         least = 1e-3 * center.abs()  # float32 must tell bins within it apart
         wider = torch.maximum(half, least)
-        wider = torch.where(wider < LEAST_RANGE, 1e-2, wider)
+        wider = torch.where(wider < LEAST_HALF, 1e-2, wider)
         self.low.copy_(torch.where(wider > half, center - wider, lower))
         self.high.copy_(torch.where(wider > half, center + wider, upper))
         return self
