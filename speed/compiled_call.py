@@ -111,4 +111,4 @@ class CompiledCall:
 
         numbers = [draw(torch.Generator(generator.device)) for draw in draws]
         tensors = [*leaves.values(), *numbers]
-        return Followed(trace(call, tensors, pure=True), names, tensors)
+        return Followed(trace(call, tensors), names, tensors)

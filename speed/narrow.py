@@ -24,7 +24,7 @@ def turn_narrow_products(operations: Any) -> None:
     call = graph.call_function
     for node in graph.find_nodes(op="call_function", target=aten.mm.default):
         first, second = node.args
-        rows, columns = node.meta["val"].shape
+        rows, columns = node.meta["shape"]
         if not columns <= NARROW < rows:
             continue
         with graph.inserting_before(node):

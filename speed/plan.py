@@ -40,10 +40,10 @@ Follow = Callable[[], Followed]
 Code = Compiled | Captured
 """What takes the place of a step."""
 
-LEAST_STEPS = 1500
+LEAST_STEPS = 250
 """Gradient steps of a run from which on `auto` looks for compiled code: to follow a
-step, for which PyTorch's compiler front end is imported, and to load what was kept
-takes more than a second, which this many save."""
+step and to load what was kept of it takes a tenth of a second or two, which so many
+steps save."""
 
 WATCHED_SECONDS = 2.0
 """How long `auto` looks at what a step and all that belongs to it take, before it says

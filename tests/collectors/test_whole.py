@@ -215,11 +215,11 @@ def test_boards_are_painted_as_in_a_compiled_world(traced):
     (graph,) = traced
     nodes = [node for node in graph.operations.graph.nodes if node.op != "output"]
     assert not [node for node in nodes if "index_fill" in str(node.target)]
-    written = [node for node in nodes if "copy_" in str(node.target)]
-    assert written
+    copies = [node for node in nodes if "copy_" in str(node.target)]
+    written = [node for node in copies if node.args[0].op == "placeholder"]
     (n, *cells) = whole.envs.observation_space.shape
-    boards = [node.meta["val"] for node in written if node.meta["val"].ndim > 1]
+    shapes = [node.meta["shape"] for node in written]
+    boards = [shape for shape in shapes if len(shape) > 1]
     assert boards
-    for board in boards:
-        assert (board.dtype, board.shape) == (torch.int32, (n, 100))
+    assert set(boards) == {(n, 100)}  # words of four
     assert cells == [10, 10, 4]

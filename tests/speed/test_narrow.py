@@ -36,4 +36,4 @@ def test_the_gradient_of_a_first_layer_is_computed_along_its_longer_side(
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
     (product,) = graph.operations.graph.find_nodes(op="call_function", target=PRODUCT)
     (left,) = product.args[0].all_input_nodes
-    assert (left.name == "arg1_1") == turned
+    assert (left.name == "given_1") == turned
