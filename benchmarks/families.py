@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     adaptation,
     comparing,
+    images,
     imports,
     scaling,
     spent,
@@ -23,6 +24,7 @@ FAMILIES: dict[str, dict[str, Trial]] = {
         "ppo": spent.TRIAL,
         "scaling": scaling.TRIAL,
         "stacked": stacked.TRIAL,
+        "images": images.TRIAL,
         "loggers": yields.TRIAL,
     },
     "comparing": comparing.TRIALS,

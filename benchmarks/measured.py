@@ -47,11 +47,6 @@ def report(result: dict[str, Any]) -> str:
     """A result as a table, its verdicts and its circumstances."""
     trial = trial_of(result)
     lines = [trial.statement, "", results.table(*trial.table(result["runs"])), ""]
-    return "\n".join([*lines, *map(verdict, result["demands"]), results.footer(result)])
-
-
-def verdict(demand: dict[str, Any]) -> str:
-    """What came out, what was asked for, and whether that is so."""
-    held = "holds" if demand["holds"] else "DOES NOT HOLD"
-    value, bound = demand["value"], demand["bound"]
-    return f"{demand['demand']}: {value:.4g}, asked for {bound:g}: {held}"
+    return "\n".join(
+        [*lines, *map(results.verdict, result["demands"]), results.footer(result)]
+    )

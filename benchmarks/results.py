@@ -176,6 +176,13 @@ def with_commands(
     return "\n".join([lines, "", "```bash", *commands, "```"])
 
 
+def verdict(demand: dict[str, Any]) -> str:
+    """What came out, what was asked for, and whether that is so."""
+    held = "holds" if demand["holds"] else "DOES NOT HOLD"
+    value, bound = demand["value"], demand["bound"]
+    return f"{demand['demand']}: {value:.4g}, asked for {bound:g}: {held}"
+
+
 def link(name: str) -> str:
     """A committed result, as a page beside the folder `results` links to it."""
     return f"[{name}](results/{name}.json)"

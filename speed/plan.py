@@ -45,6 +45,10 @@ LEAST_STEPS = 250
 step and to load what was kept of it takes a tenth of a second or two, which so many
 steps save."""
 
+COMPILED_STEPS = 1500
+"""Gradient steps of a run from which on `auto` may compile what was not kept. Of fewer
+it does not look how long they take: that takes time too."""
+
 WATCHED_SECONDS = 2.0
 """How long `auto` looks at what a step and all that belongs to it take, before it says
 how long the run goes on."""
@@ -135,7 +139,7 @@ class Plan:
         self._watched_seconds = WATCHED_SECONDS
         self._layouts, self._has_code = 0, False
         if mode == "auto" and not self.compiles:
-            self._say(f"eager: {steps:,} steps are too few to compile one")
+            self._say_too_few()
 
     def beside(self) -> Plan:
         """A plan for something else than gradient steps, which decides for itself."""
@@ -230,6 +234,10 @@ class Plan:
 
     def _pays(self, candidate: Candidate) -> bool:
         """Whether what is left of the run is worth a compiler; False until it shows."""
+        if self._steps < COMPILED_STEPS:
+            candidate.closed, self.compiles = True, self._has_code
+            self._say_too_few()
+            return False
         now, done = time.monotonic(), self._steps_done()
         if candidate.began is None:
             candidate.began = now, done
@@ -266,6 +274,12 @@ class Plan:
     def _close(self, candidate: Candidate, reason: str) -> None:
         candidate.closed = True
         self._say(f"{candidate.name}eager: {reason}")
+
+    def _say_too_few(self) -> None:
+        """Say once, of all that a short run consists of, that it is eager."""
+        decision = f"eager: {self._steps:,} steps are too few to compile one"
+        if decision not in self.decisions:
+            self._say(decision)
 
     def _say(self, decision: str) -> None:
         self.decisions.append(decision)

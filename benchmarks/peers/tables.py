@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks import measured, results
+from yieldrl.benchmarks import results
 
 from .venvs import PEERS
 from .workload import OURS
@@ -33,8 +33,8 @@ def report(result: dict[str, Any]) -> str:
         header.append(f"reached {target:g}, after")
     rows = [_row(result, side) for side in summary]
     lines = [result["title"], "", results.table(header, rows), ""]
-    lines += [measured.verdict(of) for of in result["demands"]]
-    lines += [f"stretch: {measured.verdict(of)}" for of in result["stretches"]]
+    lines += [results.verdict(of) for of in result["demands"]]
+    lines += [f"stretch: {results.verdict(of)}" for of in result["stretches"]]
     lines += [f"left out, {side}: {why}" for side, why in result["left_out"].items()]
     said = result["rounds"][0][OURS].get("decisions", [])
     lines += [f"{OURS} in the first round: {decision}" for decision in said]

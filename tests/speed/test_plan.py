@@ -8,7 +8,7 @@ from torch import nn
 
 from yieldrl.speed import CompiledStep, Plan, compiler, library, plan
 
-FEW, SOME, MANY = plan.LEAST_STEPS - 1, plan.LEAST_STEPS, 20_000
+FEW, SOME, MANY = plan.LEAST_STEPS - 1, plan.COMPILED_STEPS, 20_000
 
 
 class Code:
@@ -114,6 +114,32 @@ def test_what_is_kept_is_taken_from_the_first_step_on(stands):
     take(step, 3)
     assert code.ran == 3
     assert made.decisions == ["compiled by an earlier run: 10 steps ahead"]
+
+
+def test_of_a_short_run_all_that_is_not_kept_is_eager_from_the_first_step_on(
+    stands, clock
+):
+    """It does not look how long steps take, and says so once."""
+    code = stands(Code())
+    step, made = step_of("auto", SOME - 1, clock=clock)
+    take(step, 1, clock)
+    other = CompiledStep(step.loss, step.optimizer, None, nn.Identity(), made.beside())
+    assert not made.compiles
+    take(other, 1, clock)
+    assert not other.plan.compiles
+    assert not hasattr(code, "ran")
+    few = f"eager: {SOME - 1:,} steps are too few to compile one"
+    assert made.decisions == [few]
+
+
+def test_a_short_run_takes_what_is_kept(stands):
+    code = stands(Code(kept=True))
+    step, made = step_of("auto", plan.LEAST_STEPS)
+    take(step, 3)
+    assert code.ran == 3
+    assert made.decisions == [
+        f"compiled by an earlier run: {plan.LEAST_STEPS:,} steps ahead"
+    ]
 
 
 @pytest.mark.parametrize(("kept", "ahead"), [(False, 29), (True, 28)])

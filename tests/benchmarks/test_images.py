@@ -1,0 +1,58 @@
+"""Products of a graph are found, and each side of a rollout is told apart."""
+
+import pytest
+import torch
+from torch import nn
+
+from yieldrl.benchmarks import images
+from yieldrl.speed.graph import trace
+
+SMALL = {"num_envs": 4, "num_steps": 2, "num_epochs": 1, "num_minibatches": 2}
+
+
+def test_products_are_convolutions_and_matrix_products_with_their_gradients():
+    net = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3), nn.Tanh()
+    )
+
+    def function(given):
+        with torch.enable_grad():
+            loss = net(given[0]).square().mean()
+            return [*torch.autograd.grad(loss, list(net.parameters()))]
+
+    x = torch.randn(5, 1, 4, 4)
+    calls = images.Products(trace(function, [x]), [x]).calls
+    with torch.no_grad():
+        found = [call() for call in calls]
+    wanted = {tuple(g.shape) for g in function([x])}
+    forward, layer, _, turned, backward = found
+    assert forward.shape == (5, 2, 2, 2)
+    assert layer.shape == (5, 3)
+    assert turned.shape in {(3, 8), (8, 3)}
+    assert {tuple(g.shape) for g in backward if g is not None} < wanted
+
+
+@pytest.mark.usefixtures("traced")
+def test_all_sides_take_the_same_rollouts(monkeypatch):
+    monkeypatch.setattr(images, "SETTINGS", images.SETTINGS | SMALL)
+    monkeypatch.setattr(images, "ROLLOUTS", 2)
+    run = images.take_turns("bfloat16", 1, seed=3)
+    assert (run["seed"], run["precision"], run["threads"]) == (3, "bfloat16", 1)
+    for side in images.SIDES:
+        assert list(run[side]) == list(images.PARTS)
+        assert run[side]["collecting"] > 0
+        assert run[side]["steps"] > 0
+    assert run["eager"]["rest"] > 0
+    assert run["products"]["rest"] == 0
+
+
+def test_a_table_has_each_case_and_side():
+    parts = {"collecting": 1.0, "steps": 2.0, "rest": 0.5}
+    runs = [
+        {**case, "seed": 1, **dict.fromkeys(images.SIDES, parts)}
+        for case in images.CASES
+    ]
+    header, rows = images.table(runs)
+    assert len(header) == len(rows[0])
+    assert rows[0] == ["float32, 1", "eager", "1.0", "2.0", "0.5", "3.5"]
+    assert len(rows) == len(images.CASES) * len(images.SIDES)
