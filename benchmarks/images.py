@@ -125,13 +125,13 @@ def time_products(calls: dict[str, list[Call]], config: ppo.Config) -> dict[str,
     return found
 
 
-def take_turns(precision: Any, threads: int, seed: int) -> dict[str, Any]:
+def take_turns(precision: Any, num_threads: int, seed: int) -> dict[str, Any]:
     """Microseconds of an environment step: medians over the rollouts of each side."""
     taken: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     with ExitStack() as stack, watched_products() as calls:
         sides: dict[str, Callable[[], dict[str, float]]] = {}
         for side, speed in (("eager", "eager"), ("compiled", "compile")):
-            fields = SETTINGS | {"precision": precision, "threads": threads}
+            fields = SETTINGS | {"precision": precision, "threads": num_threads}
             config = ppo.Config.from_dict(fields | {"seed": seed, "speed": speed})
             watch = Watch(stack.enter_context(ppo.Trainer(config)))
             watch.rollout()  # compiles
@@ -149,11 +149,12 @@ def take_turns(precision: Any, threads: int, seed: int) -> dict[str, Any]:
         }
         for side, found in taken.items()
     }
-    return {"seed": seed, "precision": precision, "threads": threads, **medians}
+    case = {"precision": precision, "num_threads": num_threads}
+    return {"seed": seed, **case, **medians}
 
 
-CASES = [
-    {"precision": precision, "threads": threads}
+CASES: list[dict[str, Any]] = [
+    {"precision": precision, "num_threads": threads}
     for precision in ("float32", "bfloat16")
     for threads in (1, 2)
 ]
@@ -164,7 +165,9 @@ def measure(options: Options) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
     for seed in range(1, options.seeds + 1):
         for case in CASES:
-            runs.append(isolated.call(take_turns, case["threads"], seed=seed, **case))
+            runs.append(
+                isolated.call(take_turns, case["num_threads"], seed=seed, **case)
+            )
             print(f"seed {seed}, {case}: done", flush=True)
     return runs
 
@@ -184,7 +187,7 @@ def table(runs: Sequence[Run]) -> Table:
     """Microseconds of each part, for every case and side."""
     rows: list[list[str]] = []
     for case in CASES:
-        named = f"{case['precision']}, {case['threads']}"
+        named = f"{case['precision']}, {case['num_threads']}"
         for side in SIDES:
             parts = medians_of(runs, case, side)
             numbers = [*parts.values(), sum(parts.values())]
@@ -204,7 +207,7 @@ def fill(axes: Axes, runs: Sequence[Run]) -> None:
             label = PARTS[part] if place == 0 else None
             axes.barh(place, value, 0.6, left=begin, color=color, label=label)
             begin += value
-        labels.append(f"{case['precision']}, {case['threads']}: {side}")
+        labels.append(f"{case['precision']}, {case['num_threads']}: {side}")
     axes.set_yticks(range(len(labels)), labels)
     axes.set_xlabel("microseconds of an environment step")
 

@@ -1,10 +1,13 @@
 """Products of a graph are found, and each side of a rollout is told apart."""
 
+from unittest.mock import create_autospec
+
 import pytest
 import torch
 from torch import nn
 
 from yieldrl.benchmarks import images
+from yieldrl.benchmarks.trials import Options
 from yieldrl.speed.graph import trace
 
 SMALL = {"num_envs": 4, "num_steps": 2, "num_epochs": 1, "num_minibatches": 2}
@@ -37,13 +40,22 @@ def test_all_sides_take_the_same_rollouts(monkeypatch):
     monkeypatch.setattr(images, "SETTINGS", images.SETTINGS | SMALL)
     monkeypatch.setattr(images, "ROLLOUTS", 2)
     run = images.take_turns("bfloat16", 1, seed=3)
-    assert (run["seed"], run["precision"], run["threads"]) == (3, "bfloat16", 1)
+    assert (run["seed"], run["precision"], run["num_threads"]) == (3, "bfloat16", 1)
     for side in images.SIDES:
         assert list(run[side]) == list(images.PARTS)
         assert run[side]["collecting"] > 0
         assert run[side]["steps"] > 0
     assert run["eager"]["rest"] > 0
     assert run["products"]["rest"] == 0
+
+
+def test_each_case_is_a_process_with_so_many_threads(monkeypatch):
+    call = create_autospec(images.isolated.call, return_value={})
+    monkeypatch.setattr(images.isolated, "call", call)
+    assert len(images.measure(Options(seeds=2))) == 2 * len(images.CASES)
+    first = call.call_args_list[0]
+    assert first.args == (images.take_turns, 1)
+    assert first.kwargs == {"seed": 1, **images.CASES[0]}
 
 
 def test_a_table_has_each_case_and_side():
