@@ -1,15 +1,17 @@
 """What `time images` measures: what training on images takes beside its products.
 
 Convolutions and products of matrices are calls of the same libraries under every
-framework. Alone, they are a bound for whoever computes these networks.
+framework. Here they are called alone, one after the other.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -17,12 +19,11 @@ import torch
 from torch import Tensor, fx
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks import isolated
 from yieldrl.benchmarks.peers.workloads import WORKLOADS
-from yieldrl.benchmarks.spent import Watch
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.spent import Rollout, Watch, in_turns
+from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
-from yieldrl.benchmarks.trials.trial import Table
+from yieldrl.benchmarks.trials.trial import Table, each
 from yieldrl.speed.graph import Graph, trace
 from yieldrl.speed.recorder import copied
 
@@ -40,10 +41,10 @@ SETTINGS: dict[str, Any] = {
     "device": "cpu",
 }
 
-STEPS = SETTINGS["num_envs"] * SETTINGS["num_steps"]
-"""Environment steps of a rollout."""
+SPEEDS = {"eager": "eager", "compiled": "compile"}
+"""Side -> the `speed` of its trainer."""
 
-SIDES = ("eager", "compiled", "products")
+SIDES = (*SPEEDS, "products")
 
 PARTS = {"collecting": "collecting", "steps": "gradient steps", "rest": "rest"}
 
@@ -127,24 +128,21 @@ def time_products(calls: dict[str, list[Call]], config: ppo.Config) -> dict[str,
 
 def take_turns(precision: Any, num_threads: int, seed: int) -> dict[str, Any]:
     """Microseconds of an environment step: medians over the rollouts of each side."""
-    taken: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    fields = SETTINGS | {"precision": precision, "threads": num_threads, "seed": seed}
+    config = ppo.Config.from_dict(fields)
     with ExitStack() as stack, watched_products() as calls:
-        sides: dict[str, Callable[[], dict[str, float]]] = {}
-        for side, speed in (("eager", "eager"), ("compiled", "compile")):
-            fields = SETTINGS | {"precision": precision, "threads": num_threads}
-            config = ppo.Config.from_dict(fields | {"seed": seed, "speed": speed})
-            watch = Watch(stack.enter_context(ppo.Trainer(config)))
+        sides: dict[str, Rollout] = {}
+        for side, speed in SPEEDS.items():
+            own = dataclasses.replace(config, speed=speed)
+            watch = Watch(stack.enter_context(ppo.Trainer(own)))
             watch.rollout()  # compiles
-            sides[side] = lambda watch=watch: parts_of_rollout(watch)
-            sides["products"] = lambda config=config: time_products(calls, config)
-        for count in range(ROLLOUTS + 1):
-            for side in SIDES if count % 2 else reversed(SIDES):
-                found = sides[side]()
-                if count > 0:  # the first one warms up
-                    taken[side].append(found)
+            sides[side] = partial(parts_of_rollout, watch)
+        sides["products"] = partial(time_products, calls, config)
+        taken = in_turns(sides, ROLLOUTS)
+    scale = 1e3 / config.batch_size
     medians = {
         side: {
-            part: round(1e3 * statistics.median(x[part] for x in found) / STEPS, 3)
+            part: round(scale * statistics.median(x[part] for x in found), 3)
             for part in PARTS
         }
         for side, found in taken.items()
@@ -161,15 +159,10 @@ CASES: list[dict[str, Any]] = [
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """Every case with every seed, one process at a time."""
-    runs: list[dict[str, Any]] = []
-    for seed in range(1, options.seeds + 1):
-        for case in CASES:
-            runs.append(
-                isolated.call(take_turns, case["num_threads"], seed=seed, **case)
-            )
-            print(f"seed {seed}, {case}: done", flush=True)
-    return runs
+    """Every case with every seed, one process at a time: they are timed."""
+    seeds = range(1, options.seeds + 1)
+    cases = [{"seed": seed, **case} for seed in seeds for case in CASES]
+    return each(take_turns, cases, jobs=1)
 
 
 def medians_of(runs: Sequence[Run], case: Run, side: str) -> dict[str, float]:
@@ -197,18 +190,13 @@ def table(runs: Sequence[Run]) -> Table:
 
 def fill(axes: Axes, runs: Sequence[Run]) -> None:
     """The parts of each side beside one another, as bars."""
-    labels: list[str] = []
-    bars = [(case, side) for case in CASES for side in SIDES]
-    for place, (case, side) in enumerate(reversed(bars)):
-        begin = 0.0
-        for color, (part, value) in zip(
-            COLORS, medians_of(runs, case, side).items(), strict=False
-        ):
-            label = PARTS[part] if place == 0 else None
-            axes.barh(place, value, 0.6, left=begin, color=color, label=label)
-            begin += value
-        labels.append(f"{case['precision']}, {case['num_threads']}: {side}")
-    axes.set_yticks(range(len(labels)), labels)
+    rows: dict[str, dict[str, float]] = {}
+    for case in CASES:
+        for side in SIDES:
+            parts = medians_of(runs, case, side)
+            words = f"{case['precision']}, {case['num_threads']}: {side}"
+            rows[words] = {PARTS[part]: value for part, value in parts.items()}
+    bars(axes, rows)
     axes.set_xlabel("microseconds of an environment step")
 
 

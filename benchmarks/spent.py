@@ -9,13 +9,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_least, each
 from yieldrl.collectors import WholeCollector
@@ -132,9 +132,23 @@ class Watch:
         return {part: round(1e3 * seconds[part], 3) for part in PARTS}
 
 
+Rollout = Callable[[], dict[str, float]]
+"""Takes a rollout, and says how long each part of it took."""
+
+
+def in_turns(sides: Mapping[str, Rollout], count: int) -> dict[str, Any]:
+    """Rollouts of all sides, `count` of each; odd rounds go the other way round."""
+    taken: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
+    for turn in range(count + 1):
+        for side in sides if turn % 2 else reversed(sides):
+            found = sides[side]()
+            if turn > 0:  # the first one warms up
+                taken[side].append(found)
+    return taken
+
+
 def take_turns(seed: int) -> dict[str, Any]:
-    """The rollouts of all sides, which take turns; odd rounds the other way round."""
-    taken: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    """The rollouts of all sides, which take turns."""
     with ExitStack() as stack:
         watches: dict[str, Watch] = {}
         for side in SIDES:
@@ -142,12 +156,8 @@ def take_turns(seed: int) -> dict[str, Any]:
             watches[side] = Watch(trainer)
             with shortcuts_of(side):
                 watches[side].rollout()  # compiles
-        for count in range(ROLLOUTS + 1):
-            for side in SIDES if count % 2 else reversed(SIDES):
-                found = watches[side].rollout()
-                if count > 0:  # the first one warms up
-                    taken[side].append(found)
-    return {"seed": seed, **taken}
+        sides = {side: watch.rollout for side, watch in watches.items()}
+        return {"seed": seed, **in_turns(sides, ROLLOUTS)}
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
@@ -186,15 +196,11 @@ def table(runs: Sequence[Run]) -> Table:
 
 def fill(axes: Axes, runs: Sequence[Run]) -> None:
     """The parts of each side beside one another, as bars."""
-    for place, side in enumerate(reversed(SIDES)):
-        begin = 0.0
-        for color, (part, value) in zip(
-            COLORS * 2, parts_of(runs, side).items(), strict=False
-        ):
-            label = PARTS[part] if place == 0 else None
-            axes.barh(place, value, 0.6, left=begin, color=color, label=label)
-            begin += value
-    axes.set_yticks(range(len(SIDES)), [*reversed(SIDES.values())])
+    rows = {
+        words: {PARTS[part]: value for part, value in parts_of(runs, side).items()}
+        for side, words in SIDES.items()
+    }
+    bars(axes, rows)
     axes.set_title(f"A rollout of {SETTINGS['num_envs']:,} x {SETTINGS['num_steps']}")
     axes.set_xlabel("milliseconds")
 

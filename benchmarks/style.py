@@ -5,7 +5,8 @@ The background is left out and all colours lie between light and dark.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,17 @@ def line(axes: Axes, drawn: Curve, color: str, style: str = "-", **kwargs: Any) 
     low, high = drawn.low, drawn.high
     axes.fill_between(drawn.steps, low, high, color=color, alpha=0.2, linewidth=0)
     axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)
+
+
+def bars(axes: Axes, rows: Mapping[str, Mapping[str, float]]) -> None:
+    """A bar for each row, the first one on top: its parts, from left to right."""
+    for place, parts in enumerate(reversed(rows.values())):
+        begin = 0.0
+        for color, (part, value) in zip(cycle(COLORS), parts.items(), strict=False):
+            label = part if place == 0 else None
+            axes.barh(place, value, 0.6, left=begin, color=color, label=label)
+            begin += value
+    axes.set_yticks(range(len(rows)), [*reversed(rows)])
 
 
 def save_figure(fill: Callable[[Axes], None], path: Path) -> Path:

@@ -101,9 +101,9 @@ class Plan:
 
     `compile` waits for the compiler, at the first step. `auto` goes by the work ahead:
     of few steps all are eager; of more it takes what an earlier run compiled, from the
-    first step on. Otherwise it looks how long steps take. Of a run that goes on for
-    long it has the step compiled in a process beside this one, and goes over to it
-    between two steps, when it is there.
+    first step on. Otherwise, of many, it looks how long steps take. Of a run that goes
+    on for long it has the step compiled in a process beside this one, and goes over to
+    it between two steps, when it is there.
 
     On a GPU a step is recorded as a CUDA graph instead, which takes no compiler: by
     `cudagraph` always, by `auto` where more than a few steps are ahead.
@@ -139,7 +139,7 @@ class Plan:
         self._watched_seconds = WATCHED_SECONDS
         self._layouts, self._has_code = 0, False
         if mode == "auto" and not self.compiles:
-            self._say_too_few()
+            self._say(self._too_few)
 
     def beside(self) -> Plan:
         """A plan for something else than gradient steps, which decides for itself."""
@@ -209,7 +209,7 @@ class Plan:
             candidate.code = made.wait()
             self._settle(candidate, "compiled by an earlier run")
         elif missing := missing_compiler():
-            self._give_up(candidate, missing)
+            self._give_up(candidate, f"{candidate.name}eager: {missing}")
         elif self.mode == "compile":
             candidate.code = made.wait()
             self._settle(candidate, "compiled before the first step")
@@ -235,8 +235,7 @@ class Plan:
     def _pays(self, candidate: Candidate) -> bool:
         """Whether what is left of the run is worth a compiler; False until it shows."""
         if self._steps < COMPILED_STEPS:
-            candidate.closed, self.compiles = True, self._has_code
-            self._say_too_few()
+            self._give_up(candidate, self._too_few)
             return False
         now, done = time.monotonic(), self._steps_done()
         if candidate.began is None:
@@ -248,7 +247,8 @@ class Plan:
         crowded = torch.get_num_threads() >= usable_cores()
         pays = ahead >= (CROWDED_SECONDS if crowded else COMPILED_SECONDS)
         if not pays:
-            self._give_up(candidate, f"{ahead:.0f} s ahead are too few to compile")
+            few = f"{ahead:.0f} s ahead are too few to compile"
+            self._give_up(candidate, f"{candidate.name}eager: {few}")
         return pays
 
     def _settle(self, candidate: Candidate, how: str) -> None:
@@ -266,20 +266,22 @@ class Plan:
         """Gradient steps that are still to be taken."""
         return max(0, self._steps - self._steps_done())
 
-    def _give_up(self, candidate: Candidate, reason: str) -> None:
-        """Leave this step, and all that come: looking at each would take time too."""
-        self._close(candidate, reason)
-        self.compiles = self._has_code
+    def _give_up(self, candidate: Candidate, decision: str) -> None:
+        """Leave this step, and all that come: looking at each would take time too.
+
+        What holds for all that a run consists of is said once.
+        """
+        candidate.closed, self.compiles = True, self._has_code
+        if decision not in self.decisions:
+            self._say(decision)
 
     def _close(self, candidate: Candidate, reason: str) -> None:
         candidate.closed = True
         self._say(f"{candidate.name}eager: {reason}")
 
-    def _say_too_few(self) -> None:
-        """Say once, of all that a short run consists of, that it is eager."""
-        decision = f"eager: {self._steps:,} steps are too few to compile one"
-        if decision not in self.decisions:
-            self._say(decision)
+    @property
+    def _too_few(self) -> str:
+        return f"eager: {self._steps:,} steps are too few to compile one"
 
     def _say(self, decision: str) -> None:
         self.decisions.append(decision)

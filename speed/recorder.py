@@ -1,7 +1,7 @@
 """Writes down the operations on tensors that a function takes while it is called.
 
-PyTorch's own tracers know more, and import the front end of its compiler for it: that
-takes longer than to follow a function takes here.
+PyTorch's own tracers know more, and import the front end of its compiler for it, which
+takes longer than following a function takes here.
 """
 
 from __future__ import annotations
@@ -149,6 +149,8 @@ class Recorder(TorchDispatchMode):
 
     def _check_writing(self, func: Any, args: Any, kwargs: Any) -> None:
         """Refuse to write into what was not given."""
+        if not func._schema.is_mutable:
+            return
         arguments = func._schema.arguments
         named = dict(zip((x.name for x in arguments), args, strict=False)) | kwargs
         own = {_place(x) for x in self.captured}

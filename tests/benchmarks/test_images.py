@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.benchmarks import images
+from yieldrl.benchmarks import images, isolated
 from yieldrl.benchmarks.trials import Options
 from yieldrl.speed.graph import trace
 
@@ -49,13 +49,15 @@ def test_all_sides_take_the_same_rollouts(monkeypatch):
     assert run["products"]["rest"] == 0
 
 
-def test_each_case_is_a_process_with_so_many_threads(monkeypatch):
-    call = create_autospec(images.isolated.call, return_value={})
-    monkeypatch.setattr(images.isolated, "call", call)
+def test_each_case_is_measured_in_a_process_of_its_own(monkeypatch):
+    call = create_autospec(isolated.call, return_value={})
+    monkeypatch.setattr(isolated, "call", call)
     assert len(images.measure(Options(seeds=2))) == 2 * len(images.CASES)
     first = call.call_args_list[0]
     assert first.args == (images.take_turns, 1)
     assert first.kwargs == {"seed": 1, **images.CASES[0]}
+    threads = [made.kwargs["num_threads"] for made in call.call_args_list]
+    assert set(threads) == {1, 2}
 
 
 def test_a_table_has_each_case_and_side():
