@@ -84,7 +84,7 @@ def shortcuts_of(side: str) -> Iterator[None]:
     if [*SIDES].index(side) >= [*SIDES].index("turned"):
         yield
         return
-    with mock.patch("yieldrl.speed.graph.turn_narrow_products"):
+    with mock.patch("yieldrl.speed.products.turn"):
         yield
 
 

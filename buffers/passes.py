@@ -172,7 +172,7 @@ class Passes:
         assert shuffled is not None
         count, parts = len(order), self.num_minibatches
         cuts = [count * i // parts for i in range(parts + 1)]
-        cut = (shuffled[a:b] for a, b in pairwise(cuts))
+        cut = shuffled.split([b - a for a, b in pairwise(cuts)])
         return tuple(part.transpose(0, 1) if self.sequences else part for part in cut)
 
     def _check_not_exhausted(self) -> None:

@@ -185,15 +185,19 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
         """The state, with first states where `ended` `[N]` is set.
 
-        With noise `[noise_size, N]` they are computed for everybody, which never waits.
-        Without, for those alone that need them; the same state if there are none.
+        Where looking is free they are computed for those alone that need them, of their
+        columns of the noise `[noise_size, N]`, or of some that is drawn if there is
+        none; if nobody does, it is the same state. Elsewhere they are computed for
+        everybody, which never waits.
         """
-        if noise is not None:
+        if not self._looks_now:
             return support.where(ended, self.initial_state(noise), state)
         columns = ended.nonzero().view(-1)
         if not len(columns):
             return state
-        fresh = self.initial_state(self.draw_noise(len(columns)))
+        few = len(columns)
+        own = self.draw_noise(few) if noise is None else noise[:, columns]
+        fresh = self.initial_state(own)
         return support.tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
 
     def observe_restarted(self, ended: Tensor, state: Any, final_obs: Any) -> Any:
@@ -210,7 +214,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         Here it is a view where that is quicker, which is not compiled: a tensor whose
         first axis is not the slowest one.
         """
-        if not (self._looks and self._transposes):
+        if not (self._looks_now and self._transposes):
             return self.observe(state)
         state = state if self.observed_rows is None else state[self.observed_rows]
         state = state.to(self._obs_dtype)
@@ -262,7 +266,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
         `ended` says whose episode ended in the step before, bool `[N]` (for NEXT_STEP);
         `noise` `[noise_size, N]`, uniform in [0, 1), is for `random_dynamics` and for
-        those that reset; uncompiled on a CPU, `restart` draws what these need.
+        those that reset. Where there is no chance in a step and looking is free it is
+        None, and `restart` draws what these need.
 
         Returns:
             `state, elapsed, ended` for the next step, and what `step` answers: `obs,
@@ -270,17 +275,16 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         state = self.unfold(state)
         state, reward, terminated = self.random_dynamics(state, action, noise)
-        first_noise = None if self._looks else noise
         elapsed = elapsed + 1
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            state = self.restart(ended, state, first_noise)
+            state = self.restart(ended, state, noise)
             elapsed.masked_fill_(ended, 0)
             reward = reward.masked_fill(ended, 0)
             terminated = terminated & ~ended
         truncated = elapsed >= self._limit
         ended = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            last, state = state, self.restart(ended, state, first_noise)
+            last, state = state, self.restart(ended, state, noise)
             if state is last:  # no episode ended
                 obs = self.observe(state)
                 final_obs = support.tree_map(Tensor.clone, obs)
@@ -370,6 +374,11 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             return self.initial_state(noise)
         finally:
             vars(self).update(usual)
+
+    @property
+    def _looks_now(self) -> bool:
+        """Whether it looks, in what is computed now."""
+        return self._looks and not support.is_compiled()
 
     @property
     def _takes_noise(self) -> bool:

@@ -69,8 +69,8 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
 
     Returns:
         By name `state`, `elapsed`, `ended`, `next_obs` (before any reset), `reward`,
-        `terminated` and `truncated`. Where resets never wait for the device they are
-        done, and `obs` are the observations after them. Observations are `packed`.
+        `terminated` and `truncated`. Where a step has noise for everybody the resets
+        are done, and `obs` are the observations after them. Observations are `packed`.
     """
     with in_compiled_form():
         return _step(envs, given, action)
@@ -79,7 +79,7 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
 def _step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
     action = action.to(envs.action_dtype)
     noise: Any = given.get("noise")
-    if not envs._looks:
+    if noise is not None:
         names = ("state", "elapsed", "ended", "obs", "reward", "terminated")
         state, elapsed, ended = (given[name] for name in names[:3])
         found = envs.pure_step(state, elapsed, ended, action, noise)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from yieldrl.speed.narrow import turn_narrow_products
+from yieldrl.speed.products import improve_products
 from yieldrl.speed.recorder import Recorder
 
 
@@ -63,7 +63,7 @@ def trace(function: Function, tensors: Sequence[Tensor]) -> Graph:
         recorder.end(found)
     recorder.graph.eliminate_dead_code()
     operations = fx.GraphModule({}, recorder.graph)
-    turn_narrow_products(operations)
+    improve_products(operations)
     captured = recorder.captured
     layouts = [layout(tensor) for tensor in (*tensors, *captured)]
     said = f"{operations.code}\n{layouts}"

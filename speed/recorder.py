@@ -52,6 +52,11 @@ class StandIn(Tensor):
             device=hidden.device,
         )
         made.hidden, made.node = hidden, node
+        node.meta |= {
+            "shape": hidden.shape,
+            "dtype": hidden.dtype,
+            "on_cpu": hidden.is_cpu,
+        }
         return made
 
     @classmethod
@@ -132,7 +137,6 @@ class Recorder(TorchDispatchMode):
         """What stands for a result: for a tensor that was written into, what did."""
         if not isinstance(found, Tensor):
             return found
-        node.meta["shape"] = found.shape
         same = [x for x in tree_leaves(args) if _real(x) is found]
         return same[0] if same else StandIn(found, node)
 

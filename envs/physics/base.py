@@ -10,6 +10,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
+from yieldrl.envs.batched_support import where
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.simulation import SimulationVectorEnv
 
@@ -135,6 +136,7 @@ class PhysicsVectorEnv(SimulationVectorEnv):
             drawn = self.draw_noise(len(columns))  # no more than where nothing varies
             noise = drawn.new_zeros(len(drawn), self.num_envs)
             noise[:, columns] = drawn
+            return where(ended, self.initial_state(noise), state)
         return super().restart(ended, state, noise)
 
 

@@ -1,0 +1,126 @@
+"""Products of matrices are put into the form in which they take least time.
+
+Libraries of linear algebra are made for large matrices. What is narrow or small is told
+to them in another way here, or computed without them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+
+NARROW = 12
+"""Numbers in a row, at most: fewer than the widest registers of processors hold."""
+
+FEW = 3
+"""Of as few rows, columns or terms a product is a sum that is written out."""
+
+MOST = 2**20
+"""Multiplications of a sum that is written out, at most."""
+
+aten: Any = torch.ops.aten
+
+
+def improve_products(operations: Any) -> None:
+    """Rewrite an `fx.GraphModule` that `Recorder` wrote down."""
+    for node in operations.graph.find_nodes(
+        op="call_function", target=aten.addmm.default
+    ):
+        add_bias_afterwards(node)
+    for node in operations.graph.find_nodes(op="call_function", target=aten.mm.default):
+        write_out(node) or turn(node)
+    operations.recompile()
+
+
+def add_bias_afterwards(node: fx.Node) -> None:
+    """A bias is not copied to where the product of short floats is then added to it.
+
+    oneDNN has it so, which takes longer than adding it to the result, where whatever
+    follows is compiled with it. It is added as a float32, or a compiler would make one
+    operation of the two again.
+    """
+    if not node.meta["on_cpu"] or not _is_short(node) or node.kwargs:
+        return
+    bias, first, second = node.args
+    call = node.graph.call_function
+    with node.graph.inserting_before(node):
+        product = call(aten.mm.default, (first, second))
+        product.meta = dict(node.meta)
+        result = call(aten.add.Tensor, (_wide(product, node), bias))
+        _replace(node, _as_before(result, node))
+
+
+def write_out(node: fx.Node) -> bool:
+    """A product with a side of one, two or three is written out, if it is not large.
+
+    A head for a value or a few actions is one, and so are its gradients. Finding out
+    how to multiply takes a library longer than multiplying, in bfloat16 20 microseconds
+    for one; and what is written out is compiled together with its neighbours.
+    """
+    first, second = node.args
+    (rows, terms), columns = first.meta["shape"], node.meta["shape"][1]
+    size = rows * terms * columns
+    if not node.meta["on_cpu"] or size > MOST or min(rows, terms, columns) > FEW:
+        return False
+    call, unsqueeze = node.graph.call_function, aten.unsqueeze.default
+    with node.graph.inserting_before(node):
+        if columns <= FEW:  # the terms lie side by side
+            pair = (first, 1), (call(aten.t.default, (second,)), 0)
+            over = 2
+        else:
+            pair = (first, 2), (second, 0)
+            over = 1
+        sides = (call(unsqueeze, side) for side in pair)
+        product = call(aten.mul.Tensor, tuple(_wide(side, node) for side in sides))
+        result = call(aten.sum.dim_IntList, (product, [over]))
+        _replace(node, _as_before(result, node))
+    return True
+
+
+def turn(node: fx.Node) -> None:
+    """A product with narrow rows is computed as its transpose.
+
+    The gradient of a first layer's weights is one: observations of four numbers and a
+    layer of 64 give `[64, B] x [B, 4]`, and so is the gradient of its inputs. Libraries
+    work along rows of the result; as `[4, B] x [B, 64]` the same product takes a
+    seventh of the time (MKL on AMD, B = 8192), and that of the inputs, copied back into
+    order, a third.
+    """
+    rows, columns = node.meta["shape"]
+    if not columns <= NARROW < rows:
+        return
+    first, second = node.args
+    call = node.graph.call_function
+    with node.graph.inserting_before(node):
+        turned = tuple(call(aten.t.default, (x,)) for x in (second, first))
+        product = call(aten.t.default, (call(aten.mm.default, turned),))
+        whole = {"memory_format": torch.contiguous_format}  # as the node's result
+        _replace(node, call(aten.clone.default, (product,), whole))
+
+
+def _is_short(node: fx.Node) -> bool:
+    return node.meta["dtype"] in (torch.bfloat16, torch.float16)
+
+
+def _wide(x: fx.Node, node: fx.Node) -> fx.Node:
+    """What short floats are computed as: float32, rounded at the end alone."""
+    if not _is_short(node):
+        return x
+    wide = {"dtype": torch.float32}
+    return node.graph.call_function(aten._to_copy.default, (x,), wide)
+
+
+def _as_before(x: fx.Node, node: fx.Node) -> fx.Node:
+    """A result in the dtype of what it replaces."""
+    if not _is_short(node):
+        return x
+    kept = {"dtype": node.meta["dtype"]}
+    return node.graph.call_function(aten._to_copy.default, (x,), kept)
+
+
+def _replace(node: fx.Node, result: fx.Node) -> None:
+    result.meta = dict(node.meta)
+    node.replace_all_uses_with(result)
+    node.graph.erase_node(node)
