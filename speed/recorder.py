@@ -54,6 +54,7 @@ class StandIn(Tensor):
         made.hidden, made.node = hidden, node
         node.meta |= {
             "shape": hidden.shape,
+            "strides": hidden.stride(),
             "dtype": hidden.dtype,
             "on_cpu": hidden.is_cpu,
         }

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn import functional
 
 from yieldrl.speed.graph import trace
 
@@ -92,3 +93,54 @@ def test_a_bias_may_be_scaled():
     tensors = [torch.ones(n).bfloat16() for n in ([4], [4, 4], [4, 4])]
     graph = check(lambda given: [torch.addmm(*given, beta=2, alpha=3)], tensors)
     assert count(graph, aten.addmm.default) == 1
+
+
+IMAGE, KERNEL, BIAS = (5, 4, 10, 8), (16, 4, 3, 2), (16,)
+
+
+def random_tensors(dtype, *shapes):
+    torch.manual_seed(0)
+    image, *rest = [torch.randn(shape).to(dtype) for shape in shapes]
+    return [image.contiguous(memory_format=torch.channels_last), *rest]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_convolution_over_few_channels_is_a_product_of_what_it_sees(dtype):
+    tensors = random_tensors(dtype, IMAGE, KERNEL, BIAS)
+    rtol = 1e-4 if dtype == torch.float32 else 2**-6
+    graph = check(lambda given: [functional.conv2d(*given)], tensors, rtol)
+    assert count(graph, aten.convolution.default) == 0
+    assert count(graph, aten.mm.default) == 1
+
+
+@pytest.mark.parametrize(
+    "options", [{"stride": 2}, {"padding": 1}, {"dilation": 2}, {"groups": 2}]
+)
+def test_other_convolutions_stay_as_they_are(options):
+    kernel = (16, 4 // options.get("groups", 1), 3, 2)
+    tensors = random_tensors(torch.float32, IMAGE, kernel, BIAS)
+    graph = check(lambda given: [functional.conv2d(*given, **options)], tensors)
+    assert count(graph, aten.convolution.default) == 1
+
+
+def test_so_do_those_of_other_layouts_those_without_bias_and_large_ones():
+    tensors = random_tensors(torch.float32, IMAGE, KERNEL, BIAS)
+    rows = [tensors[0].contiguous(), *tensors[1:]]
+    large = random_tensors(torch.float32, (5, 8, 10, 8), (16, 8, 3, 3), BIAS)
+    for given in (rows, tensors[:2], large):
+        graph = check(lambda x: [functional.conv2d(*x)], given)
+        assert count(graph, aten.convolution.default) == 1
+
+
+def test_gradients_of_an_unfolded_convolution_are_those_of_the_convolution():
+    def gradients(given):
+        leaves = [x.detach().requires_grad_() for x in given]
+        with torch.enable_grad():
+            found = functional.conv2d(*leaves).relu().square().sum()
+        return [x.flatten() for x in torch.autograd.grad(found, leaves)]
+
+    tensors = random_tensors(torch.float32, IMAGE, KERNEL, BIAS)
+    graph = trace(gradients, tensors)
+    assert count(graph, aten.convolution.default) == 0
+    found = graph.operations(*tensors)
+    torch.testing.assert_close(found, gradients(tensors), rtol=1e-4, atol=1e-4)
