@@ -191,6 +191,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         everybody, which never waits.
         """
         if not self._looks_now:
+            assert noise is not None
             return support.where(ended, self.initial_state(noise), state)
         columns = ended.nonzero().view(-1)
         if not len(columns):

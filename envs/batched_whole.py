@@ -79,7 +79,7 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
 def _step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
     action = action.to(envs.action_dtype)
     noise: Any = given.get("noise")
-    if noise is not None:
+    if "noise" in given:
         names = ("state", "elapsed", "ended", "obs", "reward", "terminated")
         state, elapsed, ended = (given[name] for name in names[:3])
         found = envs.pure_step(state, elapsed, ended, action, noise)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ class Graph:
     """Operations on tensors: what a compiler takes, and what a library knows them by.
 
     Attributes:
-        operations: An `fx.GraphModule`, from tensors to a list of tensors.
+        written: The operations, one after the other.
         layouts: Of each of the tensors that it takes, `captured` among them.
         captured: Tensors that the function was not given but used, those of a target
             network say. They are the last of its arguments, with the numbers that they
@@ -27,10 +28,18 @@ class Graph:
         key: What equal operations on equal layouts have in common, and no others.
     """
 
-    operations: Any
+    written: fx.Graph
     layouts: list[Layout]
     captured: list[Tensor]
     key: str
+
+    @cached_property
+    def operations(self) -> Any:
+        """An `fx.GraphModule`, from tensors to a list of tensors.
+
+        It is text that Python has to compile, which is for nothing where code is known.
+        """
+        return fx.GraphModule({}, self.written)
 
 
 Layout = tuple[torch.Size, tuple[int, ...], torch.dtype, torch.device]
@@ -61,15 +70,12 @@ def trace(function: Function, tensors: Sequence[Tensor]) -> Graph:
         with recorder:
             found = function([*recorder.given])
         recorder.end(found)
-    recorder.graph.eliminate_dead_code()
-    operations = fx.GraphModule({}, recorder.graph)
-    improve_products(operations)
-    captured = recorder.captured
+    graph, captured = recorder.graph, recorder.captured
+    graph.eliminate_dead_code()
+    improve_products(graph)
     layouts = [layout(tensor) for tensor in (*tensors, *captured)]
-    said = f"{operations.code}\n{layouts}"
-    return Graph(
-        operations, layouts, captured, hashlib.sha256(said.encode()).hexdigest()
-    )
+    said = f"{graph.python_code('self').src}\n{layouts}"
+    return Graph(graph, layouts, captured, hashlib.sha256(said.encode()).hexdigest())
 
 
 def layout(tensor: Tensor) -> Layout:

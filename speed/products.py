@@ -29,20 +29,19 @@ ALONE = [1, 1], [0, 0], [1, 1], False, [0, 0], 1
 aten: Any = torch.ops.aten
 
 
-def improve_products(operations: Any) -> None:
-    """Rewrite an `fx.GraphModule` that `Recorder` wrote down."""
+def improve_products(graph: fx.Graph) -> None:
+    """Rewrite what a `Recorder` wrote down."""
     for target, improve in (
         (aten.addmm.default, add_bias_afterwards),
         (aten.mm.default, write_out),
         (aten.mm.default, turn),
         (aten.convolution.default, unfold),
     ):
-        for node in operations.graph.find_nodes(op="call_function", target=target):
+        for node in graph.find_nodes(op="call_function", target=target):
             improve(node)
-    operations.recompile()
 
 
-def add_bias_afterwards(node: fx.Node) -> None:
+def add_bias_afterwards(node: Any) -> None:
     """A bias is not copied to where the product of short floats is then added to it.
 
     oneDNN has it so, which takes longer than adding it to the result, where whatever
@@ -60,7 +59,7 @@ def add_bias_afterwards(node: fx.Node) -> None:
         _replace(node, _as_before(result, node))
 
 
-def write_out(node: fx.Node) -> None:
+def write_out(node: Any) -> None:
     """A product with a side of one, two or three is written out, if it is not large.
 
     A head for a value or a few actions is one, and so are its gradients. Finding out
@@ -86,7 +85,7 @@ def write_out(node: fx.Node) -> None:
         _replace(node, _as_before(result, node))
 
 
-def turn(node: fx.Node) -> None:
+def turn(node: Any) -> None:
     """A product with narrow rows is computed as its transpose.
 
     The gradient of a first layer's weights is one: observations of four numbers and a
@@ -107,7 +106,7 @@ def turn(node: fx.Node) -> None:
         _replace(node, call(aten.clone.default, (product,), whole))
 
 
-def unfold(node: fx.Node) -> None:
+def unfold(node: Any) -> None:
     """A convolution over few channels becomes a product of matrices.
 
     oneDNN takes the places of a kernel one by one, and with four channels spends more
@@ -131,7 +130,7 @@ def unfold(node: fx.Node) -> None:
         return
     call = node.graph.call_function
 
-    def whole(x: fx.Node) -> fx.Node:
+    def whole(x: Any) -> Any:
         return call(
             aten.clone.default, (x,), {"memory_format": torch.contiguous_format}
         )
@@ -156,11 +155,11 @@ def unfold(node: fx.Node) -> None:
         _replace(node, call(aten.permute.default, (result, [0, 3, 1, 2])))
 
 
-def _is_short(node: fx.Node) -> bool:
+def _is_short(node: Any) -> bool:
     return node.meta["dtype"] in (torch.bfloat16, torch.float16)
 
 
-def _wide(x: fx.Node, node: fx.Node) -> fx.Node:
+def _wide(x: Any, node: Any) -> Any:
     """What short floats are computed as: float32, rounded at the end alone."""
     if not _is_short(node):
         return x
@@ -168,7 +167,7 @@ def _wide(x: fx.Node, node: fx.Node) -> fx.Node:
     return node.graph.call_function(aten._to_copy.default, (x,), wide)
 
 
-def _as_before(x: fx.Node, node: fx.Node) -> fx.Node:
+def _as_before(x: Any, node: Any) -> Any:
     """A result in the dtype of what it replaces."""
     if not _is_short(node):
         return x
@@ -176,7 +175,7 @@ def _as_before(x: fx.Node, node: fx.Node) -> fx.Node:
     return node.graph.call_function(aten._to_copy.default, (x,), kept)
 
 
-def _replace(node: fx.Node, result: fx.Node) -> None:
+def _replace(node: Any, result: Any) -> None:
     result.meta = dict(node.meta)
     node.replace_all_uses_with(result)
     node.graph.erase_node(node)

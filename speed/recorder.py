@@ -7,13 +7,12 @@ takes longer than following a function takes here.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, fx
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 
 aten: Any = torch.ops.aten
 
@@ -115,11 +114,11 @@ class Recorder(TorchDispatchMode):
             made = func(*args, **kwargs)
             func, args = ANEW[func], (self.given[0], *args)
             kwargs = {**kwargs, "dtype": made.dtype, "device": made.device}
-        args, kwargs = tree_map(self._stand_in, (args, kwargs))
+        args, kwargs = _mapped(self._stand_in, (args, kwargs))
         _check(func, args)
         self._check_writing(func, args, kwargs)
-        node = self.graph.call_function(func, *tree_map(_node, (args, kwargs)))
-        found = _take(func, *tree_map(_real, (args, kwargs)))
+        node = self.graph.call_function(func, *_mapped(_node, (args, kwargs)))
+        found = _take(func, *_mapped(_real, (args, kwargs)))
         if not isinstance(found, tuple | list):
             return self._result(found, node, args)
         get = operator.getitem
@@ -138,7 +137,7 @@ class Recorder(TorchDispatchMode):
         """What stands for a result: for a tensor that was written into, what did."""
         if not isinstance(found, Tensor):
             return found
-        same = [x for x in tree_leaves(args) if _real(x) is found]
+        same = [x for x in _leaves(args) if _real(x) is found]
         return same[0] if same else StandIn(found, node)
 
     def _stand_in(self, x: Any) -> Any:
@@ -162,7 +161,7 @@ class Recorder(TorchDispatchMode):
         for argument in arguments:
             if argument.alias_info is None or not argument.alias_info.is_write:
                 continue
-            for x in tree_leaves(named.get(argument.name)):
+            for x in _leaves(named.get(argument.name)):
                 if isinstance(x, StandIn) and _place(x.hidden) in own:
                     raise RuntimeError(
                         f"{func} writes into a tensor that the function was not given"
@@ -177,6 +176,26 @@ def copied(x: Tensor) -> Tensor:
         return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
     whole = x.detach().as_strided((extent,), (1,)).clone()
     return whole.as_strided(x.shape, x.stride(), 0)
+
+
+def _mapped(function: Callable[[Any], Any], x: Any) -> Any:
+    """Arguments, with a function applied to what is no tuple, list or dict of them."""
+    if isinstance(x, tuple | list):
+        return type(x)([_mapped(function, part) for part in x])
+    if isinstance(x, dict):
+        return {name: _mapped(function, part) for name, part in x.items()}
+    return function(x)
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    """Those to which a function would be applied."""
+    if isinstance(x, dict):
+        x = x.values()
+    elif not isinstance(x, tuple | list):
+        yield x
+        return
+    for part in x:
+        yield from _leaves(part)
 
 
 def _check(func: Any, args: Any) -> None:
@@ -209,7 +228,7 @@ def _take(func: Any, args: Any, kwargs: Any) -> Any:
 def _stands_in(args: Any) -> bool:
     """Whether there is a tensor among arguments that the function was given, or made
     of what it was given."""
-    return any(isinstance(x, StandIn) for x in tree_leaves(args))
+    return any(isinstance(x, StandIn) for x in _leaves(args))
 
 
 def _node(x: Any) -> Any:

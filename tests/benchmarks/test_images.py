@@ -15,7 +15,7 @@ SMALL = {"num_envs": 4, "num_steps": 2, "num_epochs": 1, "num_minibatches": 2}
 
 def test_products_are_convolutions_and_matrix_products_with_their_gradients():
     net = nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3), nn.Tanh()
+        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 4), nn.Tanh()
     )
 
     def function(given):
@@ -30,8 +30,8 @@ def test_products_are_convolutions_and_matrix_products_with_their_gradients():
     wanted = {tuple(g.shape) for g in function([x])}
     forward, layer, _, turned, backward = found
     assert forward.shape == (5, 2, 2, 2)
-    assert layer.shape == (5, 3)
-    assert turned.shape in {(3, 8), (8, 3)}
+    assert layer.shape == (5, 4)
+    assert turned.shape in {(4, 8), (8, 4)}
     assert {tuple(g.shape) for g in backward if g is not None} < wanted
 
 
