@@ -126,6 +126,7 @@ def unfold(node: Any) -> None:
         and bias is not None
         and tuple(options) == ALONE
         and image.meta["strides"] == strides  # channels lie side by side
+        and image.meta["offset"] == 0  # which a compiler would take for granted
     ):
         return
     call = node.graph.call_function

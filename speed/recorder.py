@@ -54,6 +54,7 @@ class StandIn(Tensor):
         node.meta |= {
             "shape": hidden.shape,
             "strides": hidden.stride(),
+            "offset": hidden.storage_offset(),
             "dtype": hidden.dtype,
             "on_cpu": hidden.is_cpu,
         }

@@ -132,6 +132,16 @@ def test_so_do_those_of_other_layouts_those_without_bias_and_large_ones():
         assert count(graph, aten.convolution.default) == 1
 
 
+def test_so_do_those_of_a_part_of_a_batch_that_begins_later():
+    """PyTorch's compiler would stride from the beginning of its memory."""
+    tensors = random_tensors(torch.float32, IMAGE, KERNEL, BIAS)
+    for begin, convolutions in ((0, 0), (2, 1)):
+        graph = check(
+            lambda x, at=begin: [functional.conv2d(x[0][at:], *x[1:])], tensors
+        )
+        assert count(graph, aten.convolution.default) == convolutions
+
+
 def test_gradients_of_an_unfolded_convolution_are_those_of_the_convolution():
     def gradients(given):
         leaves = [x.detach().requires_grad_() for x in given]
