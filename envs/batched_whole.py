@@ -78,15 +78,12 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
 
 def _step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
     action = action.to(envs.action_dtype)
-    noise: Any = given.get("noise")
     if "noise" in given:
         names = ("state", "elapsed", "ended", "obs", "reward", "terminated")
         state, elapsed, ended = (given[name] for name in names[:3])
-        found = envs.pure_step(state, elapsed, ended, action, noise)
+        found = envs.pure_step(state, elapsed, ended, action, given["noise"])
         return dict(zip((*names, "truncated", "next_obs"), found, strict=True))
-    state, reward, terminated = envs.random_dynamics(
-        envs.unfold(given["state"]), action, noise
-    )
+    state, reward, terminated = envs.dynamics(envs.unfold(given["state"]), action)
     elapsed = given["elapsed"] + 1
     truncated = elapsed >= envs._limit
     return {

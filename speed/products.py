@@ -102,8 +102,7 @@ def turn(node: Any) -> None:
     with node.graph.inserting_before(node):
         turned = tuple(call(aten.t.default, (x,)) for x in (second, first))
         product = call(aten.t.default, (call(aten.mm.default, turned),))
-        whole = {"memory_format": torch.contiguous_format}  # as the node's result
-        _replace(node, call(aten.clone.default, (product,), whole))
+        _replace(node, _in_order(product))  # as the node's result is
 
 
 def unfold(node: Any) -> None:
@@ -130,24 +129,20 @@ def unfold(node: Any) -> None:
     ):
         return
     call = node.graph.call_function
-
-    def whole(x: Any) -> Any:
-        return call(
-            aten.clone.default, (x,), {"memory_format": torch.contiguous_format}
-        )
-
     rows = batch, *found[2:], window[0], window[1] * channels
     row_strides = strides[0], strides[2], strides[3], strides[2], 1
     with node.graph.inserting_before(node):
-        seen = whole(call(aten.as_strided.default, (image, rows, row_strides)))
+        seen = _in_order(call(aten.as_strided.default, (image, rows, row_strides)))
         seen = call(aten.view.default, (seen, [-1, size]))
-        matrix = whole(call(aten.permute.default, (kernel, [2, 3, 1, 0])))
+        matrix = _in_order(call(aten.permute.default, (kernel, [2, 3, 1, 0])))
         matrix = call(aten.view.default, (matrix, [size, kernels]))
         product = call(aten.mm.default, (seen, matrix))
         product = call(aten.view.default, (product, [batch, -1]))
         # The bias in long rows; behind strides no compiler takes it to pieces again.
         places = found[2] * found[3]
-        long = whole(call(aten.expand.default, (_wide(bias, node), [places, kernels])))
+        long = _in_order(
+            call(aten.expand.default, (_wide(bias, node), [places, kernels]))
+        )
         long = call(aten.as_strided.default, (long, [places * kernels], [1]))
         result = call(aten.add.Tensor, (_wide(product, node), long))
         result = call(
@@ -162,18 +157,22 @@ def _is_short(node: Any) -> bool:
 
 def _wide(x: Any, node: Any) -> Any:
     """What short floats are computed as: float32, rounded at the end alone."""
-    if not _is_short(node):
-        return x
-    wide = {"dtype": torch.float32}
-    return node.graph.call_function(aten._to_copy.default, (x,), wide)
+    return _converted(x, torch.float32) if _is_short(node) else x
 
 
 def _as_before(x: Any, node: Any) -> Any:
     """A result in the dtype of what it replaces."""
-    if not _is_short(node):
-        return x
-    kept = {"dtype": node.meta["dtype"]}
-    return node.graph.call_function(aten._to_copy.default, (x,), kept)
+    return _converted(x, node.meta["dtype"]) if _is_short(node) else x
+
+
+def _converted(x: Any, dtype: torch.dtype) -> Any:
+    return x.graph.call_function(aten._to_copy.default, (x,), {"dtype": dtype})
+
+
+def _in_order(x: Any) -> Any:
+    """A copy whose numbers lie in memory one after the other."""
+    whole = {"memory_format": torch.contiguous_format}
+    return x.graph.call_function(aten.clone.default, (x,), whole)
 
 
 def _replace(node: Any, result: Any) -> None:
