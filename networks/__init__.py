@@ -17,7 +17,7 @@ from yieldrl.networks.gradient_step import GradientStep, Loss
 from yieldrl.networks.history import GRU, History, WindowMLP
 from yieldrl.networks.layers import MLP, orthogonal
 from yieldrl.networks.learner import Learner
-from yieldrl.networks.learning_mode import LearningMode
+from yieldrl.networks.learning_mode import LearningMode, frozen_parts, set_train_mode
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
 from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler
 from yieldrl.networks.recurrent import LSTM, Memory
@@ -49,9 +49,11 @@ __all__ = [
     "WindowMLP",
     "action_size",
     "averaged",
+    "frozen_parts",
     "make_distribution",
     "make_encoder",
     "noise",
     "noisy_layers",
     "orthogonal",
+    "set_train_mode",
 ]

@@ -43,9 +43,10 @@ _SAME_IN_BOTH_MODES = (
 class LearningMode:
     """A context in which a model is in train mode, as `nn.Dropout` and others want it.
 
-    To switch costs as much as a narrow layer, so it is left out for models of which
-    every part is known to ignore the mode: a few of PyTorch's layers, and the modules
-    of this package, while no hook is attached to them. All others are switched.
+    What is frozen stays in eval mode, see `set_train_mode`. To switch costs as much as
+    a narrow layer, so it is left out for models of which every part is known to ignore
+    the mode: a few of PyTorch's layers, and the modules of this package, while no hook
+    is attached to them. All others are switched.
 
     Args:
         model: The model; it is in eval mode outside.
@@ -53,14 +54,20 @@ class LearningMode:
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self.matters = not all(_ignores_mode(part) for part in model.modules())
+        self._switched = False
+
+    @property
+    def matters(self) -> bool:
+        """Whether a part of the model, as it is now, may look at the mode."""
+        return not all(map(_ignores_mode, self.model.modules()))
 
     def __enter__(self) -> None:
-        if self.matters:
-            self.model.train()
+        self._switched = self.matters
+        if self._switched:
+            set_train_mode(self.model)
 
     def __exit__(self, *_: object) -> None:
-        if self.matters:
+        if self._switched:
             self.model.eval()
 
     def check_finite(self, loss: Any, when: str) -> None:
@@ -74,6 +81,38 @@ class LearningMode:
             f" {broken or 'none yet'}. Lower the learning rate, or look for extreme"
             " observations and rewards in the environment"
         )
+
+
+def set_train_mode(model: nn.Module) -> None:
+    """Put a model into train mode, and what is frozen in it into eval mode.
+
+    So a frozen part stays as it is to the bit: batch normalization moves no running
+    statistics, spectral normalization takes no step of its power iteration, and
+    dropout drops nothing.
+
+    >>> frozen = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).requires_grad_(False)
+    >>> model = nn.Sequential(frozen, nn.Linear(2, 1))
+    >>> set_train_mode(model)
+    >>> model.training, frozen.training, frozen[1].training
+    (True, False, False)
+    """
+    model.train()
+    for part in frozen_parts(model):
+        part.eval()
+
+
+def frozen_parts(model: nn.Module) -> list[nn.Module]:
+    """The largest parts of a model that have parameters, and none to train.
+
+    A parameter is trained if it requires gradients. A part without parameters, such as
+    `nn.Dropout`, belongs to the part around it.
+    """
+    trained = [parameter.requires_grad for parameter in model.parameters()]
+    if all(trained):
+        return []
+    if not any(trained):
+        return [model]
+    return [part for child in model.children() for part in frozen_parts(child)]
 
 
 def _ignores_mode(part: nn.Module) -> bool:

@@ -9,6 +9,7 @@ import psutil
 import pytest
 import torch
 from budget import Budget
+from hypothesis import settings
 
 from yieldrl.foundations import Config
 
@@ -16,6 +17,11 @@ pytest_plugins = ["pytester"]
 
 CACHE = Path(__file__).parents[1] / ".cache"
 WORKER_MEMORY = 3 * 2**30  # bytes: a worker that has compiled many worlds holds two
+
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 def pytest_configure(config):

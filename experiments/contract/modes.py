@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from yieldrl.experiments.contract.report import Report, listed
 from yieldrl.experiments.contract.values import leaves
-from yieldrl.networks import LearningMode
+from yieldrl.networks import LearningMode, set_train_mode
 
 ACTING = ("agent.sample", "agent.predict")
 
@@ -67,7 +67,7 @@ class Modes:
     def learns(self, part: nn.Module) -> None:
         """Look at a part that learns, if the mode matters to it or to others.
 
-        What `model.train()` leaves in eval mode, a frozen part say, stays there.
+        What learning leaves in eval mode, a frozen part say, stays there.
         """
         self.report.expect(
             "learning_in_train_mode",
@@ -93,9 +93,9 @@ def module_names(model: nn.Module) -> dict[int, str]:
 
 
 def _in_train_mode(model: nn.Module) -> set[int]:
-    """The `id`s of what `model.train()` puts into train mode; the mode stays."""
+    """The `id`s of what learning puts into train mode; the mode stays."""
     before = [(part, part.training) for part in model.modules()]
-    model.train()
+    set_train_mode(model)
     trained = {id(part) for part in model.modules() if part.training}
     for part, training in before:
         part.training = training

@@ -1,5 +1,6 @@
 """Models that compute otherwise while learning are in train mode only then."""
 
+import copy
 import math
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from torch import nn
 
 from yieldrl.algorithms import dqn, ppo
-from yieldrl.networks import LearningMode
+from yieldrl.networks import LearningMode, frozen_parts, set_train_mode
 
 
 class ReadsTheMode(nn.Module):
@@ -49,6 +50,125 @@ def test_it_is_eval_mode_again_after_an_error():
     with pytest.raises(ZeroDivisionError), LearningMode(model):
         raise ZeroDivisionError
     assert not model[0].training
+
+
+STATISTICAL = {
+    "batch_norm": nn.BatchNorm1d(3),
+    "batch_norm_alone": nn.BatchNorm1d(3, affine=False),
+    "cumulative_batch_norm": nn.BatchNorm1d(3, momentum=None),
+    "sync_batch_norm": nn.SyncBatchNorm(3),
+    "spectral_norm": nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)),
+    "old_spectral_norm": nn.utils.spectral_norm(nn.Linear(3, 3)),
+    "dropout": nn.Dropout(0.9),
+    "alpha_dropout": nn.AlphaDropout(0.9),
+    "rrelu": nn.RReLU(),
+}
+
+
+class Frozen(nn.Module):
+    """A frozen layer behind another, in front of one that learns."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.seen = nn.Sequential(nn.Linear(3, 3), layer, nn.Linear(3, 3))
+        self.head = nn.Linear(3, 1)
+        self.seen.requires_grad_(False)
+        self.eval()
+
+    def forward(self, x):
+        return self.head(self.seen(x))
+
+
+@pytest.mark.parametrize("layer", STATISTICAL.values(), ids=STATISTICAL)
+def test_what_is_frozen_stays_to_the_bit_while_the_rest_learns(layer):
+    model, x = Frozen(copy.deepcopy(layer)), torch.randn(8, 3)
+    before = copy.deepcopy(model.seen.state_dict())
+    expected, head = model.seen(x), model.head.weight.clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1)
+    for _ in range(3):
+        with LearningMode(model):
+            assert model.training
+            assert model.head.training
+            assert torch.equal(model.seen(x), expected)
+            model(x).sum().backward()
+            optimizer.step()
+    assert not model.training
+    after = model.seen.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert torch.equal(model.seen(x), expected)
+    assert not torch.equal(model.head.weight, head)
+
+
+@pytest.mark.parametrize(
+    ("layer", "x"),
+    [
+        (nn.BatchNorm2d(3), torch.randn(4, 3, 5, 5)),
+        (nn.BatchNorm3d(3), torch.randn(4, 3, 2, 2, 2)),
+        (nn.InstanceNorm1d(3, track_running_stats=True), torch.randn(4, 3, 5)),
+        (nn.InstanceNorm2d(3, track_running_stats=True), torch.randn(4, 3, 5, 5)),
+        (
+            nn.utils.parametrizations.spectral_norm(nn.Conv2d(3, 3, 3)),
+            torch.randn(4, 3, 5, 5),
+        ),
+        (nn.Dropout2d(0.9), torch.randn(4, 3, 5, 5)),
+        (nn.TransformerEncoderLayer(3, 1, 8, dropout=0.9), torch.randn(4, 5, 3)),
+        (nn.MultiheadAttention(3, 1, dropout=0.9), torch.randn(4, 5, 3)),
+        (nn.LSTM(3, 3, num_layers=2, dropout=0.9), torch.randn(4, 5, 3)),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_frozen_parts_of_other_shapes_stay_too(layer, x):
+    frozen = nn.ModuleList([nn.Linear(1, 1), layer]).requires_grad_(False)
+    model = nn.ModuleList([frozen, nn.Linear(1, 1)]).eval()
+    before = copy.deepcopy(frozen.state_dict())
+    given = (x, x, x) if isinstance(layer, nn.MultiheadAttention) else (x,)
+    with LearningMode(model):
+        assert model[1].training
+        first, second = (leaf_of(layer(*given)) for _ in range(2))
+    assert torch.equal(first, second)
+    after = frozen.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def leaf_of(answer):
+    return answer[0] if isinstance(answer, tuple) else answer
+
+
+def test_the_largest_frozen_parts_are_found_and_what_learns_beside_them_is_not():
+    body = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
+    norm, head = nn.BatchNorm1d(2), nn.Linear(2, 1)
+    model = nn.Sequential(body, norm, nn.Dropout(), head)
+    assert frozen_parts(model) == []
+    body.requires_grad_(False)
+    norm.requires_grad_(False)
+    assert frozen_parts(model) == [body, norm]
+    head.bias.requires_grad_(False)  # its weight learns
+    assert frozen_parts(model) == [body, norm]
+    head.requires_grad_(False)
+    assert frozen_parts(model) == [model]
+    assert frozen_parts(nn.Dropout()) == []
+    set_train_mode(model.requires_grad_(True))
+    assert all(part.training for part in model.modules())
+
+
+def test_what_is_thawed_frozen_or_put_in_later_counts_at_the_next_step():
+    model, head = nn.Sequential(nn.Linear(2, 2)).eval(), nn.Linear(2, 1)
+    mode = LearningMode(model)
+    with mode:
+        assert not model.training  # nothing looks at it
+    dropout = nn.Dropout()
+    body = nn.Sequential(nn.Linear(2, 2), dropout)
+    model[0] = nn.Sequential(body, head)
+    with mode:
+        assert dropout.training
+    body.requires_grad_(False)
+    with mode:
+        assert head.training
+        assert not dropout.training
+    body.requires_grad_(True)
+    with mode:
+        assert dropout.training
+    assert not any(part.training for part in model.modules())
 
 
 @pytest.mark.parametrize("module", [ppo, dqn])
