@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl.collectors.stepping import Stepper
-from yieldrl.envs.autoreset import said_last
+from yieldrl.collectors.success import successes
 
 MAX_EPISODE_STEPS = 200_000
 
@@ -52,7 +52,7 @@ def evaluate(
 
     Environment `i` plays a number of episodes that is fixed beforehand. Counting the
     first ones that end, wherever they end, would favour short episodes. A success is
-    what `info["success"]`, bool `[N]`, says in the step that ends an episode.
+    what `success` or `is_success` says in the info of the step that ends an episode.
 
     Args:
         agent: Anything with `predict(obs) -> action`; if it `has_memory`, its
@@ -86,9 +86,9 @@ def evaluate(
         length += 1 if step.valid is None else _array(step.valid)
         ended = _array(step.terminated) | _array(step.truncated)
         if ended.any():
-            success = said_last(step.info, "success")
-            known |= success is not None
-            well = np.zeros(count) if success is None else _array(success)
+            said = successes(step.info, count)
+            known |= said is not None
+            well = np.zeros(count) if said is None else said
         for i in np.flatnonzero(ended):
             if len(played[i]) < quota[i]:
                 played[i].append((float(running[i]), int(length[i]), bool(well[i])))
@@ -99,8 +99,8 @@ def evaluate(
                 " give the environment a time limit, max_episode_steps say"
             )
     episodes_played = [episode for done in played for episode in done]
-    returns, lengths, successes = map(np.array, zip(*episodes_played, strict=True))
-    return Evaluation(returns, lengths, successes if known else None)
+    returns, lengths, ended_well = map(np.array, zip(*episodes_played, strict=True))
+    return Evaluation(returns, lengths, ended_well if known else None)
 
 
 def _array(values: Any) -> np.ndarray:

@@ -45,8 +45,9 @@ def make(
     """A vector environment from whatever names or makes environments.
 
     Of the infos of single environments those entries reach the batch that they name
-    themselves, in an attribute (of the class, say): `info_keys = ("success",)`. With
-    `success`, true where an episode ended well, evaluation logs a `success_rate`. What
+    themselves, in an attribute (of the class, say): `info_keys = ("lives",)`. Of
+    `success` or `is_success`, true where an episode ended well, evaluation hears
+    without that, and logs a `success_rate`. What
     `recorded_info` names is passed on too, and belongs into every transition; a vector
     environment may have this attribute as well.
 

@@ -17,6 +17,7 @@ from yieldrl.envs.single_answers import (
     check_observation,
     declared_names,
     first_answer,
+    said_of_success,
     step_answer,
 )
 
@@ -26,7 +27,8 @@ class SerialVectorEnv(SyncVectorEnv):
 
     Merging every sub-environment's `info` costs more than CartPole itself. Here a step
     leaves in `info` the keys that are asked for and, if an episode ended, the dense
-    `final_obs` (every environment's true next observation) with its mask `_final_obs`.
+    `final_obs` (every environment's true next observation) with its mask `_final_obs`,
+    and `final_info` with `success`, where an info says `success` or `is_success`.
     Rewards of shape `(1,)` are taken as the number that they hold. All else is
     Gymnasium's.
 
@@ -108,7 +110,7 @@ class SerialVectorEnv(SyncVectorEnv):
         reward = np.empty(self.num_envs)
         terminated = np.zeros(self.num_envs, dtype=np.bool_)
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        any_ended = False
+        any_ended, final = False, {}
         self.steps += 1
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             answer = env.step(action)
@@ -120,21 +122,29 @@ class SerialVectorEnv(SyncVectorEnv):
                 any_ended = True
                 terminated[i], truncated[i] = bool(ended), bool(cut)
                 next_obs.append(deepcopy(last))  # reset may write into the same array
+                well = said_of_success(info)
+                final = final if well is None else self._add_final(final, well, i)
                 info = {key: info[key] for key in self.info_keys if key in info}
                 last, _ = self._reset_one(i)
             else:
                 next_obs.append(last)
             obs.append(last)
             infos.append(info)
+        merged: dict[str, Any]
         merged = {key: self._stacked(infos, key) for key in self.info_keys}
         if any_ended:
             merged["final_obs"] = self._batch(next_obs)
             merged["_final_obs"] = terminated | truncated
+        if final:
+            merged["final_info"], merged["_final_info"] = final, final["_success"]
         self._env_obs = obs
         return self._batch(obs), reward, terminated, truncated, merged
 
     def _reset_one(self, i: int, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         return first_answer(self.envs[i].reset(**kwargs), self._place(i))
+
+    def _add_final(self, final: dict[str, Any], well: Any, i: int) -> dict[str, Any]:
+        return self._add_info(final, {"success": bool(well)}, i)
 
     def _place(self, i: int) -> Place:
         return Place(i, self.envs[i], self.steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -155,3 +156,20 @@ def _shown(value: Any) -> str:
     text = text if len(text) < 80 else text[:77] + "..."
     size = f" of {len(value)}" if isinstance(value, tuple) else ""
     return f"{type(value).__name__}{size}: {text}"
+
+
+SUCCESS = ("success", "is_success")
+"""What environments call it: Gymnasium's robots and Meta-World, and many others."""
+
+
+def said_of_success(info: Mapping[str, Any]) -> Any | None:
+    """What an info says of success, itself or in a Dict within it; None if nothing.
+
+    >>> said_of_success({"success": True}), said_of_success({"task": {"is_success": 0}})
+    (True, 0)
+    """
+    for name in SUCCESS:
+        if name in info and not isinstance(info[name], Mapping):
+            return info[name]
+    parts = (v for k, v in info.items() if k != "final_info" and isinstance(v, Mapping))
+    return next((x for x in map(said_of_success, parts) if x is not None), None)

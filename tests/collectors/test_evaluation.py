@@ -1,15 +1,19 @@
 """Every episode counts, none twice, and short ones are not favoured."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from worlds import Counter, Idle
 
 from yieldrl.collectors import evaluate, evaluation
+from yieldrl.collectors.success import successes
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
-from yieldrl.envs.wrappers import ActionChunks
+from yieldrl.envs.processes import ProcessVectorEnv
+from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -128,3 +132,78 @@ def test_success_in_tensors_and_in_mid_chunk(mode):
     assert listed(result.successes) == half * 2
     assert result.returns.tolist() == plain.returns.tolist()
     assert result.lengths.tolist() == [1] * 12  # decisions
+
+
+class Unlisted(Counter):
+    """Says in its own word, and to nobody in advance, whether an episode ended well."""
+
+    info_keys = ()
+
+    def __init__(self, word="success", within=None, always=True):
+        super().__init__(3)
+        self.word, self.within, self.always = word, within, always
+
+    def step(self, action):
+        obs, reward, terminated, truncated, _ = super().step(action)
+        info = {self.word: terminated} if self.always or terminated else {}
+        info = info if self.within is None else {self.within: info}
+        return obs, reward, terminated, truncated, info
+
+
+WORLDS = {
+    "serial": SerialVectorEnv,
+    "processes": ProcessVectorEnv,
+    "gymnasium's processes": partial(
+        AsyncVectorEnv, autoreset_mode=AutoresetMode.SAME_STEP
+    ),
+    **{
+        mode.name: partial(SyncVectorEnv, autoreset_mode=mode) for mode in AutoresetMode
+    },
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"word": "success"},
+        {"word": "is_success"},
+        {"word": "is_success", "always": False},
+        {"word": "success", "within": "task"},
+    ],
+    ids=str,
+)
+def test_success_needs_no_configuring(world, options):
+    envs = WORLDS[world]([partial(Unlisted, **options)] * 2)
+    result = evaluate(Idle(), envs, episodes=6, seed=0)
+    envs.close()
+    assert listed(result.successes) == [True, False, True] * 2
+
+
+class ChunkIdle:
+    """Takes action 0 twice."""
+
+    def predict(self, obs):
+        return np.zeros((len(obs), 2), np.int64)
+
+
+def test_success_passes_through_wrappers_of_batches():
+    for wrapped in (partial(ActionChunks, length=2), EpisodeStatistics):
+        envs = wrapped(SerialVectorEnv([Unlisted] * 2))
+        agent = ChunkIdle() if isinstance(envs, ActionChunks) else Idle()
+        result = evaluate(agent, envs, episodes=6, seed=0)
+        assert listed(result.successes) == [True, False, True] * 2
+
+
+def test_success_of_infos_as_they_were_before_gymnasium_1():
+    final = np.array([{"is_success": True}, None, {"task": {"success": 0}}])
+    assert listed(successes({"final_info": final}, 3)) == [True, False, False]
+    assert successes({"final_info": [None, {"lives": 1}]}, 2) is None
+
+
+def test_tensors_and_columns_say_success_too():
+    said = {"is_success": torch.tensor([[1.0], [0.0]])}
+    assert listed(successes(said, 2)) == [True, False]
+    said = {"is_success": np.array([1.0, 0.0]), "success": {"part": np.ones(2)}}
+    assert listed(successes(said, 2)) == [True, False]
+    assert successes({}, 2) is None

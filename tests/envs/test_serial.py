@@ -233,12 +233,15 @@ def test_infos_that_do_not_keep_the_promise_are_refused():
 
 
 def test_no_other_infos_are_merged():
+    """But for whether an episode ended well, where it ended."""
     envs = SerialVectorEnv([Wanderer] * 2)
     envs.reset(seed=0)
     keys = set()
     for _ in range(30):
-        keys |= set(envs.step(np.array([0, 0]))[4])
-    assert keys == {"final_obs", "_final_obs"}
+        info = envs.step(np.array([0, 0]))[4]
+        keys |= set(info)
+        assert set(info.get("final_info", {})) <= {"success", "_success"}
+    assert keys == {"final_obs", "_final_obs", "final_info", "_final_info"}
     envs.close()
 
 
