@@ -144,25 +144,28 @@ class AsyncCollector(Collector):
         self._background.check()
 
     def stop(self) -> None:
-        """End the thread between two steps; nothing that it collected is lost."""
+        """End the thread between two steps; nothing that it collected is lost.
+
+        Warns, and leaves the thread behind, if a step does not return for 5 s.
+        """
         self._background.stop()
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere; those under way count as truncated."""
-        self.stop()
+        self._background.end()
         self.ring.end_episodes()
         self._acting.inner.reset(seed)
 
     def state_dict(self) -> dict[str, Any]:
         """Environments, what acts in them, and what nobody has read yet."""
-        self.stop()
+        self._background.end()
         own = None if self.buffer is self.ring else self.ring.state_dict()
         lag = self._lag.state_dict()
         return {"ring": own, "lag": lag, **self._acting.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken, with the learner's weights."""
-        self.stop()
+        self._background.end()
         if self.buffer is not self.ring:
             self.ring.load_state_dict(state["ring"])
         self._acting.load_state_dict(state)

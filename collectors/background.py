@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from yieldrl.foundations import uninterrupted
+
+PATIENCE = 5.0
+"""Seconds that anybody waits for the end of a step when it is time to stop."""
+
+LONG = 60.0
+"""Seconds without a step after which `wait` says that it is still waiting."""
+
+_UNDER_WAY = "a step of the environments (or of the policy) in the background"
 
 
 class Background:
@@ -45,29 +55,68 @@ class Background:
         return life is not None and not life.ending and life.lasts.locked()
 
     def start(self) -> None:
-        """Begin to work, if it is not under way."""
+        """Begin to work, if it is not under way.
+
+        Raises:
+            RuntimeError: If a step that began before has not returned.
+        """
         if self.running:
             return
-        self.stop()  # a stop that Ctrl-C cut short
+        self.end()  # a stop that Ctrl-C cut short
         with uninterrupted():
             life = _Life(self._run)
             life.thread.start()
             self._life = life
 
     def stop(self) -> None:
-        """End after the step under way, if there is one, and wait for that."""
+        """End after the step under way, if there is one, and wait for that.
+
+        Warns and goes on, if it has not returned after `PATIENCE` seconds.
+        """
+        life = self._life
+        told = life is None or life.left_behind
+        if not self._ended() and not told:
+            warnings.warn(
+                f"{_UNDER_WAY} has not returned for {PATIENCE:g} s: its thread is left"
+                " behind, and ends with the program or when the step returns. Look"
+                " for what the step waits for, and give it a time limit",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def end(self) -> None:
+        """As `stop`, for those who go on with what the step changes.
+
+        Raises:
+            RuntimeError: If the step has not returned after `PATIENCE` seconds.
+        """
+        if not self._ended():
+            raise RuntimeError(
+                f"{_UNDER_WAY} has not returned, and without its end nobody knows where"
+                " they stand: try again when it has, or make a new trainer, with"
+                " environments of its own"
+            )
+
+    def _ended(self) -> bool:
+        """Tell the thread to end; whether it did so in time."""
         life = self._life
         if life is None:
-            return
+            return True
         life.ending = True
         self._wanted.ring()
         if life.thread is threading.current_thread():
-            return
-        with life.lasts:  # Ctrl-C may end this; it must not end a join (bpo-45274)
-            pass
+            return True
+        until = time.monotonic() + (0.0 if life.left_behind else PATIENCE)
+        while life.lasts.locked():  # Ctrl-C must not end a join (bpo-45274)
+            left = until - time.monotonic()
+            if left <= 0:
+                life.left_behind = True
+                return False
+            self._done.wait(min(left, 0.1))  # somebody else may hear the bell
         with uninterrupted():
             life.thread.join()
             self._life = None
+        return True
 
     def check(self) -> None:
         """Raise what the work failed with, once."""
@@ -85,10 +134,22 @@ class Background:
         self._wanted.ring()
 
     def wait(self, until: Callable[[], bool]) -> None:
-        """Wait in the caller's thread, and raise what the work fails with meanwhile."""
+        """Wait in the caller's thread, and raise what the work fails with meanwhile.
+
+        Warns once, if that takes longer than `LONG` seconds; Ctrl-C ends it.
+        """
+        began, told = time.monotonic(), False
         while self._error is None and not until():
             self._wanted.ring()  # Ctrl-C may have come before a `notify`
-            self._done.wait()
+            self._done.wait(LONG)
+            if not told and time.monotonic() - began > LONG:
+                told = True
+                warnings.warn(
+                    f"{_UNDER_WAY} has taken more than {LONG:g} s so far, and the loop"
+                    " waits for it: Ctrl-C ends the loop",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
         self.check()
 
     def _run(self, life: _Life) -> None:
@@ -116,11 +177,12 @@ class _Life:
 
     Attributes:
         ending: Whether it was told to end.
+        left_behind: Whether it did not do so in time.
         lasts: Held until it has ended.
     """
 
     def __init__(self, work: Callable[[_Life], None]) -> None:
-        self.ending = False
+        self.ending = self.left_behind = False
         self.lasts = threading.Lock()
         self.lasts.acquire()
         self.thread = threading.Thread(
@@ -138,5 +200,8 @@ class _Bell:
         if self._rung.empty():
             self._rung.put(None)
 
-    def wait(self) -> None:
-        self._rung.get()
+    def wait(self, seconds: float | None = None) -> None:
+        try:
+            self._rung.get(timeout=seconds)
+        except Empty:
+            return

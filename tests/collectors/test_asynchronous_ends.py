@@ -24,6 +24,7 @@ from pacing import Paced
 from worlds import Broken, Counter
 
 from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm, sac
+from yieldrl.collectors import background
 from yieldrl.envs import SerialVectorEnv
 
 
@@ -364,6 +365,68 @@ def test_ctrl_c_surfaces_from_a_wait_for_a_slow_environment():
     assert time.monotonic() - began < 4
     assert count_threads() == 0
     take(trainer, 30).close()
+
+
+@DROPPED
+@pytest.mark.parametrize("part", ["environment", "policy"])
+def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 0.1)
+    may_return, envs = threading.Event(), Recorded()
+    trainer = trainer_of(ppo, envs)
+    take(trainer, 3).close()
+    acting = trainer.collector._acting.actor.agent
+    owner, name = {"environment": (envs, "step"), "policy": (acting, "sample")}[part]
+    whole = getattr(owner, name)
+
+    def stuck(argument):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        may_return.wait()
+        return whole(argument)
+
+    setattr(owner, name, stuck)
+    with (
+        pytest.warns(RuntimeWarning, match="left behind"),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        for _ in trainer():
+            pass
+    for go_on in (trainer.state_dict, lambda: take(trainer, 30)):
+        with pytest.raises(RuntimeError, match="has not returned"):
+            go_on()
+    thread = trainer.collector._background._life.thread
+    setattr(owner, name, whole)
+    may_return.set()
+    thread.join(5)
+    take(trainer, 30).close()  # and nothing was lost
+    assert count_threads() == 0
+    taken = trainer.agent.sample_step // 2
+    assert len(envs.taken) == taken + trainer.buffer.waiting + trainer.buffer.dropped
+
+
+STUCK = """
+import threading
+from yieldrl.algorithms import ppo
+from yieldrl.collectors import background
+
+background.PATIENCE = 0.2
+config = ppo.Config(num_steps=8, hidden_sizes=(4,), collection="async", device="cpu")
+trainer = ppo.Trainer(config)
+trainer.collector.step()
+begun = threading.Event()
+def step(actions):
+    begun.set()
+    threading.Event().wait()
+trainer.envs.step = step
+begun.wait()
+print("waits", flush=True)
+"""
+
+
+def test_a_program_ends_though_a_step_never_does():
+    run = [sys.executable, "-c", STUCK]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "waits\n")
+    assert "left behind" in done.stderr
 
 
 def test_an_interrupted_learner_keeps_its_gradients_and_acts_in_eval_mode():

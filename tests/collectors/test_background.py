@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
+from yieldrl.collectors import background
 from yieldrl.collectors.background import Background
 
 SECONDS = 5  # after which a test that waits has failed
@@ -208,3 +209,67 @@ def test_ctrl_c_while_it_ends_leaves_it_whole():
     assert steps[0] is not steps[1]
     assert not steps[0].is_alive()
     background.stop()
+
+
+class Stuck(Work):
+    """Its step does not return before it is told to."""
+
+    def __init__(self):
+        super().__init__(allowed=1)
+        self.begun, self.may_return = threading.Event(), threading.Event()
+
+    def step(self):
+        self.begun.set()
+        self.may_return.wait()
+        super().step()
+
+
+@pytest.fixture
+def stuck(monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 0.05)
+    stuck = Stuck()
+    stuck.background.start()
+    assert stuck.begun.wait(SECONDS)
+    yield stuck
+    stuck.may_return.set()
+
+
+def test_nobody_waits_for_ever_for_a_step_that_does_not_return(stuck):
+    with pytest.warns(RuntimeWarning, match="has not returned for 0.05 s: its thread"):
+        stuck.background.stop()
+    stuck.background.stop()  # once is enough: neither a second wait nor a warning
+    assert not stuck.background.running
+    for begin in (stuck.background.start, stuck.background.end):
+        with pytest.raises(RuntimeError, match="has not returned, and without its end"):
+            begin()
+    assert stuck.done == 0
+
+
+def test_it_goes_on_when_the_step_returns_after_all(stuck):
+    with pytest.warns(RuntimeWarning, match="left behind"):
+        stuck.background.stop()
+    thread = stuck.background._life.thread
+    stuck.may_return.set()
+    thread.join(SECONDS)
+    assert stuck.done == 1
+    stuck.background.start()
+    stuck.allow(1)
+    stuck.wait(2)
+    stuck.background.stop()
+    assert count_threads() == 0
+
+
+def test_a_long_wait_says_that_it_waits(stuck, monkeypatch):
+    monkeypatch.setattr(background, "LONG", 0.01)
+    waits = []
+
+    def until():
+        waits.append(1)
+        if len(waits) == 4:
+            stuck.may_return.set()
+        return stuck.done == 1
+
+    with pytest.warns(RuntimeWarning, match="Ctrl-C ends the loop") as told:
+        stuck.background.wait(until)
+    assert len(told) == 1
+    stuck.background.stop()
