@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
+from yieldrl.collectors.looks import check_numbers, check_values, entries
+from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.autoreset import Step, StepReader, copied, replaced
+from yieldrl.envs.batched_support import tree_map
+from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import spaces
 from yieldrl.foundations.choices import ChoiceRange, choice_ranges
 
@@ -20,7 +25,8 @@ class Stepper:
 
     In DISABLED mode, where nobody else does, it resets the environments whose episode
     ended. What it returns is never written again, whatever memory the environments
-    reuse, but for rewards and flags, which are those of the latest step.
+    reuse, but for rewards and flags, which are those of the latest step. Environments
+    get actions in memory of their own, because some write into them.
 
     Args:
         envs: A vector environment in any autoreset mode.
@@ -39,6 +45,10 @@ class Stepper:
         self.steps = 0
         self._resets_here = self.mode is AutoresetMode.DISABLED
         self._choices: list[ChoiceRange] = []  # to look at, where it is cheap
+        # Batches that do not look at the values of their observations themselves.
+        casts = isinstance(envs, SerialVectorEnv) and self.reader.new_memory
+        self._entries = [] if casts else entries(envs)
+        self._looks = False
 
     def reset(self, seed: int | None) -> Any:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
@@ -63,9 +73,13 @@ class Stepper:
             ) from reason
         # In tensors nobody looks, which would wait for their device.
         tensors = spaces.holds_tensors(obs)
+        check_values(self.envs, self._entries, obs, 0)
+        self._looks = not tensors
         self._choices = [] if tensors else choice_ranges(space)
         if self._choices:
             self._check_choices(obs)
+        if tensors and _may_write_again(self.envs, obs):
+            self.reader.new_memory = False
         return obs if self.reader.new_memory else copied(obs)
 
     def step(self, action: Any) -> Step:
@@ -78,13 +92,20 @@ class Stepper:
                 last observation of an episode is missing.
         """
         try:
-            obs, reward, terminated, truncated, info = self.envs.step(action)
+            # A copy, because the caller learns from the action, and environments may
+            # write into theirs (`action *= scale`).
+            given = copied(action) if hasattr(action, "dtype") else deepcopy(action)
+            obs, reward, terminated, truncated, info = self.envs.step(given)
         except Exception as reason:
             check_action(action, reason)
             # Gymnasium's own batches do not say in which of them and when it was.
             reason.add_note(f"(in step {self.steps + 1} of {self.envs})")
             raise
         self.steps += 1
+        if self.steps == 1:
+            check_numbers(self.envs, reward, terminated, truncated)
+        if self._looks and self._entries:
+            check_values(self.envs, self._entries, obs, self.steps)
         if not self.reader.new_memory:
             obs = copied(obs)
         answer = obs, reward, terminated, truncated, info
@@ -123,6 +144,25 @@ class Stepper:
                     f" {leaf[env]} at step {self.steps}, which is not in its space"
                     f" {choice.space}: make the two agree"
                 )
+
+
+def _may_write_again(envs: Any, obs: Any) -> bool:
+    """Whether a world of somebody's own observes the memory of its state.
+
+    Dynamics that change their state in place would change what was observed before.
+    """
+    if not isinstance(envs, TorchVectorEnv) or type(envs).__module__.startswith(
+        "yieldrl."
+    ):
+        return False
+    return bool(_storages(obs) & _storages(envs.state))
+
+
+def _storages(tree: Any) -> set[int]:
+    """Where the tensors of a tree have their memory."""
+    found: set[int] = set()
+    tree_map(lambda tensor: found.add(tensor.untyped_storage().data_ptr()), tree)
+    return found
 
 
 def check_action(action: Any, reason: Exception | None = None) -> None:

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.fitting import MisfitError, in_dtype
 from yieldrl.envs.serial import SerialVectorEnv
 
 
@@ -123,7 +124,13 @@ class StepReader:
             rows = [final[i] for i in np.flatnonzero(ended)]
             if any(row is None for row in rows):
                 raise self._lacking(info)
-            return _with_rows(obs, rows, ended)
+            try:
+                return _with_rows(obs, rows, ended)
+            except MisfitError as reason:
+                raise ValueError(
+                    f"{self.envs} gave final_obs with {reason}: let the environment's"
+                    " observations and its observation_space agree"
+                ) from None
         return replaced(obs, final, ended)
 
     def _lacking(self, info: Mapping[str, Any]) -> ValueError:
@@ -186,5 +193,5 @@ def _with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:
         return {k: _with_rows(obs[k], [row[k] for row in rows], where) for k in obs}
     dense = np.array(obs)
     if rows:
-        dense[where] = np.stack(rows)
+        dense[where] = in_dtype(np.stack(rows), dense.dtype)
     return dense

@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.vector.utils import concatenate, create_empty_array
 
+from yieldrl.envs.fitting import ARRAYS, stacked
 from yieldrl.envs.single_answers import (
+    USUAL,
     Place,
     check_observation,
     declared_names,
@@ -65,8 +65,8 @@ class SerialVectorEnv(SyncVectorEnv):
         self.info_keys = tuple(dict.fromkeys((*info_keys, *passing, *recorded)))
         self.steps = 0  # since the latest reset of all, for messages
         space = self.single_observation_space
-        self._plain = isinstance(space, Box | Discrete)
-        self._shape = (self.num_envs, *(space.shape or ()))
+        self._is_array = isinstance(space, ARRAYS)
+        self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
@@ -114,17 +114,17 @@ class SerialVectorEnv(SyncVectorEnv):
         self.steps += 1
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             answer = env.step(action)
-            try:
-                last, reward[i], ended, cut, info = answer
-            except (TypeError, ValueError):
-                last, reward[i], ended, cut, info = step_answer(answer, self._place(i))
+            if type(answer) is not tuple or tuple(map(type, answer[1:])) not in USUAL:
+                answer = step_answer(answer, self._place(i))
+            last, reward[i], ended, cut, info = answer
             if ended or cut:
                 any_ended = True
-                terminated[i], truncated[i] = bool(ended), bool(cut)
+                terminated[i], truncated[i] = ended, cut
                 next_obs.append(deepcopy(last))  # reset may write into the same array
                 well = said_of_success(info)
                 final = final if well is None else self._add_final(final, well, i)
-                info = {key: info[key] for key in self.info_keys if key in info}
+                kept = {key: info[key] for key in self.info_keys if key in info}
+                info = deepcopy(kept)
                 last, _ = self._reset_one(i)
             else:
                 next_obs.append(last)
@@ -160,20 +160,16 @@ class SerialVectorEnv(SyncVectorEnv):
             ) from None
 
     def _batch(self, obs: list[Any]) -> Any:
-        space = self.single_observation_space
         try:
-            if not self._plain:
-                empty = create_empty_array(space, self.num_envs)
-                return concatenate(space, obs, empty)
-            # As they are, so that a wrong shape is seen, not broadcast.
-            batch = np.array(obs, dtype=space.dtype)
+            if self._is_array:
+                batch = np.array(obs)  # as they are: `stacked` looks at what differs
+                if batch.dtype == self._dtype and batch.shape == self._shape:
+                    return batch
+            return stacked(self.single_observation_space, obs)
         except (KeyError, TypeError, ValueError) as reason:
             self._refuse(obs, reason)
-        if batch.shape != self._shape:
-            self._refuse(obs, None)
-        return batch
 
-    def _refuse(self, obs: list[Any], reason: Exception | None) -> NoReturn:
+    def _refuse(self, obs: list[Any], reason: Exception) -> NoReturn:
         """Say which environment's observation does not fit its space."""
         for i, one in enumerate(obs):
             check_observation(self.single_observation_space, one, self._place(i))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import Space
-from gymnasium.spaces import Dict
+from gymnasium.spaces import Dict, Tuple
+
+from yieldrl.envs.fitting import ARRAYS, MisfitError, in_dtype
 
 
 class Place(NamedTuple):
@@ -41,6 +44,13 @@ def first_answer(answer: Any, who: Place) -> tuple[Any, dict[str, Any]]:
     return answer
 
 
+_NUMBERS = (float, int, np.float64, np.float32, np.int64)
+_FLAGS = (bool, np.bool_)
+
+USUAL = frozenset(itertools.product(_NUMBERS, _FLAGS, _FLAGS, (dict,)))
+"""Classes of reward, terminated, truncated and info that are taken as they are."""
+
+
 def step_answer(
     answer: Any, who: Place
 ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -50,17 +60,16 @@ def step_answer(
         TypeError: If it is not five things, with a dict as the last one.
         ValueError: If the reward or a flag is not one number.
     """
-    if not (isinstance(answer, tuple) and len(answer) == 5):
+    if not (isinstance(answer, tuple | list) and len(answer) == 5):
         raise TypeError(f"step() of {who} must return {FIVE}, got {_shown(answer)}")
     obs, reward, terminated, truncated, info = answer
     if not isinstance(info, dict):
         raise TypeError(
             f"step() of {who} must return {FIVE}, got as info {_shown(info)}"
         )
-    number = _one("reward", reward, who)
     return (
         obs,
-        float(number),
+        _one("reward", reward, who),
         bool(_one("terminated", terminated, who)),
         bool(_one("truncated", truncated, who)),
         info,
@@ -68,9 +77,10 @@ def step_answer(
 
 
 def check_observation(space: Space[Any], obs: Any, who: Place, name: str = "") -> None:
-    """Raise ValueError if an observation has not the structure or shape of its space.
+    """Raise ValueError if an observation does not fit its space.
 
-    Values are not looked at.
+    It has the structure and the shape of the space, and values that its dtype can hold.
+    Bounds are not looked at.
     """
     what = f"{who} returned observation{name}"
     if isinstance(space, Dict):
@@ -81,11 +91,40 @@ def check_observation(space: Space[Any], obs: Any, who: Place, name: str = "") -
             )
         for key, child in space.items():
             check_observation(child, obs[key], who, f"{name}[{key!r}]")
-    elif np.shape(obs) != space.shape:
+    elif isinstance(space, Tuple):
+        if not isinstance(obs, tuple | list) or len(obs) != len(space.spaces):
+            raise ValueError(
+                f"{what} {_shown(obs)}; its observation_space is a Tuple of"
+                f" {len(space.spaces)}: make the two agree"
+            )
+        for i, child in enumerate(space.spaces):
+            check_observation(child, obs[i], who, f"{name}[{i}]")
+    elif isinstance(space, ARRAYS):
+        _check_array(space, obs, what)
+
+
+def _check_array(space: Space[Any], obs: Any, what: str) -> None:
+    try:
+        array = np.asarray(obs)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"{what} {_shown(obs)}, which is no array: {reason}") from None
+    if array.dtype.kind not in "biufc":
         raise ValueError(
-            f"{what} of shape {np.shape(obs)}; its observation_space {space} has the"
+            f"{what} {_shown(obs)}, which is no number; its observation_space is"
+            f" {space}: make the two agree (sentences have a gymnasium.spaces.Text)"
+        )
+    if array.shape != space.shape:
+        raise ValueError(
+            f"{what} of shape {array.shape}; its observation_space {space} has the"
             f" shape {space.shape}: make the two agree"
         )
+    try:
+        in_dtype(array, np.dtype(space.dtype))
+    except MisfitError as reason:
+        raise ValueError(
+            f"{what} with {reason}; its observation_space is {space}: make the two"
+            " agree"
+        ) from None
 
 
 def declared_names(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
@@ -138,17 +177,16 @@ class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
         return answer
 
 
-def _one(name: str, value: Any, who: Place) -> Any:
+def _one(name: str, value: Any, who: Place) -> float:
+    """A number that may come in an array of one, or in a tensor."""
     if np.size(value) != 1:
         raise ValueError(
             f"{who} returned a {name} of shape {np.shape(value)}: must be one number"
         )
-    try:
-        return np.asarray(value).item() + 0.0
-    except TypeError:
-        raise ValueError(
-            f"{who} returned the {name} {value!r}: must be one number"
-        ) from None
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{who} returned the {name} {value!r}: must be one number")
+    return float(array.item())
 
 
 def _shown(value: Any) -> str:

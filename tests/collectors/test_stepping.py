@@ -1,0 +1,325 @@
+"""The stepper hands nothing out that others write, and takes nothing in unseen."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from worlds import Counter
+
+from yieldrl.algorithms import a2c, ppo, ppo_lstm, reinforce, sac, td3
+from yieldrl.collectors.evaluation import evaluate
+from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
+
+UNBOUNDED = Box(-np.inf, np.inf, (2,), np.float32)
+BOUNDED = Box(-1, 1, (2,), np.float32)
+SPACES = [UNBOUNDED, BOUNDED, MultiDiscrete([3, 4]), MultiBinary(3)]
+
+
+class Overwriting(Counter):
+    """Writes into its action, at once and at the next step; `seen` is what it got."""
+
+    def __init__(self, action_space: Any = UNBOUNDED) -> None:
+        super().__init__(length=5)
+        self.action_space: Any = action_space
+        self.kept: list[Any] = []
+
+    def step(self, action: Any) -> Any:
+        answer = super().step(0)
+        reward = float(np.asarray(action, np.float64).sum())
+        self.kept.append(action)
+        for one in self.kept:
+            one[...] = -77 if one.dtype.kind == "f" else 99
+        return answer[0], reward, *answer[2:]
+
+
+def batch(kind: str, make: Any) -> Any:
+    if kind == "serial":
+        return SerialVectorEnv([make] * 2)
+    if kind == "wrapped":
+        inside = SerialVectorEnv([make] * 2)
+        return gym.wrappers.vector.RecordEpisodeStatistics(inside)
+    mode = AutoresetMode(kind)
+    return SyncVectorEnv([make] * 2, autoreset_mode=mode)
+
+
+@pytest.mark.parametrize("kind", ["serial", "wrapped", *AutoresetMode])
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_the_action_stays_what_the_policy_chose(kind: str, space: Any) -> None:
+    envs = batch(kind, lambda: Overwriting(space))
+    stepper = Stepper(envs)
+    stepper.reset(0)
+    envs.action_space.seed(0)
+    for _ in range(7):
+        action = envs.action_space.sample()
+        chosen = action.copy()
+        step = stepper.step(action)
+        np.testing.assert_array_equal(action, chosen)
+        if step.valid is None:
+            wanted = chosen.astype(np.float64).sum(1)
+            np.testing.assert_allclose(step.reward, wanted, rtol=1e-6)
+
+
+SMALL = {"eval_every": 0, "total_steps": 64, "num_envs": 4, "speed": "eager"}
+
+
+@pytest.mark.parametrize("algorithm", [ppo, a2c, reinforce, ppo_lstm, sac, td3])
+@pytest.mark.parametrize("collection", ["sync", "async"])
+def test_what_is_learned_from_is_what_was_done(algorithm: Any, collection: str) -> None:
+    """By the reward, which is the sum of the action that the environment got."""
+    fields = {entry.name for entry in dataclasses.fields(algorithm.Config)}
+    if collection == "async" and "collection" not in fields:
+        pytest.skip("it does not learn while its policy acts")
+    wanted = {**SMALL, "collection": collection}
+    space = BOUNDED if algorithm in (sac, td3) else UNBOUNDED
+    config = algorithm.Config(**{k: v for k, v in wanted.items() if k in fields})
+    with algorithm.Trainer(config, envs=lambda: Overwriting(space)) as trainer:
+        rollout = trainer.collector.collect(8)
+    torch.testing.assert_close(rollout["reward"], rollout["action"].sum(-1))
+
+
+class WritingWorld(TorchVectorEnv):
+    """Its dynamics write into action and state, and it observes its state itself."""
+
+    noise_size = 0
+    single_observation_space = Box(-np.inf, np.inf, (1,))
+    single_action_space = UNBOUNDED
+
+    def initial_state(self, noise: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(1, noise.shape[1])
+
+    def dynamics(self, state: Any, action: Any) -> Any:
+        reward = action.sum(1)
+        action.mul_(0)
+        state += 1
+        return state, reward, torch.zeros_like(reward, dtype=torch.bool)
+
+    def observe(self, state: torch.Tensor) -> torch.Tensor:
+        return state.T
+
+
+def test_tensors_stay_what_they_were_too() -> None:
+    stepper = Stepper(WritingWorld(2))
+    first = stepper.reset(0)
+    start, action = first.clone(), torch.ones(2, 2)
+    step = stepper.step(action)
+    later = stepper.step(action)
+    assert action.eq(1).all()
+    assert first.equal(start)
+    assert step.obs.equal(start + 1)
+    assert step.next_obs.equal(start + 1)
+    assert later.obs.equal(start + 2)
+
+
+def test_evaluation_keeps_the_actions_of_its_agent() -> None:
+    class Constant:
+        action = np.ones((2, 2), np.float32)
+
+        def predict(self, obs: Any) -> Any:
+            return self.action
+
+    result = evaluate(Constant(), SerialVectorEnv([Overwriting] * 2), 4, seed=0)
+    assert result.returns.tolist() == [10, 10, 10, 10]  # two a step, for five steps
+
+
+class Kept(Counter):
+    """Writes rewards, infos and observations into arrays that it keeps."""
+
+    recorded_info = ("progress",)
+
+    def __init__(self) -> None:
+        super().__init__(length=2)
+        self.array, self.reward = np.zeros(2, np.float32), np.zeros(1)
+        self.progress = np.zeros(1)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = super().reset(**kwargs)
+        self.array[:], self.reward[:], self.progress[:] = obs, -5, -5
+        return self.array, info
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *flags, _ = super().step(action)
+        self.array[:], self.reward[:], self.progress[:] = obs, reward, reward
+        return self.array, self.reward, *flags, {"progress": self.progress}
+
+
+def test_what_an_environment_writes_again_was_read_in_time() -> None:
+    stepper = Stepper(SerialVectorEnv([Kept] * 2))
+    held = [stepper.reset(0)]
+    for _ in range(4):
+        step = stepper.step(np.zeros(2, np.int64))
+        held += [step.next_obs, step.info["progress"][:, 0], step.reward]
+    assert [h.tolist()[0] for h in held[1::3]] == [[0, 1], [0, 2], [1, 1], [1, 2]]
+    assert [h.tolist() for h in held[2::3]] == [[1, 1], [2, 2]] * 2
+    assert [h.tolist() for h in held[3::3]] == [[1, 1], [2, 2]] * 2
+
+
+class Saying(gym.Env[Any, Any]):
+    """Observes one value of any kind, from its second step on."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, space: Any, value: Any, when: int = 2) -> None:
+        self.observation_space, self.value, self.when = space, value, when
+        self.steps = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return self._obs(), {}
+
+    def step(self, action: int) -> Any:
+        self.steps += 1
+        return self._obs(), 1.0, False, False, {}
+
+    def _obs(self) -> Any:
+        space: Any = self.observation_space
+        if self.steps < self.when:
+            return _zeros(space)
+        return {"a": self.value} if isinstance(space, Dict) else self.value
+
+
+def play(stepper: Stepper) -> None:
+    stepper.reset(0)
+    for _ in range(2):
+        stepper.step([0, 0])
+
+
+def _zeros(space: Any) -> Any:
+    if isinstance(space, Dict):
+        return {name: _zeros(child) for name, child in space.items()}
+    return np.zeros(space.shape, space.dtype)[()]
+
+
+BYTES = Box(0, 255, (2,), np.uint8)
+MISFITS = [
+    (BYTES, np.array([0.0, 0.7]), r"0\.7, which uint8 cannot hold"),
+    (BYTES, np.array([0, 300]), "300, which uint8 cannot hold"),
+    (BYTES, [3, -1], "-1, which uint8 cannot hold"),
+    (BYTES, np.array([np.nan, 0]), "nan, which uint8 cannot hold"),
+    (Box(-9, 9, (2,), np.int64), np.array([0.5, 0]), r"0\.5, which int64"),
+    (Box(-9, 9, (2,), np.int8), np.array([200, 0]), "200, which int8"),
+    (Box(0, 1, (2,), np.bool_), np.array([2, 0]), "2, which bool"),  # type: ignore[arg-type]
+    (Box(-9, 9, (2,)), np.array([1e39, 0]), r"1e\+39, which float32"),
+    (Box(-9, 9, (2,)), np.array([1j, 0]), r"1j, which is no real number"),
+    (Discrete(3), 1.5, r"1\.5, which int64 cannot hold"),
+    (MultiDiscrete([3, 3]), np.array([0, 0.5]), r"0\.5, which int64"),
+    (MultiBinary(2), np.array([1, 257]), "257, which int8 cannot hold"),
+    (Discrete(3), "left", "'left', which is no number"),
+    (Discrete(3), "2", "'2', which is no number"),
+    (Box(-9, 9, (2,)), np.array(["1", "2"]), "which is no number"),
+    (Box(-9, 9, (2,)), None, "which is no number"),
+]
+
+
+@pytest.mark.parametrize("when", [0, 2])
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(("space", "value", "message"), MISFITS)
+def test_values_that_a_dtype_cannot_hold_are_refused(
+    when: int, nested: bool, space: Any, value: Any, message: str
+) -> None:
+    space = Dict(a=space) if nested else space
+    envs = SerialVectorEnv(
+        [lambda: Saying(space, value, 9), lambda: Saying(space, value, when)]
+    )
+    stepper = Stepper(envs)
+    entry = r"\['a'\]" if nested else ""
+    place = rf"environment 1, .*Saying.*, at step {when} returned observation"
+    with pytest.raises(ValueError, match=rf"{place}{entry} .*{message}"):
+        play(stepper)
+
+
+FITS = [
+    (BYTES, [0.0, 255.0], [0, 255]),
+    (BYTES, [True, False], [1, 0]),
+    (Box(-9, 9, (2,)), [0.1, 3], [np.float32(0.1), 3]),
+    (Box(-9, 9, (2,)), np.array([2, 3]), [2, 3]),
+    (Discrete(3), 2.0, 2),
+    (Discrete(3), np.array(2, np.uint8), 2),
+    (MultiBinary(2), np.array([True, False]), [1, 0]),
+]
+
+
+@pytest.mark.parametrize(("space", "value", "wanted"), FITS)
+def test_values_of_another_dtype_that_fit_are_taken(
+    space: Any, value: Any, wanted: Any
+) -> None:
+    envs = SerialVectorEnv([lambda: Saying(space, value, 0)] * 2)
+    obs = Stepper(envs).reset(0)
+    assert (obs.dtype, obs.tolist()) == (space.dtype, [wanted] * 2)
+    inside = SerialVectorEnv([lambda: Saying(Dict(a=space), value, 0)] * 2)
+    assert Stepper(inside).reset(0)["a"].tolist() == [wanted] * 2
+
+
+class Answering(VectorEnv[Any, Any, Any]):
+    """A batch of somebody's own, whose answers are as they are told."""
+
+    metadata = {"autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012
+    num_envs = 2
+    single_observation_space = BYTES
+    single_action_space = Discrete(2)
+
+    def __init__(self, obs: Any, first: Any = None, reward: Any = None) -> None:
+        self.obs, self.first = obs, obs if first is None else first
+        self.reward = np.ones(2) if reward is None else reward
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.first, {}
+
+    def step(self, actions: Any) -> Any:
+        nobody = np.zeros(2, np.bool_)
+        if isinstance(self.obs, torch.Tensor):
+            nobody = torch.from_numpy(nobody)
+        return self.obs, self.reward, nobody, nobody, {}
+
+
+@pytest.mark.parametrize("first", [None, np.zeros((2, 2), np.uint8)])
+@pytest.mark.parametrize("value", [0.7, 300.0, -1.0, np.nan])
+def test_batches_of_arrays_are_looked_at_too(first: Any, value: float) -> None:
+    stepper = Stepper(Answering(np.array([[0, 0], [0, value]]), first))
+    with pytest.raises(ValueError, match=r"environment 1 of .*uint8 cannot hold"):
+        play(stepper)
+
+
+def test_tensors_are_looked_at_when_they_begin() -> None:
+    fits = Stepper(Answering(torch.tensor([[0.0, 255.0]] * 2))).reset(0)
+    assert fits.tolist() == [[0, 255]] * 2
+    with pytest.raises(ValueError, match=r"environment 0 .* with 0\.5, which uint8"):
+        Stepper(Answering(torch.full((2, 2), 0.5))).reset(0)
+
+
+@pytest.mark.parametrize("reward", [np.ones(2) * 1j, np.ones((2, 1)), ["a", "b"]])
+def test_rewards_of_a_batch_are_numbers(reward: Any) -> None:
+    stepper = Stepper(Answering(np.zeros((2, 2), np.uint8), reward=reward))
+    stepper.reset(0)
+    with pytest.raises(ValueError, match=r"returned reward of shape .* a real"):
+        stepper.step([0, 0])
+
+
+@pytest.mark.parametrize("reward", [1j, np.complex64(1 + 2j), "1.5", None])
+def test_rewards_of_an_environment_are_real_numbers(reward: Any) -> None:
+    class Paying(Counter):
+        def step(self, action: Any) -> Any:
+            obs, _, *rest = super().step(action)
+            return obs, reward, *rest
+
+    stepper = Stepper(SerialVectorEnv([Counter, Paying]))
+    stepper.reset(0)
+    message = r"environment 1, .*, at step 1 returned the reward .* one number"
+    with pytest.raises(ValueError, match=message):
+        stepper.step([0, 0])
+
+
+def test_gymnasiums_processes_write_into_copies() -> None:
+    envs = AsyncVectorEnv([Overwriting] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    stepper = Stepper(envs)
+    stepper.reset(0)
+    action = np.ones((2, 2), np.float32)
+    assert stepper.step(action).reward.tolist() == [2, 2]
+    assert action.tolist() == [[1, 1], [1, 1]]
+    envs.close()
