@@ -91,14 +91,39 @@ class BinsHead(nn.Module):
         """Chunks of actions `[B, L, D]` as bins `[B, K]`, int64."""
         if self.statistics is None:
             return action.long().flatten(1)
-        return self.bins.encode(self.statistics.normalize(action)).flatten(1)
+        bins = self.bins.encode(self.statistics.normalize(action))
+        if self.bins.edges:
+            last = self.bins.count - 1
+            centre = self._numbers(torch.full_like(bins, last - 1))
+            marked = ((action - centre) / self._mark() - 1).abs() < 0.5
+            bins = bins.masked_fill(marked, last)
+        return bins.flatten(1)
 
     def action(self, tokens: Tensor) -> Tensor:
-        """Bins `[B, K]` as chunks of actions `[B, L, D]`: their centres, or choices."""
+        """Bins `[B, K]` as chunks of actions `[B, L, D]`: their centres, or choices.
+
+        With `edges` two bins have one centre. `tokens` tells them apart all the same,
+        as it must to give the log-probability of the one that was chosen: of the last
+        the number is larger by a few of float32's smallest steps.
+        """
         chunks = self.layout.inside(tokens)
         if self.statistics is None:
             return chunks
-        return self.statistics.denormalize(self.bins.decode(chunks))
+        numbers = self._numbers(chunks)
+        if self.bins.edges:
+            numbers = numbers + self._mark() * (chunks == self.bins.count - 1)
+        return numbers
+
+    def _numbers(self, bins: Tensor) -> Tensor:
+        """The centres of bins `[..., D]` in the environment's units."""
+        assert self.statistics is not None
+        return self.statistics.denormalize(self.bins.decode(bins))
+
+    def _mark(self) -> Tensor:
+        """What the last of the bins is larger by, `[D]`: four steps of float32."""
+        assert self.statistics is not None
+        largest = torch.maximum(self.statistics.low.abs(), self.statistics.high.abs())
+        return 4 * torch.finfo(torch.float32).eps * largest
 
     def embeddings(self, backbone: Backbone, tokens: Tensor) -> Tensor:
         """What the network reads where bins `[B, k]` were chosen, `[B, k, W]`."""

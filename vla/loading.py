@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +129,7 @@ def _openvla(
     if proprio is not None:
         backbone.add_proprio(int(torch.Size(proprio.shape or ()).numel()))
         _cast(backbone, config)
-    own = dataclasses.replace(config, action_bins=openvla.action_bins(values))
-    model = VLAModel(backbone, observed, acted, own, descending_bins=True)
+    model = VLAModel(backbone, observed, acted, config, bins=openvla.bins(values))
     known = openvla.statistics(folder, values)
     dataset = config.model_config.get("dataset")
     if known and model.action_statistics is not None:

@@ -36,8 +36,8 @@ class VLAModel(OnePassModule):
         observation_space: Dict of what the model reads, see `VLAModelInterface`.
         action_space: Of one action, or of a chunk.
         config: Says the chunk, the head, the bins and the decoding.
-        descending_bins: Whether bins count down from the end of the vocabulary, as
-            those of OpenVLA do.
+        bins: Which entries of the vocabulary are which numbers; by default
+            `config.action_bins` of them count up. Choices have a bin each.
 
     Raises:
         TypeError: If the backbone is no `nn.Module`, or actions are neither numbers
@@ -56,7 +56,7 @@ class VLAModel(OnePassModule):
         action_space: gymnasium.Space[Any],
         config: VLAConfig,
         *,
-        descending_bins: bool = False,
+        bins: ActionBins | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(backbone, nn.Module):
@@ -74,8 +74,10 @@ class VLAModel(OnePassModule):
             width, start = backbone.width, config.log_std_init
             self.head = GaussianHead(layout, width, statistics, start)
         else:
-            count = max(layout.counts or (config.action_bins,))
-            bins = ActionBins(count, descending=descending_bins)
+            bins = bins or ActionBins(config.action_bins)
+            if layout.counts is not None:
+                down = bins.descending
+                bins = ActionBins(max(layout.counts), descending=down)
             self.head = BinsHead(layout, bins, backbone.vocab_size, statistics)
         self.decoding: Any = (
             AutoregressiveDecoding()

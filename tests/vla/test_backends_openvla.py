@@ -18,7 +18,7 @@ from vla_folders import (
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
-from yieldrl.vla.backends.openvla import PROMPT
+from yieldrl.vla.backends.openvla import PROMPT, action_bins
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import FusedVision, VisionConfig
 from yieldrl.vla.tokenizer import tiny_tokenizer
@@ -39,7 +39,8 @@ def folder(tmp_path, source):
 
 
 def load(folder, observed=EYES, acted=CHUNKS, **fields):
-    config = VLAConfig(model_path=str(folder), chunk_length=2, **fields)
+    length = acted.shape[0] if len(acted.shape) == 2 else 1
+    config = VLAConfig(model_path=str(folder), chunk_length=length, **fields)
     return load_vla_model(config, observed, acted)
 
 
@@ -88,16 +89,78 @@ def test_the_prompt_is_the_one_of_its_training(folder):
 
 
 def test_bins_count_down_from_the_end_of_the_vocabulary(folder, source):
-    """33 edges are 32 bins; the lowest is the last entry that is no padding."""
+    """33 edges are 33 entries; the lowest is the last one that is no padding."""
     bins = load(folder).head.bins
-    assert bins.count == 32
+    assert (bins.count, action_bins({})) == (33, 256)
     size = source.vocab_size
-    entries = bins.entries(torch.tensor([0, 31]), size)
-    assert entries.tolist() == [size - 1, size - 32]
+    entries = bins.entries(torch.tensor([0, 32]), size)
+    assert entries.tolist() == [size - 1, size - 33]
     # Its own words: bin centres between 33 even edges of [-1, 1].
     edges = torch.linspace(-1, 1, 33)
     centres = (edges[1:] + edges[:-1]) / 2
     assert torch.allclose(bins.decode(torch.arange(32)), centres, atol=1e-6)
+    assert bins.decode(torch.tensor(32)) == bins.decode(torch.tensor(31))
+
+
+class TestTheEntryOfAnActionOfOne:
+    """`size - 33` here, 31744 in OpenVLA: all that was clipped at q99 lands there."""
+
+    @pytest.mark.parametrize("decoding", ["parallel", "autoregressive"])
+    def test_every_entry_comes_back_from_its_action(self, folder, decoding):
+        for low, high in ((-1, 1), (-2, 3), (0, 1e-3), (99.8, 100), (-1e6, 1e6)):
+            head = load(folder, decoding=decoding).head
+            head.statistics.set_range([low] * 2, [high] * 2)
+            tokens = torch.arange(33).repeat_interleave(4).view(33, 4)
+            action = head.action(tokens)
+            assert torch.equal(head.tokens(action), tokens)
+            step = 5e-7 * max(abs(low), abs(high))
+            assert ((action[32] - action[31]).abs() <= step).all()
+            given = torch.tensor([low, high]).float().view(2, 1, 1).expand(2, 2, 2)
+            assert head.tokens(given).tolist() == [[0] * 4, [32] * 4]
+            assert head.tokens(given * 1.5)[1].tolist() == [32] * 4
+
+    @pytest.mark.parametrize("decoding", ["parallel", "autoregressive"])
+    def test_it_is_chosen_and_told_like_every_other(self, folder, source, decoding):
+        model, obs = load(folder, decoding=decoding).eval(), seen()
+        bias = torch.zeros(source.vocab_size + 64)
+        bias[source.vocab_size - 33] = 20
+        plain = model.backbone.logits
+        model.backbone.logits = lambda hidden: plain(hidden) + bias
+        with torch.no_grad():
+            acted = model.act(obs, deterministic=True)
+            said = model.evaluate(obs, acted.action)
+        # The centre of the last of 32 bins, of [-2, 2] and of [1, 3].
+        wanted = torch.tensor([31 / 32 * 2, 2 + 31 / 32]).expand_as(acted.action)
+        torch.testing.assert_close(acted.action, wanted)
+        assert acted.log_prob.min() > -1e-3
+        for one, other in zip(acted, said, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+    def test_probabilities_are_those_of_all_entries(self, folder, source):
+        """Of 33 actions of one number, which sum to one, as their entropy has it."""
+        values = json.loads((folder / "config.json").read_text())
+        write_json(folder / "config.json", {**values, "norm_stats": {}})
+        model = load(folder, acted=Box(-2, 2, (1,)), decoding="autoregressive")
+        one, size = seen(1), source.vocab_size
+        action = model.head.action(torch.arange(33).unsqueeze(1))
+        obs = torch.cat([one] * 33)
+        with torch.no_grad():
+            said = model.evaluate(obs, action)
+            hidden = source.hidden(*source.embed(one), None)[:, -1]
+            logits = source.logits(hidden)[0, size - 33 : size].flip(0)
+        log_prob = logits.log_softmax(0)
+        torch.testing.assert_close(said.log_prob.flatten(), log_prob)
+        entropy = -(log_prob.exp() * log_prob).sum()
+        torch.testing.assert_close(said.entropy, entropy.expand(33))
+
+    def test_teacher_forcing_reads_its_embedding(self, folder, source):
+        model = load(folder, decoding="autoregressive")
+        read = []
+        own = model.backbone.token_embeddings
+        model.backbone.token_embeddings = lambda ids: read.append(ids) or own(ids)
+        ones = torch.tensor([[2.0, 3.0], [5.0, 3.5]]).expand(3, 2, 2)  # q99, beyond
+        model.evaluate(seen(), ones)
+        assert read[-1].tolist() == [[source.vocab_size - 33] * 3] * 3
 
 
 def test_statistics_come_with_it(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -48,3 +49,41 @@ def test_they_are_the_last_entries_of_the_vocabulary(descending) -> None:
 def test_none_at_all_is_refused() -> None:
     with pytest.raises(ValueError, match="count = 0"):
         ActionBins(0)
+
+
+@pytest.mark.parametrize("count", [2, 3, 33, 256, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_with_edges_they_are_those_of_numpy_digitize(count, dtype) -> None:
+    """OpenVLA's ActionTokenizer, in its own words."""
+    edges = np.linspace(-1, 1, count)
+    centres = (edges[1:] + edges[:-1]) / 2
+    beside = np.nextafter(edges, 2), np.nextafter(edges, -2)
+    numbers = [np.linspace(-1.2, 1.2, 10_001), edges, centres, *beside]
+    action = np.concatenate(numbers).astype(dtype)
+    digit = np.digitize(np.clip(action, -1, 1), edges)
+    bins = ActionBins(count, descending=True, edges=True)
+    ids = bins.encode(torch.from_numpy(action))
+    assert ids.dtype == torch.int64
+    assert ids.tolist() == (digit - 1).tolist()
+    entries = bins.entries(ids, vocab_size=32_000)
+    assert entries.tolist() == (32_000 - digit).tolist()
+    decoded = centres[np.clip(32_000 - entries.numpy() - 1, 0, count - 2)]
+    np.testing.assert_allclose(bins.decode(ids), decoded, rtol=0, atol=2e-7)
+    inside = np.abs(action) <= 1
+    error = np.abs(bins.decode(ids).numpy() - action)[inside].max()
+    assert error <= bins.error_bound + 2e-7
+
+
+def test_with_256_edges_entry_31744_is_an_action_of_one() -> None:
+    bins = ActionBins(256, descending=True, edges=True)
+    ids = bins.encode(torch.tensor([-1.0, 0.9999, 1.0, 7.0]))
+    assert bins.entries(ids, 32_000).tolist() == [31_999, 31_745, 31_744, 31_744]
+    assert bins.decode(ids).tolist() == pytest.approx([-254 / 255, *[254 / 255] * 3])
+    logits = torch.arange(32_064.0)
+    own = bins.of_vocabulary(logits, 32_000).tolist()
+    assert own == list(range(31_999, 31_743, -1))
+
+
+def test_one_edge_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 2 edges"):
+        ActionBins(1, edges=True)

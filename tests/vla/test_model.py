@@ -12,7 +12,7 @@ import torch
 from fake_vla import SPACE, FakeBackbone, make_model, observe
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from yieldrl.vla import OnePassVLA, VLAConfig, VLAModel, VLAModelInterface
+from yieldrl.vla import ActionBins, OnePassVLA, VLAConfig, VLAModel, VLAModelInterface
 
 NUMBERS, CHUNK = Box(-2, 6, (2,)), Box(-2, 6, (3, 2))
 CHOICES, MANY = Discrete(5), MultiDiscrete([5] * 3)
@@ -219,12 +219,12 @@ class TestRefused:
 
 def test_bins_that_count_down() -> None:
     """As OpenVLA's do: the lowest bin is the last entry."""
-    config, obs = VLAConfig(action_bins=4), observe(2)
-    models = []
+    obs, models = observe(2), []
     for descending in (False, True):
         torch.manual_seed(0)
-        parts = FakeBackbone(), SPACE, NUMBERS, config
-        models.append(VLAModel(*parts, descending_bins=descending).eval())
+        parts = FakeBackbone(), SPACE, NUMBERS, VLAConfig()
+        bins = ActionBins(4, descending=descending)
+        models.append(VLAModel(*parts, bins=bins).eval())
     models[1].load_state_dict(models[0].state_dict())
     action = torch.tensor([[[-1.0, 3.0]], [[1.0, 5.0]]])
     one, other = models[0].evaluate(obs, action), models[1].evaluate(obs, 4 - action)

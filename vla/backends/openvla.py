@@ -11,6 +11,7 @@ import torch
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.bins import ActionBins
 from yieldrl.vla.extra import require
 from yieldrl.vla.folders import read_json
 from yieldrl.vla.tokenizer import SentenceTokenizer
@@ -70,8 +71,13 @@ def vocab_size(config: Mapping[str, Any]) -> int:
 
 
 def action_bins(config: Mapping[str, Any]) -> int:
-    """Bins of its actions: it counts their edges, which are one more."""
-    return config.get("n_action_bins", 256) - 1
+    """Entries of the vocabulary that its actions are: one for each edge of a bin."""
+    return config.get("n_action_bins", 256)
+
+
+def bins(config: Mapping[str, Any]) -> ActionBins:
+    """Which of them is which number: the lowest is the last entry of all."""
+    return ActionBins(action_bins(config), descending=True, edges=True)
 
 
 def statistics(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
