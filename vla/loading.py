@@ -19,7 +19,8 @@ from yieldrl.vla.folders import model_folder, read_config
 from yieldrl.vla.lora import add_lora
 from yieldrl.vla.model import VLAModel
 from yieldrl.vla.parts import enable_gradient_checkpointing, freeze_vision
-from yieldrl.vla.weights import load_strictly, read_state_dict
+from yieldrl.vla.state_dicts import read_state_dict
+from yieldrl.vla.weights import load_strictly
 
 
 def load_vla_model(

@@ -15,7 +15,8 @@ from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
 from yieldrl.vla.folders import read_json
 from yieldrl.vla.parts import backbone_of, vision_parameters
-from yieldrl.vla.weights import check_names, distinct, read_state_dict
+from yieldrl.vla.state_dicts import read_state_dict
+from yieldrl.vla.weights import check_names, distinct
 
 ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.json"
 """Files of `save_adapters`."""

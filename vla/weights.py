@@ -1,9 +1,8 @@
-"""Weights from files that hold tensors and nothing that runs."""
+"""Puts tensors by name into modules, and reads those of a folder one by one."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,61 +12,46 @@ from torch import Tensor, nn
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla.extra import require
 from yieldrl.vla.folders import read_json
+from yieldrl.vla.state_dicts import some_of
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 """Files of a folder: which shard holds which tensor; or all of them in one."""
 
-TENSOR_SUFFIXES = (".pt", ".pth", ".bin")
-"""Endings of what `torch.save` wrote: tensors by name, read with `weights_only`."""
+PREFIXES = ("module", "_orig_mod")
+"""What DistributedDataParallel and torch.compile put before or inside of names."""
 
-
-def read_state_dict(path: str | Path, device: str = "cpu") -> dict[str, Tensor]:
-    """The tensors of one file, by name.
-
-    Args:
-        path: A `.safetensors` file, or what `torch.save(model.state_dict(), path)`
-            wrote (`.pt`, `.pth`, `.bin`), alone or under the key `state_dict`.
-        device: Where the tensors go.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        CheckpointError: If it holds anything but tensors by name, pickled objects for
-            one: they are never loaded, because loading them runs their code.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"model_path = {str(path)!r}: no such file; give the file of the weights"
-        )
-    if path.suffix == ".safetensors":
-        return _read_safetensors(path, device)
-    if path.suffix not in TENSOR_SUFFIXES:
-        raise _refused(path, f"the ending {path.suffix!r} is of no file of tensors")
-    try:
-        state = torch.load(path, map_location=device, weights_only=True)
-    except pickle.UnpicklingError:
-        raise _refused(path, "it holds more than tensors, or is damaged") from None
-    except (RuntimeError, EOFError, ValueError, IndexError) as reason:
-        said = str(reason).splitlines() or [type(reason).__name__]
-        raise _refused(path, f"it is damaged ({said[0]})") from None
-    state = state.get("state_dict", state) if isinstance(state, dict) else state
-    if not isinstance(state, dict) or not _are_tensors(state):
-        raise _refused(path, "it holds something other than tensors by name")
-    return state
+STARTS = tuple(f"{prefix}." for prefix in PREFIXES)
 
 
 def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
     """Copy tensors into a module that has exactly these.
+
+    Names may have the parts that `DistributedDataParallel` and `torch.compile` add:
+    `module.layer.weight` is `layer.weight`, where the module has no name of the first
+    kind.
 
     Raises:
         CheckpointError: If names or shapes differ; the message names them.
     """
     wanted = distinct(module.state_dict(keep_vars=True))
     again = module.state_dict().keys() - wanted.keys()
+    state = unwrapped(state, module.state_dict().keys())
     got = {name: tensor for name, tensor in state.items() if name not in again}
     shapes = {name: tensor.shape for name, tensor in got.items()}
     check_names({k: v.shape for k, v in wanted.items()}, shapes, source)
     module.load_state_dict(got, strict=False)
+
+
+def unwrapped(state: Mapping[str, Tensor], known: Iterable[str]) -> dict[str, Tensor]:
+    """The tensors, by the known names where these are theirs without `PREFIXES`."""
+    known, names = set(known), list(state)
+    while not known.issuperset(names) and all(n.startswith(STARTS) for n in names):
+        names = [name.partition(".")[2] for name in names]  # that is around the whole
+    for i, name in enumerate(names):
+        inner = ".".join(part for part in name.split(".") if part not in PREFIXES)
+        if name not in known and inner in known.difference(names):
+            names[i] = inner
+    return dict(zip(names, state.values(), strict=True))
 
 
 def distinct(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -93,9 +77,9 @@ def check_names(wanted: Mapping[str, Any], got: Mapping[str, Any], source: str) 
         "load it with the class and the sizes (model_config) that it was saved from"
     )
     if missing := [name for name in wanted if name not in got]:
-        raise CheckpointError(f"{source} lacks {_some(missing)}: {remedy}")
+        raise CheckpointError(f"{source} lacks {some_of(missing)}: {remedy}")
     if unknown := [name for name in got if name not in wanted]:
-        raise CheckpointError(f"{source} has {_some(unknown)} beside: {remedy}")
+        raise CheckpointError(f"{source} has {some_of(unknown)} beside: {remedy}")
     for name, shape in wanted.items():
         if tuple(shape) != tuple(got[name]):
             raise CheckpointError(
@@ -165,33 +149,3 @@ def _shard_files(folder: Path) -> list[Path]:
                 " download it whole, or convert it with save_pretrained"
             )
     return files
-
-
-def _read_safetensors(path: Path, device: str) -> dict[str, Tensor]:
-    library = require("safetensors")
-    try:
-        return require("safetensors.torch").load_file(path, device=device)
-    except library.SafetensorError as reason:
-        raise CheckpointError(
-            f"{path}: not a readable safetensors file ({reason}): save it again with"
-            " safetensors.torch.save_file"
-        ) from None
-
-
-def _refused(path: Path, reason: str) -> CheckpointError:
-    return CheckpointError(
-        f"{path}: not read, because {reason}: save tensors alone, with"
-        " torch.save(model.state_dict(), 'weights.pth') or safetensors"
-    )
-
-
-def _are_tensors(state: Mapping[Any, Any]) -> bool:
-    return all(
-        isinstance(name, str) and isinstance(tensor, Tensor)
-        for name, tensor in state.items()
-    )
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(sorted(names)[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -13,6 +13,7 @@ from vla_folders import ACTED, OBSERVED, seen
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
+from yieldrl.vla.weights import load_strictly
 
 DOCUMENT = json.loads("""{
   "model_path": "checkpoints/pretrained_vla_model.pth",
@@ -119,6 +120,58 @@ def test_weights_from_safetensors_and_nested_ones(here):
     for path in ("weights.safetensors", "nested.pt"):
         model = load(**{**DOCUMENT, "model_path": path})
         assert (model.layer.weight == 1).all()
+
+
+@pytest.mark.parametrize("key", [None, "model", "model_state_dict", "state_dict"])
+@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.", "module._orig_mod."])
+def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
+    weights = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
+    named = {prefix + name: tensor for name, tensor in weights.items()}
+    optimizer = {"state": {}, "param_groups": [{"lr": 0.1}]}
+    beside = {"optimizer": optimizer, "epoch": 3, "config": {"depth": 1}}
+    for suffix in (".pt", ".pth", ".bin", ".ckpt"):
+        torch.save(named if key is None else {key: named, **beside}, f"some{suffix}")
+        model = load(**{**DOCUMENT, "model_path": f"some{suffix}"})
+        assert all((p == 1).all() for p in model.parameters())
+    save_file(named, "named.safetensors")
+    model = load(**{**DOCUMENT, "model_path": "named.safetensors"})
+    assert all((p == 1).all() for p in model.parameters())
+
+
+def test_names_inside_of_others_and_configs_under_the_key_of_a_model(here):
+    weights = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
+    inside = {k.replace(".", ".module."): v for k, v in weights.items()}
+    for state in (
+        {"model": {"name": "a"}, "state_dict": weights},
+        {"model": {"state_dict": inside}},
+    ):
+        torch.save(state, "some.pt")
+        model = load(**{**DOCUMENT, "model_path": "some.pt"})
+        assert all((p == 1).all() for p in model.parameters())
+
+
+def test_a_module_that_is_called_so_keeps_its_name():
+    own = nn.ModuleDict({"module": nn.Linear(1, 1), "other": nn.Linear(1, 1)})
+    state = {k: torch.ones_like(v) for k, v in own.state_dict().items()}
+    load_strictly(own, state, "here")
+    load_strictly(own, {f"module.{k}": 2 * v for k, v in state.items()}, "here")
+    assert all((p == 2).all() for p in own.parameters())
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"net": {"layer.weight": torch.ones(1)}}, r"\(net\), and has such under none"),
+        (
+            {"model": {"a": torch.ones(1)}, "state_dict": {"a": torch.ones(1)}},
+            "under several of the keys state_dict, model_state_dict, model",
+        ),
+    ],
+)
+def test_tensors_under_no_known_key_or_under_several_are_refused(here, state, message):
+    torch.save(state, "some.pt")
+    with pytest.raises(CheckpointError, match=message):
+        load(**{**DOCUMENT, "model_path": "some.pt"})
 
 
 def test_weights_that_are_tied_may_be_saved_once(here):

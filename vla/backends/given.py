@@ -11,7 +11,8 @@ from torch import nn
 
 from yieldrl.vla.asking import METHODS
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.weights import load_strictly, read_state_dict
+from yieldrl.vla.state_dicts import read_state_dict
+from yieldrl.vla.weights import load_strictly
 
 GIVEN = ("observation_space", "action_space", "chunk_length")
 """What a class gets beside `model_config`, if its constructor names it."""
