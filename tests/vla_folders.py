@@ -8,7 +8,14 @@ from gymnasium.spaces import Box, Dict
 from safetensors.torch import save_file
 from tensordict import TensorDict
 from torch import nn
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    PaliGemmaConfig,
+    PaliGemmaForConditionalGeneration,
+)
 
 from yieldrl.foundations import Utf8Text
 from yieldrl.vla.backends.openvla import PROMPT
@@ -149,6 +156,38 @@ def write_openvla(folder, backbone, *, drop=None):
         },
     )
     return folder
+
+
+VISION = {
+    "hidden_size": 12,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "patch_size": 14,
+    "image_size": 28,
+}
+
+
+def llava(size):
+    return LlavaForConditionalGeneration(
+        LlavaConfig(
+            text_config={"model_type": "llama", **text_config(size)},
+            vision_config={"model_type": "clip_vision_model", **VISION},
+            image_token_index=size - 1,
+        )
+    )
+
+
+def paligemma(size):
+    text = {**text_config(size), "num_key_value_heads": 1, "head_dim": 8}
+    return PaliGemmaForConditionalGeneration(
+        PaliGemmaConfig(
+            text_config={"model_type": "gemma", **text},
+            vision_config={"model_type": "siglip_vision_model", **VISION},
+            projection_dim=32,
+            image_token_index=size - 1,
+        )
+    )
 
 
 def write_json(path, values):

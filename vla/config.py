@@ -67,10 +67,11 @@ class VLAConfig(Checked):
     """Bins of each number of an action. More are more precise and harder to learn; an
     action is off by at most 1 / bins of half its range. Choices have a bin each."""
 
-    decoding: Literal["parallel", "autoregressive"] = "parallel"
+    decoding: Literal["auto", "parallel", "autoregressive"] = "auto"
     """`parallel` makes all tokens of a chunk in one pass, each unaware of what the
     others become; `autoregressive` one after the other, each knowing those before it,
-    with a pass for each when acting."""
+    with a pass for each when acting. `auto` takes what the weights of `model_path` were
+    trained with, which of OpenVLA is `autoregressive`, and `parallel` elsewhere."""
 
     log_std_init: float = -1.0
     """Logarithm of a Gaussian head's standard deviation at the start, in units of half

@@ -1,15 +1,17 @@
-"""From a prompt to the tokens of a chunk: all at once, or one after the other."""
+"""From a prompt to the tokens of a chunk."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from yieldrl.networks import Distribution
 from yieldrl.vla.backbone import Backbone
-from yieldrl.vla.heads import ActionHead, BinsHead
+from yieldrl.vla.heads import BinsHead
 
 
 class Prompt(NamedTuple):
@@ -61,63 +63,38 @@ def chosen(
     return tokens.detach()
 
 
-class ParallelDecoding(nn.Module):
-    """All tokens in one pass, each at a placeholder position after the prompt.
+class Decoding(nn.Module, ABC):
+    """How tokens follow from a prompt."""
 
-    Placeholders attend to the prompt and to each other in both directions; the prompt
-    does not see them. Tokens are independent of each other, given the observation. Kim
-    et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645, section
-    4. Differs from the paper: placeholders are learned, not zero.
-
-    Args:
-        tokens: `K`, tokens of a chunk.
-        width: `W`, of embeddings.
-
-    Attributes:
-        placeholders: What the network reads at their positions, `[K, W]`.
-    """
-
-    def __init__(self, tokens: int, width: int) -> None:
-        super().__init__()
-        self.placeholders = nn.Parameter(torch.randn(tokens, width) * width**-0.5)
-
+    @abstractmethod
     def act(
         self,
         backbone: Backbone,
-        head: ActionHead,
+        head: Any,
         prompt: Prompt,
         deterministic: bool,
         generator: torch.Generator | None,
     ) -> Decoded:
         """Choose tokens, at random (drawn from `generator`) or the most likely."""
-        policy, hidden = self._policy(backbone, head, prompt)
-        tokens = chosen(policy, deterministic, generator)
-        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
 
+    @abstractmethod
     def evaluate(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
+        self, backbone: Backbone, head: Any, prompt: Prompt, tokens: Tensor
     ) -> Decoded:
         """What the model says of tokens `[B, K]`."""
-        policy, hidden = self._policy(backbone, head, prompt)
-        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
 
-    def _policy(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt
-    ) -> tuple[Distribution, Tensor]:
-        """A distribution for all tokens, and the prompt's hidden states."""
-        batch, length = prompt.mask.shape
-        placeholders = self.placeholders.expand(batch, -1, -1)
-        whole = prompt.followed_by(placeholders)
-        hidden = backbone.hidden(*whole, bidirectional_from=length)
-        return head.policy(backbone, hidden[:, length:]), hidden[:, :length]
+    def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
+        """Hidden states of the prompt, `[B, S, W]`, as acting has them."""
+        return backbone.hidden(*prompt, bidirectional_from=None)
 
 
-class AutoregressiveDecoding(nn.Module):
+class AutoregressiveDecoding(Decoding):
     """One token after the other, each knowing the prompt and the tokens before it.
 
-    Acting takes `K` passes, each over all positions so far (nothing is cached);
-    evaluating takes one, which reads the given tokens (teacher forcing). The entropy of
-    a token is that of its distribution after the tokens before it.
+    Acting takes `K` passes, of which all but the first are over one position where the
+    backbone keeps keys and values (`new_cache`), else over all so far; evaluating takes
+    one, which reads the given tokens (teacher forcing). The entropy of a token is that
+    of its distribution after the tokens before it.
     """
 
     def act(
@@ -129,8 +106,9 @@ class AutoregressiveDecoding(nn.Module):
         generator: torch.Generator | None,
     ) -> Decoded:
         """Choose tokens, at random (drawn from `generator`) or the most likely."""
-        hidden = backbone.hidden(*prompt, bidirectional_from=None)
-        state = _last(hidden, prompt.mask)
+        step = _stepwise(backbone)
+        hidden = step(prompt, prompt.mask.shape[1])
+        state = last_shown(hidden, prompt.mask)
         columns: list[tuple[Tensor, Tensor, Tensor]] = []
         for i in range(head.layout.tokens):
             policy = head.policy(backbone, state, first=i)
@@ -138,7 +116,7 @@ class AutoregressiveDecoding(nn.Module):
             columns.append((token, policy.log_prob(token), policy.entropy()))
             if i + 1 < head.layout.tokens:
                 prompt = prompt.followed_by(head.embeddings(backbone, token))
-                state = backbone.hidden(*prompt, bidirectional_from=None)[:, -1:]
+                state = step(prompt, 1)
         tokens, log_prob, entropy = (
             torch.cat(parts, dim=1) for parts in zip(*columns, strict=True)
         )
@@ -152,12 +130,33 @@ class AutoregressiveDecoding(nn.Module):
         whole = prompt.followed_by(head.embeddings(backbone, tokens[:, :-1]))
         hidden = backbone.hidden(*whole, bidirectional_from=None)
         said = hidden[:, :length]
-        before = torch.cat([_last(said, prompt.mask), hidden[:, length:]], dim=1)
+        before = torch.cat([last_shown(said, prompt.mask), hidden[:, length:]], dim=1)
         policy = head.policy(backbone, before)
         return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), said)
 
 
-def _last(hidden: Tensor, mask: Tensor) -> Tensor:
+def _stepwise(backbone: Any) -> Callable[[Prompt, int], Tensor]:
+    """Asks for the hidden states of the last positions alone, `[B, new, W]`.
+
+    Each call has the positions of the one before, and new ones behind them.
+    """
+    make = getattr(backbone, "new_cache", None)
+    cache = None if make is None else make()
+
+    def step(prompt: Prompt, new: int) -> Tensor:
+        if cache is None:
+            return backbone.hidden(*prompt, bidirectional_from=None)[:, -new:]
+        return backbone.hidden(
+            prompt.embeddings[:, -new:],
+            prompt.mask,
+            bidirectional_from=None,
+            cache=cache,
+        )
+
+    return step
+
+
+def last_shown(hidden: Tensor, mask: Tensor) -> Tensor:
     """The hidden state at the last position of each prompt that is shown, `[B, 1, W]`.
 
     It says the first token. Padding may lie after it.

@@ -9,8 +9,10 @@ from typing import Any
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla.extra import require
 
-FILES = ("*.json", "*.safetensors")
-"""What is downloaded of a repository on the hub: nothing that runs."""
+FILES = ("*.json", "*.safetensors", "*--*_checkpoint.pt")
+"""What is downloaded of a repository on the hub: nothing that runs.
+
+The last are heads of OpenVLA-OFT, which are read with `weights_only`."""
 
 
 def model_folder(model_path: str) -> Path:

@@ -155,7 +155,7 @@ class GaussianHead(nn.Module):
     ) -> None:
         super().__init__()
         self.layout, self.statistics = layout, statistics
-        self.mean = orthogonal(nn.Linear(width, 1), 0.01)
+        self.mean: nn.Module = orthogonal(nn.Linear(width, 1), 0.01)
         self.log_std = nn.Parameter(torch.full((layout.size,), log_std))
 
     def policy(

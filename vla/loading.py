@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -94,7 +93,9 @@ def _pretrained(
     values = read_config(folder)
     kind = values.get("model_type")
     if kind in ("openvla", "prismatic"):
-        return _openvla(config, observed, acted, folder, values)
+        from yieldrl.vla.backends.openvla_model import load_openvla
+
+        return load_openvla(folder, values, observed, acted, config, _device(config))
     if kind == "pi0":
         from yieldrl.vla.backends.pi0 import load_pi0
 
@@ -110,35 +111,6 @@ def _pretrained(
     check_options(config.model_config, [], f"a model of type {kind!r}")
     backbone = load_native(folder, config.dtype, _device(config))
     return VLAModel(backbone, observed, acted, config).to(_device(config))
-
-
-def _openvla(
-    config: VLAConfig,
-    observed: Dict,
-    acted: gymnasium.Space[Any],
-    folder: Path,
-    values: dict[str, Any],
-) -> nn.Module:
-    """OpenVLA's network with the bins and the statistics that it was trained with."""
-    from yieldrl.vla.backends import openvla
-
-    check_options(config.model_config, ["dataset"], "OpenVLA")
-    backbone = openvla.load_backbone(
-        folder, values, dtype=getattr(torch, config.dtype), device=_device(config)
-    )
-    proprio = observed.spaces.get("proprio")
-    if proprio is not None:
-        backbone.add_proprio(int(torch.Size(proprio.shape or ()).numel()))
-        _cast(backbone, config)
-    model = VLAModel(backbone, observed, acted, config, bins=openvla.bins(values))
-    known = openvla.statistics(folder, values)
-    dataset = config.model_config.get("dataset")
-    if known and model.action_statistics is not None:
-        model.action_statistics.from_openvla(known, dataset, "action")
-        entries = known.get(dataset or next(iter(known)), {})
-        if model.proprio_statistics is not None and "proprio" in entries:
-            model.proprio_statistics.from_openvla(known, dataset, "proprio")
-    return model.to(_device(config))
 
 
 def _lerobot(

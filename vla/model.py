@@ -15,12 +15,13 @@ from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.decoding import (
     AutoregressiveDecoding,
     Decoded,
-    ParallelDecoding,
+    Decoding,
     Prompt,
 )
 from yieldrl.vla.heads import BinsHead, GaussianHead
 from yieldrl.vla.interface import VLAOutput
 from yieldrl.vla.one_pass import OnePassModule
+from yieldrl.vla.parallel import ParallelDecoding
 from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
 from yieldrl.vla.value import AttentionPool
 
@@ -38,6 +39,7 @@ class VLAModel(OnePassModule):
         config: Says the chunk, the head, the bins and the decoding.
         bins: Which entries of the vocabulary are which numbers; by default
             `config.action_bins` of them count up. Choices have a bin each.
+        decoding: How tokens are made, where the config does not say it alone.
 
     Raises:
         TypeError: If the backbone is no `nn.Module`, or actions are neither numbers
@@ -57,6 +59,7 @@ class VLAModel(OnePassModule):
         config: VLAConfig,
         *,
         bins: ActionBins | None = None,
+        decoding: Decoding | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(backbone, nn.Module):
@@ -79,11 +82,10 @@ class VLAModel(OnePassModule):
                 down = bins.descending
                 bins = ActionBins(max(layout.counts), descending=down)
             self.head = BinsHead(layout, bins, backbone.vocab_size, statistics)
-        self.decoding: Any = (
-            AutoregressiveDecoding()
-            if config.decoding == "autoregressive"
-            else ParallelDecoding(layout.tokens, backbone.width)
-        )
+        if decoding is None and config.decoding == "autoregressive":
+            decoding = AutoregressiveDecoding()
+        parallel = decoding or ParallelDecoding(layout.tokens, backbone.width)
+        self.decoding: Decoding = parallel
         self.value_head = AttentionPool(backbone.width)
 
     @property
@@ -111,7 +113,7 @@ class VLAModel(OnePassModule):
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, from a pass over the prompt alone."""
         prompt = self._prompt(observations)
-        hidden = self.backbone.hidden(*prompt, bidirectional_from=None)
+        hidden = self.decoding.prompt_hidden(self.backbone, prompt)
         return self.value_head(hidden, prompt.mask).unsqueeze(-1)
 
     def metrics(self) -> dict[str, Tensor]:

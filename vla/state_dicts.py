@@ -25,8 +25,8 @@ def read_state_dict(path: str | Path, device: str = "cpu") -> dict[str, Tensor]:
 
     Args:
         path: A `.safetensors` file, or what `torch.save(model.state_dict(), path)`
-            wrote (`.pt`, `.pth`, `.bin`, `.ckpt`), alone or under one of the keys `state_dict`,
-            `model_state_dict` and `model`.
+            wrote (`.pt`, `.pth`, `.bin`, `.ckpt`), alone or under one of the keys
+            `state_dict`, `model_state_dict` and `model`.
         device: Where the tensors go.
 
     Raises:

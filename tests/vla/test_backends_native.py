@@ -2,47 +2,18 @@
 
 import pytest
 import torch
-from transformers import (
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    PaliGemmaConfig,
-    PaliGemmaForConditionalGeneration,
+from vla_folders import (
+    ACTED,
+    OBSERVED,
+    SENTENCES,
+    llava,
+    paligemma,
+    seen,
+    write_json,
 )
-from vla_folders import ACTED, OBSERVED, SENTENCES, seen, text_config, write_json
 
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.tokenizer import tiny_tokenizer
-
-VISION = {
-    "hidden_size": 12,
-    "intermediate_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "patch_size": 14,
-    "image_size": 28,
-}
-
-
-def llava(size):
-    return LlavaForConditionalGeneration(
-        LlavaConfig(
-            text_config={"model_type": "llama", **text_config(size)},
-            vision_config={"model_type": "clip_vision_model", **VISION},
-            image_token_index=size - 1,
-        )
-    )
-
-
-def paligemma(size):
-    text = {**text_config(size), "num_key_value_heads": 1, "head_dim": 8}
-    return PaliGemmaForConditionalGeneration(
-        PaliGemmaConfig(
-            text_config={"model_type": "gemma", **text},
-            vision_config={"model_type": "siglip_vision_model", **VISION},
-            projection_dim=32,
-            image_token_index=size - 1,
-        )
-    )
 
 
 @pytest.fixture(params=[llava, paligemma])

@@ -1,7 +1,9 @@
 """A folder in OpenVLA's layout becomes the network that it was saved from."""
 
+import copy
 import json
 
+import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict
@@ -17,7 +19,7 @@ from vla_folders import (
 )
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla import VLAConfig, load_vla_model
+from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
 from yieldrl.vla.backends.openvla import PROMPT, action_bins
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import FusedVision, VisionConfig
@@ -136,6 +138,39 @@ class TestTheEntryOfAnActionOfOne:
         for one, other in zip(acted, said, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
+    @pytest.mark.parametrize("decoding", ["parallel", "autoregressive"])
+    def test_its_action_tells_which_of_two_was_drawn(self, folder, source, decoding):
+        """It and the entry before it are one number, and two log-probabilities."""
+        model = load(folder, decoding=decoding).eval()
+        policy, obs = VLAPolicy(EYES, CHUNKS, model), seen(32).exclude("proprio")
+        bias = torch.zeros(source.vocab_size + 64)
+        first = source.vocab_size - 33
+        bias[first : first + 2] = torch.tensor([11.0, 10.0])
+        plain = model.backbone.logits
+        model.backbone.logits = lambda hidden: plain(hidden) + bias
+        with torch.no_grad():
+            generator = torch.Generator().manual_seed(0)
+            action, told = policy.sample(obs, generator)
+            log_prob, _, _ = policy.evaluate_actions(obs, action)
+        counts = model.head.tokens(action).flatten().bincount(minlength=33)[31:]
+        assert (counts > 20).all()
+        torch.testing.assert_close(told["log_prob"], log_prob, rtol=1e-5, atol=1e-5)
+
+    def test_a_demonstrated_one_makes_it_more_likely_and_no_other(self, folder):
+        model = load(folder)
+        plain, kept = model.backbone.logits, []
+
+        def logits(hidden):
+            kept.append(plain(hidden))
+            kept[-1].retain_grad()
+            return kept[-1]
+
+        model.backbone.logits = logits
+        ones = torch.tensor([2.0, 3.0]).expand(3, 2, 2)
+        (-model.evaluate(seen(), ones).log_prob.sum()).backward()
+        raised = (kept[-1].grad < 0).nonzero()[:, -1].unique()
+        assert raised.tolist() == [model.head.vocab_size - 33]
+
     def test_probabilities_are_those_of_all_entries(self, folder, source):
         """Of 33 actions of one number, which sum to one, as their entropy has it."""
         values = json.loads((folder / "config.json").read_text())
@@ -179,12 +214,61 @@ def test_statistics_in_a_file_of_their_own_come_first(folder):
         load(folder)
 
 
-def test_proprioception_gets_a_projector_of_its_own(folder):
-    model = load(folder, OBSERVED)
+def test_proprioception_is_read_by_a_new_projector_where_that_is_asked_for(folder):
+    model = load(folder, OBSERVED, model_config={"proprio": True})
     output = model.act(seen())
     assert output.action.shape == (3, 2, 2)
     plain, _ = load(folder).backbone.embed(seen())
     assert model.backbone.embed(seen())[0].shape[1] == plain.shape[1] + 1
+
+
+def generated(source, obs):
+    """Actions of one observation, as OpenVLA's own code makes them."""
+    embeddings, mask = source.embed(obs)
+    assert mask.all()
+    with torch.no_grad():
+        ids = source.language_model.generate(
+            inputs_embeds=embeddings, max_new_tokens=4, do_sample=False
+        )
+    digit = source.vocab_size - ids.numpy()
+    edges = np.linspace(-1, 1, 33)
+    centres = (edges[1:] + edges[:-1]) / 2
+    normal = centres[np.clip(digit - 1, 0, 31)].reshape(1, 2, 2)
+    low, high = np.array([-2, 1]), np.array([2, 3])
+    return torch.tensor(0.5 * (normal + 1) * (high - low) + low).float()
+
+
+def test_it_acts_as_its_own_code_does_whatever_the_seed_and_what_is_observed(
+    folder, source
+):
+    """Its policy is what was trained: nothing of it is drawn anew."""
+    bias = torch.zeros(source.vocab_size + 64)
+    bias[source.vocab_size - 33 : source.vocab_size] = 1e3  # it makes actions alone
+    source = copy.deepcopy(source)
+    plain = source.language_model.lm_head.forward
+    source.language_model.lm_head.forward = lambda hidden: plain(hidden) + bias
+    whole = seen(8)
+    wanted = torch.cat([generated(source, whole[i : i + 1]) for i in range(8)])
+    assert len(wanted.unique()) > 4
+    for observed, seed in ((EYES, 1), (EYES, 2), (OBSERVED, 3)):
+        config = VLAConfig(model_path=str(folder), chunk_length=2)
+        model = load_vla_model(config, observed, CHUNKS, seed=seed).eval()
+        done = model(whole, deterministic=True)
+        assert torch.allclose(done, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"decoding": "parallel"}, {"action_head": "gaussian"}]
+)
+def test_asked_for_another_way_it_draws_nothing_at_random_either(folder, fields):
+    config = VLAConfig(model_path=str(folder), chunk_length=2, **fields)
+    modes = [
+        load_vla_model(config, OBSERVED, CHUNKS, seed=seed)(seen(), deterministic=True)
+        for seed in (1, 2)
+    ]
+    assert torch.equal(*modes)
+    if "action_head" in fields:  # the middles of [-2, 2] and [1, 3]
+        assert torch.equal(modes[0], torch.tensor([0.0, 2.0]).expand(3, 2, 2))
 
 
 def test_bfloat16(folder, source):

@@ -17,7 +17,7 @@ from transformers import (
 from vla_folders import ACTED, CHUNKS, OBSERVED, TEXT, randomize, seen
 
 from yieldrl.vla import OnePassVLA, VLAConfig, load_vla_model
-from yieldrl.vla.backends.prismatic import visible
+from yieldrl.vla.backends.decoder import visible
 from yieldrl.vla.backends.vision import VisionConfig, VisionTransformer
 from yieldrl.vla.tokenizer import tiny_tokenizer
 

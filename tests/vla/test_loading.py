@@ -108,7 +108,8 @@ def test_a_repository_is_downloaded_without_what_runs(tmp_path, monkeypatch):
     write_json(tmp_path / "config.json", {"model_type": "unheard_of"})
     with pytest.raises(CheckpointError, match="model_type 'unheard_of' is none"):
         load(model_path="someone/something", model_config={})
-    assert asked == [("someone/something", ["*.json", "*.safetensors"])]
+    patterns = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
+    assert asked == [("someone/something", patterns)]
 
 
 def test_neither_a_folder_nor_a_repository(monkeypatch):

@@ -11,7 +11,11 @@ from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla.backends.cameras import camera_images
-from yieldrl.vla.backends.prismatic import recompute_layers, visible
+from yieldrl.vla.backends.decoder import (
+    key_value_cache,
+    last_hidden,
+    recompute_layers,
+)
 from yieldrl.vla.extra import require
 from yieldrl.vla.folders import read_json
 from yieldrl.vla.tokenizer import SentenceTokenizer
@@ -43,7 +47,7 @@ class NativeBackbone(nn.Module):
     ) -> None:
         super().__init__()
         self.network: Any = network
-        self.tokenizer = tokenizer
+        self.tokenizer, self.recomputes = tokenizer, False
         sizes = self.network.config
         self.width = sizes.text_config.hidden_size
         self.vocab_size = sizes.text_config.vocab_size
@@ -67,16 +71,22 @@ class NativeBackbone(nn.Module):
         return embeddings, torch.cat([mask[:, :1], shown, mask[:, 1:]], dim=1)
 
     def hidden(
-        self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
+        self,
+        embeddings: Tensor,
+        mask: Tensor,
+        bidirectional_from: int | None,
+        cache: Any = None,
     ) -> Tensor:
         """Hidden states `[B, S, W]`, float32: see `Backbone`."""
-        output = self.network.model.language_model(
-            inputs_embeds=embeddings.to(self.dtype),
-            attention_mask=visible(mask, bidirectional_from),
-            position_ids=(mask.cumsum(1) - 1).clamp(min=0),
-            use_cache=False,
+        decoder, embeddings = (
+            self.network.model.language_model,
+            embeddings.to(self.dtype),
         )
-        return output.last_hidden_state.float()
+        return last_hidden(decoder, embeddings, mask, bidirectional_from, cache)
+
+    def new_cache(self) -> Any:
+        """Something to keep keys and values in; None while layers are recomputed."""
+        return None if self.training and self.recomputes else key_value_cache()
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits `[..., V]`, float32, of hidden states `[..., W]`."""
@@ -93,6 +103,7 @@ class NativeBackbone(nn.Module):
     def enable_gradient_checkpointing(self) -> None:
         """Compute hidden states anew for gradients, layer by layer, while training."""
         recompute_layers(self.network)
+        self.recomputes = True
 
     def _features(self, images: Tensor) -> Tensor:
         """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""

@@ -10,6 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from yieldrl.vla.backends.cameras import has_images
+from yieldrl.vla.backends.decoder import (
+    key_value_cache,
+    last_hidden,
+    recompute_layers,
+)
 from yieldrl.vla.backends.vision import FusedVision
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
@@ -45,6 +50,7 @@ class PrismaticBackbone(nn.Module):
         proprio_size: int = 0,
     ) -> None:
         super().__init__()
+        self.recomputes = False
         self.width = int(language_model.config.hidden_size)
         self.vocab_size, self.tokenizer = vocab_size, tokenizer
         self.vision_backbone = vision
@@ -80,16 +86,19 @@ class PrismaticBackbone(nn.Module):
         return embeddings, torch.cat([shown, mask[:, 1:]], dim=1)
 
     def hidden(
-        self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
+        self,
+        embeddings: Tensor,
+        mask: Tensor,
+        bidirectional_from: int | None,
+        cache: Any = None,
     ) -> Tensor:
         """Hidden states `[B, S, W]`, float32: see `Backbone`."""
-        output = self.language_model.model(
-            inputs_embeds=embeddings.to(self.dtype),
-            attention_mask=visible(mask, bidirectional_from),
-            position_ids=(mask.cumsum(1) - 1).clamp(min=0),
-            use_cache=False,
-        )
-        return output.last_hidden_state.float()
+        network, embeddings = self.language_model.model, embeddings.to(self.dtype)
+        return last_hidden(network, embeddings, mask, bidirectional_from, cache)
+
+    def new_cache(self) -> Any:
+        """Something to keep keys and values in; None while layers are recomputed."""
+        return None if self.training and self.recomputes else key_value_cache()
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits `[..., V]`, float32, of hidden states `[..., W]`."""
@@ -107,6 +116,7 @@ class PrismaticBackbone(nn.Module):
     def enable_gradient_checkpointing(self) -> None:
         """Compute hidden states anew for gradients, layer by layer, while training."""
         recompute_layers(self.language_model)
+        self.recomputes = True
         self.vision_backbone.featurizer.gradient_checkpointing = True
         if self.vision_backbone.fused_featurizer is not None:
             self.vision_backbone.fused_featurizer.gradient_checkpointing = True
@@ -142,28 +152,3 @@ class ProprioProjector(nn.Module):
     def forward(self, proprio: Tensor) -> Tensor:
         """Of normalised proprioception."""
         return self.fc2(functional.gelu(self.fc1(proprio))).unsqueeze(1)
-
-
-def recompute_layers(network: Any) -> None:
-    """Let a network of transformers compute hidden states anew for gradients."""
-    # The name of the method has changed within version 5.
-    enable = getattr(network, "activation_checkpointing_enable", None)
-    (enable or network.gradient_checkpointing_enable)()
-
-
-def visible(mask: Tensor, bidirectional_from: int | None) -> Tensor:
-    """Who attends to whom, `[B, 1, S, S]` bool.
-
-    Every position attends to itself, also a hidden one, whose softmax would otherwise
-    be over nothing; and to what `mask` shows before it. From `bidirectional_from` on it
-    attends to all that `mask` shows.
-
-    >>> visible(torch.tensor([[True, False, True]]), None).int().tolist()
-    [[[[1, 0, 0], [1, 1, 0], [1, 0, 1]]]]
-    """
-    size = mask.shape[1]
-    earlier = torch.ones(size, size, dtype=torch.bool, device=mask.device).tril()
-    if bidirectional_from is not None:
-        earlier[bidirectional_from:] = True
-    itself = torch.eye(size, dtype=torch.bool, device=mask.device)
-    return (earlier & mask[:, None, None, :]) | itself

@@ -1,0 +1,165 @@
+"""What OpenVLA-OFT lays beside a checkpoint: its action head, its projector.
+
+Kim et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla.backends.prismatic import PrismaticBackbone
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.state_dicts import read_state_dict
+from yieldrl.vla.weights import load_strictly, unwrapped
+
+PARTS = (
+    "action_head",
+    "proprio_projector",
+    "noisy_action_projector",
+    "vision_backbone",
+)
+"""Before `--150000_checkpoint.pt`, say: what of a model has a file of its own."""
+
+
+def find_parts(folder: Path) -> dict[str, Path]:
+    """The files of a folder by what they hold; none where it is not of OpenVLA-OFT.
+
+    Raises:
+        CheckpointError: If there are two of a kind.
+    """
+    found: dict[str, Path] = {}
+    for name in PARTS:
+        files = sorted(folder.glob(f"{name}--*.pt"))
+        if len(files) > 1:
+            raise CheckpointError(
+                f"{folder} has {len(files)} files {name}--*.pt: leave that of one step"
+            )
+        if files:
+            found[name] = files[0]
+    return found
+
+
+def check_parts(
+    parts: dict[str, Path], config: VLAConfig, *, numbers: bool, proprio: bool
+) -> None:
+    """Refuse what would act by something else than what was trained.
+
+    Args:
+        parts: What `find_parts` found.
+        config: Says the action head.
+        numbers: Whether actions are numbers, not choices.
+        proprio: Whether observations have any.
+
+    Raises:
+        CheckpointError: If the network is one that is not built here.
+        ValueError: If the config or the observations do not fit.
+    """
+    for name, what in (
+        ("noisy_action_projector", "denoises actions"),
+        ("vision_backbone", "modulates vision by the instruction (FiLM)"),
+    ):
+        if name in parts:
+            raise CheckpointError(
+                f"{parts[name]}: this checkpoint {what}, which is not built here: take"
+                " one of OpenVLA-OFT without, or a class of your own"
+            )
+    if "action_head" in parts and not numbers:
+        raise ValueError(
+            f"{parts['action_head'].name} regresses numbers, and actions are choices:"
+            " take an environment whose actions are a Box"
+        )
+    if "action_head" in parts and config.action_head == "bins":
+        raise config.error(
+            "action_head",
+            f"{parts['action_head'].name} regresses actions, and tokens were not"
+            " trained: choose 'gaussian', around what that head says, or a checkpoint"
+            " with discrete actions",
+        )
+    if "action_head" in parts and config.decoding == "autoregressive":
+        raise config.error(
+            "decoding", f"{parts['action_head'].name} reads all of a chunk in one pass"
+        )
+    if "proprio_projector" in parts and not proprio:
+        raise ValueError(
+            f"{parts['proprio_projector'].name}: this checkpoint reads proprioception,"
+            " and observations have none: map it with observation_keys"
+        )
+
+
+class RegressionHead(nn.Module):
+    """From the hidden states of a chunk's tokens to its normalised actions.
+
+    Args:
+        width: `W`, of hidden states.
+        size: `D`, numbers of an action.
+        inner: Width of its layers.
+        blocks: Number of its residual blocks.
+    """
+
+    def __init__(self, width: int, size: int, inner: int, blocks: int) -> None:
+        super().__init__()
+        self.size, self.model = size, _ResNet(size * width, inner, size, blocks)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Hidden states `[B, L * D, W]` to numbers `[B, L * D, 1]`."""
+        actions = hidden.unflatten(1, (-1, self.size)).flatten(2)  # [B, L, D * W]
+        return self.model(actions).flatten(1).unsqueeze(-1)
+
+
+class _ResNet(nn.Module):
+    """An MLP with residual blocks; its parts have the names that files have."""
+
+    def __init__(self, size: int, inner: int, out: int, blocks: int) -> None:
+        super().__init__()
+        self.layer_norm1, self.fc1 = nn.LayerNorm(size), nn.Linear(size, inner)
+        self.mlp_resnet_blocks = nn.ModuleList([_Block(inner) for _ in range(blocks)])
+        self.layer_norm2, self.fc2 = nn.LayerNorm(inner), nn.Linear(inner, out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.fc1(self.layer_norm1(x)).relu()
+        for block in self.mlp_resnet_blocks:
+            x = block(x)
+        return self.fc2(self.layer_norm2(x))
+
+
+class _Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        layers = nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU()
+        self.ffn = nn.Sequential(*layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.ffn(x)
+
+
+def load_head(path: Path, width: int, size: int) -> RegressionHead:
+    """The head of a file `action_head--*.pt`.
+
+    Raises:
+        CheckpointError: If it is another one, or for actions of another size.
+    """
+    first = "model.fc1.weight"
+    state = unwrapped(read_state_dict(path), [first])
+    if first not in state:
+        raise CheckpointError(
+            f"{path}: not the head that OpenVLA-OFT regresses actions with (no"
+            f" {first}): take a checkpoint with that, or a class of your own"
+        )
+    blocks = [n for n in state if n.endswith(".ffn.1.weight")]
+    head = RegressionHead(width, size, len(state[first]), len(blocks))
+    load_strictly(head, state, str(path))
+    return head
+
+
+def load_projector(backbone: PrismaticBackbone, path: Path, size: int) -> None:
+    """Let a backbone read proprioception of `size` numbers by a file's weights.
+
+    Raises:
+        CheckpointError: If they are of another size.
+    """
+    backbone.add_proprio(size)
+    assert backbone.proprio_projector is not None
+    load_strictly(backbone.proprio_projector, read_state_dict(path), str(path))

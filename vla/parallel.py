@@ -1,0 +1,115 @@
+"""From a prompt to the tokens of a chunk in one pass."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from yieldrl.networks import Distribution
+from yieldrl.vla.backbone import Backbone
+from yieldrl.vla.decoding import Decoded, Decoding, Prompt, chosen, last_shown
+from yieldrl.vla.heads import ActionHead
+
+
+class OnePassDecoding(Decoding):
+    """All tokens in one pass, each unaware of what the others become."""
+
+    @abstractmethod
+    def policy(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+    ) -> tuple[Distribution, Tensor]:
+        """A distribution for all tokens, and the prompt's hidden states."""
+
+    def act(
+        self,
+        backbone: Backbone,
+        head: ActionHead,
+        prompt: Prompt,
+        deterministic: bool,
+        generator: torch.Generator | None,
+    ) -> Decoded:
+        """Choose tokens, at random (drawn from `generator`) or the most likely."""
+        policy, hidden = self.policy(backbone, head, prompt)
+        tokens = chosen(policy, deterministic, generator)
+        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
+
+    def evaluate(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
+    ) -> Decoded:
+        """What the model says of tokens `[B, K]`."""
+        policy, hidden = self.policy(backbone, head, prompt)
+        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
+
+
+class ParallelDecoding(OnePassDecoding):
+    """All tokens in one pass, each at a placeholder position after the prompt.
+
+    Placeholders attend to the prompt and to each other in both directions; the prompt
+    does not see them. Tokens are independent of each other, given the observation. Kim
+    et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645, section
+    4. Differs from the paper: placeholders are learned, not zero.
+
+    Args:
+        tokens: `K`, tokens of a chunk.
+        width: `W`, of embeddings.
+
+    Attributes:
+        placeholders: What the network reads at their positions, `[K, W]`.
+    """
+
+    def __init__(self, tokens: int, width: int) -> None:
+        super().__init__()
+        self.placeholders = nn.Parameter(torch.randn(tokens, width) * width**-0.5)
+
+    def policy(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+    ) -> tuple[Distribution, Tensor]:
+        """A distribution for all tokens, and the prompt's hidden states."""
+        batch, length = prompt.mask.shape
+        placeholders = self.placeholders.expand(batch, -1, -1)
+        whole = prompt.followed_by(placeholders)
+        hidden = backbone.hidden(*whole, bidirectional_from=length)
+        return head.policy(backbone, hidden[:, length:]), hidden[:, :length]
+
+
+class ZeroDecoding(OnePassDecoding):
+    """All tokens in one pass, as the checkpoints of OpenVLA-OFT were trained to.
+
+    Kim et al. 2025, arXiv:2502.19645, section 4, and its code: placeholders are zero,
+    and a stop token comes after them; all positions attend to all; each token is read
+    off the position before its own, as language models have it. Nothing is learned.
+
+    Args:
+        tokens: `K`, tokens of a chunk.
+        stop: The stop token; None if the vocabulary has none.
+    """
+
+    def __init__(self, tokens: int, stop: int | None) -> None:
+        super().__init__()
+        self.tokens, self.stop = tokens, stop
+
+    def policy(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+    ) -> tuple[Distribution, Tensor]:
+        """A distribution for all tokens, and the prompt's hidden states."""
+        said, placeholders = self._hidden(backbone, prompt)
+        before = torch.cat([last_shown(said, prompt.mask), placeholders[:, :-1]], dim=1)
+        return head.policy(backbone, before), said
+
+    def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
+        """Hidden states of the prompt, `[B, S, W]`, which sees the placeholders."""
+        return self._hidden(backbone, prompt)[0]
+
+    def _hidden(self, backbone: Backbone, prompt: Prompt) -> tuple[Tensor, Tensor]:
+        """Of the prompt `[B, S, W]`, and of the placeholders `[B, K, W]`."""
+        batch, length, width = prompt.embeddings.shape
+        whole = prompt.followed_by(
+            prompt.embeddings.new_zeros(batch, self.tokens, width)
+        )
+        if self.stop is not None:
+            stop = torch.full((batch, 1), self.stop, device=prompt.mask.device)
+            whole = whole.followed_by(backbone.token_embeddings(stop))
+        hidden = backbone.hidden(*whole, bidirectional_from=0)
+        return hidden[:, :length], hidden[:, length : length + self.tokens]
