@@ -47,6 +47,8 @@ class CircularBuffer(RolloutBuffer):
     >>> len(ring), ring.full, ring.waiting
     (1, True, 3)
 
+    `add` does the same for who writes and reads in turn, and hands over at once.
+
     Args:
         num_steps: `T`, steps of a segment.
         observation_space: Space of one observation.
@@ -76,6 +78,24 @@ class CircularBuffer(RolloutBuffer):
         slots = (NONE,) * num_segments
         self._start = RingProgress(num_steps=num_steps, slots=slots)
         self._ring = Exchange(self._start)
+
+    def __len__(self) -> int:
+        return self._now.row - self._now.taken
+
+    @property
+    def full(self) -> bool:
+        """Whether all T rows of the segment were handed over, to the reader."""
+        return len(self) == self.num_steps
+
+    @property
+    def used_up(self) -> bool:
+        """Whether all T rows of the segment were handed over, to anybody."""
+        return self._now.row == self.num_steps
+
+    @property
+    def taken(self) -> int:
+        """Rows of the segment that `set_aside` was called for."""
+        return self._now.taken
 
     @property
     def slots(self) -> list[int | None]:
@@ -118,9 +138,13 @@ class CircularBuffer(RolloutBuffer):
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, and hand over what waits until `full`.
 
+        Where the ring is full it is written over the oldest segment, as by `write`,
+        unless that is what `rollout` has given: then over the one after it.
+
         Raises:
             ValueError: If an entry does not fit; the row is not counted then.
         """
+        self._ring.change(RingProgress.yielding)
         self.write(transition)
         self._ring.change(RingProgress.caught_up)
 
@@ -179,11 +203,27 @@ class CircularBuffer(RolloutBuffer):
         """
         self._ring.change(RingProgress.skipped)
 
+    def discard(self) -> None:
+        """Give up the next row alone, and count it; the episodes end before it.
+
+        Raises:
+            RuntimeError: If none waits, or the segment is full.
+        """
+        self._ring.change(RingProgress.discarded)
+
+    def set_aside(self) -> None:
+        """Say that what was handed over went elsewhere: the reader sees none of it.
+
+        What is left of the segment can be handed over still. It is no whole rollout:
+        `clear` gives it up.
+        """
+        self._ring.change(RingProgress.set_aside)
+
     def rollout(self) -> TensorDict:
-        """The segment so far `[T, N]`, sharing the buffer's memory."""
-        now = self._now
+        """The segment so far `[T, N]`, sharing the buffer's memory until `clear`."""
+        now = self._ring.change(RingProgress.given)
         begin = 0 if now.claimed == NONE else now.place(now.claimed)
-        return self._storage.tensordict(begin + now.row, begin)
+        return self._storage.tensordict(begin + now.row, begin + now.taken)
 
     def begin(self, passes: Passes) -> None:
         """Keep the passes over this segment until `clear`."""

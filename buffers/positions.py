@@ -13,7 +13,7 @@ NONE = -1
 
 NUMBERS = (
     *("num_steps", "newest", "written", "claimed", "row"),
-    *("seen", "last", "dropped"),
+    *("seen", "last", "dropped", "taken"),
 )
 """What a checkpoint keeps as it is."""
 
@@ -32,6 +32,9 @@ class Positions(Progress):
         seen: The latest that was claimed or skipped: those after it are unread.
         last: The one that was read before. The next one continues it.
         dropped: Rows that were lost before they were read.
+        taken: Rows of the claimed segment that went elsewhere, before those that the
+            reader sees.
+        held: Whether somebody was given the claimed segment, in the writer's memory.
         breaks: Segments and rows before which the episodes were abandoned.
     """
 
@@ -43,6 +46,8 @@ class Positions(Progress):
     seen: int = NONE
     last: int = NONE
     dropped: int = 0
+    taken: int = 0
+    held: bool = False
     breaks: frozenset[tuple[int, int]] = frozenset()
 
     def changed(self, **changes: Any) -> Self:
@@ -131,7 +136,7 @@ class Positions(Progress):
                 f" this ring has room for {len(self.slots)}: choose num_segments ="
                 f" {len(kept)} or more"
             )
-        numbers = {name: state[name] for name in NUMBERS}
+        numbers = {name: state.get(name, 0) for name in NUMBERS}
         return type(self)(
             **{**numbers, "num_steps": own},
             slots=(*kept, *self.slots[len(kept) :]),

@@ -22,6 +22,19 @@ class RingProgress(Positions):
             dropped=self.dropped + lost,
         )
 
+    def yielding(self) -> RingProgress:
+        """What the reader sees makes room, if the next row needs it.
+
+        That is where it is the oldest of a full ring and nobody has asked for it yet.
+        """
+        number = self.claimed
+        if self.held or self.passes is not None:
+            return self
+        if number == NONE or self.open or min(self.slots) != number:
+            return self
+        lost = self.rows(number) - self.taken
+        return self.changed(claimed=NONE, row=0, taken=0, dropped=self.dropped + lost)
+
     def counted(self) -> RingProgress:
         """The row is written, if the reader did not give its segment up meanwhile."""
         return self.changed(written=self.written + 1)
@@ -35,7 +48,11 @@ class RingProgress(Positions):
         """The oldest unread segment is claimed, if none is and there is one."""
         if self.claimed != NONE or not (unread := self.unread):
             return self
-        return self.changed(claimed=unread[0], seen=unread[0])
+        return self.changed(claimed=unread[0], seen=unread[0], held=False)
+
+    def given(self) -> RingProgress:
+        """Somebody sees the claimed segment where it lies."""
+        return self if self.held else self.changed(held=True)
 
     def due(self) -> RingProgress:
         """The next row is one of the claimed segment, or nothing can be handed over."""
@@ -51,6 +68,20 @@ class RingProgress(Positions):
         """The next row belongs to what the reader sees."""
         now = self.due()
         return now.changed(row=now.row + 1)
+
+    def discarded(self) -> RingProgress:
+        """The next row is lost; what the reader sees goes on after it."""
+        now = self.due()
+        row, dropped = now.row + 1, now.dropped + 1
+        return now.changed(
+            row=row, dropped=dropped, breaks=now.breaks | {(now.claimed, row)}
+        )
+
+    def set_aside(self) -> RingProgress:
+        """All that was handed over went elsewhere: the reader sees none of it."""
+        if self.row == self.num_steps:
+            return self.cleared()
+        return self.changed(taken=self.row)
 
     def caught_up(self) -> RingProgress:
         """All rows of the claimed segment do."""
@@ -78,6 +109,7 @@ class RingProgress(Positions):
         continued = row == self.rows(number) and (number, row) not in self.breaks
         return self.changed(
             row=0,
+            taken=0,
             passes=None,
             claimed=NONE,
             last=number if continued else NONE - 1,

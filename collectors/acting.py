@@ -36,7 +36,7 @@ class Acting:
         options: What a `SyncCollector` takes.
 
     Attributes:
-        limit: Number of the last segment that may be begun, unless it `drops`.
+        limit: How many rows may be written in all, unless it `drops`.
         finished: How many rows are written, with their entry in `rows`.
         rows: Those that were not handed over yet, by their numbers.
         released: Event after which memory that was released may be written again.
@@ -66,7 +66,7 @@ class Acting:
         """Whether the next step may be taken now."""
         if self.drops:
             return True
-        return self.ring.room and self.finished // self.ring.num_steps <= self.limit
+        return self.ring.room and self.finished < self.limit
 
     def step(self) -> None:
         """Take the newest weights over, step all environments, write it down."""

@@ -92,6 +92,9 @@ class AsyncCollector(Collector):
         self._background = Background(acting.step, acting.ready, acting.stream)
         weakref.finalize(self, self._background.stop)
         self._lag = PolicyLag(agent.policy_version)
+        self._until: int | None = None  # the row after a `collect` under way
+        self._length = 0  # of that
+        self.logs: dict[str, Any] = {}
 
     def step(self) -> dict[str, Any]:
         """Hand over one step of all environments; logs of the episodes that ended.
@@ -100,6 +103,8 @@ class AsyncCollector(Collector):
         mean since the last time), `policy_lag_max` and, once steps were dropped,
         `dropped_steps`, all of them so far.
         """
+        if self.buffer is self.ring and self.ring.taken > 0:
+            self.ring.clear()  # what `collect` has left of it is no whole rollout
         self._hand_weights_over()
         self._background.start()
         while True:
@@ -108,16 +113,21 @@ class AsyncCollector(Collector):
             row = self._acting.rows[number]
             if not self._stale(row):
                 break
-            self.ring.skip()
+            self._give_up(number)
         with uninterrupted():  # a step is handed over, added and counted, or not at all
             self._hand_step_over(row)
         self._acting.rows.pop(number, None)
         return self._logs(row)
 
-    def collect(self, num_steps: int) -> TensorDict:
+    def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """So many steps of all environments as a rollout `[T, N]`, for the caller.
 
-        What is left of a segment of the buffer's that it ended in counts as dropped.
+        Meanwhile, and while the caller learns from it, the thread runs ahead by
+        `max_policy_lag` rollouts of this length (of the buffer's, if that is shorter).
+        The next `collect` goes on with those; none is dropped but what is older than
+        the lag allows, as it may be after rollouts of another length. A loop that goes
+        on step by step begins with a whole rollout of the buffer's. With `reset` new
+        episodes begin everywhere, and steps that the thread was ahead are dropped.
 
         Raises:
             RuntimeError: If half a rollout of the buffer was handed over already.
@@ -129,11 +139,20 @@ class AsyncCollector(Collector):
                 f"{len(self.ring)} steps of a rollout were handed over step by step:"
                 " loop on until it is learned from, or clear() the buffer"
             )
+        if reset and self._acting.inner.obs is not None:
+            self.reset(None)
+            self._drop_all()
+        self._until, self._length = self.ring.next_row + num_steps, num_steps
         try:
             return collect(self, num_steps)
         finally:
-            if self.buffer is self.ring and len(self.ring) > 0:
-                self.ring.clear()
+            self._until = None
+            if self.buffer is self.ring:
+                self.ring.set_aside()
+
+    def report(self) -> dict[str, Any]:
+        """The lag since the latest report; episodes come with a step alone."""
+        return self._lag.report()
 
     def check(self) -> None:
         """Raise what went wrong in the background, if anything did.
@@ -179,21 +198,50 @@ class AsyncCollector(Collector):
             self._lag.publish(version)
         if version != self._weights.newest:
             self._weights.put(version)
-        limit = ring.next_row // ring.num_steps + self.max_policy_lag
+        limit = self._limit()
         if limit != acting.limit:
             if ring.device.type == "cuda":
                 acting.released = torch.cuda.current_stream(ring.device).record_event()
             acting.limit = limit
             self._background.notify()
 
+    def _limit(self) -> int:
+        """How many rows the thread may write, so that none becomes too old."""
+        size, ahead = self.ring.num_steps, self.max_policy_lag
+        if self._until is None:
+            return (self.ring.next_row // size + 1 + ahead) * size
+        return self._until + ahead * min(self._length, size)
+
     def _available(self) -> bool:
         return self._acting.finished > self.ring.next_row
 
     def _stale(self, row: Row) -> bool:
-        """Whether a segment that begins with this row is older than the limit."""
-        if not self.drops or len(self.ring) > 0:
-            return False
+        """Whether a row is older than the limit: of a segment the first one decides."""
+        if self._until is None:
+            begins = self.ring.next_row % self.ring.num_steps == 0
+            if not (self.drops and begins):
+                return False
         return self._lag.of(row.version) > self.max_policy_lag
+
+    def _give_up(self, number: int) -> None:
+        """Drop the next row, or for the loop its whole segment."""
+        if self._until is None:
+            self.ring.skip()
+            return
+        self._acting.rows.pop(number, None)
+        self.ring.discard()
+        self._until += 1
+        if self.ring.used_up:
+            self.ring.clear()
+        self._hand_weights_over()  # the leave for one more
+
+    def _drop_all(self) -> None:
+        """Drop what the thread has written, while it has ended."""
+        self.ring.clear()
+        while self.ring.waiting > 0:
+            self.ring.claim()
+            self.ring.clear()
+        self._acting.rows.clear()
 
     def _hand_step_over(self, row: Row) -> None:
         ring = self.ring
@@ -212,7 +260,7 @@ class AsyncCollector(Collector):
             self.buffer.end_episodes()
         self.buffer.add(ring.peek())
         ring.hand_over()
-        if ring.full:
+        if ring.used_up:
             ring.clear()
 
     def _logs(self, row: Row) -> dict[str, Any]:

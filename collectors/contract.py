@@ -55,8 +55,12 @@ class Collector(Protocol):
         """One step of all environments; logs of the episodes that ended, if any."""
         ...
 
-    def collect(self, num_steps: int) -> TensorDict:
-        """So many steps as a rollout `[T, N]`, instead of into the buffer."""
+    def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
+        """So many steps as a rollout `[T, N]`, instead of into the buffer.
+
+        With `reset` it begins with new episodes everywhere. Those that end in it are
+        reported in an attribute `logs`, as `step` reports them.
+        """
         raise NotImplementedError(f"{type(self).__name__} collects step by step")
 
     def check(self) -> None:

@@ -57,7 +57,9 @@ class PolicyLag:
         self._total, self._count, self._most = state["pending"]
 
     def report(self) -> dict[str, float]:
-        """Mean and maximum since the last report."""
+        """Mean and maximum since the last report; nothing where there is nothing."""
+        if self._count == 0:
+            return {}
         mean, most = self._total / self._count, self._most
         self._total = self._count = self._most = 0
         return {"policy_lag": mean, "policy_lag_max": most}

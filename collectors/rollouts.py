@@ -7,10 +7,13 @@ from typing import Any
 from tensordict import TensorDict
 
 from yieldrl.buffers import RolloutBuffer
+from yieldrl.collectors.statistics import mean_episode
 
 
 def collect(collector: Any, num_steps: int) -> TensorDict:
     """Let a collector take `num_steps` steps into a rollout `[T, N]` of its own.
+
+    What it reports of episodes on the way is in its `logs` then.
 
     Args:
         collector: Has `envs`, `agent`, `buffer` and `step`, which adds to the buffer.
@@ -27,8 +30,8 @@ def collect(collector: Any, num_steps: int) -> TensorDict:
     signs, acted = hasattr(agent, "acted_since"), getattr(agent, "acted_since", None)
     collector.buffer = into
     try:
-        for _ in range(num_steps):
-            collector.step()
+        logs = [collector.step() for _ in range(num_steps)]
+        collector.logs = mean_episode([*logs, collector.report()])
     finally:
         collector.buffer = buffer
         if signs:

@@ -58,6 +58,10 @@ class ArrayStatistics:
         self.started[ended] = self.steps
         return logs
 
+    def report(self) -> dict[str, float]:
+        """Nothing: what ended is reported by the step that ends it."""
+        return {}
+
     def state_dict(self) -> dict[str, Tensor]:
         """Returns and lengths of the episodes under way."""
         return {
@@ -122,8 +126,15 @@ class TensorStatistics:
         self._row += 1
         if self._row < self.report_every:
             return {}
-        self._row = 0
-        return self._report(self._reward, self._ended, self._valid, next_obs, action)
+        return self.report(next_obs, action)
+
+    def report(self, next_obs: Any = None, action: Any = None) -> dict[str, float]:
+        """The means over the episodes that ended since the latest report, if any."""
+        count, self._row = self._row, 0
+        if count == 0:
+            return {}
+        own = self._reward[:count], self._ended[:count], self._valid[:count]
+        return self._report(*own, {} if next_obs is None else next_obs, action)
 
     def state_dict(self) -> dict[str, Any]:
         """Episodes under way, and the steps not reported yet."""

@@ -49,7 +49,13 @@ class StatisticsOfAll:
         assert isinstance(self.own, TensorStatistics)
         return self._of_all(self.own.count_row(next_obs, action))
 
-    def _of_all(self, logs: Mapping[str, float]) -> dict[str, float]:
+    def report(self) -> dict[str, float]:
+        """The means over all episodes since the latest report; called by all at once."""
+        return self._of_all(self.own.report(), at_once=True)
+
+    def _of_all(
+        self, logs: Mapping[str, float], *, at_once: bool = False
+    ) -> dict[str, float]:
         """Add up what this process reports; what all have reported, if it is time."""
         if logs:
             self._sums += torch.tensor(
@@ -59,8 +65,8 @@ class StatisticsOfAll:
                     logs["episodes"] * logs["episode_length"],
                 ]
             ).to(self._sums)
-        self._steps += 1
-        if self._steps % self.report_every:
+        self._steps += not at_once
+        if self._steps % self.report_every and not at_once:
             return {}
         episodes, returns, lengths = ranks().total(self._sums).tolist()
         self._sums.zero_()

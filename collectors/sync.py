@@ -50,7 +50,7 @@ class SyncCollector(Collector):
         report_every: int = 128,
     ) -> None:
         self.envs, self.agent, self.buffer = envs, agent, buffer
-        self.seed, self.report_every = seed, report_every
+        self.seed, self.report_every, self.logs = seed, report_every, {}
         self.stepper = Stepper(envs)
         self.counts = hasattr(agent, "count_steps")
         self.has_memory = getattr(agent, "has_memory", False)
@@ -95,14 +95,22 @@ class SyncCollector(Collector):
         self.obs = step.obs
         return logs
 
-    def collect(self, num_steps: int) -> TensorDict:
+    def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """So many steps of all environments as a rollout `[T, N]`.
 
         It goes to the caller and not into the buffer, whose episodes under way count as
-        truncated. With what the policy says of it: see `Agent.complete`.
+        truncated. With what the policy says of it: see `Agent.complete`. It goes on
+        where the environments are; with `reset` it begins new episodes everywhere.
+        What the episodes that ended in it came to is in `logs`.
         """
         self.buffer.end_episodes()
+        if reset and self.obs is not None:  # else they are reset at the first step
+            self.reset(None)
         return collect(self, num_steps)
+
+    def report(self) -> dict[str, Any]:
+        """What `step` would report later: logs of episodes that ended, if any."""
+        return {} if self.statistics is None else self.statistics.report()
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""

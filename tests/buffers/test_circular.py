@@ -257,6 +257,71 @@ def test_it_is_a_list_of_segments(steps, segments, moves):
         check(ring, model)
 
 
+@pytest.mark.parametrize("method", ["write", "add"])
+def test_a_full_ring_overwrites_the_oldest(method):
+    """By `add` as by `write`: the example of the document."""
+    ring = ring_of(steps=1, segments=4)
+    slots = []
+    for number in range(9):
+        getattr(ring, method)(step(number))
+        slots.append(ring.slots)
+    assert slots[3:7] == [[0, 1, 2, 3], [4, 1, 2, 3], [4, 5, 2, 3], [4, 5, 6, 3]]
+    assert ring.dropped == 5
+    if method == "add":
+        assert ring.full
+        assert number_of(ring.rollout()) == [5]  # the oldest that is there
+
+
+def test_what_somebody_has_asked_for_is_not_overwritten():
+    ring = ring_of(steps=1, segments=2)
+    ring.add(step(0))
+    for number in (1, 2, 3):
+        ring.add(step(number))
+        assert number_of(ring.rollout()) == [0]
+    ring.clear()
+    ring.add(step(4))
+    assert number_of(ring.rollout()) == [3]
+
+
+def test_rows_that_went_elsewhere_are_none_of_the_readers():
+    ring = ring_of(steps=3, segments=3)
+    for number in range(5):
+        ring.write(step(number))
+    ring.hand_over()
+    ring.hand_over()
+    ring.set_aside()
+    assert (len(ring), ring.full, ring.taken, ring.waiting) == (0, False, 2, 3)
+    assert ring.rollout().batch_size == (0, ENVS)
+    other = ring_of(steps=3, segments=3)
+    other.load_state_dict(saved_and_loaded(ring.state_dict()))
+    for one in (ring, other):
+        assert number_of(one.peek()) == 2
+        one.hand_over()
+        assert (len(one), one.full, one.used_up) == (1, False, True)
+        one.set_aside()  # of a whole segment nothing is left
+        assert (one.taken, one.dropped, one.waiting) == (0, 0, 2)
+        one.hand_over()
+        one.set_aside()
+        one.clear()
+        assert (one.taken, one.dropped, one.waiting, len(one)) == (0, 1, 0, 0)
+
+
+def test_a_row_that_is_discarded_ends_the_episodes_before_it():
+    ring = ring_of(steps=3, segments=3)
+    for number in range(4):
+        ring.write(step(number))
+    ring.hand_over()
+    assert not ring.gap
+    ring.discard()
+    assert ring.gap
+    assert number_of(ring.peek()) == 2
+    ring.discard()
+    ring.clear()
+    assert ring.gap
+    assert number_of(ring.peek()) == 3
+    assert ring.dropped == 2
+
+
 def test_alone_it_is_a_rollout_buffer():
     ring, plain = ring_of(), RolloutBuffer(3, SPACE, Discrete(9), num_envs=ENVS)
     number = 0

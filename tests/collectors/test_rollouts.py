@@ -165,6 +165,93 @@ def test_rollouts_follow_each_other():
     assert len(trainer.buffer) == 0
 
 
+def hand_loop(trainer, steps, count):
+    """The document's loop, where a policy is handed over for every rollout."""
+    found, lags = [], []
+    for _ in range(count):
+        rollout = trainer.collector.collect(steps)
+        found += steps_of(rollout)
+        lags.append(trainer.collector.logs["policy_lag_max"])
+        trainer.agent.policy_version += 1
+    trainer.collector.stop()
+    return found, max(lags)
+
+
+@pytest.mark.parametrize("lag", [0, 1, 3])
+@pytest.mark.parametrize("steps", [1, 4, 6, 20])
+def test_rollouts_of_any_length_drop_nothing_and_are_never_too_old(steps, lag):
+    trainer = numbered(ppo, num_steps=16, num_minibatches=1, max_policy_lag=lag)
+    found, oldest = hand_loop(trainer, steps, 12)
+    assert found == [*range(1, 12 * steps + 1)]
+    assert trainer.buffer.dropped == 0
+    assert oldest <= lag
+    assert len(trainer.buffer) == 0
+
+
+def test_a_loop_of_short_rollouts_before_which_the_thread_was_far_ahead():
+    """What is too old by then is dropped, counted, and a gap in the episodes."""
+    options = {"num_steps": 16, "num_minibatches": 1, "num_epochs": 1}
+    trainer = numbered(ppo, max_policy_lag=1, **options)
+    logs = trainer()
+    for _ in range(16):
+        next(logs)
+    trainer.collector._background.wait(lambda: trainer.buffer.waiting == 16)
+    next(logs)  # it has learned from the first rollout, and half of the ring waits
+    found, oldest = hand_loop(trainer, 4, 6)
+    dropped = trainer.buffer.dropped
+    assert oldest <= 1
+    assert found[:4] == [17, 18, 19, 20]
+    assert dropped > 0
+    assert len(found) == 24
+    assert found[-1] == 16 + 24 + dropped
+    logs.close()
+
+
+@pytest.mark.parametrize("collection", ["sync", "async"])
+def test_a_rollout_can_begin_with_new_episodes(collection):
+    envs = SerialVectorEnv([lambda: Counter(5)] * ENVS)
+    config = ppo.Config(**{**PASSES, "collection": collection, "device": "cpu"})
+    collector = ppo.Trainer(config, envs=envs).collector
+    counted = [
+        collector.collect(3, reset=reset)["obs"][:, 0, 1].tolist()
+        for reset in (True, False, True, False)
+    ]
+    collector.stop()
+    assert counted == [[0, 1, 2], [3, 4, 0], [0, 1, 2], [3, 4, 0]]
+
+
+@pytest.mark.parametrize("collection", ["sync", "async"])
+def test_what_the_episodes_of_a_rollout_came_to_is_kept(collection):
+    envs = SerialVectorEnv([lambda: Counter(3)] * ENVS)
+    config = ppo.Config(**{**PASSES, "collection": collection, "device": "cpu"})
+    collector = ppo.Trainer(config, envs=envs).collector
+    told = []
+    for steps in (2, 4, 1):
+        collector.collect(steps)
+        told.append(collector.logs)
+    collector.stop()
+    assert [log.get("episodes") for log in told] == [None, 2 * ENVS, None]
+    assert told[1]["episode_return"] == 6
+    assert told[1]["episode_length"] == 3
+    assert ("policy_lag" in told[0]) == (collection == "async")
+
+
+def test_what_the_episodes_of_a_rollout_of_tensors_came_to_is_told_with_it():
+    config = ppo.Config(env_id="yieldrl/CartPole-v1", num_envs=64, eval_every=0)
+    trainer = ppo.Trainer(config)
+    ended = returns = 0
+    for steps in (40, 40, 300, 7):
+        rollout = trainer.collector.collect(steps)
+        here = (rollout["terminated"] | rollout["truncated"]).sum().item()
+        logs = trainer.collector.logs
+        assert logs.get("episodes", 0) == here
+        ended += here
+        returns += here * logs.get("episode_return", 0)
+    under_way = trainer.collector.statistics.returns.sum().item()
+    assert ended > 100
+    assert returns + under_way == pytest.approx(387 * 64)  # one for every step
+
+
 def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
     """The replay buffer has neither its steps nor an episode that leads over them."""
     trainer = numbered(dqn, max_policy_lag=1, learning_starts=100)
