@@ -14,6 +14,8 @@ import yaml
 from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
+from yieldrl.foundations.plain import tagged
+
 
 def options_of(cls: type[Any]) -> list[tuple[str, Any]]:
     """Every field of a dataclass with its type and, as help, its docstring."""
@@ -93,7 +95,7 @@ def _read_pairs(words: list[str]) -> dict[str, Any]:
 
 
 def _write_pairs(values: dict[str, Any]) -> list[str]:
-    return [f"{key}={json.dumps(value)}" for key, value in values.items()]
+    return [f"{key}={json.dumps(tagged(value))}" for key, value in values.items()]
 
 
 _KEY_VALUES = PrimitiveConstructorSpec(

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import torch
 
+from yieldrl.experiments.readable import also_numpy, refuse_unreadable, unreadable
 from yieldrl.foundations import CheckpointError
 from yieldrl.loggers.files import naming_full_disk
 
@@ -25,16 +26,19 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     renamed over `path` in one step. A process killed at any moment, even by
     `kill -9`, leaves the previous checkpoint as it was.
 
-    The file is what `torch.save` writes, and `torch.load` reads it. Behind that stands
+    The file is what `torch.save` writes, and `torch.load` reads it: what could not be
+    read back with `weights_only=True` is not written. Behind that stands
     a checksum of it all: those of the zip archive do not cover its directory, where one
     flipped bit can turn weights into whatever the memory held.
 
     Args:
-        state: Nested dicts and lists of tensors, numbers, strings and None.
+        state: Nested dicts and lists of tensors, numbers, strings and None; numbers,
+            strings and arrays of NumPy too.
         path: The file to write; missing folders are made.
 
     Raises:
         DiskFullError: If there is no room for it; what was at `path` stays.
+        TypeError: If the state holds something that could not be read back; likewise.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,6 +48,8 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     try:
         with naming_full_disk(path), temporary.open("w+b") as file:
             torch.save({"yieldrl_checkpoint": FORMAT, **state}, file)
+            file.flush()
+            refuse_unreadable(state, temporary, path)
             size = file.tell()
             file.seek(0)
             file.write(_trailer(file, size))
@@ -70,11 +76,13 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path}: no such checkpoint")
     _check_trailer(path)
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with also_numpy():
+            state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as reason:
-        raise CheckpointError(
-            f"{path}: not a readable checkpoint ({reason}); {_REMEDY}"
-        ) from reason
+        remedy = f" ({reason}); {_REMEDY}"
+        if names := ", ".join(unreadable(path)):
+            remedy = f": it holds {names}, and reading that could run code. {_TRUST}"
+        raise CheckpointError(f"{path}: not a readable checkpoint{remedy}") from reason
     if not isinstance(state, dict) or "yieldrl_checkpoint" not in state:
         raise CheckpointError(f"{path}: not written by yieldrl; {_REMEDY}")
     if state["yieldrl_checkpoint"] != FORMAT:
@@ -103,6 +111,10 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
     return state
 
 
+_TRUST = (
+    "If you trust the file, name these to torch.serialization.add_safe_globals([...])"
+    " and load it again"
+)
 _REMEDY = "load an earlier checkpoint of the run, or train again"
 
 

@@ -11,7 +11,10 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
 import typeguard
+
+from yieldrl.foundations.plain import NotPlainError, plain
 
 LARGEST = 1e18
 """Largest number unless a field says less: its square still fits float32."""
@@ -74,18 +77,30 @@ class Checked:
         return FieldError(type(self).__qualname__, name, value, remedy)
 
     def _check_types(self) -> None:
-        """Refuse values of a wrong type, and numbers that are not finite."""
+        """Make every value plain, so that files give it back equal.
+
+        Refuse values of a wrong type, numbers that are not finite, and what no file can
+        hold.
+        """
         hints = typing.get_type_hints(type(self))
         for entry in dataclasses.fields(self):
-            value, hint = getattr(self, entry.name), hints[entry.name]
-            try:
-                typeguard.check_type(value, hint, collection_check_strategy=_ALL)
-            except typeguard.TypeCheckError as reason:
-                raise self.error(entry.name, f"wrong type: {reason}") from None
-            if isinstance(value, bool) and hint is not bool:
-                raise self.error(entry.name, f"wrong type: it must be {hint}")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise self.error(entry.name, "choose a finite number")
+            self._check_type(entry.name, hints[entry.name])
+
+    def _check_type(self, name: str, hint: Any) -> None:
+        given = getattr(self, name)
+        if isinstance(given, float | np.floating) and not math.isfinite(given):
+            raise self.error(name, "choose a finite number")
+        try:
+            value = plain(given)
+            typeguard.check_type(value, hint, collection_check_strategy=_ALL)
+        except NotPlainError as reason:
+            raise self.error(name, f"wrong type: {reason}") from None
+        except typeguard.TypeCheckError as reason:
+            raise self.error(name, f"wrong type: {reason}") from None
+        kinds = {hint, *typing.get_args(hint)}
+        if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
+            raise self.error(name, f"wrong type: it must be {hint}")
+        object.__setattr__(self, name, value)  # of a frozen dataclass
 
     def _check_range(
         self, name: str, low: float, high: float = LARGEST, *, above: bool = False

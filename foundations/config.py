@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 from yieldrl.foundations.block_fields import in_their_words, to_fields
 from yieldrl.foundations.blocks import has_blocks
 from yieldrl.foundations.checked import MOST_STEPS, Checked, FieldError, most_threads
+from yieldrl.foundations.field_values import read, written
 from yieldrl.foundations.files import read_file
 
 
@@ -38,7 +39,9 @@ class Config(Checked):
     `my_module:MyEnv` is a class or function in it that makes environments."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict)
-    """Keyword arguments for the environment's constructor."""
+    """Keyword arguments for the environment's constructor: None, bools, numbers, text,
+    and lists, tuples and mappings of them. A file says `{__tuple__: [3, 4]}` for a
+    tuple."""
 
     wrappers: tuple[str, ...] = ()
     """Wrappers to put around every environment, the innermost first, for example
@@ -151,10 +154,14 @@ class Config(Checked):
         return 0
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values that JSON, YAML and checkpoints can hold."""
+        """All fields as plain values that JSON, YAML and checkpoints can hold.
+
+        `from_dict` makes an equal config of them.
+        """
+        hints = typing.get_type_hints(type(self))
         return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in dataclasses.asdict(self).items()
+            entry.name: written(getattr(self, entry.name), hints[entry.name])
+            for entry in dataclasses.fields(self)
         }
 
     @classmethod
@@ -176,7 +183,7 @@ class Config(Checked):
         for name in values:
             if name not in known:
                 raise cls._unknown(name)
-        coerced = {key: _coerce(value, hints[key]) for key, value in values.items()}
+        coerced = {key: read(value, hints[key]) for key, value in values.items()}
         try:
             return cls(**coerced)
         except FieldError as error:
@@ -214,15 +221,3 @@ def _as_now(values: dict[str, Any]) -> dict[str, Any]:
         return values
     rest = {name: value for name, value in values.items() if name != "compile"}
     return {"speed": "compile", **rest} if values["compile"] else rest
-
-
-def _coerce(value: Any, hint: Any) -> Any:
-    """The value that JSON or YAML could not write: a tuple, or `3e-4` in YAML."""
-    if isinstance(value, list) and typing.get_origin(hint) is tuple:
-        return tuple(value)
-    if isinstance(value, str) and float in (hint, *typing.get_args(hint)):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return value

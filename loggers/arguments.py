@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,20 @@ def path(name: str, value: Any) -> Path | None:
 
 def whole(name: str, value: Any, low: int) -> None:
     """Refuse everything but a whole number from `low` on."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= low:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
         return
-    raise _error(value, int)(
+    raise _error(value, Integral)(
         f"{name} = {value!r}: give a whole number, at least {low} ({_HINT})"
     )
 
 
 def number(name: str, value: Any, low: float = -math.inf) -> None:
     """Refuse everything but a finite number from `low` on."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and value >= low:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and float(value) >= low:
         return
     least = "" if low == -math.inf else f", at least {low}"
-    raise _error(value, int | float)(
+    raise _error(value, Real)(
         f"{name} = {value!r}: give a finite number{least} ({_HINT})"
     )
 

@@ -1,5 +1,6 @@
 """Checkpoint files: whole or refused, and never a program."""
 
+import collections
 import os
 import pickle
 import shutil
@@ -10,8 +11,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch.serialization import safe_globals
 
 from yieldrl.experiments import CheckpointError, load_checkpoint, save_checkpoint
 
@@ -85,10 +88,63 @@ class Code:
 
 def test_code_in_a_checkpoint_does_not_run(tmp_path: Path) -> None:
     proof = tmp_path / "executed"
-    path = save_checkpoint({"code": Code(str(proof))}, tmp_path / "evil.pt")
-    with pytest.raises(CheckpointError, match="not a readable checkpoint"):
+    with safe_globals([(getattr, "builtins.getattr"), (Path, "pathlib.Path")]):
+        path = save_checkpoint({"code": Code(str(proof))}, tmp_path / "evil.pt")
+    with pytest.raises(CheckpointError, match="not a readable checkpoint") as error:
         load_checkpoint(path)
     assert not proof.exists()
+    assert "it holds builtins.getattr, pathlib.Path, and reading" in str(error.value)
+    assert "train again" not in str(error.value)
+
+
+class Thing:
+    """A class of somebody's own."""
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (Thing(), rf"\['agent'\]\['parts'\]\[1\] is a {__name__}\.Thing"),
+        (frozenset([1]), r"\[1\] is a builtins\.frozenset"),
+        (np.array([None]), r"\[1\] is a numpy\.ndarray"),
+        (np.datetime64("2001-01-01"), r"\[1\] is a numpy\.datetime64"),
+        pytest.param(10**5000, r"\[1\] is a builtins\.int", id="whole"),
+        (collections.defaultdict(list), r"\[1\] is a collections\.defaultdict"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(
+    value: Any, said: str, saved: Path
+) -> None:
+    before = saved.read_bytes()
+    with pytest.raises(TypeError, match=rf"step_1\.pt: state\['agent.*{said}"):
+        save_checkpoint({"agent": {"parts": [1, value]}}, saved)
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_a_class_that_pytorch_was_told_of_is_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "own.pt"
+    with safe_globals([Thing]):
+        save_checkpoint({"thing": Thing()}, path)
+        assert isinstance(load_checkpoint(path)["thing"], Thing)
+    with pytest.raises(CheckpointError, match=r"holds .*Thing.*add_safe_globals"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(np.float64(3e-4), np.float32(0.1), np.longdouble(0.5), np.complex64(1j)),
+        *(np.int64(3), np.uint8(255), np.bool_(True), np.str_("Ä"), np.bytes_(b"a")),
+    ],
+)
+def test_values_of_numpy_are_read_back(value: Any, tmp_path: Path) -> None:
+    state = {"value": value, "array": np.array([[value, value]])}
+    found = load_checkpoint(save_checkpoint(state, tmp_path / "numpy.pt"))
+    assert type(found["value"]) is type(value)
+    assert found["value"] == value
+    assert found["array"].dtype == state["array"].dtype
+    assert found["array"].tolist() == state["array"].tolist()
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from yieldrl.algorithms import a2c, double_dqn, dqn, ppo, q_learning, sarsa
@@ -309,3 +310,19 @@ def test_what_is_attached_is_saved_and_found_again(tmp_path: Path) -> None:
     assert tally.value == 4
     loaded.attach("tally", anew := Tally(), restore=False)
     assert anew.value == 0
+
+
+def test_a_config_of_an_earlier_version_with_numpy_in_it_is_read(
+    tmp_path: Path,
+) -> None:
+    """Such checkpoints could be saved and not be loaded."""
+    env = {"size": (np.int64(3), 4), "name": np.str_("a"), "file": Path("x/y")}
+    config = {"seed": np.int64(7), "env_id": np.str_("A-v1"), "env_kwargs": env}
+    state = {"algorithm": __name__, "trainer": f"{__name__}.Counter", "config": config}
+    rest = {"run_dir": None, "run_id": None, "attached": {}, "count": 3}
+    found = Counter.load(save_checkpoint(state | rest, tmp_path / "old.pt"))
+    assert found.config == Config(
+        seed=7, env_id="A-v1", env_kwargs={"size": (3, 4), "name": "a", "file": "x/y"}
+    )
+    assert type(found.config.seed) is int
+    assert found.config.env_kwargs["size"] == (3, 4)

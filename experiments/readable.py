@@ -1,0 +1,97 @@
+"""What a checkpoint may hold: all that is read back without running any code.
+
+That is what PyTorch reads with `weights_only=True`, and NumPy's numbers, text and
+arrays of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import numpy as np
+from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
+
+from yieldrl.foundations.plain import MOST_DIGITS
+
+_KINDS = "biufcSU"  # NumPy's kinds of numbers and of text
+_DTYPES = [np.dtype(c) for c in np.typecodes["All"] if np.dtype(c).kind in _KINDS]
+
+
+def _makers() -> list[Any]:
+    """What makes NumPy's values when they are unpickled, by its names in files."""
+    # Which functions these are NumPy says itself; the module was `core` before 2.0.
+    scalar, array = np.float64(0).__reduce__()[0], np.empty(0).__reduce__()[0]
+    cores = [f"numpy.{core}.multiarray" for core in ("core", "_core")]
+    named = [(scalar, f"{core}.scalar") for core in cores]
+    return named + [(array, f"{core}._reconstruct") for core in cores]
+
+
+_PATHS = [  # no more than text; configs of earlier versions may hold them
+    (kind, f"{module}.{kind.__name__.removeprefix('Pure')}")
+    for kind in (PurePosixPath, PureWindowsPath)
+    for module in ("pathlib", "pathlib._local")
+]
+_SAFE: list[Any] = [*_makers(), np.ndarray, np.dtype, *map(type, _DTYPES), *_PATHS]
+
+
+def also_numpy() -> AbstractContextManager[Any]:
+    """Within it, `torch.load` with `weights_only=True` reads NumPy's values too."""
+    return safe_globals(_SAFE)
+
+
+def unreadable(file: Any) -> list[str]:
+    """Names of the classes and functions in a checkpoint that are not read.
+
+    Reading them could run code. Those are read which
+    `torch.serialization.add_safe_globals` has been told of.
+    """
+    try:
+        with also_numpy():
+            return sorted(set(get_unsafe_globals_in_checkpoint(file)))
+    except Exception:  # a file that is damaged: who reads it says how
+        return []
+
+
+def refuse_unreadable(state: Mapping[str, Any], written: Path, path: Path) -> None:
+    """Refuse a state, just written, that could not be read back.
+
+    Raises:
+        TypeError: If there is such an entry; the message names it.
+    """
+    names = unreadable(written)
+    for where, value in _entries(state, ""):
+        kind = type(value)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        if name in names or _is_odd(value):
+            raise TypeError(f"{path}: state{where} is a {name}{_REMEDY}")
+    if names:
+        raise TypeError(f"{path}: its state needs {', '.join(names)}{_REMEDY}")
+
+
+_REMEDY = (
+    ", which no checkpoint can be read back with, because reading it could run code."
+    " Let `state_dict` return tensors, numbers, text, and lists and dicts of them, or"
+    " name the class to torch.serialization.add_safe_globals in every program that"
+    " saves or loads"
+)
+
+
+def _entries(value: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """Everything in a state, with its path."""
+    yield where, value
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from _entries(child, f"{where}[{key!r}]")
+    elif isinstance(value, list | tuple | set):
+        for number, child in enumerate(value):
+            yield from _entries(child, f"{where}[{number}]")
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether it is a value that cannot be read, of a class that can."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind not in _KINDS
+    return isinstance(value, int) and abs(value) >= 10**MOST_DIGITS

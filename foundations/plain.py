@@ -1,0 +1,150 @@
+"""Values that every file can hold: what configs are made of, and how they are written.
+
+JSON, YAML, TOML and checkpoints share None, bool, int, float, str, lists, and mappings
+whose keys are text. What else is plain, tuples and other keys, has a mapping of one key
+in its place there: `{"__tuple__": [3, 4]}` and `{"__mapping__": [[0, "left"]]}`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+TUPLE, MAPPING = "__tuple__", "__mapping__"
+
+MOST_DIGITS = 600
+"""Most digits of a whole number; PyTorch's safe reading of checkpoints ends there."""
+
+_DEEPEST = 32  # a list that holds itself has no end
+
+
+class NotPlainError(ValueError):
+    """A value that no file can hold; the message says which, and what to do."""
+
+
+def plain(value: Any, where: str = "", depth: int = 0) -> Any:
+    """A copy of plain values, which a file gives back equal; it undoes `tagged` too.
+
+    NumPy's numbers and text become Python's, numbers and text that are members of an
+    enumeration become what they are, paths become text.
+
+    Args:
+        value: A value, or lists, tuples and mappings of them.
+        where: How messages name it, for example `['size'][0]`; empty for a whole value.
+        depth: In how many lists, tuples and mappings it lies.
+
+    Raises:
+        NotPlainError: If a value is something else.
+
+    >>> plain({"rate": np.float64(0.5), "size": (np.int64(3), 4)})
+    {'rate': 0.5, 'size': (3, 4)}
+    """
+    if depth > _DEEPEST:
+        raise NotPlainError(f"it is nested more than {_DEEPEST} times: nest it less")
+    if isinstance(value, Mapping):
+        return _mapping(value, where, depth)
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        items = [plain(x, f"{where}[{i}]", depth + 1) for i, x in enumerate(value)]
+        return tuple(items) if isinstance(value, tuple) else items
+    return _scalar(value, where)
+
+
+def tagged(value: Any) -> Any:
+    """Plain values as JSON has them, with a mapping of one key for what it has not.
+
+    >>> tagged({"size": (3, 4), "names": {0: "left"}})
+    {'size': {'__tuple__': [3, 4]}, 'names': {'__mapping__': [[0, 'left']]}}
+    """
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value):
+            return {key: tagged(child) for key, child in value.items()}
+        return {MAPPING: [[tagged(key), tagged(value[key])] for key in value]}
+    if isinstance(value, tuple):
+        return {TUPLE: [tagged(child) for child in value]}
+    return [tagged(child) for child in value] if isinstance(value, list) else value
+
+
+def _mapping(value: Mapping[Any, Any], where: str, depth: int) -> Any:
+    pairs = list(value.items())
+    if [*value] == [MAPPING] and isinstance(value[MAPPING], list):
+        pairs = value[MAPPING]
+    found: dict[Any, Any] = {}
+    try:
+        for key, child in pairs:
+            name = plain(key, where, depth + 1)
+            found[name] = plain(child, f"{where}[{name!r}]", depth + 1)
+    except NotPlainError:
+        raise
+    except (TypeError, ValueError):  # no pairs, or no key that could be one
+        raise NotPlainError(
+            f"{MAPPING}{_at(where)} takes pairs of a key and a value, [[0, 'left']]"
+        ) from None
+    if [*found] == [TUPLE] and isinstance(found[TUPLE], list):
+        return tuple(found[TUPLE])
+    return found
+
+
+def _scalar(value: Any, where: str) -> Any:
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
+        return _whole(int(value), where)
+    if isinstance(value, float | np.floating):
+        return _number(float(value), where)
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return _text(str.__str__(value), where)
+    raise NotPlainError(_remedy(value, where))
+
+
+def _whole(value: int, where: str) -> int:
+    if abs(value) >= 10**MOST_DIGITS:
+        raise NotPlainError(
+            f"the whole number{_at(where)} has more than {MOST_DIGITS} digits: choose a"
+            " smaller one"
+        )
+    return value
+
+
+def _number(value: float, where: str) -> float:
+    if math.isnan(value):
+        raise NotPlainError(
+            f"NaN{_at(where)} equals nothing, not even what is read back of it: choose"
+            " a number"
+        )
+    return value
+
+
+def _text(value: str, where: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise NotPlainError(f"give text of valid Unicode{_at(where)}") from None
+    return value
+
+
+def _remedy(value: Any, where: str) -> str:
+    kind = type(value)
+    start = (
+        f"no file can hold the {kind.__module__}.{kind.__qualname__}{_at(where)}, and a"
+        " run goes on from files. "
+    )
+    if isinstance(value, Enum):
+        return f"{start}Give its value, {value.value!r}, or its name, {value.name!r}"
+    if hasattr(value, "tolist"):  # an array, or a tensor
+        return f"{start}Give numbers or lists, as its tolist() does"
+    return (
+        f"{start}Give None, bools, numbers, text, and lists, tuples and mappings of"
+        " them. An environment that takes other objects is passed to the trainer as a"
+        " function: envs=lambda: MyEnv(...)"
+    )
+
+
+def _at(where: str) -> str:
+    return f" at {where}" if where else ""
