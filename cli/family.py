@@ -135,7 +135,7 @@ def _member(name: str) -> Member:
         name=name,
         parents=tuple(parents),
         changed=tuple(changed),
-        lines=sum(code_lines(path.read_text("utf-8")) for path in sources),
+        lines=sum(code_lines(path.read_text("utf-8-sig")) for path in sources),
     )
 
 
@@ -151,5 +151,5 @@ def _home(cls: type) -> str | None:
 
 
 def _first_line(home: Path) -> str:
-    source = (home / "__init__.py").read_text("utf-8")
+    source = (home / "__init__.py").read_text("utf-8-sig")
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

@@ -25,7 +25,7 @@ def table() -> str:
 
 def reached(path: Path) -> str:
     """The return that a tuned config file says was reached with it, over seeds."""
-    found = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
+    found = REACHED.fullmatch(path.read_text("utf-8-sig").partition("\n")[0])
     return found[1] if found else "not measured"
 
 

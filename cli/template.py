@@ -35,7 +35,7 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
     shutil.copytree(origin, target, ignore=ignored)
     for path in target.rglob("*.py"):
-        text = _renamed(path.read_text("utf-8"), source, name)
+        text = _renamed(path.read_text("utf-8-sig"), source, name)
         path.write_text(text, encoding="utf-8", newline="\n")
     return _next_steps(target, source)
 

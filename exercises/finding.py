@@ -83,7 +83,7 @@ def find(chapter: str) -> Path:
 
 def title(folder: Path) -> str:
     """What a chapter's exercise is about: the first line of its docstring."""
-    text = (folder / "__init__.py").read_text("utf-8")
+    text = (folder / "__init__.py").read_text("utf-8-sig")
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0].rstrip(".")
 
 
@@ -105,7 +105,7 @@ def load(path: Path, given: Mapping[str, Any] | None = None) -> ModuleType:
 
 def names(path: Path) -> list[str]:
     """The functions and classes that a file defines, without importing it."""
-    body = ast.parse(path.read_text("utf-8")).body
+    body = ast.parse(path.read_text("utf-8-sig")).body
     return [n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
 
 

@@ -94,7 +94,7 @@ def claim_empty(folder: Path, run_id: str) -> Lock | None:
 def read(folder: Path) -> dict[str, Any]:
     """What `owner.json` says: `run`, `pid`, `host` and `since`; nothing without it."""
     try:
-        facts = json.loads((folder / FILE).read_text("utf-8"))
+        facts = json.loads((folder / FILE).read_text("utf-8-sig"))
     except (OSError, ValueError):  # torn by a kill, it says as little as none
         return {}
     return facts if isinstance(facts, dict) else {}

@@ -242,7 +242,7 @@ def read_curve(
 
 def _rows(path: Path) -> Iterator[tuple[str, str, int, float]]:
     """Type, metric, step and value of every whole row of a `logs.csv`."""
-    text = path.read_text("utf-8", errors="replace")
+    text = path.read_text("utf-8-sig", errors="replace")
     whole = text[: text.rfind("\n") + 1]  # without a line torn by a kill
     table = csv.DictReader(io.StringIO(whole, newline=""))
     try:

@@ -39,7 +39,7 @@ class JsonPolicy:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The policy of a file."""
-        return cls(json.loads(Path(path).read_text("utf-8")))
+        return cls(json.loads(Path(path).read_text("utf-8-sig")))
 
     def predict(self, obs: Any) -> np.ndarray:
         """The actions `[B, ...]` for observations `[B, ...]`, a Dict's as a mapping."""

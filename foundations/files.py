@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import tomllib
 from pathlib import Path
@@ -28,13 +29,24 @@ def read_file(path: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such config file")
     try:
-        values = _parse(path.read_text(encoding="utf-8"), path.suffix)
+        values = _parse(_text(path), path.suffix)
     except (ValueError, yaml.YAMLError) as reason:
         raise ValueError(f"{path}: not a readable config file: {reason}") from reason
     values = {} if values is None else values
     if not isinstance(values, dict):
         raise ValueError(f"{path}: expected names and values, got {type(values)}")
     return values
+
+
+def _text(path: Path) -> str:
+    """A file in UTF-8, or in UTF-16 where it begins with its byte order mark.
+
+    Editors and shells of Windows write such marks, which are no part of the text.
+    """
+    content = path.read_bytes()
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
+    return content.decode("utf-8-sig")
 
 
 def _parse(text: str, suffix: str) -> Any:

@@ -115,7 +115,7 @@ def _read(folder: Path) -> dict[str, Any]:
     if not path.exists():
         return {"saved": [], "best": None}
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8-sig"))
         saved, best = content["saved"], content.get("best")
         if not all(_NAME.fullmatch(name) for name in saved):
             raise ValueError(f"'saved' must name files step_*.pt, not {saved}")

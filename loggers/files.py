@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import shutil
@@ -137,7 +138,9 @@ def rewind(
     if not path.exists():
         return
     content = path.read_bytes()
-    whole, _, torn = content.decode("utf-8", _KEEP).rpartition("\n")
+    # A spreadsheet that saved it may have added a byte order mark, and its line ends.
+    text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", _KEEP)
+    whole, _, torn = text.replace("\r\n", "\n").rpartition("\n")
     lines = whole.split("\n") if whole else []
     heads = 1 if header else 0
     if header and lines[:1] != [header] and (lines or not header.startswith(torn)):

@@ -93,4 +93,4 @@ def _run_id(trainer: Trainer) -> str:
     path = files.place(trainer, None, "wandb_id.txt")
     if not path.exists():
         files.write_atomically(path, secrets.token_hex(4) + "\n")
-    return path.read_text("utf-8").strip()
+    return path.read_text("utf-8-sig").strip()

@@ -58,7 +58,7 @@ def read_json(file: Path) -> dict[str, Any]:
         CheckpointError: If it holds something else.
     """
     try:
-        values = json.loads(file.read_text("utf-8"))
+        values = json.loads(file.read_text("utf-8-sig"))
     except ValueError as reason:  # nor is it UTF-8
         raise _no_object(file, str(reason)) from None
     if not isinstance(values, dict):

@@ -152,3 +152,16 @@ def test_seed_and_time_are_cut_off_a_name(run: Path) -> None:
     assert run_files.family_name(run) == "ppo-CartPole-v1"
     assert run_files.family_name(f"{run}-2") == "ppo-CartPole-v1"
     assert run_files.family_name("runs/mine") == "mine"
+
+
+def test_files_that_windows_saved_with_a_byte_order_mark_are_read(run: Path) -> None:
+    describe(run)
+    (run / "logs.csv").write_text(LOGS + "evaluate,1,1,episode_return,2.0\n")
+    before = run_files.read_config(run), run_files.read_run(run), list_checkpoints(run)
+    names = ("config.yaml", "run.json", "logs.csv", "checkpoints/checkpoints.json")
+    for path in (run / name for name in names):
+        path.write_bytes(path.read_bytes().decode().encode("utf-8-sig"))
+    after = run_files.read_config(run), run_files.read_run(run), list_checkpoints(run)
+    assert after == before
+    _, values = run_files.read_curve(run, "episode_return", "evaluate")
+    assert values.tolist() == [2.0]

@@ -54,3 +54,21 @@ def test_a_mistake_is_shown_where_it_is(
 
 def test_the_command_line_takes_what_can_be_read() -> None:
     assert tuned.SUFFIXES == SUFFIXES
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_byte_order_mark_is_no_part_of_the_text(
+    ends: str, suffix: str, encoding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"run{suffix}"
+    path.write_bytes(TEXTS[suffix].replace("\n", ends).encode(encoding))
+    assert read_file(path) == VALUES
+
+
+def test_a_file_of_a_mark_alone_is_empty(tmp_path: Path) -> None:
+    for suffix in (".yaml", ".toml"):
+        path = tmp_path / f"run{suffix}"
+        path.write_bytes(b"\xef\xbb\xbf")
+        assert read_file(path) == {}

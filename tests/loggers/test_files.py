@@ -104,6 +104,13 @@ def test_rewind_drops_half_a_character(path: Path) -> None:
     assert path.read_text("utf-8") == "name,step\né,1\n"
 
 
+def test_a_table_that_a_spreadsheet_saved_is_gone_on_with(path: Path) -> None:
+    """With a byte order mark at its beginning, and Windows' line ends."""
+    path.write_bytes(b"\xef\xbb\xbfname,step\r\na,1\r\nb,9\r\n")
+    files.rewind(path, (5, 5), parse, HEADER)
+    assert path.read_bytes() == b"name,step\na,1\n"
+
+
 @pytest.mark.parametrize("torn", ["", "na", "name,step"])
 def test_rewind_drops_a_torn_header(path: Path, torn: str) -> None:
     path.write_text(torn)
