@@ -89,7 +89,11 @@ def _run(trainer: Any, logged: Any) -> None:
     """Loop to the end, evaluate and say where everything lies."""
     from yieldrl.cli import evaluating
     from yieldrl.experiments import run_files
-    from yieldrl.loggers.files import DiskFullError, ForeignFileError
+    from yieldrl.loggers.write_errors import (
+        DiskFullError,
+        ForeignFileError,
+        UnwritableError,
+    )
 
     with trainer:
         try:
@@ -105,7 +109,7 @@ def _run(trainer: Any, logged: Any) -> None:
             if _first():
                 _say_how_to_go_on(trainer)
             raise SystemExit(130) from None
-        except (DiskFullError, ForeignFileError) as reason:
+        except (DiskFullError, ForeignFileError, UnwritableError) as reason:
             fail(str(reason))
     print(f"run folder: {_shown(trainer.run_dir)}")
 

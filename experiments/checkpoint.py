@@ -12,7 +12,7 @@ import torch
 
 from yieldrl.experiments.readable import also_numpy, refuse_unreadable, unreadable
 from yieldrl.foundations import CheckpointError
-from yieldrl.loggers.files import naming_full_disk
+from yieldrl.loggers.write_errors import naming_failures
 
 FORMAT = 2
 _TRAILER = b"yieldrl crc32 %08x"
@@ -39,28 +39,36 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     Raises:
         DiskFullError: If there is no room for it; what was at `path` stays.
         TypeError: If the state holds something that could not be read back; likewise.
+        UnwritableError: If a folder is there, or it is not allowed.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming_failures(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     for stale in path.parent.glob(f".{path.name}.*.tmp"):
         stale.unlink(missing_ok=True)  # left by a process that was killed
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with naming_full_disk(path), temporary.open("w+b") as file:
-            torch.save({"yieldrl_checkpoint": FORMAT, **state}, file)
-            file.flush()
-            refuse_unreadable(state, temporary, path)
-            size = file.tell()
-            file.seek(0)
-            file.write(_trailer(file, size))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with naming_failures(path):
+            _write(state, temporary, path)
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _flush_folder(path.parent)
     return path
+
+
+def _write(state: dict[str, Any], temporary: Path, path: Path) -> None:
+    """Write a state and its checksum; `path` is what errors call the file."""
+    with temporary.open("w+b") as file:
+        torch.save({"yieldrl_checkpoint": FORMAT, **state}, file)
+        file.flush()
+        refuse_unreadable(state, temporary, path)
+        size = file.tell()
+        file.seek(0)
+        file.write(_trailer(file, size))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def load_checkpoint(path: str | Path) -> dict[str, Any]:

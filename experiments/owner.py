@@ -112,7 +112,9 @@ def _sign(folder: Path, run_id: str) -> None:
 
 
 def _is_empty(folder: Path) -> bool:
-    return all(path.name == FILE for path in folder.iterdir())
+    """Whether there is nothing but what a killed process left half written."""
+    names = [path.name for path in folder.iterdir()]
+    return all(n == FILE or (n[0] == "." and n.endswith(".tmp")) for n in names)
 
 
 def _refusal(folder: Path) -> str:

@@ -16,6 +16,7 @@ from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
 from yieldrl.foundations.plain import MOST_DIGITS
 
+_PLAIN = (type(None), bool, int, float, str, list, tuple, set, dict)
 _KINDS = "biufcSU"  # NumPy's kinds of numbers and of text
 _DTYPES = [np.dtype(c) for c in np.typecodes["All"] if np.dtype(c).kind in _KINDS]
 
@@ -65,7 +66,7 @@ def refuse_unreadable(state: Mapping[str, Any], written: Path, path: Path) -> No
     for where, value in _entries(state, ""):
         kind = type(value)
         name = f"{kind.__module__}.{kind.__qualname__}"
-        if name in names or _is_odd(value):
+        if (name in names and kind not in _PLAIN) or _is_odd(value):
             raise TypeError(f"{path}: state{where} is a {name}{_REMEDY}")
     if names:
         raise TypeError(f"{path}: its state needs {', '.join(names)}{_REMEDY}")

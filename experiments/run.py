@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import secrets
 import time
 from abc import ABC, abstractmethod
@@ -17,6 +18,8 @@ from yieldrl.experiments.checkpoint import (
     save_checkpoint,
 )
 from yieldrl.foundations.config import Config
+from yieldrl.loggers.files import delete_all_leftovers
+from yieldrl.loggers.write_errors import naming_failures
 
 
 class Run(ABC):
@@ -61,7 +64,8 @@ class Run(ABC):
         if self._run_dir is None:
             self._run_id = secrets.token_hex(8)
             self._run_dir, self._lock = self._make_folder(self._run_id)
-        self._run_dir.mkdir(parents=True, exist_ok=True)
+        with naming_failures(self._run_dir):
+            self._run_dir.mkdir(parents=True, exist_ok=True)
         return self._run_dir
 
     @run_dir.setter
@@ -76,14 +80,19 @@ class Run(ABC):
         Loggers do so. It is free when it was done before, and after a process was
         killed its folder can be claimed by the next.
 
+        What one that was killed while it wrote has left half done is deleted.
+
         Raises:
             RunInUseError: If another trainer writes there, in any process.
+            UnwritableError: If the folder or its `owner.json` cannot be written.
         """
         folder = self.run_dir
         if self._lock is None or not self._lock.held:
             self._run_id = owner.read(folder).get("run") or self._run_id
             self._run_id = self._run_id or secrets.token_hex(8)
-            self._lock = owner.claim(folder, self._run_id)
+            with naming_failures(folder / owner.FILE):
+                self._lock = owner.claim(folder, self._run_id)
+            delete_all_leftovers(folder)
         return folder
 
     def attach(self, name: str, part: Any, *, restore: bool = True) -> None:
@@ -174,15 +183,17 @@ class Run(ABC):
     def _make_folder(self, run_id: str) -> tuple[Path, owner.Lock]:
         """A folder that nobody else has: with a number where the name is taken."""
         config: Config = self.config
-        env_name = config.env_id.replace("/", "-").replace(":", "-")
+        env_name = re.sub(r"[/:\\\0]", "-", config.env_id)[:60]
         stamp = time.strftime("%Y%m%d-%H%M%S")
         default = f"{self.name}-{env_name}-seed{config.seed}-{stamp}"
         wanted = Path(config.run_root, config.run_name or default).absolute()
         for number in itertools.count(1):
             name = wanted.name if number == 1 else f"{wanted.name}-{number}"
             folder = wanted.with_name(name)
-            lock = owner.claim_empty(folder, run_id)
+            with naming_failures(folder):
+                lock = owner.claim_empty(folder, run_id)
             if lock is not None:
+                delete_all_leftovers(folder)
                 return folder, lock
         raise AssertionError("not reached")
 

@@ -8,12 +8,12 @@ import os
 import typing
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import typeguard
 
+from yieldrl.foundations.folders import wrong_path
 from yieldrl.foundations.plain import NotPlainError, plain
 
 LARGEST = 1e18
@@ -138,15 +138,8 @@ class Checked:
 
     def _check_folder(self, name: str) -> None:
         """Refuse a path that no file system can hold."""
-        path: str = getattr(self, name)
-        try:
-            parts = [os.fsencode(part) for part in PurePath(path).parts]
-        except UnicodeEncodeError:
-            raise self.error(name, "give a folder name of valid Unicode") from None
-        if any(len(part) > 255 or b"\0" in part for part in parts):
-            raise self.error(
-                name, "a folder name has at most 255 bytes, none of them zero"
-            )
+        if (wrong := wrong_path(getattr(self, name))) is not None:
+            raise self.error(name, wrong)
 
 
 def shown(value: Any) -> str:

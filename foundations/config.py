@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import typing
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from yieldrl.foundations.block_fields import in_their_words, to_fields
@@ -14,6 +14,7 @@ from yieldrl.foundations.blocks import has_blocks
 from yieldrl.foundations.checked import MOST_STEPS, Checked, FieldError, most_threads
 from yieldrl.foundations.field_values import read, written
 from yieldrl.foundations.files import read_file
+from yieldrl.foundations.folders import wrong_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +123,8 @@ class Config(Checked):
     """Folder that holds the folders of all runs."""
 
     run_name: str | None = None
-    """Folder of this run below `run_root`; by default algorithm, environment, seed and
-    time."""
+    """Folder of this run below `run_root`, as `first` or `group/first`; by default
+    algorithm, environment, seed and time."""
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -143,11 +144,9 @@ class Config(Checked):
             )
         self._check_folder("run_root")
         if self.run_name is not None:
-            if not PurePath(self.run_name).name:
-                raise self.error(
-                    "run_name", "give a folder name, or None for a default"
-                )
             self._check_folder("run_name")
+            if (wrong := wrong_name(self.run_name)) is not None:
+                raise self.error("run_name", wrong)
 
     def planned_learn_steps(self) -> int:
         """Gradient steps that a whole run takes; 0 where nobody can say it before."""

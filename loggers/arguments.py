@@ -23,7 +23,11 @@ def path(name: str, value: Any) -> Path | None:
 
 def whole(name: str, value: Any, low: int) -> None:
     """Refuse everything but a whole number from `low` on."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
+    if (
+        isinstance(value, Integral)
+        and not isinstance(value, bool)
+        and int(value) >= low
+    ):
         return
     raise _error(value, Integral)(
         f"{name} = {value!r}: give a whole number, at least {low} ({_HINT})"

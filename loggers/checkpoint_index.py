@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.loggers import files
+from yieldrl.loggers.write_errors import naming_failures
 
 FOLDER, INDEX, BEST = "checkpoints", "checkpoints.json", "best.pt"
 _NAME = re.compile(r"step_(\d+)\.pt")
@@ -33,13 +34,6 @@ def list_checkpoints(run_dir: str | Path) -> list[Path]:
     if (folder / FOLDER).is_dir():
         folder = folder / FOLDER
     return [folder / name for name in reversed(_in_order(folder, _read(folder)))]
-
-
-def delete_leftovers(folder: Path) -> None:
-    """Delete what a process that was killed while it wrote has left half done."""
-    for pattern in (".step_*.pt.*.tmp", f".{BEST}.*.tmp", f".{INDEX}.tmp"):
-        for path in folder.glob(pattern):
-            path.unlink(missing_ok=True)
 
 
 class Index:
@@ -97,7 +91,8 @@ def _in_order(folder: Path, content: dict[str, Any]) -> list[str]:
     One that the index does not know (deleted by hand, or not written by this version)
     is newer than those that it knows if its step is later than that of the newest.
     """
-    there = {path.name for path in folder.glob("step_*.pt") if _NAME.match(path.name)}
+    found = (path for path in folder.glob("step_*.pt") if path.is_file())
+    there = {path.name for path in found if _NAME.match(path.name)}
     known = [name for name in content["saved"] if name in there]
     others = sorted(there.difference(known), key=_step)
     newest = _step(known[-1]) if known else -1
@@ -115,7 +110,8 @@ def _read(folder: Path) -> dict[str, Any]:
     if not path.exists():
         return {"saved": [], "best": None}
     try:
-        content = json.loads(path.read_text("utf-8-sig"))
+        with naming_failures(path):
+            content = json.loads(path.read_text("utf-8-sig"))
         saved, best = content["saved"], content.get("best")
         if not all(_NAME.fullmatch(name) for name in saved):
             raise ValueError(f"'saved' must name files step_*.pt, not {saved}")

@@ -15,12 +15,12 @@ from yieldrl.loggers.checkpoint_index import (
     BEST,
     FOLDER,
     Index,
-    delete_leftovers,
     list_checkpoints,
     step_name,
 )
 from yieldrl.loggers.interrupts import Interrupts
 from yieldrl.loggers.means import read
+from yieldrl.loggers.write_errors import refuse_file
 
 if TYPE_CHECKING:
     from yieldrl.abstractions import LogData, Trainer
@@ -115,7 +115,8 @@ class _Saver:
 
     def __init__(self, settings: checkpoint, trainer: Trainer, folder: Path) -> None:
         self.settings, self.trainer, self.folder = settings, trainer, folder
-        delete_leftovers(folder)
+        refuse_file(folder)
+        files.delete_leftovers(folder)
         step = trainer.agent.sample_step
         self.index = Index(folder)
         # Whether anything happened since the last checkpoint; also in an earlier loop,

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from yieldrl.loggers.files import DiskFullError
+from yieldrl.loggers.write_errors import DiskFullError, naming_failures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,9 +27,11 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
 
     Raises:
         DiskFullError: If there is no room for the file.
+        UnwritableError: If a folder is there, or it is not allowed.
         RuntimeError: If the encoder fails for another reason.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming_failures(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
     encoder: subprocess.Popen[bytes] | None = None
 
@@ -48,7 +50,8 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
             yield write
             if encoder is not None:
                 _finish(path, encoder, said)
-                temporary.replace(path)
+                with naming_failures(path):
+                    temporary.replace(path)
         finally:
             if encoder is not None:
                 _end(encoder)

@@ -3,54 +3,34 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from yieldrl.loggers.write_errors import ForeignFileError, naming_failures
 
 Steps = tuple[int, int]
 """`sample_step` and `learn_step`: how far training has come."""
 
-_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+LEFTOVERS = (".*.tmp", ".*.tmp.mp4")
+"""Names of what a process that is killed while it writes leaves behind."""
 
 
-class ForeignFileError(ValueError):
-    """A log file holds something else than the rows of its logger."""
+def delete_leftovers(folder: Path) -> None:
+    """Delete what a process that was killed while it wrote has left half done."""
+    for pattern in LEFTOVERS:
+        for path in folder.glob(pattern):
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
 
-class DiskFullError(OSError):
-    """There was no room to write a file; what was written before is whole."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(errno.ENOSPC, reason, str(path))
-        self.path, self.reason = path, reason
-
-    def __str__(self) -> str:
-        return (
-            f"{self.path}: no room to write this file ({self.reason}). What was written"
-            " before is whole. Make room, then go on: loop over the trainer again, or"
-            " `yieldrl resume` the run"
-        )
-
-
-@contextmanager
-def naming_full_disk(path: Path) -> Iterator[None]:
-    """Around writing: say in one sentence that a disk is full, and which file it hit.
-
-    Raises:
-        DiskFullError: If the disk, a quota or the greatest size of a file was the
-            reason of an error, or the reason of its reason.
-    """
-    try:
-        yield
-    except Exception as error:
-        reason = _full_disk_behind(error)
-        if reason is None or isinstance(error, DiskFullError):
-            raise
-        raise DiskFullError(path, reason) from error
+def delete_all_leftovers(run_dir: Path) -> None:
+    """Delete them in a run's folder and in those of its checkpoints and videos."""
+    for folder in (run_dir, run_dir / "checkpoints", run_dir / "videos"):
+        delete_leftovers(folder)
 
 
 def place(trainer: Any, given: str | Path | None, name: str) -> Path:
@@ -72,9 +52,11 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
 
     Raises:
         DiskFullError: If there is no room for them.
+        UnwritableError: If a folder is there, or it is not allowed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with naming_full_disk(path), path.open("ab", buffering=0) as file:
+    with naming_failures(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with naming_failures(path), path.open("ab", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         left = memoryview(data if size else header + data)
         try:
@@ -91,15 +73,18 @@ def write_atomically(path: Path, text: str) -> None:
 
     Raises:
         DiskFullError: If there is no room for it; the old one stays.
+        UnwritableError: If a folder is there, or it is not allowed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming_failures(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with naming_full_disk(path), temporary.open("wb") as file:
-            file.write(text.encode("utf-8", _KEEP))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with naming_failures(path):
+            with temporary.open("wb") as file:
+                file.write(text.encode("utf-8", _KEEP))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -134,10 +119,12 @@ def rewind(
 
     Raises:
         ForeignFileError: If the file is something else than a log of this kind.
+        UnwritableError: If it is a folder, or may not be read.
     """
     if not path.exists():
         return
-    content = path.read_bytes()
+    with naming_failures(path):
+        content = path.read_bytes()
     # A spreadsheet that saved it may have added a byte order mark, and its line ends.
     text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", _KEEP)
     whole, _, torn = text.replace("\r\n", "\n").rpartition("\n")
@@ -157,7 +144,7 @@ def rewind(
         elif number <= limit:
             kept.append(line)
     if later:
-        with naming_full_disk(path):
+        with naming_failures(path):
             shutil.copyfile(path, path.with_name(path.name + ".bak"))
     if torn or len(kept) < len(lines):
         write_atomically(path, "".join(line + "\n" for line in kept))
@@ -171,15 +158,6 @@ def _lines_before(end: int | None, content: bytes) -> float:
     if end is None or end > len(content) or (end and content[end - 1 : end] != b"\n"):
         return float("inf")
     return content.count(b"\n", 0, end)
-
-
-def _full_disk_behind(error: BaseException | None) -> str | None:
-    """What the system said about a full disk; None if that was not the reason."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in _FULL:
-            return error.strerror or "no space left"
-        error = error.__cause__ or error.__context__
-    return None
 
 
 def _foreign(path: Path, number: int, line: str) -> ForeignFileError:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments, files
+from yieldrl.loggers.write_errors import refuse_file
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     def open(self, trainer: Trainer) -> Iterator[Callable[[list[Row]], None]]:
         """Begin an event file."""
         folder = self._folder(trainer)
+        refuse_file(folder)
         step = trainer.agent.sample_step
         if any(folder.glob(_FILES)):
             first = [_start(step + 1)]

@@ -11,6 +11,7 @@ from yieldrl.loggers import arguments, files
 from yieldrl.loggers.base import Logger
 from yieldrl.loggers.notebook import in_notebook
 from yieldrl.loggers.recording import record_video
+from yieldrl.loggers.write_errors import refuse_file
 
 if TYPE_CHECKING:
     from yieldrl.abstractions import Trainer
@@ -56,6 +57,7 @@ class video(Logger):  # noqa: N801 (used like a function)
 
     def run(self, trainer: Trainer, logs: Stream) -> Stream:
         """Record while logs pass, and at the end unless it was just done."""
+        refuse_file(files.place(trainer, self.folder, "videos"))
         recorded = trainer.agent.sample_step
         for log in logs:
             step = log["sample_step"]

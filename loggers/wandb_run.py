@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from yieldrl.loggers import arguments, files
 from yieldrl.loggers.loops import close_first_at_exit
+from yieldrl.loggers.write_errors import naming_failures
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
@@ -93,4 +94,5 @@ def _run_id(trainer: Trainer) -> str:
     path = files.place(trainer, None, "wandb_id.txt")
     if not path.exists():
         files.write_atomically(path, secrets.token_hex(4) + "\n")
-    return path.read_text("utf-8-sig").strip()
+    with naming_failures(path):
+        return path.read_text("utf-8-sig").strip()

@@ -279,6 +279,28 @@ def test_a_log_file_of_something_else_is_named_without_a_traceback(
     assert (run / "logs.csv").read_text() == "a,b,c\n"
 
 
+def test_a_folder_in_the_place_of_a_log_file_is_named_without_a_traceback(
+    train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train()
+    (run / "logs.csv").unlink()
+    (run / "logs.csv").mkdir()
+    with pytest.raises(SystemExit) as exit_:
+        main(["resume", str(run), "--total-steps", "384"])
+    assert exit_.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("yieldrl: error: ")
+    assert "logs.csv: cannot be written (Is a directory)" in said
+
+
+def test_a_run_does_not_leave_its_root(refused: Callable[..., str]) -> None:
+    said = refused("train", "ppo", "--run-name", "../x")
+    assert "run_name = '../x': a run lies below run_root" in said
+    Path("run.yaml").write_text("trainer: {run_name: /x}\nalgorithm: ppo\n")
+    said = refused("train", "--config", "run.yaml")
+    assert "run.yaml: block 'trainer': run_name = '/x': a run lies below" in said
+
+
 def test_a_run_without_a_checkpoint_says_how_to_begin_again(
     train: Run, refused: Callable[..., str]
 ) -> None:

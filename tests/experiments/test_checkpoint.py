@@ -104,7 +104,7 @@ class Thing:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (Thing(), rf"\['agent'\]\['parts'\]\[1\] is a {__name__}\.Thing"),
+        (Thing(), rf"\[1\] is a {__name__}\.Thing"),
         (frozenset([1]), r"\[1\] is a builtins\.frozenset"),
         (np.array([None]), r"\[1\] is a numpy\.ndarray"),
         (np.datetime64("2001-01-01"), r"\[1\] is a numpy\.datetime64"),

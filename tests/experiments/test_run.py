@@ -23,6 +23,7 @@ from yieldrl.experiments import (
     owner,
     save_checkpoint,
 )
+from yieldrl.loggers.write_errors import UnwritableError
 
 
 class Counter(Run):
@@ -65,6 +66,63 @@ def test_a_folder_that_holds_something_is_not_shared(tmp_path: Path) -> None:
         (folder / "logs.csv").touch()
     (tmp_path / "runs" / "empty").mkdir()
     assert counter(tmp_path, run_name="empty").run_dir.name == "empty"
+
+
+def test_the_longest_name_has_room_for_a_number(tmp_path: Path) -> None:
+    for number in ("", "-2"):
+        folder = counter(tmp_path, run_name="a" * 240).run_dir
+        assert folder.name == "a" * 240 + number
+        (folder / "logs.csv").touch()
+    folder = counter(tmp_path, env_id="a\\b:" + "c" * 500).run_dir
+    assert "-a-b-ccc" in folder.name
+
+
+def test_a_link_below_run_root_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "group").symlink_to(tmp_path / "disk")
+    folder = counter(tmp_path, run_name="group/mine").run_dir
+    assert folder == tmp_path / "runs" / "group" / "mine"
+    assert (tmp_path / "disk" / "mine").is_dir()
+
+
+LEFT = [".run.json.tmp", ".config.yaml.tmp", "checkpoints/.step_000000001.pt.ab.tmp"]
+LEFT += ["checkpoints/.checkpoints.json.tmp", "videos/.step_000000001.tmp.mp4"]
+
+
+def test_what_a_kill_left_half_written_goes_with_the_next_claim(tmp_path: Path) -> None:
+    folder = counter(tmp_path, run_name="mine").claim()
+    (folder / "logs.csv").touch()
+    for name in LEFT:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    again = counter(tmp_path)
+    again.run_dir = folder
+    again.claim()
+    left = {path.name for path in folder.rglob("*") if path.is_file()}
+    assert left == {"logs.csv", "owner.json"}
+
+
+def test_a_folder_with_nothing_else_in_it_is_taken_as_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "mine"
+    folder.mkdir(parents=True)
+    (folder / ".run.json.tmp").touch()
+    assert counter(tmp_path, run_name="mine").run_dir == folder
+    assert os.listdir(folder) == ["owner.json"]
+
+
+def test_a_file_where_the_folder_goes_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runs").touch()
+    message = r"cannot be written .*There is a file where a folder goes: move it away"
+    with pytest.raises(UnwritableError, match=message):
+        _ = counter(tmp_path, run_name="mine").run_dir
+    (tmp_path / "runs").unlink()
+    (tmp_path / "runs" / "other" / "owner.json").mkdir(parents=True)
+    run = counter(tmp_path)
+    run.run_dir = tmp_path / "runs" / "other"
+    message = r"owner\.json: cannot be written .*There is a folder where this file goes"
+    with pytest.raises(UnwritableError, match=message):
+        run.claim()
 
 
 def test_what_was_saved_goes_on_in_its_folder(tmp_path: Path) -> None:

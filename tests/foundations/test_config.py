@@ -49,7 +49,7 @@ smalls = st.builds(
     num_envs=st.integers(1, 10**6),
     seed=st.integers(0, 2**31 - 1),
     threads=st.none() | st.integers(1, 64),
-    run_name=st.none() | st.from_regex(r"[\w .:#-]*\w", fullmatch=True),
+    run_name=st.none() | st.from_regex(r"\w\w[\w .:#-]*_", fullmatch=True),
     rate=floats,
     limit=st.none() | floats,
     sizes=st.lists(st.integers(), max_size=4).map(tuple),

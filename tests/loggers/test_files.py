@@ -1,11 +1,21 @@
 """Text files: whole lines, atomic replacement, going back in time."""
 
-from collections.abc import Iterator
+import errno
+import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from yieldrl import loggers
 from yieldrl.loggers import files
+from yieldrl.loggers.write_errors import (
+    DiskFullError,
+    UnwritableError,
+    naming_failures,
+    refuse_file,
+)
 
 HEADER = "name,step"
 
@@ -155,18 +165,75 @@ def little_room() -> Iterator[None]:
 @pytest.mark.usefixtures("little_room")
 def test_where_there_is_no_room_the_file_stays_as_it_was(path: Path) -> None:
     files.append(path, b"a" * 60 + b"\n")
-    with pytest.raises(files.DiskFullError) as caught:
+    with pytest.raises(DiskFullError) as caught:
         files.append(path, b"b" * 60 + b"\n")
     assert path.read_bytes() == b"a" * 60 + b"\n"
     message = str(caught.value)
     assert message.startswith(f"{path}: no room to write this file (")
     assert "Make room, then go on" in message
-    with pytest.raises(files.DiskFullError):
+    with pytest.raises(DiskFullError):
         files.write_atomically(path, "c" * 200)
     assert path.read_bytes() == b"a" * 60 + b"\n"
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_other_errors_are_not_about_room(path: Path) -> None:
-    with pytest.raises(IsADirectoryError), files.naming_full_disk(path):
-        raise IsADirectoryError
+def test_other_errors_are_what_they_were(path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), naming_failures(path):
+        raise ZeroDivisionError
+    with pytest.raises(TimeoutError), naming_failures(path):
+        raise TimeoutError
+
+
+def test_a_folder_where_a_file_goes_is_named(path: Path) -> None:
+    path.mkdir()
+    message = "logs: cannot be written .*There is a folder where this file goes: move"
+    for write in (
+        lambda: files.append(path, b"a\n"),
+        lambda: files.write_atomically(path, "a"),
+        lambda: files.rewind(path, (5, 5), parse, HEADER),
+    ):
+        with pytest.raises(UnwritableError, match=message):
+            write()
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_where_a_folder_goes_is_named(path: Path) -> None:
+    path.touch()
+    message = "logs: cannot be written .*There is a file where a folder goes: move it"
+    for write in (
+        lambda: files.append(path / "file", b"a\n"),
+        lambda: files.write_atomically(path / "file", "a"),
+        lambda: refuse_file(path),
+        lambda: refuse_file(path / "below" / "it"),
+    ):
+        with pytest.raises(UnwritableError, match=message):
+            write()
+    refuse_file(path.parent)
+    refuse_file(path.parent / "new")
+
+
+def test_an_error_survives_a_process(path: Path) -> None:
+    error = UnwritableError(path, errno.EISDIR, "Is a directory")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("logger", "name", "there"),
+    [
+        (loggers.csv(), "logs.csv", Path.mkdir),
+        (loggers.jsonl(), "logs.jsonl", Path.mkdir),
+        (loggers.tensorboard(), "tensorboard", Path.touch),
+        (loggers.checkpoint(), "checkpoints", Path.touch),
+        (loggers.checkpoint(), "checkpoints/checkpoints.json", Path.mkdir),
+    ],
+)
+def test_what_is_in_the_way_is_said_before_the_first_step(
+    logger: Any, name: str, there: Callable[[Path], None], trainer: Any
+) -> None:
+    path = trainer.run_dir / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    there(path)
+    with pytest.raises(UnwritableError, match=rf"{name}: cannot be written"):
+        next(logger(trainer)())
+    assert trainer.agent.sample_step <= 2  # of one step, which is not logged
+    assert path.exists()

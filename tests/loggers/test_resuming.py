@@ -17,7 +17,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from yieldrl import loggers
 from yieldrl.experiments import Config, Run
 from yieldrl.loggers import latest_checkpoint
-from yieldrl.loggers.files import DiskFullError
+from yieldrl.loggers.write_errors import DiskFullError
 
 CONFIG = Config(total_steps=26, eval_every=6, run_name="run")
 

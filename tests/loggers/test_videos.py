@@ -21,7 +21,7 @@ from yieldrl import loggers
 from yieldrl.foundations import Config
 from yieldrl.loggers import record_video, videos
 from yieldrl.loggers.encoding import mp4
-from yieldrl.loggers.files import DiskFullError
+from yieldrl.loggers.write_errors import DiskFullError
 
 LENGTH = 6
 
