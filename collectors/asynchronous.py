@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import torch
 from gymnasium.vector import VectorEnv
@@ -95,6 +95,13 @@ class AsyncCollector(Collector):
         self._until: int | None = None  # the row after a `collect` under way
         self._length = 0  # of that
         self.logs: dict[str, Any] = {}
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "what collects in the background has a thread of its own, and cannot be"
+            " copied or pickled. Save the trainer and load it instead:"
+            " trainer.save('copy.pt'), then type(trainer).load('copy.pt')"
+        )
 
     def step(self) -> dict[str, Any]:
         """Hand over one step of all environments; logs of the episodes that ended.

@@ -57,6 +57,12 @@ class ProcessVectorEnv(AsyncVectorEnv):
     def _count_answers(self) -> None:
         self.parent_pipes: list[Any] = [_Pipe(pipe) for pipe in self.parent_pipes]
 
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "environments in processes cannot be copied or pickled: make others of the"
+            " same kind, or take vectorization='sync', whose environments can be copied"
+        )
+
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

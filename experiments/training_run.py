@@ -14,6 +14,7 @@ from torch import nn
 from yieldrl import envs as environments
 from yieldrl.collectors import AsyncCollector, Buffer, Collector, Evaluator
 from yieldrl.experiments import run_files
+from yieldrl.experiments.copies import Copies
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
     CheckpointError,
@@ -29,7 +30,7 @@ from yieldrl.foundations import (
 )
 
 
-class TrainingRun(Run):
+class TrainingRun(Copies, Run):
     """Builds what its caller does not pass, and knows what belongs to a checkpoint.
 
     The schedule is the business of `yieldrl.abstractions.Trainer`, which adds it.

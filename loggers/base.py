@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from abc import ABC, abstractmethod
@@ -169,6 +170,13 @@ class Decorated:
 
     def __reduce__(self) -> Any:
         return Decorated, (self.__trainer, self.__loggers)
+
+    # Said here, or those of the trainer were found, which copy it without its loggers.
+    def __copy__(self) -> Any:
+        return Decorated(self.__trainer, self.__loggers)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return Decorated(*copy.deepcopy((self.__trainer, self.__loggers), memo))
 
 
 def _key(logger: Logger) -> Hashable:

@@ -1,0 +1,123 @@
+"""Copies of trainers: one that trains by itself, or a sentence that says what to do."""
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+import torch
+
+from yieldrl import loggers
+from yieldrl.algorithms import dqn, ppo, sac
+from yieldrl.collectors import AsyncCollector
+
+SETTINGS: dict[str, Any] = {
+    "env_id": "yieldrl/CartPole-v1",
+    "total_steps": 256,
+    "num_envs": 2,
+    "eval_every": 0,
+    "device": "cpu",
+    "threads": 1,
+}
+
+
+def make(module: Any, **settings: Any) -> Any:
+    return module.Trainer(module.Config(**SETTINGS | settings))
+
+
+INSTEAD = r"Save .* and load it instead: trainer\.save\('copy\.pt'\), then type"
+
+
+@pytest.mark.parametrize("module", [ppo, dqn])
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_one_that_collects_in_the_background_says_what_to_do_instead(
+    copied: Any, begun: bool, module: Any
+) -> None:
+    with make(module, collection="async") as trainer:
+        logs = trainer()
+        if begun:
+            next(logs)
+        message = (
+            r"a trainer that collects in the background, in a thread.*\. " + INSTEAD
+        )
+        for one in (trainer, loggers.progress()(trainer)):
+            with pytest.raises(TypeError, match=message):
+                copied(one)
+        with pytest.raises(TypeError, match=r"what collects in the back.*" + INSTEAD):
+            copied(trainer.collector)
+        assert next(logs)["log_type"] == "collect"  # it goes on
+        logs.close()
+
+
+def test_a_collector_that_was_passed_counts_too() -> None:
+    trainer = ppo.Trainer(ppo.Config(**SETTINGS), collector=AsyncCollector)
+    with trainer, pytest.raises(TypeError, match="collects in the background"):
+        copy.deepcopy(trainer)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, pickle.dumps])
+def test_environments_in_processes_say_so_and_live_on(copied: Any) -> None:
+    """A copy that failed half way closed the pipes of the original."""
+    settings = {"env_id": "CartPole-v1", "vectorization": "async"}
+    with make(ppo, **settings) as trainer:
+        with pytest.raises(TypeError, match="environments in processes cannot be cop"):
+            copied(trainer.envs)
+        if copied is not copy.copy:
+            message = r"a trainer whose environments are processes .*" + INSTEAD
+            with pytest.raises(TypeError, match=message):
+                copied(trainer)
+        assert next(trainer())["sample_step"] == 2
+
+
+@pytest.mark.parametrize("module", [ppo, dqn, sac])
+def test_a_pickled_trainer_is_refused_by_what_to_do(module: Any) -> None:
+    settings = {"env_id": "yieldrl/Pendulum-v1"} if module is sac else {}
+    message = r"a trainer cannot be pickled\. " + INSTEAD
+    with make(module, **settings) as trainer, pytest.raises(TypeError, match=message):
+        pickle.dumps(trainer)
+
+
+def test_any_other_trainer_is_copied_and_trains_alike_by_itself() -> None:
+    with make(ppo, num_steps=16, speed="eager") as trainer:
+        for log in trainer():
+            if log["sample_step"] >= 100:
+                break
+        twin = copy.deepcopy(loggers.progress()(trainer))
+        assert type(twin) is loggers.Decorated
+        assert copy.copy(trainer).agent is trainer.agent
+        assert twin.agent.sample_step == trainer.agent.sample_step
+        before = [p.detach().clone() for p in trainer.model.parameters()]
+        for _ in twin():
+            pass
+        after = [p.detach() for p in trainer.model.parameters()]
+        assert all(map(torch.equal, before, after))
+        assert twin.agent.sample_step == 256
+        assert trainer.agent.sample_step < 256
+
+
+def test_what_is_said_works(tmp_path: Path) -> None:
+    with make(ppo, num_steps=16, collection="async") as trainer:
+        for log in trainer():
+            if log["sample_step"] >= 100:
+                break
+        path = trainer.save(tmp_path / "copy.pt")
+        with type(trainer).load(path) as twin:
+            assert twin.agent.sample_step == trainer.agent.sample_step
+            ours, theirs = trainer.model.parameters(), twin.model.parameters()
+            assert all(map(torch.equal, ours, theirs))
+
+
+def test_gymnasiums_own_processes_count_too() -> None:
+    envs = gymnasium.make_vec(
+        "CartPole-v1",
+        2,
+        "async",
+        vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP},
+    )
+    with ppo.Trainer(ppo.Config(**SETTINGS), envs=envs) as trainer:
+        with pytest.raises(TypeError, match="whose environments are processes"):
+            copy.deepcopy(trainer)
+        assert next(trainer())["sample_step"] == 2
