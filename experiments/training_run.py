@@ -14,6 +14,7 @@ from torch import nn
 from yieldrl import envs as environments
 from yieldrl.collectors import AsyncCollector, Buffer, Collector, Evaluator
 from yieldrl.experiments import run_files
+from yieldrl.experiments.agreement import agree_on_start, agree_on_state
 from yieldrl.experiments.copies import Copies
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
@@ -165,7 +166,8 @@ class TrainingRun(Copies, Run):
         """Restore what `state_dict` returned.
 
         Raises:
-            CheckpointError: If it was taken of the other kind of collection.
+            CheckpointError: If it was taken of the other kind of collection, or if
+                processes that train together load different ones.
         """
         saved, own = state.get("collection", "sync"), self._collection
         if saved != own:
@@ -173,6 +175,7 @@ class TrainingRun(Copies, Run):
                 f"the checkpoint was saved with collection = {saved!r}, this trainer"
                 f" has {own!r}: load it with {saved!r}, or train again with {own!r}"
             )
+        agree_on_state(state)
         self.agent.load_state_dict(state["agent"])
         self.buffer.load_state_dict(state["buffer"])
         self.collector.load_state_dict(state["collector"] if ranks().first else {})
@@ -195,7 +198,8 @@ class TrainingRun(Copies, Run):
         """Begin with the first process's weights, and with chance of one's own.
 
         Raises:
-            ValueError: If there are others and this trainer cannot learn with them.
+            ValueError: If there are others and this trainer cannot learn with them, or
+                if they are not made alike.
         """
         if ranks().count == 1:
             return
@@ -207,6 +211,7 @@ class TrainingRun(Copies, Run):
                 " must take as many steps between updates: start one, without torchrun,"
                 " or take an algorithm of rollouts, such as ppo, with collection='sync'"
             )
+        agree_on_start(self)
         ranks().share(self.model)
         self._part_ways()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -88,9 +89,52 @@ class Ranks:
         distributed.broadcast_object_list(box, src=0)
         return box[0]
 
+    def agree(self, facts: Mapping[str, Any]) -> None:
+        """Refuse to go on where processes differ, in each of them.
+
+        Args:
+            facts: Names, as an error says them, and values that can be pickled.
+
+        Raises:
+            ValueError: If a value is not that of the first process; it names it, and
+                what the processes have.
+        """
+        if self.count == 1:
+            return
+        from torch import distributed
+
+        found: list[Any] = [None] * self.count
+        distributed.all_gather_object(found, dict(facts))
+        if (said := difference(found)) is not None:
+            raise ValueError(said)
+
     def derive_seed(self, seed: int, purpose: str) -> int:
         """`derive_seed`, with numbers of its own in each process."""
         return derive_seed(seed, purpose if self.first else f"{purpose} {self.rank}")
+
+
+def difference(found: Sequence[Mapping[str, Any]]) -> str | None:
+    """What processes differ in, the first of it, as a sentence; None if in nothing.
+
+    >>> print(difference([{"seed": 1}, {"seed": 1}, {"seed": 2}]))
+    3 processes that train together differ in seed: it is 1 in process 0 and 2 in \
+process 2. Start them all with the same program, files and options
+    """
+    first = found[0]
+    for name in dict.fromkeys(name for facts in found for name in facts):
+        own = first.get(name, _NOTHING)
+        for rank, facts in enumerate(found):
+            other = facts.get(name, _NOTHING)
+            if own != other:
+                return (
+                    f"{len(found)} processes that train together differ in {name}: it"
+                    f" is {own!r} in process 0 and {other!r} in process {rank}. Start"
+                    " them all with the same program, files and options"
+                )
+    return None
+
+
+_NOTHING = "not there"
 
 
 @cache

@@ -220,7 +220,7 @@ def test_a_field_of_another_type_is_refused() -> None:
         Wide(flag=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"learning_rate = .*nan.*: choose a finite"):
         ppo.Config(learning_rate=np.float32("nan"))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"num_envs = True: wrong type"):
+    with pytest.raises(ValueError, match=r"num_envs = .*True.*: wrong type"):
         Config(num_envs=np.bool_(True))  # type: ignore[arg-type]
 
 

@@ -1,6 +1,8 @@
 """Two processes that train together, as `torchrun` starts them."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +125,35 @@ class TestTwo:
         for one, other in zip(eager[:60], compiled[:60], strict=True):
             for name, value in one["logs"].items():
                 assert other["logs"][name] == pytest.approx(value, rel=1e-3, abs=1e-4)
+
+
+DIFFER = {
+    "learning_rate": r"Config\.learning_rate: it is 0\.001 in process 0 and 0\.002 in",
+    "seed": r"Config\.seed: it is 0 in process 0 and 1 in process 1",
+    "num_envs": r"Config\.num_envs: it is 2 in process 0 and 3 in process 1",
+    "env_kwargs": r"Config\.env_kwargs: it is {'velocities': True} in process 0 and {",
+    "trainer": r"class of the trainer: it is '.*ppo.* in process 0 and '.*a2c",
+    "space": r"observation space: it is .*\(4,\), .* in process 0 and 'Box.*\(6,\), ",
+    "model": r"model\.more\.weight: it is 'not there' in process 0 and '\(3, 2\), ",
+    "frozen": r"model\.\S+: it is '.*, learned' in process 0 and '.*, frozen' in",
+    "version": r"version of gymnasium: it is '1\..* in process 0 and '0\.0\.1' in",
+    "checkpoint": r"^CheckpointError: .*0\.pt: 2 .*checksum of the checkpoint's weig",
+}
+
+
+@pytest.mark.slow
+def test_they_agree_before_the_first_step(tmp_path):
+    """Different configs trained on with different weights, and nothing was said."""
+    torchrun(TESTS / "differing.py", tmp_path)
+    one, other = (json.loads((tmp_path / f"{i}.json").read_text()) for i in (0, 1))
+    assert {k: v for k, v in one.items() if k != "checkpoint"} == {
+        k: v for k, v in other.items() if k != "checkpoint"
+    }
+    assert one.pop("alike") == "nothing"
+    assert one.keys() == DIFFER.keys()
+    for name, said in DIFFER.items():
+        assert re.search(said, one[name]), (name, one[name])
+        assert "2 processes that train together differ in " in one[name]
 
 
 @pytest.mark.slow

@@ -1,0 +1,91 @@
+"""What `test_ranks.py` lets `torchrun` start twice: processes that are not alike.
+
+Each case is tried in both, one after the other; what was said is written to a file.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import gymnasium
+import torch
+from torch import nn
+
+from yieldrl.algorithms import a2c, ppo
+from yieldrl.foundations import ranks
+
+SETTINGS = {
+    "env_id": "yieldrl/CartPole-v1",
+    "num_envs": 2,
+    "num_steps": 8,
+    "total_steps": 64,
+    "eval_every": 0,
+    "speed": "eager",
+}
+
+
+class Wide(ppo.Model):
+    """A model with a layer more, in one of the processes."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        if not ranks().first:
+            self.more = nn.Linear(2, 3)
+
+
+class Frozen(ppo.Model):
+    """A model with a frozen layer, in one of the processes."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        next(self.parameters()).requires_grad_(ranks().first)
+
+
+def made(module=ppo, parts=None, **settings):
+    return module.Trainer(module.Config(**SETTINGS | settings), **parts or {})
+
+
+def cases(folder):
+    """Name -> makes a trainer that is not that of the other process."""
+    own = ranks().rank
+    envs = "CartPole-v1" if ranks().first else "Acrobot-v1"
+    return {
+        "learning_rate": lambda: made(learning_rate=(1e-3, 2e-3)[own]),
+        "seed": lambda: made(seed=own),
+        "num_envs": lambda: made(num_envs=own + 2),
+        "env_kwargs": lambda: made(env_kwargs={"velocities": own == 0}),
+        "trainer": lambda: made((ppo, a2c)[own]),
+        "space": lambda: made(parts={"envs": lambda: gymnasium.make(envs)}),
+        "model": lambda: made(parts={"model": Wide}),
+        "frozen": lambda: made(parts={"model": Frozen}),
+        "version": lambda: made(),
+        "checkpoint": lambda: ppo.Trainer.load(folder / f"{own}.pt"),
+        "alike": lambda: made(device="cpu", threads=own + 1, run_name=f"run {own}"),
+    }
+
+
+def main(folder):
+    found = {}
+    with made() as trainer:
+        if not ranks().first:
+            with torch.no_grad():
+                next(trainer.model.parameters()).add_(1e-3)
+        trainer.save(folder / f"{ranks().rank}.pt")
+    for name, make in cases(folder).items():
+        if name == "version" and not ranks().first:
+            gymnasium.__version__ = "0.0.1"
+        try:
+            make().close()
+            found[name] = "nothing"
+        except ValueError as error:
+            found[name] = str(error)
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"
+        if name == "version":
+            gymnasium.__version__ = "1.4.0"
+    (folder / f"{ranks().rank}.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(Path(sys.argv[1]))
