@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from torch import nn
@@ -81,8 +82,9 @@ def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
         layers.append({"type": "channels_first", "shape": shape})
         height, width, channels = shape
         shape = [channels, height, width]
-    if encoder.scale != 1:
-        layers.append(affine([encoder.scale], [0.0]))
+    scale = torch.as_tensor(encoder.scale).flatten()
+    if (scale != 1).any():
+        layers.append(affine(scale, [0.0]))
     for part in encoder.convolutions:
         if isinstance(part, nn.Conv2d):
             stride, kernel = part.stride[0], part.kernel_size[0]

@@ -12,6 +12,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 
 from yieldrl.foundations.actions import ActionBorder
+from yieldrl.foundations.images import channels_last, image_divisor, is_image
 
 __all__ = [
     "ActionBorder",
@@ -22,6 +23,7 @@ __all__ = [
     "choices",
     "has_images",
     "holds_tensors",
+    "image_divisor",
     "is_batched",
     "is_image",
     "leaves",
@@ -99,26 +101,6 @@ def choices(space: Space[Any]) -> list[int]:
         f"actions of {space} are no choices: only Discrete, MultiDiscrete and"
         " MultiBinary have options that a mask could forbid"
     )
-
-
-def is_image(space: Space[Any]) -> bool:
-    """Whether a leaf is a picture: `[H, W, C]` or `[C, H, W]` with few channels."""
-    if not isinstance(space, Box) or len(space.shape) != 3:
-        return False
-    first, middle, last = space.shape
-    return min(first, last) <= 16 and min(middle, max(first, last)) >= 5
-
-
-def channels_last(shape: tuple[int, ...]) -> bool:
-    """Whether an image is `[H, W, C]`, not `[C, H, W]`.
-
-    Most are square, so the axis that differs is channels. A cube is taken for
-    `[H, W, C]`, as Gymnasium's images are; otherwise channels are the fewest.
-    """
-    first, middle, last = shape
-    if first != middle and middle == last:
-        return False
-    return first == middle or last < first
 
 
 def has_images(space: Space[Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from torch import Tensor, nn
@@ -123,13 +124,20 @@ class NatureCNN(Encoder):
     order: cell by cell with all channels where these come last.
 
     Args:
-        space: An image, uint8 in 0-255 (divided by 255) or float.
+        space: An image. Its numbers are divided by the larger of its bounds, 255 for
+            usual bytes, so that they lie in [-1, 1]: see `spaces.image_divisor`.
+
+    Attributes:
+        scale: What an image is multiplied by: a number, or `[C, H, W]` where bounds
+            differ.
     """
+
+    scale: float | Tensor
 
     def __init__(self, space: Box) -> None:
         super().__init__()
         self.channels_last = spaces.channels_last(space.shape)
-        self.scale = 1 / 255 if space.dtype.kind in "ui" else 1.0
+        self._set_scale(spaces.image_divisor(space))
         height, width, channels = space.shape
         if not self.channels_last:
             channels, height, width = space.shape
@@ -147,6 +155,15 @@ class NatureCNN(Encoder):
         self.size = 512 if len(kernels) == 3 else 128
         head = orthogonal(nn.Linear(flat, self.size))
         self.head = nn.Sequential(head, nn.ReLU(inplace=True))
+
+    def _set_scale(self, divisor: np.ndarray) -> None:
+        if divisor.ndim == 0:
+            self.scale = 1 / float(divisor)
+            return
+        scale = torch.from_numpy(1 / divisor).float()
+        scale = scale.permute(2, 0, 1) if self.channels_last else scale
+        # It follows from the space: no part of a checkpoint.
+        self.register_buffer("scale", scale.contiguous(), persistent=False)
 
     def forward(self, obs: Tensor) -> Tensor:
         image = obs.permute(0, 3, 1, 2) if self.channels_last else obs

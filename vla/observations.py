@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.spaces import Path
 from yieldrl.vla.config import OBSERVATIONS
+from yieldrl.vla.pictures import Picture
 
 
 class Source(NamedTuple):
@@ -23,10 +24,12 @@ class Source(NamedTuple):
     Attributes:
         path: Where it lies in the environment's observations.
         space: Of one such observation.
+        picture: What becomes of an image first; None if it stays as it is.
     """
 
     path: Path
     space: Box
+    picture: Picture | None = None
 
 
 def sources(
@@ -84,7 +87,7 @@ def vla_space(
         inner = nested
         for name in path[:-1]:
             inner = inner.setdefault(name, {})
-        inner[path[-1]] = _read_space(path[0], source.space)
+        inner[path[-1]] = _read_space(path[0], source)
     nested.setdefault("language", Utf8Text(max(1, len(instruction.encode()))))
     return Dict({name: _dict_space(child) for name, child in nested.items()})
 
@@ -144,13 +147,15 @@ def _read(kind: str, source: Source, leaf: Tensor) -> Tensor:
     """A leaf `[B, ...]` as the model reads it."""
     if kind == "proprio":
         return leaf.reshape(len(leaf), -1).float()
+    leaf = leaf if source.picture is None else source.picture.convert(leaf)
     if kind != "language" and not spaces.channels_last(source.space.shape):
         return leaf.permute(0, 2, 3, 1)
     return leaf
 
 
-def _read_space(kind: str, space: Box) -> Box:
+def _read_space(kind: str, source: Source) -> Box:
     """Of a leaf as the model reads it."""
+    space = source.space if source.picture is None else source.picture.space
     if kind == "proprio":
         low, high = space.low.reshape(-1), space.high.reshape(-1)
         return Box(low.astype(np.float32), high.astype(np.float32))
@@ -192,7 +197,8 @@ def _source(at: Path, path: Path, space: Space[Any]) -> Source:
     axes = {"rgb": 3, "depth": 3, "language": 1}.get(kind)
     nests = kind in ("rgb", "depth") or len(at) == 1
     if nests and isinstance(space, Box) and axes in (None, len(space.shape)):
-        return Source(path, space)
+        picture = Picture.of(kind, space) if axes == 3 else None
+        return Source(path, space, picture)
     wanted = {3: "images [H, W, C]", 1: "a Utf8Text"}.get(axes or 0, "a Box of numbers")
     raise ValueError(
         f"{name} comes from {'.'.join(path) or 'observations'} of {space}, and must be"

@@ -209,12 +209,56 @@ def test_small_images_go_through_one_convolution(shape):
     assert encoder(torch.zeros(3, *shape, dtype=torch.uint8)).isfinite().all()
 
 
-def test_bytes_are_scaled_and_floats_are_not():
+def test_bytes_are_scaled_and_floats_up_to_one_are_not():
     as_bytes = make_encoder(image(10, 10, 4))
     as_floats = make_encoder(image(10, 10, 4, dtype=np.float32))
     as_floats.load_state_dict(as_bytes.state_dict())
     picture = torch.randint(255, (2, 10, 10, 4), dtype=torch.uint8)
     torch.testing.assert_close(as_bytes(picture), as_floats(picture.float() / 255))
+
+
+def unscaled_like(encoder, shape):
+    """The same network for images of floats within [-1, 1]."""
+    other = make_encoder(Box(-1, 1, shape, np.float32))
+    other.load_state_dict(encoder.state_dict())
+    return other
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "dtype", "divisor"),
+    [
+        (0, 1, np.uint8, 1),
+        (0, 15, np.uint8, 15),
+        (0, 255, np.uint8, 255),
+        (0, 255, np.int64, 255),
+        (-1, 1, np.int8, 1),
+        (-4, 2, np.int16, 4),
+        (0, 65535, np.uint16, 65535),
+        (0, 0, np.uint8, 1),
+        (-np.inf, np.inf, np.int32, 255),  # no bounds, so as bytes are
+        (0, 255, np.float32, 255),
+        (0, 0.5, np.float32, 1),
+        (-np.inf, np.inf, np.float32, 1),
+    ],
+)
+@pytest.mark.parametrize("shape", [(10, 10, 3), (3, 10, 10)])
+def test_images_are_divided_by_their_bound(low, high, dtype, divisor, shape):
+    encoder = make_encoder(Box(low, high, shape, dtype))
+    bottom, top = (0, 100) if np.isinf(high) else (int(low), int(high))
+    picture = torch.randint(bottom, top + 1, (2, *shape))
+    scaled = picture.float() / divisor
+    torch.testing.assert_close(encoder(picture), unscaled_like(encoder, shape)(scaled))
+
+
+@pytest.mark.parametrize("shape", [(10, 10, 3), (3, 10, 10)])
+def test_channels_are_divided_by_their_own_bounds(shape):
+    highs = torch.tensor([1, 15, 255]).view([3 if size == 3 else 1 for size in shape])
+    highs = highs.expand(shape).numpy()
+    encoder = make_encoder(Box(0 * highs, highs, dtype=np.int64))
+    picture = torch.randint(2, (2, *shape)) * torch.from_numpy(highs)
+    scaled = (picture != 0).float()
+    torch.testing.assert_close(encoder(picture), unscaled_like(encoder, shape)(scaled))
+    assert not [name for name in encoder.state_dict() if "scale" in name]
 
 
 def test_bits_of_an_image_are_not_scaled():

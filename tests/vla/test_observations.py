@@ -98,3 +98,45 @@ WRONG = [
 def test_what_no_model_reads_is_refused(space, keys, message) -> None:
     with pytest.raises(ValueError, match=message):
         reader(space, keys)
+
+
+@pytest.mark.parametrize(
+    ("space", "given", "read"),
+    [
+        (Box(0, 1, (6, 6, 3), np.uint8), [0, 1], [0, 255]),
+        (Box(0, 15, (6, 6, 3), np.uint8), [0, 3, 15], [0, 51, 255]),
+        (Box(0, 255, (6, 6, 3), np.int64), [0, 100, 255], [0, 100, 255]),
+        (Box(-1, 1, (6, 6, 3), np.int8), [-1, 0, 1], [0, 128, 255]),
+        (Box(0, 1, (6, 6, 3), np.bool_), [0, 1], [0, 255]),
+        (Box(0, 65535, (3, 6, 6), np.uint16), [0, 257, 65535], [0, 1, 255]),
+    ],
+)
+def test_colours_of_integers_become_bytes(space, given, read) -> None:
+    """Models divide bytes by 255, and buffers keep integers as float32."""
+    reader = ObservationReader(space, {})
+    images = torch.tensor(given).view(-1, 1, 1, 1).expand(-1, *space.shape)
+    for dtype in (torch.int64, torch.float32):
+        seen = reader(images.to(dtype))["rgb"]
+        assert seen.dtype == torch.uint8
+        assert seen[:, 0, 0, 0].tolist() == read
+    own = vla_space(space, {})
+    assert own["rgb"] == Box(0, 255, (6, 6, 3), np.uint8)
+    assert vla_space(own, {}) == own
+
+
+def test_colours_of_floats_are_at_most_one_and_depths_stay() -> None:
+    shape = (6, 6, 3)
+    space = Dict(rgb=Box(0, 255, shape, np.float32), depth=Box(0, 9, (6, 6, 1)))
+    seen = ObservationReader(space, {})(
+        {"rgb": torch.full((2, *shape), 51.0), "depth": torch.full((2, 6, 6, 1), 4.0)}
+    )
+    assert seen["rgb"].unique().tolist() == pytest.approx([0.2])
+    assert seen["depth"].unique().tolist() == [4.0]
+    assert vla_space(space, {})["rgb"] == Box(0, 1, shape, np.float32)
+
+
+def test_depths_of_integers_are_at_most_one() -> None:
+    space = Dict(depth=Box(0, 1000, (6, 6, 1), np.uint16))
+    depth = torch.full((2, 6, 6, 1), 250)
+    seen = ObservationReader(space, {})({"depth": depth})["depth"]
+    assert seen.unique().tolist() == pytest.approx([0.25])
