@@ -13,6 +13,7 @@ from torch import Tensor
 
 from yieldrl.foundations.actions import ActionBorder
 from yieldrl.foundations.images import channels_last, image_divisor, is_image
+from yieldrl.foundations.text import Utf8Text
 
 __all__ = [
     "ActionBorder",
@@ -28,6 +29,7 @@ __all__ = [
     "is_image",
     "leaves",
     "part",
+    "quantities",
     "shape_of",
     "tensor_dtype",
     "to_tensor",
@@ -54,6 +56,24 @@ def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any
             " Box, Discrete, MultiDiscrete, MultiBinary or a Dict of them (and for Text"
             " in a batch of your own yieldrl.foundations.Utf8Text)"
         )
+
+
+def quantities(space: Space[Any]) -> list[Path]:
+    """Paths of the leaves whose numbers are quantities, which have a mean and a scale.
+
+    Boxes, but for images, sentences and flags: bits, integers of which each is one of
+    two neighbours, and masks of actions.
+    """
+    return [path for path, leaf in leaves(space) if _is_quantity(path, leaf)]
+
+
+def _is_quantity(path: Path, leaf: Space[Any]) -> bool:
+    if not isinstance(leaf, Box) or isinstance(leaf, Utf8Text) or is_image(leaf):
+        return False
+    if path[-1:] == ("action_mask",) or leaf.dtype == np.bool_:
+        return False
+    widths = leaf.high.astype(np.float64) - leaf.low.astype(np.float64)
+    return leaf.dtype.kind == "f" or bool((widths > 1).any())
 
 
 def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:

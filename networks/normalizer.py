@@ -6,7 +6,6 @@ from typing import Any
 
 import gymnasium as gym
 import torch
-from gymnasium.spaces import Box
 from tensordict import TensorDict
 from torch import Tensor, nn
 
@@ -53,8 +52,9 @@ class RunningMoments(nn.Module):
 class ObservationNormalizer(nn.Module):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
-    Only leaves of numbers are touched; images and choices pass. The statistics move
-    only in `update`, which training calls once a rollout: evaluation never does.
+    Only quantities are touched: images, sentences, choices and flags pass (see
+    `spaces.quantities`). The statistics move only in `update`, which training calls
+    once a rollout: evaluation never does.
 
     Args:
         space: Space of one observation.
@@ -64,12 +64,10 @@ class ObservationNormalizer(nn.Module):
     def __init__(self, space: gym.Space[Any], limit: float = 10.0) -> None:
         super().__init__()
         self.limit = limit
-        self.paths: list[spaces.Path] = []
-        self.moments = nn.ModuleList()  # one for each path: names may hold dots
-        for path, leaf in spaces.leaves(space):
-            if isinstance(leaf, Box) and not spaces.is_image(leaf):
-                self.paths.append(path)
-                self.moments.append(RunningMoments(spaces.shape_of(leaf)))
+        self.paths = spaces.quantities(space)
+        shapes = {path: spaces.shape_of(leaf) for path, leaf in spaces.leaves(space)}
+        # One for each path: names may hold dots.
+        self.moments = nn.ModuleList(RunningMoments(shapes[p]) for p in self.paths)
 
     def forward(self, obs: Any) -> Any:
         return self._map(obs, ())

@@ -114,7 +114,7 @@ class Config(foundations.Config):
     normalize_observation: bool = False
     """Subtract the running mean of observations and divide by their running standard
     deviation; both are saved with the model. It helps where components differ in
-    size."""
+    size. Images, sentences, choices and flags stay as they are."""
 
     normalize_reward: bool = True
     """Divide rewards by the running standard deviation of the return, which is saved

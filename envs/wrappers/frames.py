@@ -15,7 +15,7 @@ from torch import Tensor
 from yieldrl.envs import batched_support as support
 from yieldrl.envs.autoreset import Step, replaced
 from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
-from yieldrl.foundations import spaces
+from yieldrl.foundations import Utf8Text, spaces
 
 PADDINGS = ("reset", "zero")
 
@@ -26,7 +26,8 @@ class FrameStack(BatchWrapper):
     Where an episode begins nothing of the one before is left, and `final_obs` is
     stacked with the frames of the episode that it ends.
 
-    Numbers and choices get a new first axis, `[K, ...]`. Pictures stay pictures: their
+    Numbers and choices get a new first axis, `[K, ...]`, sentences follow one another.
+    Pictures stay pictures: their
     frames become channels, `[H, W, K * C]` or `[K * C, H, W]`, as convolutions take
     them. Differs from `gymnasium.wrappers.FrameStackObservation`, which is for single
     environments: there pictures get a new axis too.
@@ -96,6 +97,8 @@ def _shown(space: Space[Any], frames: Any) -> Any:
     """Frames `[N, K, ...]` in the form of the stacked space."""
     if isinstance(space, Dict):
         return {name: _shown(space[name], frames[name]) for name in frames}
+    if isinstance(space, Utf8Text):
+        return frames.flatten(1)
     if not spaces.is_image(space):
         return frames
     if spaces.channels_last(spaces.shape_of(space)):
@@ -108,6 +111,8 @@ def _stacked_space(space: Space[Any], count: int) -> Space[Any]:
     """The space of `count` observations, side by side."""
     if isinstance(space, Dict):
         return Dict({name: _stacked_space(space[name], count) for name in space})
+    if isinstance(space, Utf8Text):  # one after the other, still text
+        return Utf8Text(count * space.max_bytes)
     if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
         nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))
         return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)

@@ -22,8 +22,8 @@ class NormalizeObservation(BatchWrapper):
 
     Mean and standard deviation are those of all observations so far that an action is
     chosen on: the last one of an episode is scaled by them and not counted, whatever
-    the autoreset mode. Of a Dict each entry of numbers has its own; images, bits and
-    choices pass as they are.
+    the autoreset mode. Of a Dict each entry of quantities has its own; images,
+    sentences, choices and flags pass as they are (see `spaces.quantities`).
 
     For PPO there is `normalize_observation=True`: it keeps the statistics in the model,
     which is saved and shipped with them, and moves them once a rollout, so that data of
@@ -40,7 +40,7 @@ class NormalizeObservation(BatchWrapper):
         frozen: Whether the statistics stay as they are.
 
     Raises:
-        TypeError: If no entry of the observations is of numbers.
+        TypeError: If no entry of the observations is of quantities.
 
     Attributes:
         frozen: The argument; set it whenever you like.
@@ -60,9 +60,9 @@ class NormalizeObservation(BatchWrapper):
         super().__init__(envs)
         self.limit, self.frozen = limit, frozen
         space = envs.single_observation_space
-        self._paths = [p for p, leaf in spaces.leaves(space) if _is_numbers(leaf)]
+        self._paths = spaces.quantities(space)
         if not self._paths:
-            raise TypeError(f"nothing to normalise in {space}: it has no numbers")
+            raise TypeError(f"nothing to normalise in {space}: it has no quantities")
         self.single_observation_space = self._scaled_space(space, ())
         self.observation_space = batch_space(
             self.single_observation_space, self.num_envs
@@ -124,11 +124,6 @@ class NormalizeObservation(BatchWrapper):
         if path not in self._paths:
             return space
         return Box(-self.limit, self.limit, spaces.shape_of(space))
-
-
-def _is_numbers(space: Space[Any]) -> bool:
-    bits_or_image = space.dtype == bool or spaces.is_image(space)
-    return isinstance(space, Box) and not bits_or_image
 
 
 class NormalizeReward(BatchWrapper):

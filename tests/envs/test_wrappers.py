@@ -30,7 +30,7 @@ from yieldrl.envs.wrappers import (
     TimeLimit,
     TorchToNumpy,
 )
-from yieldrl.foundations import Config
+from yieldrl.foundations import Config, Utf8Text
 from yieldrl.foundations.moments import masked_moments, merged
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
@@ -383,6 +383,68 @@ def test_pictures_stay_pictures() -> None:
     assert obs["first"][1, :, 5, 6].tolist() == channels
     assert obs["choice"][0].tolist() == [1, 2]
     assert obs["choices"][0].tolist() == [[1, 1], [2, 2]]
+
+
+class Told(TorchVectorEnv):
+    """Says "go" or "stop" beside a number and flags."""
+
+    single_observation_space = Dict(
+        number=Box(-9, 9, (1,)),
+        said=Utf8Text(4),
+        bits=Box(0, 1, (2,), np.bool_),
+        flags=Box(0, 1, (1,), np.int8),
+    )
+    single_action_space = Discrete(2)
+    noise_size = 1
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return noise[0]
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return (state * 7.3 + action) % 1, state, state > 0.9
+
+    def observe(self, state: Tensor) -> dict[str, Tensor]:
+        said = torch.from_numpy(Utf8Text(4).encode(["go", "stop"]))
+        bit = state > 0.5
+        return {
+            "number": state.float().unsqueeze(1),
+            "said": said[bit.long()],
+            "bits": torch.stack((bit, ~bit), 1),
+            "flags": bit.to(torch.int8).unsqueeze(1),
+        }
+
+
+def test_stacked_sentences_are_sentences() -> None:
+    envs = FrameStack(Told(3, max_episode_steps=9), 2)
+    space: Any = envs.single_observation_space
+    assert space["said"] == Utf8Text(8)
+    obs, _ = envs.reset(seed=0)
+    assert obs["said"].shape == (3, 8)
+    assert torch.equal(obs["said"][:, :4], obs["said"][:, 4:])
+    check(FrameStack(Told(3, max_episode_steps=9), 2), steps=20)
+
+
+def test_sentences_and_flags_are_not_normalized() -> None:
+    plain, envs = Told(3), NormalizeObservation(Told(3))
+    before, _ = plain.reset(seed=0)
+    obs, _ = envs.reset(seed=0)
+    assert list(envs.mean) == ["number"]
+    for name in ("said", "bits", "flags"):
+        assert torch.equal(obs[name], before[name])
+        own: Any = envs.single_observation_space
+        assert own[name] == plain.single_observation_space[name]
+    assert obs["number"].mean().abs() < 1e-6
+
+
+@pytest.mark.parametrize("wrap", [lambda envs: envs, NormalizeObservation])
+def test_who_reads_sentences_may_normalize_numbers(wrap: Any) -> None:
+    config = ppo.Config(
+        total_steps=64, num_envs=4, num_steps=8, normalize_observation=True
+    )
+    trainer = ppo.Trainer(config, envs=wrap(Told(4, max_episode_steps=9)))
+    updates = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    assert updates
+    assert all(torch.as_tensor(logs["policy_loss"]).isfinite() for logs in updates)
 
 
 def test_frames_that_cannot_be_are_refused() -> None:

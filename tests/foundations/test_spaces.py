@@ -20,7 +20,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
-from yieldrl.foundations import spaces
+from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.choices import choice_ranges
 
 CPU = torch.device("cpu")
@@ -426,3 +426,29 @@ def test_what_the_environment_gets_can_be_said_by_the_policy(space, unit_box):
     torch.testing.assert_close(border.to_env(chosen).to(action.dtype), action)
     if unit_box:
         assert chosen.abs().max() <= 1
+
+
+# -------------------------------------------------------------------------- quantities
+
+
+def test_quantities_are_no_sentences_choices_or_flags():
+    space = Dict(
+        numbers=Box(-1, 1, (2,)),
+        counts=Box(0, 9, (2,), np.int64),
+        wide=Box(-np.inf, np.inf, (2,), np.int64),
+        nested=Dict(speed=Box(-np.inf, np.inf, ())),
+        # and none of these
+        bits=Box(0, 1, (2,), np.bool_),
+        flags=Box(0, 1, (2,), np.int8),
+        signs=Box(np.array([0, 4]), np.array([1, 5]), dtype=np.int64),
+        buttons=MultiBinary(3),
+        choice=Discrete(4),
+        choices=MultiDiscrete([2, 3]),
+        text=Utf8Text(5),
+        image=Box(0, 255, (8, 8, 3), np.uint8),
+        action_mask=Box(0, 1, (4,), np.float32),
+    )
+    expected = {("numbers",), ("counts",), ("wide",), ("nested", "speed")}
+    assert set(spaces.quantities(space)) == expected
+    assert spaces.quantities(Utf8Text(3)) == []
+    assert spaces.quantities(Box(0, 1, (2,))) == [()]
