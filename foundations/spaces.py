@@ -13,7 +13,7 @@ from torch import Tensor
 
 from yieldrl.foundations.actions import ActionBorder
 from yieldrl.foundations.images import channels_last, image_divisor, is_image
-from yieldrl.foundations.text import Utf8Text
+from yieldrl.foundations.quantities import is_quantity
 
 __all__ = [
     "ActionBorder",
@@ -43,19 +43,32 @@ def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any
     """All leaf spaces of a possibly nested `Dict` space, with their paths.
 
     Raises:
-        TypeError: If a leaf is of a kind that has no fixed-size tensor.
+        TypeError: If a leaf is of a kind that has no fixed-size tensor, or holds
+            nothing; if a Dict has no entries, or keys that are no strings.
     """
     if isinstance(space, Dict):
-        for name, child in space.items():
+        if not space.spaces:
+            raise _unsupported(space, path, ", with an entry at least")
+        for name, child in space.spaces.items():
+            if not isinstance(name, str):
+                raise _unsupported(space, path, f", with strings as keys, not {name!r}")
             yield from leaves(child, (*path, name))
-    elif isinstance(space, (Box, Discrete, MultiDiscrete, MultiBinary)):
-        yield path, space
-    else:
-        raise TypeError(
-            f"space {space} at {'.'.join(path) or 'the top'} is not supported: use"
-            " Box, Discrete, MultiDiscrete, MultiBinary or a Dict of them (and for Text"
-            " in a batch of your own yieldrl.foundations.Utf8Text)"
+    elif not isinstance(space, (Box, Discrete, MultiDiscrete, MultiBinary)):
+        raise _unsupported(space, path, "")
+    elif 0 in shape_of(space):
+        raise _unsupported(
+            space, path, f", with numbers in it, not of shape {space.shape}"
         )
+    else:
+        yield path, space
+
+
+def _unsupported(space: Space[Any], path: Path, remedy: str) -> TypeError:
+    return TypeError(
+        f"space {space} at {'.'.join(path) or 'the top'} is not supported: use Box,"
+        f" Discrete, MultiDiscrete, MultiBinary or a Dict of them{remedy} (and for Text"
+        " in a batch of your own yieldrl.foundations.Utf8Text)"
+    )
 
 
 def quantities(space: Space[Any]) -> list[Path]:
@@ -64,16 +77,7 @@ def quantities(space: Space[Any]) -> list[Path]:
     Boxes, but for images, sentences and flags: bits, integers of which each is one of
     two neighbours, and masks of actions.
     """
-    return [path for path, leaf in leaves(space) if _is_quantity(path, leaf)]
-
-
-def _is_quantity(path: Path, leaf: Space[Any]) -> bool:
-    if not isinstance(leaf, Box) or isinstance(leaf, Utf8Text) or is_image(leaf):
-        return False
-    if path[-1:] == ("action_mask",) or leaf.dtype == np.bool_:
-        return False
-    widths = leaf.high.astype(np.float64) - leaf.low.astype(np.float64)
-    return leaf.dtype.kind == "f" or bool((widths > 1).any())
+    return [path for path, leaf in leaves(space) if is_quantity(path, leaf)]
 
 
 def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:

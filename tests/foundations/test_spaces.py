@@ -47,7 +47,14 @@ def test_leaves():
         Sequence(VECTOR),
         OneOf([VECTOR]),
         Graph(VECTOR, None),
+        Dict(),
+        Dict({0: VECTOR}),
+        Dict({("a", "b"): VECTOR}),
+        Box(-1, 1, (0,)),
+        Box(-1, 1, (3, 0)),
+        MultiDiscrete([]),
     ],
+    ids=str,
 )
 def test_other_spaces_are_refused_by_name_and_place(space):
     kind = type(space).__name__
