@@ -112,9 +112,9 @@ class AsyncCollector(Collector):
         """
         if self.buffer is self.ring and self.ring.taken > 0:
             self.ring.clear()  # what `collect` has left of it is no whole rollout
-        self._hand_weights_over()
-        self._background.start()
         while True:
+            self._hand_weights_over()
+            self._background.start()
             self._background.wait(self._available)
             number = self.ring.claim()  # nobody writes over it any more
             row = self._acting.rows[number]
@@ -223,12 +223,17 @@ class AsyncCollector(Collector):
         return self._acting.finished > self.ring.next_row
 
     def _stale(self, row: Row) -> bool:
-        """Whether a row is older than the limit: of a segment the first one decides."""
-        if self._until is None:
-            begins = self.ring.next_row % self.ring.num_steps == 0
-            if not (self.drops and begins):
-                return False
-        return self._lag.of(row.version) > self.max_policy_lag
+        """Whether a row is too old to be learned from.
+
+        That is older than the limit, or than what the agent `learns_since`. Of a
+        segment the first row decides.
+        """
+        if self._until is None and self.ring.next_row % self.ring.num_steps > 0:
+            return False
+        if row.version < getattr(self.agent, "learns_since", 0):
+            return True
+        limited = self.drops or self._until is not None
+        return limited and self._lag.of(row.version) > self.max_policy_lag
 
     def _give_up(self, number: int) -> None:
         """Drop the next row, or for the loop its whole segment."""
@@ -240,7 +245,6 @@ class AsyncCollector(Collector):
         self._until += 1
         if self.ring.used_up:
             self.ring.clear()
-        self._hand_weights_over()  # the leave for one more
 
     def _drop_all(self) -> None:
         """Drop what the thread has written, while it has ended."""

@@ -39,7 +39,6 @@ class Algorithm(abstractions.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         self.target_model = copy.deepcopy(self.model).requires_grad_(False)
-        self.target_update = TargetUpdate(self.model, self.target_model, config.tau)
         critic, actor = self.model.critic.parameters(), self.model.actor.parameters()
         rate = config.learning_rate
         self.optimizer = torch.optim.Adam(critic, lr=rate, fused=True)
@@ -95,4 +94,4 @@ class Algorithm(abstractions.Algorithm):
 
     def sync_target(self) -> None:
         """Move the targets towards the model: `theta' += tau (theta - theta')`."""
-        self.target_update()
+        TargetUpdate(self.model, self.target_model, self.config.tau)()

@@ -41,7 +41,6 @@ class Algorithm(abstractions.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         self.target_model = copy.deepcopy(self.model).requires_grad_(False)
-        self.target_update = TargetUpdate(self.model, self.target_model, config.tau)
         parameters, rate = self.model.parameters(), config.learning_rate
         self.optimizer = torch.optim.Adam(parameters, lr=rate, fused=True)
         norm = config.max_grad_norm
@@ -96,4 +95,4 @@ class Algorithm(abstractions.Algorithm):
 
     def sync_target(self) -> None:
         """Move the target towards the model: `theta' += tau (theta - theta')`."""
-        self.target_update()
+        TargetUpdate(self.model, self.target_model, self.config.tau)()

@@ -71,13 +71,21 @@ class Agent(ppo.Agent):
         self.predicting.keep(model.remember(watched, accepted))
         return action
 
+    @property
+    def learns_since(self) -> int:
+        """The `policy_version` with which the phase began: of older ones nothing."""
+        return self.algorithm.phase_since
+
     def state_dict(self) -> dict[str, Any]:
-        """PPO's, and the history of the episodes that it learns from."""
-        return {**super().state_dict(), "memory": self.sampling.state_dict()}
+        """PPO's, the history of its episodes, and when phase and rollout began."""
+        since = self.algorithm.phase_since, self.algorithm.rollout_since
+        memory = self.sampling.state_dict()
+        return {**super().state_dict(), "memory": memory, "since": since}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.sampling.load_state_dict(state["memory"])
+        self.algorithm.phase_since, self.algorithm.rollout_since = state["since"]
 
     def as_student(self) -> Self:
         """An agent beside this one, in which the student acts, with weights of now."""
@@ -89,7 +97,7 @@ class Agent(ppo.Agent):
 
     def _in_phase(self, phase: str) -> Self:
         agent = type(self)(self.algorithm.acting_copy(), self.config)
-        agent.algorithm.enter(phase)
+        agent.model.enter(phase)
         return agent
 
     def export(self, path: str | Path) -> None:

@@ -6,8 +6,9 @@ the phases, modules and losses of the ROA that trains a teacher and a student ap
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import torch
 from tensordict import TensorDict
@@ -17,11 +18,11 @@ from torch.nn.functional import mse_loss
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import Passes, sequences
-from yieldrl.networks import TargetUpdate
+from yieldrl.networks import TargetUpdate, set_train_mode
 
 from .config import Config
 from .model import Model
-from .phases import MODULES, PHASES, Use
+from .phases import PHASES, Use
 
 
 class Algorithm(ppo.Algorithm):
@@ -46,6 +47,8 @@ class Algorithm(ppo.Algorithm):
         regularizer: The regulariser's weight of now, 0-dim.
         student_optimizer: Takes the steps of PPO while the student acts; `optimizer`
             those of the teacher.
+        phase_since: The `policy_version` with which the phase of now began.
+        rollout_since: The `policy_version` when the rollout of now was begun.
     """
 
     config: Config
@@ -68,9 +71,8 @@ class Algorithm(ppo.Algorithm):
             for phase in PHASES
         }
         self.regularizer = torch.zeros((), device=self.device)
-        average = config.ema_coef
-        self.average = TargetUpdate(model.adapt_module, model.adapt_ema, average)
         self.adapting = False
+        self.phase_since = self.rollout_since = 0
         self.enter(config.phase_at(0))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
@@ -95,9 +97,29 @@ class Algorithm(ppo.Algorithm):
         return (self.phase,)
 
     def enter(self, phase: str) -> None:
-        """Begin a phase, if it is not the one of now."""
-        if phase != self.phase:
-            self.model.enter(phase)
+        """Begin a phase, if it is not the one of now.
+
+        The moving average begins anew, and what acted before is another policy: nothing
+        that it began is learned from in this phase.
+        """
+        if phase == self.phase:
+            return
+        self.model.enter(phase)
+        self.model.restart_average()
+        self.counters.policy_version += 1
+        self.phase_since = self.counters.policy_version
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the rollout of now was begun in another phase."""
+        return self.rollout_since < self.phase_since
+
+    def acting_copy(self) -> Self:
+        """One that only acts; its moving average is its own, for ours moves."""
+        acting, model = super().acting_copy(), self.model
+        average = copy.deepcopy(model.adapt_ema)
+        acting.model.adapt_ema = average.requires_grad_(False).eval()
+        return acting
 
     def learns(self, by: Use) -> bool:
         """Whether a module learns in this way, in the phase of now."""
@@ -111,6 +133,27 @@ class Algorithm(ppo.Algorithm):
         """Last observations: to the critic no latent matters."""
         obs = rollout["next_obs"].flatten(0, 1)[index]
         return TensorDict({"obs": obs}, obs.batch_size)
+
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """Add what PPO adds, and the `phase [T, N]` in which it was collected."""
+        rollout = super().complete(rollout)
+        phase = self.model.phase_number.to(self.device)
+        return rollout.set("phase", phase.expand(rollout.batch_size).clone())
+
+    def begin(self, rollout: TensorDict) -> tuple[Passes, Logs]:
+        """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
+
+        Raises:
+            RuntimeError: If it was collected in another phase.
+        """
+        phase = rollout.get("phase", None)
+        if phase is not None and bool((phase != self.model.phase_number).any()):
+            collected = [*PHASES][int(phase.flatten()[0])]
+            raise RuntimeError(
+                f"the rollout was collected in the phase {collected!r}, and this is"
+                f" {self.phase!r}, in which another policy acts: collect another one"
+            )
+        return super().begin(rollout)
 
     def passes(self, prepared: TensorDict, seed: int) -> Passes:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
@@ -147,6 +190,11 @@ class Algorithm(ppo.Algorithm):
             self.advance()
         return logs
 
+    def average(self) -> None:
+        """Move the moving average towards the adaptation module, by `ema_coef`."""
+        module, average = self.model.adapt_module, self.model.adapt_ema
+        TargetUpdate(module, average, self.config.ema_coef)()
+
     def advance(self) -> None:
         """Begin the phase that is due, if it is a later one than that of now.
 
@@ -179,8 +227,9 @@ class Algorithm(ppo.Algorithm):
         if self.model.training:
             kinds: tuple[Use, ...] = ("adapt", "imitate") if self.adapting else ("ppo",)
             learners = [name for by in kinds for name in PHASES[self.phase].trained(by)]
-            for name in MODULES:
-                self.model.get_submodule(name).train(name in learners)
+            self.model.eval()
+            for part in [p for name in learners for p in self.model.parts_of(name)]:
+                set_train_mode(part)
         if self.adapting:
             return self.adaptation_steps[self.phase](data)
         if not self.model.teaches:

@@ -20,6 +20,7 @@ from yieldrl.networks import (
     MLP,
     Distribution,
     History,
+    TargetUpdate,
     WindowMLP,
     make_distribution,
     make_encoder,
@@ -113,34 +114,54 @@ class Model(ppo.Model):
     def enter(self, phase: str) -> None:
         """Begin a phase.
 
-        Where the student takes over it explores as much as the teacher did: imitation
-        is of means alone.
+        Where the student takes over it explores as much as the teacher did, for
+        imitation is of means alone, and infers with the newest weights.
         """
         taught = self.teaches
         self.phase_number.fill_(_NAMES.index(phase))
-        if taught and not self.teaches and self.log_std is not None:
+        if not taught or self.teaches:
+            return
+        self.restart_average()
+        if self.log_std is not None:
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
 
-    def parameters_of(self, module: str) -> list[nn.Parameter]:
-        """The parameters of one of the six modules.
+    def restart_average(self) -> None:
+        """Make the moving average a copy of the adaptation module of now."""
+        TargetUpdate(self.adapt_module, self.adapt_ema, 1.0)()
 
-        What both actors see with is the teacher's, a Gaussian's standard deviation its
-        actor's, and the critic's own encoder the critic's.
+    def parts_of(self, module: str) -> list[nn.Module]:
+        """One of the six modules, and what belongs to it.
+
+        What both actors see with is the teacher's, the critic's own encoder the
+        critic's.
         """
-        beside = {
-            "actor": (self.encoder, self.log_std),
-            "actor_adapt": (self.log_std_adapt,),
-            "critic": (self.critic_encoder,),
-        }
-        found: list[nn.Parameter] = []
-        for part in (getattr(self, module), *beside.get(module, ())):
-            found += [part] if isinstance(part, nn.Parameter) else _parameters(part)
-        return found
+        beside = {"actor": self.encoder, "critic": self.critic_encoder}
+        parts = getattr(self, module), beside.get(module)
+        return [part for part in parts if part is not None]
+
+    def parameters_of(self, module: str) -> list[nn.Parameter]:
+        """The parameters of one of the six modules and of what belongs to it.
+
+        A Gaussian's standard deviation is its actor's.
+        """
+        beside = {"actor": self.log_std, "actor_adapt": self.log_std_adapt}
+        found = [p for part in self.parts_of(module) for p in part.parameters()]
+        log_std = beside.get(module)
+        return found if log_std is None else [*found, log_std]
 
     def features(self, obs: Any) -> Tensor:
-        """Observations as vectors `[B, F]`, without a latent."""
-        return super().features(obs["obs"])
+        """Observations as vectors `[B, F]`, without a latent.
+
+        The encoder is the teacher's: where the student acts it is frozen.
+        """
+        with torch.set_grad_enabled(self.teaches and torch.is_grad_enabled()):
+            return super().features(obs["obs"])
+
+    @torch.no_grad()
+    def frozen_features(self, obs: Any) -> Tensor:
+        """Observations as vectors `[B, F]`, by an encoder that does not learn now."""
+        return super().features(obs)
 
     def critic_features(self, obs: Any, features: Tensor) -> Tensor:
         """What the critic reads, `[B, C]`: no latent."""
@@ -163,8 +184,11 @@ class Model(ppo.Model):
         return self.encoded(obs) if self.teaches else priv_pred
 
     def output_of(self, actor: str, obs: Any, latent: Tensor) -> Tensor:
-        """Logits or means of either actor for observations and a latent `[B, Z]`."""
-        features = super().features(obs)
+        """Logits or means of either actor for observations and a latent `[B, Z]`.
+
+        The encoder gets no gradient.
+        """
+        features = self.frozen_features(obs)
         return getattr(self, actor)(torch.cat((features, latent), dim=-1))
 
     def distribution(self, output: Tensor) -> Distribution:
@@ -192,7 +216,7 @@ class Model(ppo.Model):
             inputs: `obs [B, ...]`, `memory [B, M]` from before them, and bool `first
                 [B]` where an episode begins and the memory counts as empty.
         """
-        features, first = super().features(inputs["obs"]), inputs["first"]
+        features, first = self.frozen_features(inputs["obs"]), inputs["first"]
         memory, last_action = self.split(inputs["memory"])
         x = _joined(features, last_action, first)
         module: History = getattr(self, PHASES[self.phase].infers)
@@ -206,7 +230,7 @@ class Model(ppo.Model):
             data: `obs`, `first`, `last_action [T, n, A]` as a code, and `memory`, of
                 which the history before the first step counts, `[T, n]`.
         """
-        features = super().features(data["obs"].flatten(0, 1))
+        features = self.frozen_features(data["obs"].flatten(0, 1))
         first = data["first"]
         features = features.unflatten(0, first.shape)
         x = _joined(features, data["last_action"], first)
@@ -236,10 +260,6 @@ _NAMES = tuple(PHASES)
 def _joined(features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:
     """What adaptation goes by: features beside the last action of the episode."""
     return torch.cat((features, last_action * ~first.unsqueeze(-1)), dim=-1)
-
-
-def _parameters(part: nn.Module | None) -> list[nn.Parameter]:
-    return [] if part is None else list(part.parameters())
 
 
 def _others(space: gymnasium.Space[Any], config: Config) -> tuple[str, ...]:

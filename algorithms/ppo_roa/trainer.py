@@ -16,7 +16,8 @@ class Trainer(ppo.Trainer):
     """PPO's, and after it, on each rollout, adaptation.
 
     Logs say the `phase`: 0 for train, 1 for adapt, 2 for finetune. A phase begins with
-    the first rollout after the last step of the one before.
+    the first rollout after the last step of the one before. A rollout that was begun in
+    another phase is dropped.
 
     >>> trainer = Trainer(Config(total_steps=8192, eval_every=0))
     >>> for log in trainer():
@@ -33,7 +34,18 @@ class Trainer(ppo.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
+    def _run_collect(self) -> LogData:
+        algorithm = self.agent.algorithm
+        if len(self.buffer) > 0 and algorithm.outdated:
+            self._drop_rollout()
+        if len(self.buffer) == 0 or self.buffer.exhausted:
+            algorithm.advance()  # it may have been loaded into a run of other phases
+            algorithm.rollout_since = algorithm.counters.policy_version
+        return super()._run_collect()
+
     def _run_train(self) -> LogData:
+        if self.agent.algorithm.outdated:
+            return self._run_collect()
         phase = self._phase  # the last step of a rollout may begin another
         log = super()._run_train()
         log["logs"]["phase"] = phase
@@ -41,6 +53,12 @@ class Trainer(ppo.Trainer):
 
     def _log(self, kind: LogType, logs: Logs) -> LogData:
         return super()._log(kind, {**logs, "phase": self._phase})
+
+    def _drop_rollout(self) -> None:
+        """Give up what was collected in another phase; the episodes go on."""
+        self.buffer.clear()
+        if self.config.collection == "sync":
+            self.buffer.end_episodes()  # no row leads into the next rollout
 
     @property
     def _phase(self) -> float:

@@ -30,10 +30,6 @@ class Algorithm(td3.Algorithm):
 
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
-        # The next action comes from the policy as it is: no target actor.
-        self.target_update = TargetUpdate(
-            self.model.critic, self.target_model.critic, config.tau
-        )
         given, rate = config.temperature, config.learning_rate
         self.temperature = Temperature(1.0 if given is None else given).to(self.device)
         self.target_entropy = self.make_target_entropy()
@@ -83,6 +79,11 @@ class Algorithm(td3.Algorithm):
         if self.temperature_step is not None:
             self.temperature_step(logs["entropy"])
         return logs
+
+    def sync_target(self) -> None:
+        """Move the target critics: the next action is the policy's of now."""
+        online, target = self.model.critic, self.target_model.critic
+        TargetUpdate(online, target, self.config.tau)()
 
 
 class Temperature(nn.Module):

@@ -20,7 +20,7 @@ from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors import evaluate
 from yieldrl.experiments import CHECKS, ContractError
 from yieldrl.experiments.contract.values import changed, leaves
-from yieldrl.networks import MLP
+from yieldrl.networks import MLP, TargetUpdate
 
 PPO = ppo.Config(
     num_envs=4,
@@ -271,7 +271,7 @@ class SampleSyncs(dqn.Agent):
 class LearnMovesTheTarget(dqn.Algorithm):
     def learn(self, data: Any) -> Any:
         logs = super().learn(data)
-        self.target_update()
+        TargetUpdate(self.model, self.target_model, 0.5)()
         return logs
 
 
