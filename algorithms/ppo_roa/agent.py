@@ -97,7 +97,7 @@ class Agent(ppo.Agent):
 
     def _in_phase(self, phase: str) -> Self:
         agent = type(self)(self.algorithm.acting_copy(), self.config)
-        agent.model.enter(phase)
+        agent.algorithm.model.enter(phase)
         return agent
 
     def export(self, path: str | Path) -> None:

@@ -6,9 +6,8 @@ the phases, modules and losses of the ROA that trains a teacher and a student ap
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -23,9 +22,10 @@ from yieldrl.networks import TargetUpdate, set_train_mode
 from .config import Config
 from .model import Model
 from .phases import PHASES, Use
+from .schedule import PhasedAlgorithm
 
 
-class Algorithm(ppo.Algorithm):
+class Algorithm(PhasedAlgorithm):
     """PPO of whoever acts, then adaptation, on each rollout.
 
     With `z` what the encoder makes of the privileged observations and `z'` what the
@@ -47,8 +47,6 @@ class Algorithm(ppo.Algorithm):
         regularizer: The regulariser's weight of now, 0-dim.
         student_optimizer: Takes the steps of PPO while the student acts; `optimizer`
             those of the teacher.
-        phase_since: The `policy_version` with which the phase of now began.
-        rollout_since: The `policy_version` when the rollout of now was begun.
     """
 
     config: Config
@@ -72,7 +70,6 @@ class Algorithm(ppo.Algorithm):
         }
         self.regularizer = torch.zeros((), device=self.device)
         self.adapting = False
-        self.phase_since = self.rollout_since = 0
         self.enter(config.phase_at(0))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
@@ -87,44 +84,6 @@ class Algorithm(ppo.Algorithm):
         rate = self.config.learning_rate if rate is None else rate
         return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
 
-    @property
-    def phase(self) -> str:
-        """The phase of now."""
-        return self.model.phase
-
-    @property
-    def situation(self) -> tuple[Any, ...]:
-        return (self.phase,)
-
-    def enter(self, phase: str) -> None:
-        """Begin a phase, if it is not the one of now.
-
-        The moving average begins anew, and what acted before is another policy: nothing
-        that it began is learned from in this phase.
-        """
-        if phase == self.phase:
-            return
-        self.model.enter(phase)
-        self.model.restart_average()
-        self.counters.policy_version += 1
-        self.phase_since = self.counters.policy_version
-
-    @property
-    def outdated(self) -> bool:
-        """Whether the rollout of now was begun in another phase."""
-        return self.rollout_since < self.phase_since
-
-    def acting_copy(self) -> Self:
-        """One that only acts; its moving average is its own, for ours moves."""
-        acting, model = super().acting_copy(), self.model
-        average = copy.deepcopy(model.adapt_ema)
-        acting.model.adapt_ema = average.requires_grad_(False).eval()
-        return acting
-
-    def learns(self, by: Use) -> bool:
-        """Whether a module learns in this way, in the phase of now."""
-        return bool(PHASES[self.phase].trained(by))
-
     def inputs(self, data: TensorDict) -> Any:
         """Observations, and what was inferred from those before."""
         return data.select("obs", "priv_pred")
@@ -133,27 +92,6 @@ class Algorithm(ppo.Algorithm):
         """Last observations: to the critic no latent matters."""
         obs = rollout["next_obs"].flatten(0, 1)[index]
         return TensorDict({"obs": obs}, obs.batch_size)
-
-    def complete(self, rollout: TensorDict) -> TensorDict:
-        """Add what PPO adds, and the `phase [T, N]` in which it was collected."""
-        rollout = super().complete(rollout)
-        phase = self.model.phase_number.to(self.device)
-        return rollout.set("phase", phase.expand(rollout.batch_size).clone())
-
-    def begin(self, rollout: TensorDict) -> tuple[Passes, Logs]:
-        """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
-
-        Raises:
-            RuntimeError: If it was collected in another phase.
-        """
-        phase = rollout.get("phase", None)
-        if phase is not None and bool((phase != self.model.phase_number).any()):
-            collected = [*PHASES][int(phase.flatten()[0])]
-            raise RuntimeError(
-                f"the rollout was collected in the phase {collected!r}, and this is"
-                f" {self.phase!r}, in which another policy acts: collect another one"
-            )
-        return super().begin(rollout)
 
     def passes(self, prepared: TensorDict, seed: int) -> Passes:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
@@ -194,15 +132,6 @@ class Algorithm(ppo.Algorithm):
         """Move the moving average towards the adaptation module, by `ema_coef`."""
         module, average = self.model.adapt_module, self.model.adapt_ema
         TargetUpdate(module, average, self.config.ema_coef)()
-
-    def advance(self) -> None:
-        """Begin the phase that is due, if it is a later one than that of now.
-
-        A run that is done and goes on to more `total_steps` does not begin again.
-        """
-        due, order = self.config.phase_at(self.counters.sample_step), list(PHASES)
-        if order.index(due) > order.index(self.phase):
-            self.enter(due)
 
     def _param_groups(self) -> list[dict[str, Any]]:
         """Those whose learning rate is annealed, or follows the KL: of PPO alone."""

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo_roa
 from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES
+from yieldrl.buffers import CircularBuffer
 from yieldrl.networks.encoder import Encoder
 
 SMALL: dict[str, Any] = {
@@ -177,7 +178,7 @@ class TestAverage:
         model = trainer.model
         assert not same(model.adapt_module.state_dict(), model.adapt_ema.state_dict())
         before = copy.deepcopy(model.state_dict())
-        student = trainer.agent.as_student().model
+        student = trainer.agent.as_student().algorithm.model
         assert same(model.adapt_module.state_dict(), student.adapt_ema.state_dict())
         assert same(before, model.state_dict())
         trainer.algorithm.enter("finetune")
@@ -186,7 +187,8 @@ class TestAverage:
     def test_a_student_beside_a_student_acts_alike(self) -> None:
         trainer = trainer_of(phase_steps=ONLY["adapt"])
         logs_of(trainer)
-        own, other = trainer.model.adapt_ema, trainer.agent.as_student().model.adapt_ema
+        own = trainer.model.adapt_ema
+        other = trainer.agent.as_student().algorithm.model.adapt_ema
         assert same(own.state_dict(), other.state_dict())
 
     def test_a_frozen_average_is_no_one_elses(self) -> None:
@@ -201,6 +203,19 @@ class TestAverage:
         assert not shared & {p.data_ptr() for p in copied.adapt_ema.parameters()}
 
 
+def ring_of(trainer: ppo_roa.Trainer) -> CircularBuffer:
+    assert isinstance(trainer.buffer, CircularBuffer)
+    return trainer.buffer
+
+
+def first_of(trainer: ppo_roa.Trainer, kind: str) -> dict[str, float]:
+    """Loop on until such a log comes; its metrics."""
+    for log in trainer():
+        if log["log_type"] == kind:
+            return {name: float(value) for name, value in log["logs"].items()}
+    raise AssertionError(f"the run ended without a log of {kind!r}")
+
+
 def begun_since(trainer: ppo_roa.Trainer) -> bool:
     """Whether all of the rollout was acted by policies of the phase of now."""
     versions = trainer.buffer.rollout()["policy_version"]
@@ -213,7 +228,7 @@ class TestAsynchronous:
         """Always as far ahead as may be: a phase ends with `lag` rollouts waiting."""
         steps = {"total_steps": 192, "phase_steps": (64, 64, 64)}
         trainer = trainer_of(collection="async", max_policy_lag=lag, **steps)
-        paced, ring = Paced(trainer, 8), trainer.buffer
+        paced, ring = Paced(trainer, 8), ring_of(trainer)
         phases, firsts = [], {}
         for log in trainer():
             if log["log_type"] == "train":
@@ -245,7 +260,7 @@ class TestAsynchronous:
 
     def test_a_segment_that_is_half_collected_is_not_waited_for(self) -> None:
         trainer = trainer_of(collection="async", phase_steps=(32, 0, 64))
-        paced, ring = Paced(trainer, 8), trainer.buffer
+        paced, ring = Paced(trainer, 8), ring_of(trainer)
         for log in trainer():
             passes = ring.passes
             if log["log_type"] == "train" and passes is not None:
@@ -255,12 +270,10 @@ class TestAsynchronous:
                 break
         assert trainer.algorithm.phase == "finetune"
         paced.let_go()
-        for log in trainer():
-            if log["log_type"] == "train":
-                break
+        logs = first_of(trainer, "train")
         assert begun_since(trainer)
         assert ring.dropped >= 3
-        assert float(log["logs"]["approx_kl"]) == pytest.approx(0, abs=1e-6)
+        assert logs["approx_kl"] == pytest.approx(0, abs=1e-6)
         assert ring.begins_anew
 
     def test_a_phase_that_a_loop_begins_counts_from_there(self) -> None:
@@ -269,12 +282,10 @@ class TestAsynchronous:
             if log["log_type"] == "collect" and len(trainer.buffer) == 3:
                 break
         trainer.algorithm.enter("finetune")
-        for log in trainer():
-            if log["log_type"] == "train":
-                break
+        logs = first_of(trainer, "train")
         assert begun_since(trainer)
-        assert log["logs"]["phase"] == 2
-        assert float(log["logs"]["approx_kl"]) == pytest.approx(0, abs=1e-6)
+        assert logs["phase"] == 2
+        assert logs["approx_kl"] == pytest.approx(0, abs=1e-6)
 
     def test_what_waits_is_still_dropped_after_loading(self, tmp_path: Any) -> None:
         trainer = trainer_of(collection="async", phase_steps=(32, 0, 64))
@@ -285,12 +296,10 @@ class TestAsynchronous:
         trainer.save(tmp_path / "checkpoint.pt")
         again = ppo_roa.Trainer.load(tmp_path / "checkpoint.pt")
         assert again.algorithm.phase == "finetune"
-        assert again.buffer.waiting > 0
-        for log in again():
-            if log["log_type"] == "train":
-                break
+        assert ring_of(again).waiting > 0
+        logs = first_of(again, "train")
         assert begun_since(again)
-        assert float(log["logs"]["approx_kl"]) == pytest.approx(0, abs=1e-6)
+        assert logs["approx_kl"] == pytest.approx(0, abs=1e-6)
 
 
 class TestSynchronous:
@@ -311,9 +320,7 @@ class TestSynchronous:
 
     def test_a_rollout_that_is_half_learned_from_is_dropped(self) -> None:
         trainer = trainer_of(phase_steps=ONLY["train"])
-        for log in trainer():
-            if log["log_type"] == "train":
-                break
+        first_of(trainer, "train")
         trainer.algorithm.enter("adapt")
         assert next(iter(trainer()))["log_type"] == "collect"
         assert len(trainer.buffer) == 1
