@@ -50,7 +50,7 @@ class StatisticsOfAll:
         return self._of_all(self.own.count_row(next_obs, action))
 
     def report(self) -> dict[str, float]:
-        """The means over all episodes since the latest report; called by all at once."""
+        """The means over all episodes since the latest report; all call it at once."""
         return self._of_all(self.own.report(), at_once=True)
 
     def _of_all(
