@@ -3,19 +3,21 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 TYPES  := .cache/types/yieldrl
+# One version of each package, so that a newer one is a change that somebody made.
+PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 .PHONY: setup train test test-fast lint format docs browser bench clean
 .DEFAULT_GOAL := setup
 
 # Two stamps, so that training needs neither pytest nor mkdocs.
-$(VENV)/.core: pyproject.toml
+$(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "yieldrl needs Python 3.11 or newer; name one with make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -e .
+	$(PIP) -e .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(BIN)/python -m pip install --quiet -e '.[dev,docs]'
+	$(PIP) -e '.[dev,docs]'
 	mkdir -p $(dir $(TYPES)) && ln -sfn ../.. $(TYPES)
 	touch $@
 

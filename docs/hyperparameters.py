@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
 import re
 from typing import Any
 
@@ -60,7 +61,7 @@ def by_class(cls: type[Any]) -> dict[type[Any], list[dataclasses.Field[Any]]]:
     groups: dict[type[Any], list[dataclasses.Field[Any]]] = {}
     for base in cls.__mro__[:-1]:
         taken = {field.name for fields in groups.values() for field in fields}
-        own = vars(base).get("__annotations__", {})
+        own = inspect.get_annotations(base)
         fields = [f for f in dataclasses.fields(cls) if f.name in own]
         if rest := [field for field in fields if field.name not in taken]:
             groups[base] = rest

@@ -1,6 +1,8 @@
 """The root folder is the package: what it lists, what it ships, what it imports."""
 
+import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,8 +11,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import yieldrl
+from yieldrl.benchmarks.peers import venvs
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -56,6 +61,102 @@ def test_everything_installs_everything():
     assert extras["all"] == [
         "yieldrl[atari,box2d,docs,minari,mujoco,notebook,onnx,vla,wandb,warp]"
     ]
+
+
+def constraints():
+    """Package -> the one version that `make` and CI install."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    lines = [line for line in lines if line and not line.startswith("#")]
+    assert lines == sorted(lines, key=lambda x: canonicalize_name(x.split("==")[0]))
+    for line in lines:  # no addresses, no files, no builds that one index alone has
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line), line
+    found = dict(line.split("==") for line in lines)
+    names = {canonicalize_name(name): version for name, version in found.items()}
+    assert len(names) == len(lines)
+    return names
+
+
+def declared(*extras):
+    """Requirements of the package and of extras, with those that these name."""
+    project = PROJECT["project"]
+    lines = [*project["dependencies"]]
+    for extra in extras:
+        lines += project["optional-dependencies"][extra]
+    for requirement in map(Requirement, lines):
+        if requirement.name == "yieldrl":
+            yield from declared(*requirement.extras)
+        else:
+            yield requirement
+
+
+def test_one_version_of_everything_is_pinned_within_its_bounds():
+    pinned = constraints()
+    for requirement in declared("dev", "docs", "all"):
+        name = canonicalize_name(requirement.name)
+        assert name in pinned, f"{name} has no line in constraints.txt"
+        assert requirement.specifier.contains(pinned[name]), requirement
+
+
+def test_whatever_those_need_is_pinned_too():
+    """Where `make` has installed it: what is there is what the file says."""
+    if Path(sys.prefix) != ROOT / ".venv":
+        pytest.skip("the environment is not the one of `make`")
+    pinned, seen = constraints(), set()
+    waiting = list(declared("dev", "docs"))
+    while waiting:
+        requirement = waiting.pop()
+        key = canonicalize_name(requirement.name), tuple(sorted(requirement.extras))
+        if key in seen:
+            continue
+        seen.add(key)
+        version = importlib.metadata.version(requirement.name).partition("+")[0]
+        assert pinned.get(key[0]) == version, f"{key[0]} {version}: run make"
+        needs = map(Requirement, importlib.metadata.requires(requirement.name) or [])
+        for need in needs:
+            marker, extras = need.marker, requirement.extras or {""}
+            if marker is None or any(marker.evaluate({"extra": e}) for e in extras):
+                waiting.append(need)
+
+
+def test_no_version_is_shut_out_without_a_reason():
+    """PyTorch 2.14 and 2.15 were. A bound has its reason behind it, in its line."""
+    text = (ROOT / "pyproject.toml").read_text()
+    lines = text[text.index("dependencies = [") : text.index("[project.scripts]")]
+    bounded = [
+        line for line in lines.splitlines() if re.search(r"\d<|,<|==\d|~=|!=", line)
+    ]
+    assert bounded, "the pattern finds none"
+    for line in bounded:
+        assert re.search(r"# \w.{20,}$", line), line
+    (torch,) = (r for r in declared() if r.name == "torch")
+    for version in ("2.11.0", "2.13.0+cpu", "2.14.1", "2.15.0", "3.0.0"):
+        assert torch.specifier.contains(version), version
+    assert not torch.specifier.contains("2.10.0")
+
+
+def test_every_python_from_the_oldest_to_the_newest_is_named():
+    kinds = PROJECT["project"]["classifiers"]
+    named = [kind.rpartition(" :: ")[2] for kind in kinds if "Python :: 3." in kind]
+    assert named == ["3.11", "3.12", "3.13", "3.14"]
+    assert PROJECT["project"]["requires-python"] == ">=3.11"
+    pyright, ruff = PROJECT["tool"]["pyright"], PROJECT["tool"]["ruff"]
+    assert (pyright["pythonVersion"], ruff["target-version"]) == ("3.11", "py311")
+
+
+def test_what_make_and_ci_install_is_constrained():
+    make = (ROOT / "Makefile").read_text()
+    (pip,) = (line for line in make.splitlines() if "pip install" in line)
+    assert re.fullmatch(r"PIP +:= .* -c constraints\.txt", pip)
+    assert make.count("$(PIP) -e ") == 2
+    assert "$(VENV)/.core: pyproject.toml constraints.txt\n" in make
+    assert "install" not in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_peers_have_the_versions_that_we_have():
+    pinned = constraints()
+    for line in (venvs.TORCH, venvs.NUMPY, venvs.MUJOCO, venvs.GYMNASIUM):
+        requirement = Requirement(line)
+        assert str(requirement.specifier) == f"=={pinned[requirement.name]}"
 
 
 @pytest.fixture(scope="module")
