@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import yieldrl
-from yieldrl.foundations import CheckpointError, ranks
+from yieldrl.foundations import CheckpointError, Config, ranks
 
 OWN = ("device", "run_name", "run_root", "speed", "threads", "vectorization")
 """Fields of a config that each process may have its own of: where and how fast it
@@ -53,20 +53,27 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
 
 def facts(run: Any) -> dict[str, Any]:
     """What a trainer is made of, by the names that an error says."""
-    config, agent, envs = run.config, run.agent, run.envs
-    parts = {"trainer": run, "agent": agent, "algorithm": run.algorithm}
-    parts |= {"model": run.model, "config": config}
+    parts = {"trainer": run, "agent": run.agent, "algorithm": run.algorithm}
+    parts["model"] = run.model
     found: dict[str, Any] = {f"class of the {k}": _name(v) for k, v in parts.items()}
-    for entry in dataclasses.fields(config):
-        if entry.name not in OWN:
-            found[f"Config.{entry.name}"] = getattr(config, entry.name)
-    found["observation space"] = str(envs.single_observation_space)
-    found["action space"] = str(envs.single_action_space)
-    found["kind of device"] = agent.device.type
+    found |= _fields("Config", run.config)
+    for name in ("agent", "algorithm"):  # one that was passed has a config of its own
+        found |= _fields(f"{name}.config", getattr(parts[name], "config", None))
+    found["learning_rate"] = float(getattr(run.algorithm, "learning_rate", 0.0))
+    found["observation space"] = str(run.envs.single_observation_space)
+    found["action space"] = str(run.envs.single_action_space)
+    found["kind of device"] = run.agent.device.type
     for name, x in [*run.model.named_parameters(), *run.model.named_buffers()]:
         kind = "learned" if x.requires_grad else "frozen"
         found[f"model.{name}"] = f"{tuple(x.shape)}, {x.dtype}, {kind}"
     return found | {f"version of {name}": v for name, v in _versions().items()}
+
+
+def _fields(owner: str, config: Any) -> dict[str, Any]:
+    if not isinstance(config, Config):
+        return {}
+    found = [entry.name for entry in dataclasses.fields(config)]
+    return {f"{owner}.{x}": getattr(config, x) for x in found if x not in OWN}
 
 
 def fingerprint(state: Any) -> int:

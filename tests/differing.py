@@ -45,6 +45,14 @@ def made(module=ppo, parts=None, **settings):
     return module.Trainer(module.Config(**SETTINGS | settings), **parts or {})
 
 
+def algorithm(**settings):
+    """An algorithm that was made with a config of its own."""
+    env = gymnasium.make("CartPole-v1")
+    config = ppo.Config(**SETTINGS, **settings)
+    model = ppo.Model(env.observation_space, env.action_space, config)
+    return ppo.Algorithm(model, config)
+
+
 def cases(folder):
     """Name -> makes a trainer that is not that of the other process."""
     own = ranks().rank
@@ -58,6 +66,9 @@ def cases(folder):
         "space": lambda: made(parts={"envs": lambda: gymnasium.make(envs)}),
         "model": lambda: made(parts={"model": Wide}),
         "frozen": lambda: made(parts={"model": Frozen}),
+        "algorithm": lambda: made(
+            parts={"algorithm": algorithm(gamma=(0.9, 0.8)[own])}
+        ),
         "version": lambda: made(),
         "checkpoint": lambda: ppo.Trainer.load(folder / f"{own}.pt"),
         "alike": lambda: made(device="cpu", threads=own + 1, run_name=f"run {own}"),

@@ -6,7 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from yieldrl import loggers
 from yieldrl.algorithms import ppo
@@ -165,3 +167,35 @@ def test_files_that_windows_saved_with_a_byte_order_mark_are_read(run: Path) -> 
     assert after == before
     _, values = run_files.read_curve(run, "episode_return", "evaluate")
     assert values.tolist() == [2.0]
+
+
+def test_a_run_with_numbers_of_numpy_is_read_back_everywhere(tmp_path: Path) -> None:
+    """It trained and was saved; no file of it could be written or read."""
+    config = ppo.Config(
+        total_steps=np.int64(64),  # type: ignore[arg-type]
+        num_envs=np.int64(2),  # type: ignore[arg-type]
+        num_steps=np.int32(8),  # type: ignore[arg-type]
+        eval_every=0,
+        env_id=np.str_("yieldrl/CartPole-v1"),
+        env_kwargs={"velocities": np.bool_(False)},
+        run_root=tmp_path,  # type: ignore[arg-type]
+        run_name=np.str_("mine"),
+    )
+    trainer = loggers.checkpoint()(
+        loggers.csv()(loggers.tensorboard()(ppo.Trainer(config)))
+    )
+    with trainer:
+        trainer.algorithm.learning_rate = np.float64(1e-3)  # as a schedule of one's own
+        for _ in trainer():
+            pass
+        folder, weights = trainer.run_dir, trainer.model.state_dict()
+    assert folder == tmp_path / "mine"
+    assert ppo.Config.from_file(folder / "config.yaml") == config
+    said = run_files.read_run(folder)["config"]
+    assert said["env"]["env_kwargs"] == {"velocities": False}
+    with ppo.Trainer.load(loggers.latest_checkpoint(folder)) as again:
+        assert again.config == config
+        assert again.algorithm.learning_rate == 1e-3
+        found = again.model.state_dict()
+        assert all(torch.equal(found[name], x) for name, x in weights.items())
+    run_files.refuse_edited_config(folder)
