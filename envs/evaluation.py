@@ -15,12 +15,13 @@ from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import (
     AnyVectorEnv,
     check,
-    find_wrappers,
     games_inside,
     make,
     vectorize,
 )
 from yieldrl.envs.wrappers import BatchWrapper
+from yieldrl.envs.wrapping import find_wrappers
+from yieldrl.foundations import derive_seed
 
 if TYPE_CHECKING:
     from yieldrl.foundations import Config
@@ -40,6 +41,8 @@ def make_eval(
         ValueError: If the source is an object of which no second can be made.
     """
     count = min(config.eval_episodes, 16) if num_envs is None else num_envs
+    # Processes draw other numbers than those of the training.
+    config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
     if isinstance(source, TorchVectorEnv):
         return source.clone(count, render_mode=render_mode)
     if isinstance(source, BatchWrapper):

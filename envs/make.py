@@ -11,27 +11,41 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.spaces import Dict
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+)
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.masks import ActionMask
-from yieldrl.envs.processes import adopt, in_processes
+from yieldrl.envs.parcels import portable
+from yieldrl.envs.processes import ProcessVectorEnv, adopt
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText, says_text
-from yieldrl.foundations import spaces
+from yieldrl.envs.wrapping import Wrap, find_wrappers, refuse_wrappers, wrapped_in
+from yieldrl.foundations import ranks, spaces
 
 if TYPE_CHECKING:
     from yieldrl.foundations import Config
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
-Wrap = Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
 
 MOST_OBJECTS = 2**14
 """Most environments that are objects, stepped one after the other."""
 
 MOST_PROCESSES = 2**10
 """Most environments that have a process each."""
+
+_OF_ARGUMENTS = (
+    "unexpected keyword argument",
+    "multiple values for",
+    "__init__() missing",
+    "takes no arguments",
+)
+"""What Python says of a call whose arguments do not fit."""
 
 
 def make(
@@ -77,11 +91,14 @@ def make(
     try:
         envs = _made(source, config, device, count, kwargs)
     except TypeError as reason:
-        if "unexpected keyword argument" not in str(reason):
+        said = str(reason)
+        of_arguments = any(words in said for words in _OF_ARGUMENTS)
+        if not of_arguments or said.startswith("wrappers: "):
             raise
         raise TypeError(
-            f"env_kwargs = {config.env_kwargs}: {reason}; give what the environment"
-            " takes, {} for nothing (on the command line --env-kwargs alone)"
+            f"env_kwargs = {config.env_kwargs} of {name_of(source)}: {reason}; give"
+            " what the environment takes, {} for nothing (on the command line"
+            " --env-kwargs alone)"
         ) from reason
     check(envs)
     adopt(envs)
@@ -98,15 +115,16 @@ def _made(
     if isinstance(source, gym.Env):
         return vectorize(lambda: source, 1, "sync", wrappers)
     if isinstance(source, str):
-        return _from_id(source, mode, device, count, kwargs, wrappers)
+        return _from_id(source, config, device, count, kwargs, wrappers)
     if isinstance(source, type) and issubclass(source, VectorEnv):
         wrappers, kwargs = _observing_masks(source, wrappers, kwargs)
-        _refuse(wrappers, source.__name__)
+        refuse_wrappers(wrappers, source.__name__)
         make_all = cast("Callable[..., AnyVectorEnv]", source)
         return make_all(num_envs=count, **_with_device(source, device, kwargs))
     if callable(source):
         make_one = cast("Callable[..., gym.Env[Any, Any]]", source)
-        return vectorize(lambda: make_one(**kwargs), count, mode, wrappers)
+        seed = ranks().derive_seed(config.seed, "workers")
+        return vectorize(lambda: make_one(**kwargs), count, mode, wrappers, seed)
     raise TypeError(
         f"envs = {source!r}: give an environment id, an environment, a vector"
         " environment, an environment class or a function that makes one"
@@ -115,7 +133,7 @@ def _made(
 
 def _from_id(
     env_id: str,
-    mode: str,
+    config: Config,
     device: str,
     count: int,
     kwargs: dict[str, Any],
@@ -123,7 +141,7 @@ def _from_id(
 ) -> AnyVectorEnv:
     spec = _find(env_id)
     if spec.id.startswith("ALE/"):
-        _refuse(wrappers, env_id)
+        refuse_wrappers(wrappers, env_id)
         _check_count(count, MOST_OBJECTS)
         return atari.make_atari(spec.id, count, **kwargs)
     batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
@@ -131,12 +149,15 @@ def _from_id(
         maker = spec.vector_entry_point
         maker = load_env_creator(maker) if isinstance(maker, str) else maker
         wrappers, kwargs = _observing_masks(maker, wrappers, kwargs)
-        _refuse(wrappers, env_id)
+        refuse_wrappers(wrappers, env_id)
         kwargs = _with_device(maker, device, kwargs)
         return gym.make_vec(spec.id, num_envs=count, **kwargs)
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
     kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
-    return vectorize(lambda: gym.make(env_id, **kwargs), count, mode, wrappers)
+    mode, seed = config.vectorization, ranks().derive_seed(config.seed, "workers")
+    # In a process of its own the id may be unknown, which this program registered.
+    made_by = portable(spec) if mode == "async" else env_id
+    return vectorize(lambda: gym.make(made_by, **kwargs), count, mode, wrappers, seed)
 
 
 def _check_count(count: int, most: int) -> None:
@@ -166,35 +187,6 @@ def _observing_masks(
         )
     others = [wrap for wrap in wrappers if wrap is not ActionMask]
     return others, {"action_mask": True, **kwargs}
-
-
-def _refuse(wrappers: Sequence[Wrap], name: str) -> None:
-    if wrappers:
-        named = ", ".join(getattr(w, "__name__", str(w)) for w in wrappers)
-        raise ValueError(
-            f"wrappers = ({named}) go around single environments, and {name} is a batch"
-            " in one object: set wrappers=(), and pass envs= with a wrapper of"
-            " yieldrl.envs.wrappers around it if it needs one"
-        )
-
-
-def find_wrappers(names: Sequence[str]) -> list[Wrap]:
-    """The classes of wrappers that are named `module:Class`.
-
-    Raises:
-        ValueError: If one is not there.
-    """
-    found: list[Wrap] = []
-    for name in names:
-        module, _, attribute = name.partition(":")
-        try:
-            found.append(getattr(importlib.import_module(module), attribute))
-        except (AttributeError, ImportError, ValueError) as reason:
-            raise ValueError(
-                f"wrappers: {name!r} is not there ({reason}); name module:Class, for"
-                " example gymnasium.wrappers:FlattenObservation"
-            ) from None
-    return found
 
 
 def _with_device(maker: Any, device: str, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -239,8 +231,16 @@ def vectorize(
     count: int,
     mode: str,
     wrappers: Sequence[Wrap] = (),
+    seed: int | None = None,
 ) -> AnyVectorEnv:
     """A batch of what a function makes, each in the wrappers, the innermost first.
+
+    Args:
+        make_one: Makes one environment.
+        count: How many.
+        mode: `async` for a process each.
+        wrappers: Classes or functions, each called with an environment.
+        seed: Of what processes draw from global generators.
 
     Raises:
         ValueError: If they are too many for objects, or processes, of their own.
@@ -257,12 +257,12 @@ def vectorize(
                 " vector environment itself, not a function)"
             )
         for wrap in wrappers:
-            env = wrap(env)
+            env = wrapped_in(env, wrap)
         return EncodeText(env) if says_text(env.observation_space) else env
 
     try:
         if mode == "async":
-            return in_processes([make_checked] * count)
+            return ProcessVectorEnv([make_checked] * count, seed=seed)
         return SerialVectorEnv([make_checked] * count)
     except gym.error.DependencyNotInstalled as reason:
         mujoco = "mujoco" in str(reason).lower()

@@ -1,27 +1,41 @@
-"""Gymnasium's environments in processes, which can be interrupted and always close."""
+"""Environments in processes of their own, which can be interrupted and always close."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from gymnasium.vector.async_vector_env import AsyncState
 
-from yieldrl.envs.single_answers import CheckedAnswers
+from yieldrl.envs import starting
+from yieldrl.envs.parcels import Parcel, pack
+from yieldrl.envs.pipes import Errors, Pipe
+from yieldrl.envs.starting import (
+    await_start,
+    end_workers,
+    start_method,
+    without_main,
+)
+from yieldrl.envs.worker import work
 
-GRACE = 2.0  # seconds to finish a step that nobody waits for any more
 PATIENCE = 30.0  # seconds for environments to close by themselves
 
 
 class ProcessVectorEnv(AsyncVectorEnv):
-    """`gymnasium.vector.AsyncVectorEnv` that survives an interruption.
+    """An `AsyncVectorEnv` in SAME_STEP mode that neither hangs nor leaves workers.
+
+    Its processes start afresh (by forkserver, or spawn), never as copies of this one: a
+    copy of a process that has threads, as PyTorch's, may wait for ever for a lock that
+    one of them held. The program is not run again in them, so it needs no
+    `if __name__ == "__main__"`. What makes an environment is sent with cloudpickle, and
+    with it all registered environments. Each process has one thread of PyTorch, and
+    seeds Python's, NumPy's and PyTorch's global generators by its index: when it
+    begins, and when a reset has a seed.
 
     Ctrl-C, or an error, while the workers step leaves answers in the pipes that nobody
     waits for. Here `reset` throws them away and begins new episodes, `step` before that
@@ -29,10 +43,17 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     Args:
         env_fns: Functions that make one environment each.
-        kwargs: Arguments of `gymnasium.vector.AsyncVectorEnv`.
+        seed: Of what the workers draw from global generators. By default by chance.
+        context: Start method, `"forkserver"` or `"spawn"`. By default that which the
+            program has set, if it is one of them, else forkserver where there is one.
 
     Raises:
-        RuntimeError: At a step or reset, if a worker process has ended.
+        TypeError: If a function cannot be sent to another process.
+        ValueError: If the start method is another one.
+        RuntimeError: If an environment could not be made in its process. At a step or
+            reset, if a worker process has ended.
+        TimeoutError: If an environment is not made within five minutes, or a worker
+            does not answer within ten.
 
     Attributes:
         recorded_info: What of the infos belongs into every transition, as the
@@ -42,20 +63,55 @@ class ProcessVectorEnv(AsyncVectorEnv):
     recorded_info: tuple[str, ...] = ()
 
     def __init__(
-        self, env_fns: Sequence[Callable[[], gym.Env[Any, Any]]], **kwargs: Any
+        self,
+        env_fns: Sequence[Callable[[], gym.Env[Any, Any]]],
+        *,
+        seed: int | None = None,
+        context: str | None = None,
     ) -> None:
-        trainer = os.getpid()
-        functions = [
-            partial(_make_in_worker, make, i, trainer) for i, make in enumerate(env_fns)
-        ]
-        super().__init__(functions, **kwargs)
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**31))
+        packed = {id(make): pack(make) for make in {id(f): f for f in env_fns}.values()}
+        parcels = [Parcel(f, packed[id(f)], i, seed) for i, f in enumerate(env_fns)]
+        self.processes, self.parent_pipes = [], []
+        first = env_fns[0]()  # here, so that its errors are seen as they are
+        parcels[0].make = lambda: first
+        try:
+            with contextlib.ExitStack() as self._starting:
+                self._starting.enter_context(without_main())
+                super().__init__(
+                    parcels,
+                    context=start_method(context),
+                    worker=cast("Any", work),
+                    autoreset_mode=AutoresetMode.SAME_STEP,
+                )
+        except BaseException:
+            end_workers(self.processes, self.parent_pipes, 0)
+            self.closed = True
+            raise
         self.env_fns = env_fns
-        self._count_answers()
         recorded = self.get_attr("recorded_info")[0]
         self.recorded_info = (*self.recorded_info, *recorded)
 
-    def _count_answers(self) -> None:
-        self.parent_pipes: list[Any] = [_Pipe(pipe) for pipe in self.parent_pipes]
+    def _check_spaces(self) -> None:
+        """Wait for all processes, which Gymnasium has started, and compare spaces."""
+        self._starting.close()
+        self._watch_pipes()
+        deadline = time.monotonic() + starting.START
+        for index in range(self.num_envs):
+            pipe, process = self.parent_pipes[index], self.processes[index]
+            await_start(
+                pipe, process, f"environment {index} of {self.num_envs}", deadline
+            )
+        super()._check_spaces()
+
+    def _watch_pipes(self) -> None:
+        """Let no wait for a worker be endless."""
+        self.parent_pipes: list[Any] = [
+            Pipe(pipe, f"environment {i} of {type(self).__name__}, in its process,")
+            for i, pipe in enumerate(self.parent_pipes)
+        ]
+        self.error_queue: Any = Errors(self.error_queue)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
@@ -89,24 +145,10 @@ class ProcessVectorEnv(AsyncVectorEnv):
             timeout: By default 30 seconds, or 2 after an interruption.
             terminate: Whether to terminate them all at once.
         """
-        pipes = [p for p in self.parent_pipes if p is not None and not p.closed]
         if timeout is None:
             at_rest = self._state is AsyncState.DEFAULT
-            timeout = PATIENCE if at_rest else GRACE
-        deadline = time.monotonic() + (0 if terminate else timeout)
-        for pipe in pipes:
-            with contextlib.suppress(OSError):  # which says that it has ended already
-                pipe.send(("close", None))
-        for process in self.processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-        for end in ("terminate", "kill"):
-            alive = [process for process in self.processes if process.is_alive()]
-            for process in alive:
-                getattr(process, end)()
-            for process in alive:
-                process.join(GRACE)
-        for pipe in pipes:
-            pipe.close()
+            timeout = PATIENCE if at_rest else starting.GRACE
+        end_workers(self.processes, self.parent_pipes, 0 if terminate else timeout)
 
     def _drop_answers(self) -> None:
         """Wait for what the workers were asked for, and throw it away."""
@@ -146,15 +188,16 @@ class ProcessVectorEnv(AsyncVectorEnv):
             if pipe is None or not process.is_alive()
         ]
         if dead and not self.closed:
+            codes = [self.processes[i].exitcode for i in dead]
             raise RuntimeError(
-                f"the worker processes {dead} of {self} have ended, after an error or"
-                " because they were killed: make the environments anew (a new trainer"
-                " can load the latest checkpoint)"
+                f"the worker processes {dead} of {self} have ended (exit codes"
+                f" {codes}), after an error or because they were killed: make the"
+                " environments anew (a new trainer can load the latest checkpoint)"
             )
 
 
 def adopt(envs: VectorEnv[Any, Any, Any]) -> None:
-    """Let an `AsyncVectorEnv` below all wrappers close as a `ProcessVectorEnv` does.
+    """Have an `AsyncVectorEnv` below all wrappers wait and close as ours do.
 
     Whoever passes Gymnasium's own gets the same object back from the trainer, so it is
     changed in place. Its workers stay as they are.
@@ -162,41 +205,7 @@ def adopt(envs: VectorEnv[Any, Any, Any]) -> None:
     inside = envs.unwrapped
     if type(inside) is AsyncVectorEnv:
         inside.__class__ = ProcessVectorEnv
-        inside._count_answers()  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def in_processes(
-    functions: Sequence[Callable[[], gym.Env[Any, Any]]],
-) -> ProcessVectorEnv:
-    """Environments in a process each, in SAME_STEP mode."""
-    return ProcessVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
-
-
-class _Pipe:
-    """A connection to a worker that counts the answers which are still to come."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self.awaited = 0
-
-    def send(self, message: Any) -> None:
-        self.awaited += 1
-        self._connection.send(message)
-
-    def recv(self) -> Any:
-        answer = self._connection.recv()
-        self.awaited -= 1
-        return answer
-
-    def poll(self, timeout: float = 0.0) -> bool:
-        return self._connection.poll(timeout)
-
-    def close(self) -> None:
-        self._connection.close()
-
-    @property
-    def closed(self) -> bool:
-        return self._connection.closed
+        inside._watch_pipes()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class _NamedDeath:
@@ -212,16 +221,3 @@ class _NamedDeath:
             for process in self.envs.processes:
                 process.join(0.1)  # so that it is seen to have ended
             self.envs._check_workers()
-
-
-def _make_in_worker(
-    make: Callable[[], gym.Env[Any, Any]], index: int, trainer: int
-) -> gym.Env[Any, Any]:
-    """An environment; in a worker one that ignores Ctrl-C and is looked at.
-
-    Ctrl-C is for the trainer, which closes its workers.
-    """
-    if os.getpid() == trainer:
-        return make()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return CheckedAnswers(make(), index)

@@ -142,41 +142,6 @@ def declared_names(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
-    """Looks at all that an environment returns, before it leaves a worker process.
-
-    `AsyncVectorEnv` lets workers write observations into shared memory, where one of a
-    wrong shape is broadcast in silence.
-
-    Args:
-        env: The environment.
-        index: Its place in the batch, for messages.
-
-    Attributes:
-        recorded_info: What of its infos belongs into every transition, if it says so.
-    """
-
-    def __init__(self, env: gym.Env[Any, Any], index: int) -> None:
-        super().__init__(env)
-        self.index, self.steps = index, 0
-        self.recorded_info = declared_names(env, "recorded_info")
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        self.steps, who = 0, Place(self.index, self.env, 0)
-        obs, info = first_answer(self.env.reset(seed=seed, options=options), who)
-        check_observation(self.env.observation_space, obs, who)
-        return obs, info
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.steps += 1
-        who = Place(self.index, self.env, self.steps)
-        answer = step_answer(self.env.step(action), who)
-        check_observation(self.env.observation_space, answer[0], who)
-        return answer
-
-
 def _one(name: str, value: Any, who: Place) -> float:
     """A number that may come in an array of one, or in a tensor."""
     if np.size(value) != 1:

@@ -35,7 +35,13 @@ class EncodeText(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
         self.observation_space = _in_bytes(env.observation_space)
 
     def observation(self, observation: Any) -> Any:
-        return encoded(self.observation_space, observation)
+        try:
+            return encoded(self.observation_space, observation)
+        except (AttributeError, TypeError):
+            raise TypeError(
+                f"{self.env} returned the observation {observation!r}: where its space"
+                f" {self.env.observation_space} has a Text, it must be a string"
+            ) from None
 
 
 def says_text(space: gym.Space[Any]) -> bool:

@@ -10,7 +10,7 @@ from gymnasium.wrappers import RescaleAction, TimeLimit
 
 from yieldrl.envs import SerialVectorEnv, expert_actions, wrappers
 from yieldrl.envs.grid_world import GoToVectorEnv
-from yieldrl.envs.processes import in_processes
+from yieldrl.envs.processes import ProcessVectorEnv
 
 
 class Middle(gym.Env):
@@ -55,7 +55,7 @@ def limited():
     [
         lambda parts: SerialVectorEnv(parts),
         lambda parts: SyncVectorEnv(parts, autoreset_mode=AutoresetMode.SAME_STEP),
-        lambda parts: in_processes(parts),
+        ProcessVectorEnv,
         lambda parts: wrappers.ClipReward(SerialVectorEnv(parts), -1.0, 1.0),
     ],
 )

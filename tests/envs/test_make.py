@@ -222,9 +222,27 @@ def test_env_kwargs():
 
 @pytest.mark.parametrize("source", ["CartPole-v1", "yieldrl/CartPole-v1", Corridor])
 def test_arguments_that_an_environment_does_not_take_are_named(source):
-    message = r"^env_kwargs = \{'view': 'pixels'\}: .*--env-kwargs"
+    message = r"^env_kwargs = \{'view': 'pixels'\} of .*--env-kwargs"
     with pytest.raises(TypeError, match=message):
         make(source, config_of(env_kwargs={"view": "pixels"}))
+
+
+class Sized(Corridor):
+    def __init__(self, size):
+        super().__init__()
+
+
+@pytest.mark.parametrize("source", ["CartPole-v1", "yieldrl/CartPole-v1", Corridor])
+def test_arguments_that_no_environment_can_take_are_named(source):
+    name = getattr(source, "__name__", source)
+    message = rf"^env_kwargs = {{'self': 1}} of {name}: .*multiple values for .*'self'"
+    with pytest.raises(TypeError, match=message):
+        make(source, config_of(env_kwargs={"self": 1}))
+
+
+def test_an_argument_that_an_environment_needs_is_named():
+    with pytest.raises(TypeError, match=r"^env_kwargs = {} of Sized: .*'size'; give"):
+        make(Sized, config_of())
 
 
 @pytest.mark.parametrize("source", [Corridor, lambda **kwargs: Corridor(**kwargs)])
@@ -613,3 +631,46 @@ def test_environments_made_one_by_one_have_a_largest_number(mode, most):
     for source in ("CartPole-v1", lambda: pytest.fail("made one")):
         with pytest.raises(ValueError, match=rf"num_envs = {most + 1}: .*most {most};"):
             make(source, config)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("math:pi", r"'math:pi' is 3\.14.*, no wrapper: name module:Class"),
+        ("gymnasium.wrappers:", r"is not there"),
+        ("collections:OrderedDict", r"which is no gymnasium\.Wrapper"),
+        ("gymnasium.envs.classic_control:CartPoleEnv", r"no gymnasium\.Wrapper"),
+        ("gymnasium.wrappers.vector:ClipReward", r"around a whole batch.* as envs="),
+        ("yieldrl.envs.wrappers:NormalizeReward", r"around a whole batch.* as envs="),
+        ("builtins:print", r"builtins:print made None of <.*>: it must return an env"),
+        ("gymnasium.wrappers:TimeLimit", r":TimeLimit cannot be put around <.*steps'"),
+        ("builtins:isinstance", r"builtins:isinstance cannot be put around <.*>: "),
+    ],
+)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_wrappers_that_are_none_are_named(name, message, mode, capsys):
+    config = config_of(wrappers=(name,), vectorization=mode)
+    with pytest.raises((TypeError, ValueError), match=rf"^wrappers: .*{message}"):
+        make("CartPole-v1", config)
+
+
+def test_a_function_may_be_a_wrapper():
+    config = config_of(wrappers=(f"{__name__}:limited",), num_envs=1)
+    assert make("CartPole-v1", config).envs[0].spec.max_episode_steps == 3
+
+
+def limited(env):
+    return gym.wrappers.TimeLimit(env, 3)
+
+
+@pytest.mark.parametrize("said", [None, 3, 0.5])
+def test_what_is_no_sentence_is_refused_by_name(said):
+    class Mute(Corridor):
+        observation_space = Text(5)
+
+        def reset(self, **kwargs):
+            return said, {}
+
+    envs = make(Mute, config_of(num_envs=1))
+    with pytest.raises(TypeError, match=rf"Mute.* observation {said}: .* a string"):
+        envs.reset(seed=0)

@@ -15,9 +15,9 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from worlds import Counter
 
-from yieldrl.envs import make, processes
+from yieldrl.envs import make, processes, starting
 from yieldrl.envs.autoreset import said_last
-from yieldrl.envs.processes import ProcessVectorEnv, in_processes
+from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.foundations import Config
 
 NOTHING = np.zeros(2, np.int64)
@@ -72,7 +72,7 @@ def closed_within(envs: Any, seconds: float) -> None:
 
 
 def test_after_ctrl_c_a_reset_begins_anew() -> None:
-    envs = in_processes([lambda: Slow(0.3)] * 2)
+    envs = ProcessVectorEnv([lambda: Slow(0.3)] * 2)
     envs.reset(seed=0)
     interrupt(envs, np.array([0, 1]), 0.1)  # one has answered, the other has not
     with pytest.raises(RuntimeError, match=r"interrupted.*call reset\(\)"):
@@ -90,9 +90,9 @@ def test_after_ctrl_c_closing_ends(
     monkeypatch: pytest.MonkeyPatch, adopted: bool
 ) -> None:
     """Of Gymnasium's own too, where a caller passes one."""
-    monkeypatch.setattr(processes, "GRACE", 0.1)
+    monkeypatch.setattr(starting, "GRACE", 0.1)
     functions = [lambda: Slow(60.0)] * 2
-    envs: Any = in_processes(functions)
+    envs: Any = ProcessVectorEnv(functions)
     if adopted:
         mine = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
         envs.close()
@@ -162,7 +162,7 @@ for envs, lives in ((make(given, Config()), False), (made, True)):
 )
 @pytest.mark.filterwarnings("ignore")
 def test_odd_answers_are_refused_by_name(what: str, message: str) -> None:
-    envs = in_processes([Counter, lambda: Odd(what)])
+    envs = ProcessVectorEnv([Counter, lambda: Odd(what)])
 
     def play() -> None:
         envs.reset(seed=0)
@@ -180,7 +180,7 @@ def test_odd_answers_are_refused_by_name(what: str, message: str) -> None:
 def test_an_info_of_none_from_gymnasiums_own_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(processes, "GRACE", 0.1)
+    monkeypatch.setattr(starting, "GRACE", 0.1)
     functions = [lambda: Odd("info"), Counter]
     envs: Any = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
     processes.adopt(envs)
@@ -191,7 +191,7 @@ def test_an_info_of_none_from_gymnasiums_own_worker(
 
 
 def test_a_reward_of_shape_one_is_a_number() -> None:
-    envs = in_processes([lambda: Odd("reward"), Counter])
+    envs = ProcessVectorEnv([lambda: Odd("reward"), Counter])
     envs.reset(seed=0)
     assert envs.step(NOTHING)[1].tolist() == [1, 1]
     envs.close()
@@ -205,19 +205,19 @@ def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
             *answer, _ = super().step(action)
             return *answer, {"success": self.step_number == 3}
 
-    envs = in_processes([lambda: Recorded(2), lambda: Recorded(3)])
+    envs = ProcessVectorEnv([lambda: Recorded(2), lambda: Recorded(3)])
     assert envs.recorded_info == ("success",)
     envs.reset(seed=0)
     said: Any = [said_last(envs.step([0, 0])[4], "success") for _ in range(3)]
     assert [array.tolist() for array in said] == [[False] * 2] * 2 + [[False, True]]
     envs.close()
-    other = in_processes([Counter])
+    other = ProcessVectorEnv([Counter])
     assert other.recorded_info == ()
     other.close()
 
 
 def test_a_killed_worker_is_named() -> None:
-    envs = in_processes([Counter] * 2)
+    envs: Any = ProcessVectorEnv([Counter] * 2)
     envs.reset(seed=0)
     os.kill(envs.processes[1].pid, signal.SIGKILL)
     envs.processes[1].join()
@@ -229,7 +229,7 @@ def test_a_killed_worker_is_named() -> None:
 def test_it_is_gymnasiums_otherwise() -> None:
     functions = [lambda: gym.make("CartPole-v1", max_episode_steps=5)] * 2
     gymnasiums = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
-    forked = ProcessVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+    forked = ProcessVectorEnv(functions)
     assert isinstance(forked.single_observation_space, Box)
     np.testing.assert_array_equal(forked.reset(seed=1)[0], gymnasiums.reset(seed=1)[0])
     for _ in range(6):

@@ -1,0 +1,97 @@
+"""What makes an environment, packed for a process that starts with nothing."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import gymnasium as gym
+import torch
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+
+from yieldrl.foundations import derive_seed, seed_everything
+
+Make = Callable[[], gym.Env[Any, Any]]
+
+
+def pack(make: Make) -> bytes:
+    """A function with all that it needs of the program that runs.
+
+    What the program itself defines (in a script or a notebook), its registered
+    environments among it, goes by value: the process never runs the program again.
+
+    Raises:
+        TypeError: If something of it cannot be sent to another process.
+    """
+    try:
+        return cloudpickle.dumps((make, _registered()))
+    except Exception as reason:  # whatever an object raises that refuses
+        raise TypeError(
+            f"what makes the environments cannot be sent to a process of their own"
+            f" ({type(reason).__name__}: {reason}): open connections, files, locks and"
+            " simulators inside of the function or the environment's constructor, or"
+            " set vectorization='sync'"
+        ) from reason
+
+
+class Parcel:
+    """Makes one environment; in another process it is unpacked there.
+
+    Args:
+        make: What makes it, called as it is in the process that has it.
+        packed: The same, as `pack` gives it.
+        index: Its place in the batch.
+        seed: Of the random numbers of all processes. Each draws others from it.
+    """
+
+    def __init__(self, make: Make, packed: bytes, index: int, seed: int) -> None:
+        self.make: Make | None = make
+        self.packed, self.index, self.seed = packed, index, seed
+
+    def __getstate__(self) -> dict[str, Any]:
+        surroundings = dict(os.environ), torch.get_default_dtype()
+        return {**vars(self), "make": None, "surroundings": surroundings}
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        return self._unpacked() if self.make is None else self.make()
+
+    def _unpacked(self) -> gym.Env[Any, Any]:
+        environ, dtype = vars(self)["surroundings"]
+        os.environ.update(environ)
+        # Processes share the cores: more threads would be in each other's way.
+        torch.set_num_threads(1)
+        torch.set_default_dtype(dtype)
+        make, specs = pickle.loads(self.packed)
+        gym.registry.update(specs)
+        seed_everything(derive_seed(self.seed, f"worker {self.index}"))
+        return make()
+
+
+def portable(spec: EnvSpec) -> EnvSpec:
+    """A spec that makes its environment in every process.
+
+    What the program itself defines can be named nowhere else: it is put in.
+    """
+    place = spec.entry_point
+    if not (isinstance(place, str) and place.startswith("__main__:")):
+        return spec
+    filled: Any = copy.copy(spec)
+    filled.entry_point = load_env_creator(place)
+    return filled
+
+
+def _registered() -> dict[str, EnvSpec]:
+    """Registered environments that can be sent, by their ids."""
+    specs: dict[str, EnvSpec] = {}
+    for name, spec in gym.registry.items():
+        try:
+            specs[name] = portable(spec)
+            if not isinstance(specs[name].entry_point, str | None):
+                cloudpickle.dumps(specs[name])
+        except Exception:  # another one than that which is made, or it will be said
+            specs.pop(name, None)
+    return specs

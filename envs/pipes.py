@@ -1,0 +1,101 @@
+"""The trainer's ends of what connects it with worker processes: no wait is endless."""
+
+from __future__ import annotations
+
+import queue
+import select
+import warnings
+from typing import Any
+
+import cloudpickle
+
+NOTICE = 60.0  # seconds without an answer until a warning says so
+PATIENCE = 600.0  # seconds without an answer until it is an error
+REPORT = 10.0  # seconds that the report of an error may take on its way
+
+
+class Pipe:
+    """A connection to a worker that counts the answers which are still to come.
+
+    Args:
+        connection: The connection.
+        name: What to call the worker in messages.
+    """
+
+    def __init__(self, connection: Any, name: str) -> None:
+        self._connection, self.name = connection, name
+        self.awaited = 0
+        self._poller: Any = None
+        if hasattr(select, "poll"):  # asked once a step, where making one takes longer
+            self._poller = select.poll()
+            self._poller.register(connection.fileno(), select.POLLIN)
+
+    def send(self, message: tuple[str, Any]) -> None:
+        """Ask for something, in the words of `AsyncVectorEnv`."""
+        self.awaited += 1
+        if message[0] in ("step", "close"):
+            self._connection.send(message)
+        else:  # may hold what only this program defines
+            self._connection.send_bytes(cloudpickle.dumps(message))
+
+    def recv(self) -> Any:
+        """The next answer.
+
+        Raises:
+            TimeoutError: If there is none within ten minutes.
+        """
+        if not self.poll(NOTICE):
+            self._warn()
+            if not self.poll(PATIENCE - NOTICE):
+                raise TimeoutError(
+                    f"{self.name} has not answered for {PATIENCE:.0f} s: its step or"
+                    " reset does not return. Look for a loop or a lock in it that waits"
+                    " for ever (vectorization='sync' shows where, at Ctrl-C), then make"
+                    " the environments anew"
+                )
+        answer = self._connection.recv()
+        self.awaited -= 1
+        return answer
+
+    def poll(self, timeout: float = 0.0) -> bool:
+        """Whether there is an answer, or an end, within so many seconds."""
+        if self._poller is None:
+            return self._connection.poll(timeout)
+        return bool(self._poller.poll(1000 * max(0.0, timeout)))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._connection.closed
+
+    def _warn(self) -> None:
+        warnings.warn(
+            f"{self.name} has not answered for {NOTICE:.0f} s. If its steps take that"
+            f" long, wait; after {PATIENCE:.0f} s it is an error. Ctrl-C ends the wait",
+            stacklevel=2,
+        )
+
+
+class Errors:
+    """What workers failed with, as the queue that an `AsyncVectorEnv` reads."""
+
+    def __init__(self, errors: Any) -> None:
+        self._errors = errors
+
+    def get(self) -> tuple[int, Any, Any, str]:
+        """The next report: index, class, text and traceback.
+
+        Raises:
+            RuntimeError: If it does not arrive: then it could not be sent.
+        """
+        try:
+            return self._errors.get(timeout=REPORT)
+        except queue.Empty:
+            raise RuntimeError(
+                "a worker process failed, and its error could not be sent: it stands"
+                " in what the worker printed; vectorization='sync' shows it here"
+            ) from None

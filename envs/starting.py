@@ -1,0 +1,113 @@
+"""How processes of environments start, afresh and without the program, and end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+START = 300.0  # seconds for a process to start and to make its environment
+GRACE = 2.0  # seconds to finish a step that nobody waits for any more
+
+
+def start_method(wanted: str | None = None) -> str:
+    """Forkserver or spawn: as wanted, or as the program or its platform has chosen.
+
+    Never fork: what other threads hold would be held for ever in the copy.
+
+    Raises:
+        ValueError: If another one is wanted, or there is none of this name here.
+    """
+    methods = multiprocessing.get_all_start_methods()  # first the platform's default
+    if wanted is not None and (wanted == "fork" or wanted not in methods):
+        allowed = [method for method in methods if method != "fork"]
+        raise ValueError(f"context = {wanted!r}: choose one of {allowed}, or None")
+    chosen = wanted or multiprocessing.get_start_method(allow_none=True) or methods[0]
+    if chosen == "fork":
+        chosen = "forkserver" if "forkserver" in methods else "spawn"
+    if chosen == "forkserver":
+        # Imported once for all, before the first one starts. The other is the default.
+        preloaded = ["__main__", "yieldrl.envs.worker"]
+        multiprocessing.set_forkserver_preload(preloaded)
+    return chosen
+
+
+@contextmanager
+def without_main() -> Iterator[None]:
+    """Have new processes not run the program again, which would train there.
+
+    `multiprocessing` imports its main module in each, by one of these two. Here all
+    that it defines is sent by value.
+    """
+    main = sys.modules["__main__"]
+    names = ("__file__", "__spec__")
+    kept = {name: vars(main)[name] for name in names if name in vars(main)}
+    vars(main).pop("__file__", None)
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        vars(main).update(kept)
+
+
+def await_start(pipe: Any, process: Any, name: str, deadline: float) -> None:
+    """Wait until a process has made its environment.
+
+    Args:
+        pipe: The connection to the process.
+        process: The process.
+        name: Of the environment, for messages.
+        deadline: When to give up, as `time.monotonic` counts.
+
+    Raises:
+        TimeoutError: If it was not made in time.
+        RuntimeError: If it could not be made, or the process ended.
+    """
+    here = "vectorization='sync' makes it in this process"
+    if not pipe.poll(deadline - time.monotonic()):
+        raise TimeoutError(
+            f"{name} was not made within {START:.0f} s in a process of its own: its"
+            f" constructor waits for something, or takes longer; {here}, where Ctrl-C"
+            " shows what it does"
+        )
+    try:
+        pipe.awaited += 1
+        failure = pipe.recv()
+    except (EOFError, ConnectionResetError):
+        process.join(GRACE)
+        raise RuntimeError(
+            f"{name} was not made: the process of its own ended before (exit code"
+            f" {process.exitcode}). It crashed, was killed, or memory ran out; {here},"
+            " and fewer num_envs need less memory"
+        ) from None
+    if failure is not None:
+        short, told = failure
+        raise RuntimeError(
+            f"{name} could not be made in a process of its own: {short}. What it needs"
+            f" must be importable and open to every process; {here}.\n\nThere:\n{told}"
+        )
+
+
+def end_workers(
+    processes: Sequence[Any], connections: Sequence[Any], timeout: float
+) -> None:
+    """End processes: those that do not by themselves in so many seconds are killed."""
+    deadline = time.monotonic() + timeout
+    pipes = [pipe for pipe in connections if pipe is not None and not pipe.closed]
+    started = [process for process in processes if process.pid is not None]
+    for pipe in pipes:
+        with suppress(OSError):  # which says that it has ended already
+            pipe.send(("close", None))
+    for process in started:
+        process.join(max(0.0, deadline - time.monotonic()))
+    for end in ("terminate", "kill"):
+        alive = [process for process in started if process.is_alive()]
+        for process in alive:
+            getattr(process, end)()
+        for process in alive:
+            process.join(GRACE)
+    for pipe in pipes:
+        pipe.close()

@@ -1,0 +1,204 @@
+"""A process that steps one environment of a `ProcessVectorEnv`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import cloudpickle
+import gymnasium as gym
+from gymnasium.vector.utils import write_to_shared_memory
+
+from yieldrl.envs.single_answers import (
+    Place,
+    check_observation,
+    declared_names,
+    first_answer,
+    step_answer,
+)
+from yieldrl.foundations import derive_seed, seed_everything
+
+UNSENT = (pickle.PicklingError, AttributeError, TypeError)
+
+
+def work(
+    index: int,
+    env_fn: Callable[[], gym.Env[Any, Any]],
+    pipe: Any,
+    parent_pipe: Any,
+    shared_memory: Any,
+    error_queue: Any,
+    autoreset_mode: Any,
+    semaphore: Any,
+) -> None:
+    """Answer the commands of an `AsyncVectorEnv` in SAME_STEP mode until it closes.
+
+    The first answer says whether the environment was made: None, or why it was not.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the trainer, which closes us
+    parent_pipe.close()
+    threading.Thread(target=_end_with_the_trainer, daemon=True).start()
+    try:
+        env = CheckedAnswers(env_fn(), index)
+    except BaseException as error:
+        told = "".join(traceback.format_exception(error)).rstrip()
+        pipe.send((f"{type(error).__name__}: {error}", told))
+        return
+    pipe.send(None)
+    try:
+        commands = Commands(env, index, shared_memory)
+        while (message := _received(pipe)) is not None:
+            _send(pipe, (commands.answer(*message), True))
+            if message[0] == "close":
+                break
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the trainer is gone
+    except Exception as error:
+        kind, text = sendable_error(error)
+        error_queue.put((index, kind, text, traceback.format_exc()))
+        pipe.send((None, False))
+    finally:
+        env.close()
+
+
+class Commands:
+    """What an `AsyncVectorEnv` asks of one environment, by the words it uses.
+
+    Args:
+        env: The environment.
+        index: Its place in the batch.
+        shared_memory: Where its observations are written.
+    """
+
+    def __init__(self, env: CheckedAnswers, index: int, shared_memory: Any) -> None:
+        self.env, self.index, self.shared_memory = env, index, shared_memory
+
+    def answer(self, command: str, data: Any) -> Any:
+        """What to send back."""
+        known = {
+            "reset": self.reset,
+            "reset-noop": lambda _: (None, {}),
+            "step": self.step,
+            "close": lambda _: None,
+            "_call": self.call,
+            "_setattr": lambda pair: self.env.set_wrapper_attr(*pair),
+            "_check_spaces": self.same_spaces,
+        }
+        return known[command](data)
+
+    def reset(self, data: dict[str, Any]) -> tuple[None, dict[str, Any]]:
+        """Begin an episode; a seed seeds the global generators of the process, too."""
+        if data.get("seed") is not None:
+            seed_everything(derive_seed(int(data["seed"]), "worker"))
+        obs, info = self.env.reset(**data)
+        self._write(obs)
+        return None, info
+
+    def step(self, action: Any) -> tuple[Any, ...]:
+        """One step, and a reset if it ends the episode."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        if terminated or truncated:
+            # Copies, because the reset may write into the same arrays.
+            last, said = deepcopy(obs), deepcopy(info)
+            obs, info = self.env.reset()
+            info = {"final_info": said, "final_obs": last, **info}
+        self._write(obs)
+        return None, reward, terminated, truncated, info
+
+    def call(self, data: tuple[str, Any, Any]) -> Any:
+        """An attribute, or what a method returns."""
+        name, args, kwargs = data
+        value = self.env.get_wrapper_attr(name)
+        return value(*args, **kwargs) if callable(value) else value
+
+    def same_spaces(self, data: tuple[Any, Any, Any]) -> tuple[bool, bool]:
+        """Whether its spaces are those of the batch."""
+        _, observation_space, action_space = data
+        own = self.env.observation_space, self.env.action_space
+        return observation_space == own[0], action_space == own[1]
+
+    def _write(self, obs: Any) -> None:
+        space = self.env.observation_space
+        write_to_shared_memory(space, self.index, obs, self.shared_memory)
+
+
+class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
+    """Looks at all that an environment returns, before it leaves its process.
+
+    In shared memory an observation of a wrong shape is broadcast in silence, and values
+    that do not fit are cast.
+
+    Args:
+        env: The environment.
+        index: Its place in the batch, for messages.
+
+    Attributes:
+        recorded_info: What of its infos belongs into every transition, if it says so.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], index: int) -> None:
+        super().__init__(env)
+        self.index, self.steps = index, 0
+        self.recorded_info = declared_names(env, "recorded_info")
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        self.steps, who = 0, Place(self.index, self.env, 0)
+        obs, info = first_answer(self.env.reset(seed=seed, options=options), who)
+        check_observation(self.env.observation_space, obs, who)
+        return obs, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        who = Place(self.index, self.env, self.steps)
+        answer = step_answer(self.env.step(action), who)
+        check_observation(self.env.observation_space, answer[0], who)
+        return answer
+
+
+def sendable_error(error: Exception) -> tuple[type[Exception], str]:
+    """The class of an error, and the text to make it of, for another process.
+
+    Of a class that is unknown there, or takes something else than a text, one of
+    Python's own that it is a kind of is taken.
+    """
+    kind, alone = type(error), len(error.args) == 1 and isinstance(error.args[0], str)
+    text = error.args[0] if alone else str(error)
+    try:
+        if pickle.loads(pickle.dumps(kind))(text).args == (text,):
+            return kind, text
+    except Exception:  # whatever its constructor raises
+        pass
+    kinds = (k for k in (ValueError, TypeError) if issubclass(kind, k))
+    return next(kinds, RuntimeError), f"{kind.__name__}: {error}"
+
+
+def _received(pipe: Any) -> tuple[str, Any] | None:
+    """The next command; None if the trainer is gone."""
+    try:
+        return pipe.recv()
+    except EOFError:
+        return None
+
+
+def _send(pipe: Any, answer: Any) -> None:
+    try:
+        pipe.send(answer)
+    except UNSENT:  # of a class that the program itself defines, say
+        pipe.send_bytes(cloudpickle.dumps(answer))
+
+
+def _end_with_the_trainer() -> None:
+    """End this process, whatever it does, when the one that started it has ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,413 @@
+"""Worker processes begin afresh: what they know, draw and say, and that they end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import psutil
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from worlds import Counter, Reusing
+
+from yieldrl.envs import make, make_eval, pipes, processes, starting
+from yieldrl.envs.processes import ProcessVectorEnv
+from yieldrl.envs.worker import sendable_error
+from yieldrl.foundations import Config
+
+NOTHING = np.zeros(2, np.int64)
+
+
+def in_worker() -> bool:
+    return multiprocessing.parent_process() is not None
+
+
+class Drawing(Counter):
+    """Observes what it draws from the global generators of Python, NumPy and PyTorch.
+
+    The first is what it drew when it was made.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(length=100)
+        self.observation_space = Box(0, 1, (4,))
+        self.first = random.random()
+
+    def _obs(self) -> np.ndarray:
+        drawn = random.random(), np.random.rand(), torch.rand(()).item()
+        return np.array([self.first, *drawn], np.float32)
+
+
+def drawn(envs: Any, seed: int, steps: int = 3) -> np.ndarray:
+    """All that was drawn, `[steps + 1, N, 4]`."""
+    every = [envs.reset(seed=seed)[0]]
+    every += [envs.step(NOTHING)[0] for _ in range(steps)]
+    return np.stack(every)
+
+
+def drawing(maker: Any = make, seed: int = 1, **options: Any) -> Any:
+    config = Config(num_envs=2, vectorization="async", seed=seed)
+    return maker(Drawing, config, num_envs=2, **options)
+
+
+def test_workers_draw_different_numbers_and_a_run_the_same_again() -> None:
+    one, again, other, evaluation = (
+        drawing(),
+        drawing(),
+        drawing(seed=2),
+        drawing(make_eval),
+    )
+    numbers = drawn(one, seed=7)
+    assert len(np.unique(numbers)) == 2 + 4 * 2 * 3  # none of them twice
+    np.testing.assert_array_equal(drawn(again, seed=7), numbers)
+    np.testing.assert_array_equal(drawn(one, seed=7), numbers)  # a reset seeds anew
+    later = drawn(one, seed=70)
+    assert not np.isin(later[..., 1:], numbers).any()
+    firsts = [drawn(envs, seed=7)[0, :, 0] for envs in (one, other, evaluation)]
+    assert len(np.unique(firsts)) == 6
+    for envs in (one, again, other, evaluation):
+        envs.close()
+
+
+def test_workers_have_one_thread_and_what_the_program_set() -> None:
+    class Telling(Counter):
+        def told(self) -> Any:
+            own = torch.get_num_threads(), torch.get_default_dtype()
+            return *own, os.environ.get("TOLD")
+
+    os.environ["TOLD"] = "yes"
+    torch.set_default_dtype(torch.float64)
+    try:
+        envs = ProcessVectorEnv([Telling] * 2)
+    finally:
+        torch.set_default_dtype(torch.float32)
+        del os.environ["TOLD"]
+    assert envs.call("told") == ((1, torch.float64, "yes"),) * 2
+    envs.close()
+
+
+SCRIPT = """
+import multiprocessing, sys
+print("runs")
+if sys.argv[1] != "default":
+    multiprocessing.set_start_method(sys.argv[1])
+import gymnasium as gym, numpy as np, torch
+from gymnasium.spaces import Box, Discrete
+from yieldrl.algorithms import ppo
+
+class Goal: pass
+class Enough(ValueError): pass
+
+class Mine(gym.Env):
+    observation_space, action_space = Box(-9, 9, (300,)), Discrete(2)
+    def __init__(self, size=3):
+        self.size, self.net = size, torch.nn.Linear(300, 300)
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return self.observe(), {"goal": Goal()}
+    def observe(self):
+        with torch.no_grad():
+            return self.net(torch.rand(300, 300))[0].clip(-9, 9).numpy()
+    def step(self, action):
+        self.steps += 1
+        if action == 9:
+            raise Enough("it has enough")
+        return self.observe(), 1.0, self.steps == 20, False, {}
+
+gym.register("Mine-v0", entry_point="__main__:Mine", max_episode_steps=30)
+config = ppo.Config(
+    env_id="Mine-v0", env_kwargs={"size": 4}, vectorization="async", num_envs=2,
+    threads=2, total_steps=8, num_steps=4, num_minibatches=1,
+    eval_every=8, eval_episodes=1, speed="eager",
+)
+sources = [None, lambda **kwargs: gym.make("Mine-v0", **kwargs)]
+for source in sources[: 1 if sys.argv[1] == "spawn" else 2]:
+    with ppo.Trainer(config, envs=source) as trainer:
+        logs = [log for log in trainer() if log["log_type"] == "evaluate"]
+        _, info = trainer.envs.reset()
+        print(logs[0]["logs"]["episode_return"], trainer.envs.get_attr("size"),
+              type(info["goal"][0]) is Goal)
+        trainer.envs.set_attr("size", Goal())
+        try:
+            trainer.envs.step(np.array([0, 9]))
+        except ValueError as error:
+            print(error)
+print(multiprocessing.active_children())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["default", "spawn"])
+def test_a_script_trains_in_processes_whatever_it_defines(
+    tmp_path: Any, method: str
+) -> None:
+    """Without `if __name__`, after threads of PyTorch, with an id of its own."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), method]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=200, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    trained = ["20.0 (4, 4) True", "Enough: it has enough"]
+    sources = 1 if method == "spawn" else 2  # each starts slowly there
+    assert done.stdout.splitlines() == ["runs", *trained * sources, "[]"]
+
+
+def test_after_threads_of_pytorch_nothing_hangs() -> None:
+    class Thinking(Counter):
+        def step(self, action: int) -> Any:
+            torch.nn.Linear(300, 300)(torch.rand(300, 300)).sum().backward()
+            return super().step(action)
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        Thinking().step(0)
+        config = Config(num_envs=2, vectorization="async", eval_episodes=2)
+        for maker in (make, make_eval):
+            envs = maker(Thinking, config)
+            envs.reset(seed=0)
+            assert envs.step(NOTHING)[1].tolist() == [1, 1]
+            envs.close()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def failing(how: str) -> Any:
+    """Makes an environment here, and fails to do so in a process of its own."""
+
+    def made() -> Any:
+        if in_worker() and how == "error":
+            raise KeyError("its file")
+        if in_worker() and how == "exit":
+            sys.exit("no license")
+        if in_worker() and how == "crash":
+            os._exit(3)
+        if in_worker() and how == "wait":
+            threading.Event().wait()
+        return Counter()
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("error", r"environment 1 of 2 could not be made .*: KeyError: 'its file'\."),
+        ("exit", r"environment 1 of 2 could not be made in .*: SystemExit: no license"),
+        ("crash", r"environment 1 of 2 was not made: .*exit code 3\).*'sync'"),
+        ("wait", r"environment 1 of 2 was not made within 1 s.*'sync'"),
+    ],
+)
+def test_a_death_in_the_constructor_has_a_name(
+    monkeypatch: pytest.MonkeyPatch, how: str, message: str
+) -> None:
+    if how == "wait":
+        monkeypatch.setattr(starting, "START", 1.0)
+    before = multiprocessing.active_children()
+    with pytest.raises((RuntimeError, TimeoutError), match=message):
+        ProcessVectorEnv([Counter, failing(how)])
+    assert multiprocessing.active_children() == before
+
+
+def test_where_there_is_no_forkserver_it_is_told_alike() -> None:
+    with pytest.raises(RuntimeError, match=r"environment 0 of 1 .* KeyError: 'its fi"):
+        ProcessVectorEnv([failing("error")], context="spawn")
+    with pytest.raises(ValueError, match=r"context = 'fork': choose one of .*'spawn'"):
+        ProcessVectorEnv([Counter], context="fork")
+
+
+def test_a_module_that_only_the_program_knows_is_named(tmp_path: Any) -> None:
+    path = tmp_path / "nowhere_else.py"
+    path.write_text("from worlds import Counter\nclass Mine(Counter): pass\n")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import nowhere_else  # pyright: ignore[reportMissingImports]
+    finally:
+        sys.path.remove(str(tmp_path))
+    with pytest.raises(RuntimeError, match="No module named 'nowhere_else'"):
+        ProcessVectorEnv([nowhere_else.Mine])
+
+
+def test_what_cannot_be_sent_is_refused() -> None:
+    lock = threading.Lock()
+
+    def made() -> Any:
+        return Counter(3 if lock else 4)
+
+    config = Config(num_envs=2, vectorization="async")
+    with pytest.raises(TypeError, match=r"cannot pickle .*lock.*open .*inside of"):
+        make(made, config)
+
+
+class Waiting(Counter):
+    """Its second step never returns."""
+
+    def step(self, action: int) -> Any:
+        if self.step_number == 1:
+            threading.Event().wait()
+        return super().step(action)
+
+
+@pytest.mark.parametrize("kind", ["ours", "Gymnasium's"])
+def test_no_wait_for_an_answer_is_endless(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(pipes, "NOTICE", 0.05)
+    monkeypatch.setattr(pipes, "PATIENCE", 0.1)
+    monkeypatch.setattr(starting, "GRACE", 0.05)
+    envs: Any
+    if kind == "ours":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pipes, "NOTICE", 60.0)
+            envs = ProcessVectorEnv([Counter, Waiting])
+    else:
+        functions = [Counter, Waiting]
+        envs = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+        processes.adopt(envs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipes, "NOTICE", 60.0)
+        envs.reset(seed=0)
+        envs.step(NOTHING)
+    message = r"environment 1 of .* has not answered for 0 s"
+    with (
+        pytest.warns(UserWarning, match=message + r".* Ctrl-C"),
+        pytest.raises(TimeoutError, match=message + r": its step or reset does not"),
+    ):
+        envs.step(NOTHING)
+    envs.close()
+    assert not any(process.is_alive() for process in envs.processes)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_error_that_cannot_be_sent_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Unsendable(Counter):
+        def step(self, action: int) -> Any:
+            raise ValueError(lambda: 0)
+
+    functions = [Unsendable] * 2
+    ours = ProcessVectorEnv(functions)
+    ours.reset(seed=0)
+    with pytest.raises(ValueError, match="function"):
+        ours.step(NOTHING)
+    ours.close()
+    monkeypatch.setattr(pipes, "REPORT", 0.1)
+    theirs = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
+    processes.adopt(theirs)
+    theirs.reset(seed=0)
+    with pytest.raises(RuntimeError, match=r"could not be sent.*'sync' shows it"):
+        theirs.step(NOTHING)
+    theirs.close()
+
+
+class OfTwoError(TypeError):
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+def test_errors_are_of_a_class_that_the_trainer_knows() -> None:
+    class OwnError(ValueError):
+        pass
+
+    assert sendable_error(KeyError("a")) == (KeyError, "a")
+    assert sendable_error(gym.error.ResetNeeded("b")) == (gym.error.ResetNeeded, "b")
+    assert sendable_error(OwnError("c")) == (ValueError, "OwnError: c")
+    assert sendable_error(OfTwoError("d", "e")) == (TypeError, "OfTwoError: d and e")
+    assert sendable_error(OSError(2, "f"))[1] == "[Errno 2] f"
+
+
+def test_arrays_that_are_written_again_are_read_in_time() -> None:
+    """The last observation of an episode, and its info, before the reset."""
+
+    class Kept(Reusing):
+        progress = np.zeros(1)
+
+        def reset(self, **kwargs: Any) -> Any:
+            self.progress[:] = -5
+            return super().reset(**kwargs)
+
+        def step(self, action: int) -> Any:
+            *answer, _ = super().step(action)
+            self.progress[:] = self.step_number
+            return *answer, {"progress": self.progress}
+
+    envs = ProcessVectorEnv([lambda: Kept(2)] * 2)
+    envs.reset(seed=0)
+    envs.step(NOTHING)
+    obs, *_, info = envs.step(NOTHING)
+    assert obs.tolist() == [[1, 0]] * 2
+    assert [row.tolist() for row in info["final_obs"]] == [[0, 2]] * 2
+    assert info["final_info"]["progress"].tolist() == [[2], [2]]
+    envs.close()
+
+
+class Saying(Counter):
+    """Observes one value, whatever its space."""
+
+    def __init__(self, space: Any, value: Any) -> None:
+        super().__init__()
+        self.observation_space, self.value = space, value
+
+    def _obs(self) -> Any:
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("space", "value", "message"),
+    [
+        (Box(0, 255, (2,), np.uint8), np.array([0, 0.7]), r"0\.7, which uint8 cannot"),
+        (Box(0, 255, (2,), np.uint8), np.array([0, 300]), r"300, which uint8 cannot"),
+        (Discrete(4), 1.5, r"1\.5, which int64 cannot hold"),
+        (Discrete(4), "left", r"'left', which is no number"),
+        (Box(-1, 1, (2,)), np.array(["0", "1"]), r"which is no number"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_values_are_looked_at_before_they_are_shared(
+    space: Any, value: Any, message: str
+) -> None:
+    envs = ProcessVectorEnv([lambda: Saying(space, value)])
+    with pytest.raises(ValueError, match=rf"environment 0, .*, at step 0 .*{message}"):
+        envs.reset(seed=0)
+    envs.close()
+
+
+def test_workers_end_with_a_trainer_that_is_killed() -> None:
+    program = """
+import os, signal
+from worlds import Counter
+from test_process_starts import Waiting
+from yieldrl.envs.processes import ProcessVectorEnv
+envs = ProcessVectorEnv([Counter, Waiting])
+envs.reset(seed=0)
+envs.step([0, 0])
+envs.step_async([0, 0])
+print(*(process.pid for process in envs.processes), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    folder = os.path.dirname(__file__)
+    path = os.pathsep.join([folder, os.path.dirname(folder), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    pids = [int(word) for word in done.stdout.split()]
+    assert len(pids) == 2, done.stderr
+    workers = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    assert psutil.wait_procs(workers, timeout=20)[1] == []
