@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from yieldrl.vla.interface import VLAOutput
+from yieldrl.vla.parts import FrozenInEval
 from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
 
 
-class OnePassModule(nn.Module, ABC):
+class OnePassModule(FrozenInEval, ABC):
     """Base of models that follow `OnePassVLA`; `get_value` is left to them too.
 
     Attributes:

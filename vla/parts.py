@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from torch import nn
+
+from yieldrl.networks import frozen_parts
 
 
 def backbone_of(model: nn.Module) -> nn.Module:
@@ -20,8 +22,36 @@ def vision_parameters(root: nn.Module) -> list[nn.Parameter]:
     return list(method())
 
 
+class FrozenInEval(nn.Module):
+    """Base of models whose frozen parts stay in eval mode, whoever calls `train`."""
+
+    def train(self, mode: bool = True) -> Self:
+        """Into train mode, but for parts of which no parameter is trained."""
+        super().train(mode)
+        if mode:
+            for part in frozen_parts(self):
+                part.eval()
+        return self
+
+
+def keep_in_eval(root: nn.Module) -> None:
+    """Let the frozen modules of a network work in eval mode, whatever is called.
+
+    A module that is called in train mode, of which no parameter is trained then, goes
+    back to eval mode before it works: its running statistics stay as they are.
+    """
+    for part in frozen_parts(root):
+        part.register_forward_pre_hook(_all_into_eval, prepend=True)
+        for module in part.modules():  # which may be called one by one
+            if module is not part and next(module.parameters(), None) is not None:
+                module.register_forward_pre_hook(_into_eval, prepend=True)
+
+
 def freeze_vision(model: nn.Module) -> nn.Module:
-    """Leave the vision encoder as it is: no gradients are computed in it any more.
+    """Leave the vision encoder as it is, to the bit.
+
+    No gradients are computed in it any more, and it stays in eval mode, so that batch
+    normalization, say, moves no running statistics.
 
     Raises:
         ValueError: If the model does not say which parameters see.
@@ -34,6 +64,8 @@ def freeze_vision(model: nn.Module) -> nn.Module:
         )
     for parameter in vision_parameters(root):
         parameter.requires_grad_(False)
+    keep_in_eval(root)
+    model.train(model.training)
     return model
 
 
@@ -51,3 +83,17 @@ def enable_gradient_checkpointing(model: nn.Module) -> None:
             " enable_gradient_checkpointing(); give it one, or choose False"
         )
     enable()
+
+
+def _all_into_eval(part: nn.Module, _: Any) -> None:
+    if any(module.training for module in part.modules()) and _is_frozen(part):
+        part.eval()
+
+
+def _into_eval(module: nn.Module, _: Any) -> None:
+    if module.training and _is_frozen(module):
+        module.eval()
+
+
+def _is_frozen(module: nn.Module) -> bool:
+    return not any(parameter.requires_grad for parameter in module.parameters())

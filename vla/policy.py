@@ -16,11 +16,12 @@ from yieldrl.vla.actions import action_layout
 from yieldrl.vla.config import vla_config_of
 from yieldrl.vla.interface import VLAOutput
 from yieldrl.vla.observations import ObservationReader, vla_space
+from yieldrl.vla.parts import FrozenInEval
 
 Answer = tuple[Tensor, Tensor, Tensor]
 
 
-class VLAPolicy(Policy):
+class VLAPolicy(FrozenInEval, Policy):
     """Makes a `Policy` of any model that follows `VLAModelInterface`.
 
     The model reads `rgb`, `depth`, `proprio` and `language`, made of the environment's

@@ -1,0 +1,127 @@
+"""An arm that is seen, and a model of one's own whose eyes have running statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Dict
+from torch import Tensor, nn
+from torch.distributions import Independent, Normal
+
+
+class Arm(gymnasium.Env):
+    """Two joints; the first ought to be where the picture is bright."""
+
+    observation_space = Dict(rgb=Box(0, 255, (8, 8, 3), np.uint8))
+    action_space = Box(-1, 1, (2,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.obs(), {}
+
+    def step(self, action):
+        self.steps += 1
+        reward = -abs(float(action[0]) - 0.3)
+        return self.obs(), reward, False, self.steps == 5, {}
+
+    def obs(self):
+        return {"rgb": self.np_random.integers(0, 255, (8, 8, 3), np.uint8)}
+
+
+def expert(envs: Any, obs: Any) -> np.ndarray:
+    """What `demonstrations` names: the same for all."""
+    return np.full((envs.num_envs, 2), 0.3, np.float32)
+
+
+class Moving(nn.Module):
+    """An average of what it has seen in train mode, as some normalisers keep it."""
+
+    average: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("average", torch.zeros(3))
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            self.average.lerp_(x.detach().mean((0, 2, 3)), 0.1)
+        return (x - self.average.view(3, 1, 1)) * self.scale.view(3, 1, 1)
+
+
+class Depthless(nn.Module):
+    """A layer for volumes or sequences, on pictures."""
+
+    def __init__(self, layer: nn.Module, axes: int) -> None:
+        super().__init__()
+        self.layer, self.axes = layer, axes
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.axes == 3:
+            return self.layer(x.unsqueeze(2)).squeeze(2)
+        return self.layer(x.flatten(2)).view_as(x)
+
+
+LAYERS = {
+    "BatchNorm1d": lambda: Depthless(nn.BatchNorm1d(3), 1),
+    "BatchNorm2d": lambda: nn.BatchNorm2d(3),
+    "BatchNorm2d, no parameters": lambda: nn.BatchNorm2d(3, affine=False),
+    "BatchNorm2d, cumulative": lambda: nn.BatchNorm2d(3, momentum=None),
+    "BatchNorm3d": lambda: Depthless(nn.BatchNorm3d(3), 3),
+    "SyncBatchNorm": lambda: nn.SyncBatchNorm(3),
+    "InstanceNorm1d": lambda: Depthless(
+        nn.InstanceNorm1d(3, track_running_stats=True), 1
+    ),
+    "InstanceNorm2d": lambda: nn.InstanceNorm2d(3, track_running_stats=True),
+    "spectral_norm": lambda: nn.utils.parametrizations.spectral_norm(
+        nn.Conv2d(3, 3, 3, padding=1)
+    ),
+    "spectral_norm, hook": lambda: nn.utils.spectral_norm(
+        nn.Conv2d(3, 3, 3, padding=1)
+    ),
+    "Moving": Moving,
+    "Dropout2d": lambda: nn.Dropout2d(0.5),
+}
+"""Each kind of layer whose state, or whose answer, depends on the mode."""
+
+
+class Seeing(nn.Module):
+    """Pictures through a stem and one such layer, and a Gaussian."""
+
+    def __init__(self, layer: str, own: bool = False) -> None:
+        super().__init__()
+        self.vision = nn.Sequential(nn.Conv2d(3, 3, 3, padding=1), LAYERS[layer]())
+        if own:  # as the model of the document does
+            self.vision.requires_grad_(False)
+        self.body = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8))
+        self.mean = nn.Linear(8, 2)
+        self.log_std = nn.Parameter(torch.zeros(2))
+        self.value_head = nn.Linear(8, 1)
+
+    def vision_parameters(self) -> Any:
+        return self.vision.parameters()
+
+    def hidden(self, observations: Any) -> Tensor:
+        image = observations["rgb"].permute(0, 3, 1, 2) / 255
+        return self.body(self.vision(image).mean((2, 3)))
+
+    def policy(self, observations: Any) -> Independent:
+        mean = self.mean(self.hidden(observations))
+        return Independent(Normal(mean, self.log_std.exp()), 1)
+
+    def forward(self, observations: Any, deterministic: bool = False) -> Tensor:
+        policy = self.policy(observations)
+        return policy.mean if deterministic else policy.sample()
+
+    def get_value(self, observations: Any) -> Tensor:
+        return self.value_head(self.hidden(observations))
+
+    def evaluate_actions(
+        self, observations: Any, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        policy = self.policy(observations)
+        return policy.log_prob(actions), policy.entropy()

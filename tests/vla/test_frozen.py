@@ -1,0 +1,135 @@
+"""A frozen vision encoder stays to the bit, with every layer that has statistics."""
+
+import copy
+
+import pytest
+import torch
+from frozen_vla import LAYERS, Arm, Seeing
+
+from yieldrl.algorithms import behavior_cloning, ppo, vla_ppo
+from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model, vla_space
+from yieldrl.vla.parts import freeze_vision
+
+EVERY = pytest.mark.parametrize("layer", LAYERS)
+OBSERVED = vla_space(Arm.observation_space, {})
+
+
+def load(layer, own=False):
+    config = VLAConfig(
+        model_class="frozen_vla:Seeing",
+        model_config={"layer": layer, "own": own},
+        freeze_vision=not own,
+    )
+    return load_vla_model(config, OBSERVED, Arm.action_space)
+
+
+def state_of(model):
+    return copy.deepcopy(model.vision.state_dict())
+
+
+def assert_same(model, before):
+    after = model.vision.state_dict()
+    for name, tensor in before.items():
+        assert torch.equal(after[name], tensor), name
+
+
+def pictures(batch=6):
+    rgb = torch.randint(256, (batch, 8, 8, 3)).to(torch.uint8)
+    return {"rgb": rgb}
+
+
+@EVERY
+@pytest.mark.parametrize("own", [False, True])
+def test_in_vla_ppo_and_the_cloning_before_it(layer, own):
+    """`own`: the model has frozen its vision itself, as that of the document does."""
+    config = vla_ppo.Config(
+        env_id="frozen_vla:Arm",
+        model_class="frozen_vla:Seeing",
+        model_config={"layer": layer, "own": own},
+        freeze_vision=not own,
+        demonstrations="frozen_vla:expert",
+        demonstration_steps=16,
+        clone_steps=2,
+        clone_batch_size=8,
+        num_envs=4,
+        num_steps=4,
+        num_epochs=1,
+        num_minibatches=2,
+        total_steps=64,
+        collection="sync",
+        eval_every=0,
+        device="cpu",
+    )
+    with vla_ppo.Trainer(config) as trainer:
+        model = trainer.model.model
+        before, stem = state_of(model), model.body[1].running_mean.clone()
+        mean = model.mean.weight.detach().clone()
+        modes = []
+        model.vision.register_forward_hook(lambda part, *_: modes.append(part.training))
+        phases = {log["logs"]["phase"] for log in trainer()}
+        assert phases == {0.0, 1.0}
+    assert_same(model, before)
+    assert modes
+    assert not any(modes)
+    assert not torch.equal(model.body[1].running_mean, stem)  # which is trained
+    assert not torch.equal(model.mean.weight, mean)
+
+
+@EVERY
+def test_in_behavior_cloning_and_ppo(layer):
+    spaces = Arm.observation_space, Arm.action_space
+    options = {"env_id": "frozen_vla:Arm", "eval_every": 0, "device": "cpu"}
+    clone = behavior_cloning.Config(
+        demonstrations="frozen_vla:expert",
+        demonstration_steps=16,
+        learn_steps=2,
+        batch_size=8,
+        **options,
+    )
+    improve = ppo.Config(
+        num_envs=4, num_steps=4, num_epochs=1, total_steps=32, speed="eager", **options
+    )
+    policy = VLAPolicy(*spaces, load(layer), log_prob_per="chunk")
+    before = state_of(policy.model)
+    mean = policy.model.mean.weight.detach().clone()
+    for trainer in (
+        behavior_cloning.Trainer(clone, model=policy),
+        ppo.Trainer(improve, model=policy),
+    ):
+        for _ in trainer():
+            pass
+        assert_same(policy.model, before)
+        assert not torch.equal(policy.model.mean.weight, mean)
+
+
+@EVERY
+def test_others_that_put_it_into_train_mode_change_nothing(layer):
+    model = load(layer)
+    policy = VLAPolicy(Arm.observation_space, Arm.action_space, model)
+    before = state_of(model)
+    for part in (policy, model, model.vision, model.vision[1]):
+        part.train()
+        for _ in range(2):
+            policy.evaluate_actions(pictures(), torch.zeros(6, 2))
+            model.get_value(pictures())
+        assert_same(model, before)
+    policy.train()
+    assert not any(part.training for part in model.vision.modules())
+    assert model.body.training
+    again = copy.deepcopy(model).train()
+    again.get_value(pictures())
+    assert_same(again, before)
+
+
+def test_what_is_thawed_learns_again():
+    model = load("BatchNorm2d")
+    model.vision.requires_grad_(True)
+    before = state_of(model)
+    model.train().get_value(pictures())
+    assert model.vision[1].training
+    assert not torch.equal(model.vision[1].running_mean, before["1.running_mean"])
+
+
+def test_a_model_that_is_in_eval_mode_stays_in_it():
+    model = freeze_vision(Seeing("BatchNorm2d").eval())
+    assert not any(part.training for part in model.modules())
