@@ -46,6 +46,11 @@ class VLAModelInterface(Protocol):
     it. Actions are in the environment's units; choices are whole numbers from zero.
     They are `[B, D]` where one is decided at a time, and chunks `[B, L, D]` where
     several are.
+
+    For adapters (`lora_rank`) a model says what of it is pretrained: all in its
+    attribute `backbone`; or all but what `untrained` names, a tuple of names of modules
+    and parameters. For `freeze_vision` the pretrained part, or a model without
+    `backbone`, has a method `vision_parameters()`.
     """
 
     def forward(self, observations: Any) -> Tensor:

@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from yieldrl.foundations import CheckpointError
+from yieldrl.vla.adapter_files import (
+    base_fingerprint,
+    check_settings,
+    copy_into,
+    heads_of,
+    on_cpu,
+    read_settings,
+    settings_of,
+)
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.extra import require
-from yieldrl.vla.folders import read_json
-from yieldrl.vla.parts import backbone_of, vision_parameters
+from yieldrl.vla.parts import (
+    backbone_of,
+    check_named,
+    is_linear,
+    keep_in_eval,
+    untrained_parts,
+    vision_parameters,
+)
 from yieldrl.vla.state_dicts import read_state_dict
-from yieldrl.vla.weights import check_names, distinct
+from yieldrl.vla.weights import check_names
 
 ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.json"
 """Files of `save_adapters`."""
@@ -31,7 +48,9 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     float32 also where the weights are bfloat16, for small steps would be rounded away.
 
     Args:
-        model: Its `backbone`, or where it has none all of it, is adapted; in place.
+        model: Its `backbone` is adapted, in place, and all outside of it is trained. A
+            model without one names what is trained in full in `untrained`, a tuple of
+            names of modules and parameters, `("value_head", "log_std")` say.
         config: Its `lora_rank`, `lora_alpha` and `lora_targets`: the names of linear
             layers, which get adapters wherever they are outside the vision encoder.
 
@@ -40,13 +59,17 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
 
     Raises:
         ImportError: If peft is not installed.
-        ValueError: If there is no such layer, or the model has adapters already.
+        ValueError: If there is no such layer, the model has adapters already, or it
+            does not say what of it is new.
     """
     peft = require("peft")
     if next(adapters(model), None) is not None:
         raise ValueError("the model has adapters already: fold them in with merged()")
     root = backbone_of(model)
     layers = adapted_layers(model, config.lora_targets)
+    new = untrained_parts(root)
+    if root is model:
+        check_named(model, layers)
     lora = peft.LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.alpha,
@@ -55,13 +78,14 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
         bias="none",
     )
     root.requires_grad_(False)
-    peft.inject_adapter_in_model(lora, root)
-    for name in getattr(root, "untrained", ()):
-        part = getattr(root, name)
-        if part is not None:
-            part.requires_grad_(True)
+    with warnings.catch_warnings():  # that the weights of a Conv1D are transposed
+        warnings.filterwarnings("ignore", message="fan_in_fan_out")
+        peft.inject_adapter_in_model(lora, root)
+    for part in new.values():
+        part.requires_grad_(True)
     for _, parameter in adapters(model):
         parameter.data = parameter.data.float()
+    keep_in_eval(root)
     return model
 
 
@@ -72,11 +96,14 @@ def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
         ValueError: If there is none.
     """
     root = backbone_of(model)
-    seeing = {id(parameter) for parameter in vision_parameters(root)}
-    linear = {
+    others = [*vision_parameters(root)]
+    for part in untrained_parts(root).values():
+        others += part.parameters() if isinstance(part, nn.Module) else [part]
+    outside = {id(parameter) for parameter in others}
+    linear: dict[str, Any] = {
         name: layer
         for name, layer in root.named_modules()
-        if isinstance(layer, nn.Linear) and id(layer.weight) not in seeing
+        if is_linear(layer) and id(layer.weight) not in outside
     }
     found = [name for name in linear if name.rpartition(".")[2] in targets]
     if not found:
@@ -102,7 +129,8 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
         model: With adapters.
         folder: Is made if need be. It gets the adapters alone, `adapters.safetensors`;
             all that is not pretrained (heads, statistics), `heads.safetensors`; and
-            rank, scale and layers, `lora.json`.
+            rank, scale, layers and a fingerprint of the weights that the adapters were
+            trained on, `lora.json`.
 
     Raises:
         ValueError: If the model has no adapters.
@@ -113,9 +141,10 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
         raise ValueError("the model has no adapters: choose lora_rank above 0")
     folder.mkdir(parents=True, exist_ok=True)
     save_file = require("safetensors.torch").save_file
-    save_file(_on_cpu(own), folder / ADAPTERS)
-    save_file(_on_cpu(_heads(model)), folder / HEADS)
-    text = json.dumps(_settings(model), indent=2)
+    save_file(on_cpu(own), folder / ADAPTERS)
+    save_file(on_cpu(heads_of(model)), folder / HEADS)
+    settings = {**settings_of(model), "base": base_fingerprint(model)}
+    text = json.dumps(settings, indent=2)
     (folder / SETTINGS).write_text(text, encoding="utf-8")
 
 
@@ -128,19 +157,30 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
 
     Raises:
         FileNotFoundError: If a file is missing.
-        CheckpointError: If they are another model's.
+        CheckpointError: If they are another model's, or were trained on other weights;
+            then the model is as it was.
     """
     folder = Path(folder)
-    file = folder / SETTINGS
-    if not file.is_file():
-        raise FileNotFoundError(f"{file}: no such file; save_adapters writes it")
+    settings = read_settings(folder / SETTINGS)
+    states = [read_state_dict(folder / name) for name in (ADAPTERS, HEADS)]
+    if base_fingerprint(model) != settings.pop("base"):
+        raise CheckpointError(
+            f"{folder / SETTINGS}: the adapters were trained on other weights than this"
+            " model has: load the model that they were put on (its model_path, and the"
+            " seed where its weights are random)"
+        )
     if next(adapters(model), None) is None:
-        settings = read_json(file)
-        settings["lora_targets"] = tuple(settings["lora_targets"])
         with torch.random.fork_rng(devices=[]):  # what is drawn is overwritten
             add_lora(model, VLAConfig(**settings))
-    for name, own in ((ADAPTERS, dict(adapters(model))), (HEADS, _heads(model))):
-        _copy_into(own, folder / name)
+    else:
+        check_settings(settings_of(model), settings, folder / SETTINGS)
+    parts = dict(adapters(model)), heads_of(model)
+    for own, state, name in zip(parts, states, (ADAPTERS, HEADS), strict=True):
+        shapes = {key: tensor.shape for key, tensor in own.items()}
+        found = {key: tensor.shape for key, tensor in state.items()}
+        check_names(shapes, found, str(folder / name))
+    for own, state in zip(parts, states, strict=True):
+        copy_into(own, state)
     return model
 
 
@@ -162,40 +202,3 @@ def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
             owner, _, leaf = name.rpartition(".")
             setattr(model.get_submodule(owner), leaf, layer.get_base_layer())
     return model
-
-
-def _heads(model: nn.Module) -> dict[str, Tensor]:
-    """All that no checkpoint of the backbone holds, by name, on its device."""
-    root = backbone_of(model)
-    inside = "backbone." if root is not model else ""
-    own = tuple(f"{inside}{name}." for name in getattr(root, "untrained", ()))
-    return {
-        name: tensor
-        for name, tensor in distinct(model.state_dict(keep_vars=True)).items()
-        if name.startswith(own) or (inside and not name.startswith(inside))
-    }
-
-
-def _settings(model: nn.Module) -> dict[str, Any]:
-    """Rank, scale and layers of the adapters, as `VLAConfig` has them."""
-    layer_class = require("peft.tuners.tuners_utils").BaseTunerLayer
-    layers = {k: v for k, v in model.named_modules() if isinstance(v, layer_class)}
-    first: Any = next(iter(layers.values()))
-    return {
-        "lora_rank": first.r["default"],
-        "lora_alpha": float(first.lora_alpha["default"]),
-        "lora_targets": sorted({name.rpartition(".")[2] for name in layers}),
-    }
-
-
-def _on_cpu(tensors: dict[str, Any]) -> dict[str, Tensor]:
-    return {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-
-
-@torch.no_grad()
-def _copy_into(tensors: dict[str, Any], path: Path) -> None:
-    state = read_state_dict(path)
-    shapes = {name: tensor.shape for name, tensor in tensors.items()}
-    check_names(shapes, {k: v.shape for k, v in state.items()}, str(path))
-    for name, tensor in tensors.items():
-        tensor.copy_(state[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from torch import nn
@@ -10,16 +11,75 @@ from yieldrl.networks import frozen_parts
 
 
 def backbone_of(model: nn.Module) -> nn.Module:
-    """The pretrained network inside a model: its `backbone`, or all of it."""
+    """The pretrained network inside a model: its `backbone`, or all of it.
+
+    Raises:
+        TypeError: If its `backbone` is no module.
+    """
     backbone = getattr(model, "backbone", model)
-    assert isinstance(backbone, nn.Module)
+    if not isinstance(backbone, nn.Module):
+        raise TypeError(
+            f"{type(model).__qualname__}.backbone is a {type(backbone).__qualname__}:"
+            " make it the nn.Module that is pretrained, or give it another name"
+        )
     return backbone
+
+
+def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:
+    """What a network names in `untrained`: parts that no checkpoint holds.
+
+    Raises:
+        ValueError: If there is no such part.
+    """
+    found: dict[str, Any] = {}
+    for name in getattr(root, "untrained", ()):
+        owner, _, leaf = name.rpartition(".")
+        try:
+            part = getattr(root.get_submodule(owner), leaf)
+        except AttributeError:
+            part = ""
+        if not isinstance(part, (nn.Module, nn.Parameter, type(None))):
+            raise ValueError(
+                f"{type(root).__qualname__}.untrained names {name!r}, which is neither"
+                " a module nor a parameter of it"
+            )
+        if part is not None:  # None: a part that it does without
+            found[name] = part
+    return found
 
 
 def vision_parameters(root: nn.Module) -> list[nn.Parameter]:
     """The parameters of a backbone's vision encoder; none if it does not say."""
     method: Any = getattr(root, "vision_parameters", list)
     return list(method())
+
+
+def check_named(model: nn.Module, layers: Sequence[str]) -> None:
+    """Refuse a model that does not say which of its other parameters are new.
+
+    Raises:
+        ValueError: If it has others, and no `untrained`.
+    """
+    inside = tuple(f"{name}." for name in layers)
+    names = [name for name, _ in model.named_parameters()]
+    others = [name for name in names if not name.startswith(inside)]
+    if others and not hasattr(model, "untrained"):
+        name = type(model).__qualname__
+        tops = list(dict.fromkeys(name.partition(".")[0] for name in others))
+        raise ValueError(
+            f"lora_rank: {name} has no attribute backbone, so nothing says which of its"
+            f" parts are pretrained, and stay as they are beside adapters: give {name}"
+            " an attribute untrained, a tuple of the names of those that are new and"
+            f" trained in full (of {', '.join(tops)}: value heads, say, and log_std);"
+            " or put what is pretrained into self.backbone"
+        )
+
+
+def is_linear(layer: Any) -> bool:
+    """Whether it is a linear layer; GPT-2 has them as transformers' `Conv1D`."""
+    kind = type(layer)
+    conv1d = kind.__name__ == "Conv1D" and kind.__module__.startswith("transformers.")
+    return isinstance(layer, nn.Linear) or conv1d
 
 
 class FrozenInEval(nn.Module):
@@ -41,6 +101,7 @@ def keep_in_eval(root: nn.Module) -> None:
     back to eval mode before it works: its running statistics stay as they are.
     """
     for part in frozen_parts(root):
+        part.eval()
         part.register_forward_pre_hook(_all_into_eval, prepend=True)
         for module in part.modules():  # which may be called one by one
             if module is not part and next(module.parameters(), None) is not None:
@@ -65,7 +126,6 @@ def freeze_vision(model: nn.Module) -> nn.Module:
     for parameter in vision_parameters(root):
         parameter.requires_grad_(False)
     keep_in_eval(root)
-    model.train(model.training)
     return model
 
 

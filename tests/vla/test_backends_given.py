@@ -12,7 +12,13 @@ from torch import nn
 from vla_folders import ACTED, OBSERVED, seen
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
+from yieldrl.vla import (
+    VLAConfig,
+    VLAPolicy,
+    load_adapters,
+    load_vla_model,
+    save_adapters,
+)
 from yieldrl.vla.weights import load_strictly
 
 DOCUMENT = json.loads("""{
@@ -24,6 +30,8 @@ DOCUMENT = json.loads("""{
     "freeze_vision_encoder": false
   }
 }""")
+
+LORA = {"lora_rank": 2, "lora_targets": ("layer",)}
 
 SOURCE = """
 import torch
@@ -51,6 +59,55 @@ class WithSpaces(GPTVLAModel):
     def __init__(self, action_space, chunk_length=None):
         super().__init__("", "", False)
         self.given = action_space, chunk_length
+
+
+class Headed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.layer = nn.Linear(3, 4), nn.Linear(4, 4)
+        self.heads()
+
+    def heads(self):
+        self.mean, self.value_head = nn.Linear(4, 2), nn.Linear(4, 1)
+        self.log_std = nn.Parameter(torch.zeros(2))
+
+    def hidden(self, observations):
+        return self.layer(torch.tanh(self.stem(observations["proprio"])))
+
+    def forward(self, observations):
+        return self.mean(self.hidden(observations))
+
+    def get_value(self, observations):
+        return self.value_head(self.hidden(observations))
+
+    def evaluate_actions(self, observations, actions):
+        scale = self.log_std.exp()
+        policy = torch.distributions.Normal(self.forward(observations), scale)
+        return policy.log_prob(actions).sum(-1), policy.entropy().sum(-1)
+
+
+class Named(Headed):
+    untrained = ("mean", "log_std", "value_head")
+
+
+class Misnamed(Headed):
+    untrained = ("mean", "head")
+
+
+class NoBackbone(Headed):
+    backbone = "resnet50"
+
+
+class WithBackbone(Headed):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.backbone = nn.Module()
+        self.backbone.stem, self.backbone.layer = nn.Linear(3, 4), nn.Linear(4, 4)
+        self.heads()
+
+    def hidden(self, observations):
+        inner = torch.tanh(self.backbone.stem(observations["proprio"]))
+        return self.backbone.layer(inner)
 
 
 class Tied(GPTVLAModel):
@@ -283,9 +340,57 @@ def test_what_the_class_cannot_do_is_said(here):
         load(**fields, gradient_checkpointing=True)
 
 
-def test_a_class_of_ones_own_gets_adapters_too(here):
-    fields = {k: v for k, v in DOCUMENT.items() if k != "model_path"}
-    model = load(**fields, lora_rank=2, lora_targets=("layer",))
-    trained = [name for name, p in model.named_parameters() if p.requires_grad]
-    assert len(trained) == 2
-    assert all(".lora_" in name for name in trained)
+class TestAdapters:
+    def test_on_all_of_a_class_of_ones_own(self, here):
+        fields = {k: v for k, v in DOCUMENT.items() if k != "model_path"}
+        model = load(**fields, lora_rank=2, lora_targets=("layer",))
+        trained = [name for name, p in model.named_parameters() if p.requires_grad]
+        assert len(trained) == 2
+        assert all(".lora_" in name for name in trained)
+
+    def test_beside_heads_that_nobody_names_they_are_refused(self, here):
+        with pytest.raises(
+            ValueError,
+            match=r"Headed has no attribute backbone.*untrained.*of log_std, stem, mean"
+            r", value_head",
+        ):
+            load(model_class="vla_models:Headed", **LORA)
+
+    def test_a_name_that_is_none_is_refused(self, here):
+        with pytest.raises(
+            ValueError, match="untrained names 'head', which is neither"
+        ):
+            load(model_class="vla_models:Misnamed", **LORA)
+        with pytest.raises(
+            TypeError, match=r"backbone is a str: make it the nn\.Module"
+        ):
+            load(model_class="vla_models:NoBackbone", **LORA)
+
+    @pytest.mark.parametrize("name", ["Named", "WithBackbone"])
+    def test_heads_train_in_full_and_are_saved(self, here, name):
+        model = load(model_class=f"vla_models:{name}", **LORA)
+        before = {k: v.clone() for k, v in model.state_dict().items()}
+        own = [p for p in model.parameters() if p.requires_grad]
+        optimizer = torch.optim.Adam(own, lr=0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            log_prob, entropy = model.evaluate_actions(seen(), torch.ones(3, 2))
+            value = model.get_value(seen())
+            (value.square().mean() - (log_prob + entropy).mean()).backward()
+            optimizer.step()
+        still = {k for k, v in model.state_dict().items() if torch.equal(v, before[k])}
+        start = "backbone." if name == "WithBackbone" else ""
+        pretrained = {"layer.base_layer.weight", "layer.base_layer.bias"}
+        pretrained |= {"stem.weight", "stem.bias"}
+        assert still == {start + k for k in pretrained}
+        save_adapters(model, here / "adapters")
+        fresh = load(model_class=f"vla_models:{name}")
+        load_adapters(fresh, here / "adapters")
+        for key, tensor in model.state_dict().items():
+            assert torch.equal(fresh.state_dict()[key], tensor), key
+        groups = VLAPolicy(OBSERVED, ACTED, model).parameter_groups()
+        assert {name: len(group) for name, group in groups.items()} == {
+            "policy": 3,  # the mean, and log_std
+            "value": 2,
+            "adapters": 2,
+        }

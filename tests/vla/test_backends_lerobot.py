@@ -8,7 +8,14 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 from vla_folders import CHUNKS, OBSERVED, SENTENCES, Scale, seen, write_json
 
-from yieldrl.vla import OnePassVLA, VLAConfig, load_vla_model
+from yieldrl.vla import (
+    OnePassVLA,
+    VLAConfig,
+    add_lora,
+    load_adapters,
+    load_vla_model,
+    save_adapters,
+)
 from yieldrl.vla.backends.lerobot import LeRobotVLA
 
 
@@ -117,3 +124,38 @@ def test_without_a_class_lerobot_is_asked_for_one(tmp_path, monkeypatch):
 def test_lerobot_is_not_imported():
     load()
     assert "lerobot" not in sys.modules
+
+
+class Reach(nn.Module):
+    """A policy with a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2 * 2)
+
+    @torch.no_grad()
+    def predict_action_chunk(self, batch):
+        return self.layer(batch["observation.state"]).view(-1, 2, 2)
+
+
+def test_beside_adapters_all_that_is_new_is_trained(tmp_path):
+    config = VLAConfig(chunk_length=2, lora_rank=1, lora_targets=("layer",))
+    model = add_lora(LeRobotVLA(Reach(), OBSERVED, CHUNKS, config), config)
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    still = {name for name, _ in model.named_parameters()} - trained
+    assert still == {f"policy.layer.base_layer.{name}" for name in ("weight", "bias")}
+    output = model.evaluate(seen(), torch.ones(3, 2, 2))
+    (output.log_prob.mean() + output.value.mean()).backward()
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None
+            parameter.data += 0.1
+    save_adapters(model, tmp_path)
+    other = LeRobotVLA(Reach(), OBSERVED, CHUNKS, config)
+    other.policy.layer.load_state_dict(
+        {name: before[f"policy.layer.base_layer.{name}"] for name in ("weight", "bias")}
+    )
+    load_adapters(other, tmp_path)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(other.state_dict()[name], tensor), name

@@ -6,6 +6,8 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
+from transformers import GPT2Config, GPT2Model
 from vla_folders import CHUNKS, OBSERVED, seen
 
 from yieldrl.foundations import CheckpointError
@@ -70,12 +72,29 @@ def test_vision_encoders_get_none():
     """Their layers have names that a target may have too."""
     model = load()
     found = adapted_layers(model, ("fc1", "fc2"))
-    assert found == [
-        "projector.fc1",
-        "projector.fc2",
-        "proprio_projector.fc1",
-        "proprio_projector.fc2",
-    ]
+    assert found == ["projector.fc1", "projector.fc2"]  # another one is new
+
+
+def test_the_linear_layers_of_gpt2_get_adapters_too():
+    """The document's language model has its weights transposed."""
+    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10}
+    ends = {"bos_token_id": None, "eos_token_id": None}
+    model = nn.Module()
+    model.backbone = GPT2Model(GPT2Config(**sizes, **ends)).eval()
+    tokens = torch.arange(5).unsqueeze(0)
+    before = model.backbone(tokens).last_hidden_state
+    targets = ("c_attn", "c_fc")
+    add_lora(model, VLAConfig(lora_rank=2, lora_targets=targets))
+    assert torch.equal(model.backbone(tokens).last_hidden_state, before)
+    shapes = {k.split(".")[-4]: p.shape for k, p in adapters(model) if "lora_B" in k}
+    assert shapes == {"c_attn": (24, 2), "c_fc": (32, 2)}
+    for name, parameter in adapters(model):
+        if "lora_B" in name:
+            nn.init.normal_(parameter)
+    adapted = model.backbone(tokens).last_hidden_state
+    assert not torch.allclose(adapted, before, atol=1e-2)
+    alone = merged(model).backbone(tokens).last_hidden_state
+    assert torch.allclose(alone, adapted, atol=1e-5)
 
 
 def test_the_pretrained_weights_stay_bitwise_as_they_were():
@@ -118,6 +137,7 @@ def test_adapters_are_saved_alone_and_loaded(tmp_path):
     pretrained = [k for k in heads if k.startswith("backbone.") and "proprio" not in k]
     assert not pretrained
     settings = json.loads((tmp_path / "here" / "lora.json").read_text())
+    assert len(settings.pop("base")) == 64  # a SHA-256
     assert settings == {
         "lora_rank": 4,
         "lora_alpha": 6.0,
@@ -132,12 +152,58 @@ def test_adapters_are_saved_alone_and_loaded(tmp_path):
 
 def test_adapters_of_another_model_are_refused(tmp_path):
     save_adapters(load(lora_rank=4), tmp_path)
-    with pytest.raises(CheckpointError, match=r"adapters\.safetensors has"):
-        load_adapters(load(lora_rank=2), tmp_path)
+    for fields, message in (
+        ({"lora_rank": 2}, "lora_rank = 4, and the model's adapters have 2"),
+        ({"lora_rank": 4, "lora_alpha": 1.0}, r"lora_alpha = 8\.0, .* have 1\.0"),
+        ({"lora_rank": 4, "lora_targets": ("q_proj",)}, "lora_targets = "),
+    ):
+        other = load(**fields)
+        before = answers(other)
+        with pytest.raises(CheckpointError, match=message):
+            load_adapters(other, tmp_path)
+        assert torch.equal(answers(other), before)
     with pytest.raises(FileNotFoundError, match=r"lora\.json: no such file"):
         load_adapters(load(), tmp_path / "nowhere")
     (tmp_path / "heads.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"heads\.safetensors"):
+        load_adapters(load(), tmp_path)
+
+
+def test_adapters_of_other_weights_are_refused_and_the_model_stays(tmp_path):
+    """By what they are, not by where they came from: not a number may differ."""
+    save_adapters(trained(load(lora_rank=4)), tmp_path)
+    one = load()
+    with torch.no_grad():
+        one.backbone.language_model.model.layers[1].mlp.up_proj.weight[3, 5] += 0.01
+    for other in (load(seed=2), one, load(seed=2, lora_rank=4)):
+        names, before = list(other.state_dict()), answers(other)
+        with pytest.raises(CheckpointError, match="trained on other weights than this"):
+            load_adapters(other, tmp_path)
+        assert list(other.state_dict()) == names
+        assert torch.equal(answers(other), before)
+    heads = load()
+    with torch.no_grad():
+        heads.value_head.query.fill_(1.0)  # which the folder holds itself
+    load_adapters(heads, tmp_path)
+
+
+def test_adapters_fit_the_same_weights_in_fewer_digits(tmp_path):
+    model = trained(load(lora_rank=4))
+    save_adapters(model, tmp_path)
+    rounded = load_adapters(load(dtype="bfloat16"), tmp_path)
+    assert torch.allclose(answers(rounded), answers(model), atol=0.2)
+    save_adapters(rounded, tmp_path / "again")
+    again = load_adapters(load(), tmp_path / "again")
+    assert torch.allclose(answers(again), answers(model), atol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["base", "lora_rank", "lora_targets"])
+def test_settings_without_an_entry_are_refused(tmp_path, name):
+    save_adapters(load(lora_rank=4), tmp_path)
+    settings = json.loads((tmp_path / "lora.json").read_text())
+    del settings[name]
+    (tmp_path / "lora.json").write_text(json.dumps(settings))
+    with pytest.raises(CheckpointError, match=rf"lora\.json has no '{name}'"):
         load_adapters(load(), tmp_path)
 
 

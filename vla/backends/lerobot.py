@@ -44,7 +44,18 @@ class LeRobotVLA(ChunkVLA):
     Raises:
         TypeError: If the policy has no such method.
         ValueError: If `model_config` says something else.
+
+    Attributes:
+        untrained: What is trained in full where adapters stand for the policy.
     """
+
+    untrained = (
+        "log_std",
+        "value_encoder",
+        "value_head",
+        "action_statistics",
+        "proprio_statistics",
+    )
 
     def __init__(
         self,
