@@ -121,8 +121,13 @@ class Algorithm(RolloutAlgorithm):
         What acting wrote down stays. The rest is computed by one look at every
         observation, which is right as long as the weights are those that acted. A
         correction that starts from the policy of now has it look in any case.
+
+        Where the weights may be later ones than those that acted, all values are those
+        of the critic of now, which also says those after the last transitions.
         """
         known, start = set(rollout.keys()), rollout.get("log_prob", None)
+        if "policy_version" in known and self.config.max_policy_lag > 0:
+            known.discard("value")
         inputs = self.inputs(rollout).flatten(0, 1)
         if start is None or self.correction.starts_anew:
             chunks = zip(
@@ -140,9 +145,10 @@ class Algorithm(RolloutAlgorithm):
             if self.model.has_critic and "value" not in known:
                 value = torch.cat([look["value"] for look in looks])
                 rollout["value"] = value.view(rollout.batch_size)
+                known.add("value")
         if "log_prob" not in known:
             rollout["log_prob"] = start
-        if "value" not in set(rollout.keys()):
+        if "value" not in known:
             rollout["value"] = self.values(inputs).view(rollout.batch_size)
         return start
 

@@ -13,8 +13,10 @@ from tensordict import TensorDict
 from token_policy import Tokens
 from worlds import Counter
 
+from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning, ppo, vla_ppo
 from yieldrl.algorithms.vla_ppo.algorithm import executed, joint
+from yieldrl.buffers import gae
 from yieldrl.networks import GradientStep
 
 SMALL = {
@@ -564,3 +566,39 @@ class TestTinyVLA:
 def test_without_an_expert_it_says_at_once_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"has no expert.*; or begin with PPO, demon"):
         vla_ppo.Trainer(config(demonstration_steps=10), model=ppo.Model)
+
+
+class Keeping(ppo.Model):
+    """Writes down what acting computed, as a policy of one's own does."""
+
+    sample = Policy.sample
+
+
+@pytest.mark.parametrize("module", [ppo, vla_ppo])
+@pytest.mark.parametrize("correction", ["clip", "none", "vtrace"])
+def test_one_critic_values_a_rollout_that_older_weights_collected(module, correction):
+    """Those of now, which also say what comes after the last transitions."""
+    options = {**SMALL, "correction": correction, "num_steps": 300}
+    options |= {"collection": "sync", "normalize_reward": False}
+    if module is ppo:
+        options = {k: v for k, v in options.items() if k != "demonstration_steps"}
+    trainer = module.Trainer(module.Config(**options), model=Keeping)
+    rollout, model = trainer.collector.collect(300), trainer.model
+    assert rollout["truncated"].any() or rollout["terminated"].any()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+        values = model.get_value(rollout["obs"].flatten(0, 1)).view(300, 2)
+        after = model.get_value(rollout["next_obs"].flatten(0, 1)).view(300, 2)
+    acted = rollout.exclude("advantage", "returns")
+    plain, stale = acted.clone(), acted.clone()
+    trainer.algorithm.prepare(plain)
+    assert torch.equal(plain["value"], rollout["value"])
+    stale["policy_version"] = torch.zeros(300, 2, dtype=torch.int64)
+    trainer.algorithm.prepare(stale)
+    torch.testing.assert_close(stale["value"], values)
+    if correction == "vtrace":
+        return
+    ended = stale["terminated"], stale["truncated"]
+    wanted = gae(stale["reward"], values, after, *ended, 0.99, 0.95)
+    torch.testing.assert_close(stale["advantage"], wanted, rtol=1e-4, atol=1e-5)
