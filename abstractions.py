@@ -28,7 +28,7 @@ from yieldrl.collectors import (
     SyncCollector,
     mean_episode,
 )
-from yieldrl.experiments import TrainingRun
+from yieldrl.experiments import LoopByHand, TrainingRun
 from yieldrl.foundations import (
     Border,
     Config,
@@ -37,6 +37,7 @@ from yieldrl.foundations import (
     resolve_device,
     restore_generator,
 )
+from yieldrl.foundations.other_words import arguments_here, check_entries
 from yieldrl.networks import GradientStep, Learner, Loss
 from yieldrl.speed import CompiledStep, Plan, in_precision
 
@@ -188,13 +189,25 @@ class Algorithm(Learner, ABC):
     def update(self, rollout: TensorDict) -> Logs:
         """Learn all there is to learn from a rollout `[T, N]`; metrics to log.
 
-        Here that is one gradient step on all of its transitions.
+        Here that is one gradient step on all of its transitions, and then the target's
+        sync, if it is due. What has a replay buffer is the trainer: its `update` learns
+        from that.
+
+        Raises:
+            RuntimeError: If the learning rate has been annealed to zero.
+            ValueError: If entries of the rollout have names of other libraries.
         """
+        check_entries(set(rollout.keys()))
+        self.anneal_before(rollout)
         batch = transitions(rollout.to(self.device))
         if batch.get("discount", None) is None:
             gamma = getattr(self.config, "gamma", 1.0)
             batch["discount"] = torch.full_like(batch["reward"], gamma)
-        return self.train_step(batch)
+        logs = self.train_step(batch)
+        every = getattr(self.config, "target_every", None)
+        if every is not None:
+            self.sync_if_due(every)
+        return logs
 
     def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""
@@ -292,9 +305,7 @@ class Agent(Counting):
 
     def sync_target(self, every: int) -> None:
         """Sync the target, if `every` gradient steps were taken since it was last."""
-        if self.learn_step // every > self.sync_step // every:
-            self.algorithm.sync_target()
-            self.sync_step = self.learn_step
+        self.algorithm.sync_if_due(every)
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`, moved to the device if it is not there.
@@ -335,9 +346,10 @@ class Agent(Counting):
         self.restore_counters(state)
 
 
-class Trainer(TrainingRun):
+class Trainer(LoopByHand, TrainingRun):
     """The schedule of training: `for log in trainer(): ...` is its whole interface.
 
+    (`collector.collect`, `update` and `evaluate` are for loops of your own.)
     `__call__` is a generator that keeps no state in its frame. Break out of the loop,
     look around, change a learning rate, loop again: training continues where it was.
     `TrainingRun` builds `envs`, `agent`, `buffer` and `collector` from the config, or
@@ -413,6 +425,11 @@ class Trainer(TrainingRun):
             when_stale=config.when_stale,
         )
 
+    @arguments_here(
+        "trainer.evaluate(episodes=10)",
+        n_episodes="they are episodes here",
+        deterministic="actions always are; agent.sample explores",
+    )
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
         """Play whole episodes with deterministic actions in environments apart.
 

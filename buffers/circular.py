@@ -14,6 +14,7 @@ from yieldrl.buffers.passes import Passes
 from yieldrl.buffers.positions import NONE
 from yieldrl.buffers.ring import RingProgress
 from yieldrl.buffers.rollout import RolloutBuffer
+from yieldrl.buffers.storage import add_rows, is_rollout
 
 
 class CircularBuffer(RolloutBuffer):
@@ -144,6 +145,9 @@ class CircularBuffer(RolloutBuffer):
         Raises:
             ValueError: If an entry does not fit; the row is not counted then.
         """
+        if is_rollout(transition):
+            add_rows(self, transition)
+            return
         self._ring.change(RingProgress.yielding)
         self.write(transition)
         self._ring.change(RingProgress.caught_up)

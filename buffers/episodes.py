@@ -11,7 +11,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.spec import transition_spec
-from yieldrl.buffers.storage import Storage
+from yieldrl.buffers.storage import Storage, add_rows, is_rollout
+from yieldrl.foundations.other_words import CalledHere
 
 
 class _Progress(NamedTuple):
@@ -44,6 +45,9 @@ class EpisodeBuffer:
         ValueError: If there are more environments than episodes.
         MemoryError: If the device has less memory free than the episodes need.
     """
+
+    get = CalledHere("episodes() are [T, N]")
+    is_full = CalledHere("the property `full` says it")
 
     def __init__(
         self,
@@ -83,10 +87,15 @@ class EpisodeBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
+        A rollout, a TensorDict `[T, N]`, is written row by row.
+
         Raises:
             RuntimeError: If the buffer is full.
             ValueError: If an entry does not fit; the row is not counted then.
         """
+        if is_rollout(transition):
+            add_rows(self, transition)
+            return
         row, ended, full = self._now
         if full:
             raise RuntimeError("the episodes are whole: learn from them and clear()")

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from yieldrl.buffers.memory import check_memory
 from yieldrl.buffers.spec import entry_bytes, transition_spec
-from yieldrl.buffers.storage import Storage
+from yieldrl.buffers.storage import Storage, add_rows, is_rollout
 from yieldrl.foundations import restore_generator
+from yieldrl.foundations.other_words import CalledHere
 
 
 class ReplayBuffer:
@@ -43,6 +44,9 @@ class ReplayBuffer:
 
     beside: int = 0
     """Bytes that each transition takes besides its entries."""
+
+    get = CalledHere("sample(batch_size) draws a batch [B]")
+    is_full = CalledHere("len(buffer) == buffer.capacity says it")
 
     def __init__(
         self,
@@ -92,9 +96,14 @@ class ReplayBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
+        A rollout, a TensorDict `[T, N]`, is written row by row.
+
         Raises:
             ValueError: If an entry does not fit; the row is not counted then.
         """
+        if is_rollout(transition):
+            add_rows(self, transition)
+            return
         written = self._written
         self._begun = written + 1
         self._storage.write(written % self.rows, transition, first=written == 0)

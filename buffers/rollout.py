@@ -12,7 +12,8 @@ from tensordict import TensorDict
 from yieldrl.buffers.passes import Passes
 from yieldrl.buffers.progress import Progress, RolloutProgress
 from yieldrl.buffers.spec import entry_bytes, transition_spec
-from yieldrl.buffers.storage import Storage
+from yieldrl.buffers.storage import Storage, add_rows, is_rollout
+from yieldrl.foundations.other_words import CalledHere
 
 
 class RolloutBuffer:
@@ -53,6 +54,11 @@ class RolloutBuffer:
 
     num_segments: int = 1
     """Rollouts that there is memory for."""
+
+    get = CalledHere(
+        "rollout() is [T, N], and yieldrl.buffers.transitions(rollout()) flattens it"
+    )
+    is_full = CalledHere("the property `full` says it")
 
     def __init__(
         self,
@@ -113,10 +119,15 @@ class RolloutBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
+        A rollout, a TensorDict `[T, N]`, is written row by row.
+
         Raises:
             RuntimeError: If the buffer is full.
             ValueError: If an entry does not fit; the row is not counted then.
         """
+        if is_rollout(transition):
+            add_rows(self, transition)
+            return
         now = self._progress
         if now.row == self.num_steps:
             raise RuntimeError(

@@ -11,6 +11,7 @@ from tensordict import TensorDict
 
 from yieldrl.buffers.spec import transition_spec
 from yieldrl.buffers.storage import Storage
+from yieldrl.foundations.other_words import CalledHere
 
 
 class StepBuffer:
@@ -28,6 +29,9 @@ class StepBuffer:
     Raises:
         MemoryError: If the device has less memory free than the buffer needs.
     """
+
+    get = CalledHere("transitions() are [N]")
+    is_full = CalledHere("the attribute `full` says it")
 
     def __init__(
         self,

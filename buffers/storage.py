@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from tensordict import TensorDict
@@ -12,6 +12,7 @@ from torch import Tensor
 from yieldrl.buffers.entries import Entries, Leaf
 from yieldrl.buffers.spec import flatten, nest
 from yieldrl.foundations import spaces
+from yieldrl.foundations.other_words import check_entries
 
 
 class Storage(Entries):
@@ -164,6 +165,22 @@ class Storage(Entries):
     ) -> None:
         if shape != leaf.row:  # a shorter one might be broadcast
             raise self._misfit(path, f"{tuple(shape)}")
+
+
+def add_rows(buffer: Any, rollout: TensorDict) -> None:
+    """Add a rollout `[T, N]` row by row.
+
+    Raises:
+        ValueError: If entries of the rollout have names of other libraries.
+    """
+    check_entries(set(rollout.keys()))
+    for row in rollout.unbind(0):
+        buffer.add(row.to_dict())
+
+
+def is_rollout(data: Mapping[str, Any]) -> TypeGuard[TensorDict]:
+    """Whether data are a rollout `[T, N]` and not one step of all environments."""
+    return isinstance(data, TensorDict) and data.batch_dims > 1
 
 
 def _layout(tensor: Tensor | None) -> str:

@@ -13,11 +13,12 @@ from tensordict import TensorDict
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors.acting import Acting, Row
 from yieldrl.collectors.background import Background
-from yieldrl.collectors.contract import Collector
+from yieldrl.collectors.contract import Collector, check_parts, made_of_parts
 from yieldrl.collectors.lag import PolicyLag
 from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.weights import Weights
 from yieldrl.foundations import uninterrupted
+from yieldrl.foundations.other_words import arguments_here
 
 
 class AsyncCollector(Collector):
@@ -49,6 +50,7 @@ class AsyncCollector(Collector):
         ValueError: If the limit is negative, or there is no such `when_stale`.
     """
 
+    @made_of_parts
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -64,6 +66,7 @@ class AsyncCollector(Collector):
             raise ValueError(f"max_policy_lag = {max_policy_lag}: choose at least 0")
         if when_stale not in ("wait", "drop"):
             raise ValueError(f"when_stale = {when_stale!r}: choose 'wait' or 'drop'")
+        check_parts(envs, agent, buffer)
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
         if isinstance(buffer, CircularBuffer):
@@ -126,6 +129,9 @@ class AsyncCollector(Collector):
         self._acting.rows.pop(number, None)
         return self._logs(row)
 
+    @arguments_here(
+        "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
+    )
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """So many steps of all environments as a rollout `[T, N]`, for the caller.
 

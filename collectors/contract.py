@@ -5,7 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
+
+from yieldrl.foundations.other_words import arguments_here
+
+made_of_parts = arguments_here(
+    "SyncCollector(trainer.envs, trainer.agent, trainer.buffer, seed=1)",
+    env="envs is a vector environment",
+    policy="agent is what acts with a policy, trainer.agent",
+    device="the agent has one, by Config(device=...)",
+)
+"""Decorator of a collector's `__init__`, for those who know one of another library."""
+
+
+def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
+    """Refuse parts that cannot be those of a collector.
+
+    Raises:
+        TypeError: If one is of another kind, with what belongs there.
+    """
+    if not isinstance(envs, VectorEnv):
+        raise TypeError(
+            f"envs is {envs!r}: give it a vector environment, such as trainer.envs, or"
+            " yieldrl.envs.SerialVectorEnv([make_env] * 4) of single ones"
+        )
+    for name, part, methods in (
+        ("agent", agent, ("sample",)),
+        ("buffer", buffer, ("add", "end_episodes")),
+    ):
+        lacking = [m for m in methods if not callable(getattr(part, m, None))]
+        if lacking:
+            raise TypeError(
+                f"{name} is a {type(part).__name__}, which has no {lacking[0]}(): give"
+                f" it what trainer.{name} is, of a trainer for this policy"
+            )
 
 
 @runtime_checkable

@@ -10,13 +10,14 @@ import torch
 from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
-from yieldrl.collectors.contract import Collector
+from yieldrl.collectors.contract import Collector, check_parts, made_of_parts
 from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
 from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import said_last
 from yieldrl.foundations import ranks, spaces
+from yieldrl.foundations.other_words import arguments_here
 
 
 class SyncCollector(Collector):
@@ -40,6 +41,7 @@ class SyncCollector(Collector):
             for several processes that train together.
     """
 
+    @made_of_parts
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -49,6 +51,7 @@ class SyncCollector(Collector):
         seed: int,
         report_every: int = 128,
     ) -> None:
+        check_parts(envs, agent, buffer)
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.seed, self.report_every, self.logs = seed, report_every, {}
         self.stepper = Stepper(envs)
@@ -95,6 +98,9 @@ class SyncCollector(Collector):
         self.obs = step.obs
         return logs
 
+    @arguments_here(
+        "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
+    )
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """So many steps of all environments as a rollout `[T, N]`.
 

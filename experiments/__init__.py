@@ -2,6 +2,7 @@
 
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
 from yieldrl.experiments.contract import CHECKS, ContractError, check_algorithm
+from yieldrl.experiments.loop_by_hand import LoopByHand
 from yieldrl.experiments.owner import RunInUseError
 from yieldrl.experiments.run import Run
 from yieldrl.experiments.training_run import TrainingRun
@@ -12,6 +13,7 @@ __all__ = [
     "CheckpointError",
     "Config",
     "ContractError",
+    "LoopByHand",
     "Run",
     "RunInUseError",
     "TrainingRun",

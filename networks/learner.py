@@ -11,7 +11,7 @@ from tensordict import TensorDict
 from torch import nn
 from torch.optim import Optimizer
 
-from yieldrl.foundations import CheckpointError, Counters
+from yieldrl.foundations import CheckpointError, Counters, ranks
 from yieldrl.networks.learning_mode import LearningMode
 
 
@@ -28,6 +28,7 @@ class Learner:
     """
 
     model: Any
+    config: Any
     device: torch.device
     optimizer: Optimizer
 
@@ -39,6 +40,9 @@ class Learner:
     def learn(self, data: TensorDict) -> dict[str, Any]:
         """One gradient step on a batch `[B]`: the subclass's business."""
         raise NotImplementedError
+
+    def sync_target(self) -> None:
+        """Bring a target copy up to the model, if there is one."""
 
     def train_step(self, data: TensorDict) -> dict[str, Any]:
         """`learn` in train mode, counted, and watched for numbers that are not.
@@ -91,6 +95,34 @@ class Learner:
         for group in self._param_groups():
             start = group.setdefault("initial_lr", group["lr"])
             group["lr"] = start * max(0.0, 1.0 - fraction_done)
+
+    def anneal_before(self, rollout: TensorDict) -> None:
+        """Set the learning rate for a rollout `[T, N]`, where the config anneals it.
+
+        Raises:
+            RuntimeError: If `total_steps` had been taken before the rollout began: the
+                rate would be zero.
+        """
+        config = self.config
+        if not getattr(config, "anneal_learning_rate", False):
+            return
+        before = self.counters.sample_step - rollout.numel() * ranks().count
+        if before >= config.total_steps:
+            raise RuntimeError(
+                f"the learning rate falls to zero at total_steps = {config.total_steps}"
+                f" and {before} steps were taken before this rollout, which would teach"
+                " nothing: give the config as many total_steps as your loop takes, or"
+                " anneal_learning_rate=False (save() and load(path, config=...) keep"
+                " what was learned)"
+            )
+        self.anneal(max(0, before) / config.total_steps)
+
+    def sync_if_due(self, every: int) -> None:
+        """Sync the target, if `every` gradient steps were taken since it was last."""
+        now = self.counters
+        if now.learn_step // every > now.sync_step // every:
+            self.sync_target()
+            now.sync_step = now.learn_step
 
     def state_dict(self) -> dict[str, Any]:
         """Model, target, optimizer: everything that learning needs to go on."""

@@ -39,12 +39,19 @@ class Algorithm(ppo.Algorithm):
         return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
     def remember_policy(self, rollout: TensorDict) -> Tensor | None:
-        """Add `value [T, N]` alone, where nothing asks for a ratio."""
-        if "log_prob" in set(rollout.keys()) or self.correction.starts_anew:
+        """Add `value [T, N]` alone, where nothing asks for a ratio: it is 1."""
+        stale = "log_prob" in set(rollout.keys()) and not self.acted_now(rollout)
+        if stale or self.correction.starts_anew:
             return super().remember_policy(rollout)
         values = self.values(self.inputs(rollout).flatten(0, 1))
         rollout["value"] = values.view(rollout.batch_size)
         return None
+
+    def acted_now(self, rollout: TensorDict) -> bool:
+        """Whether the weights that acted are known to be those of now."""
+        version = rollout.get("policy_version", None)
+        now = self.counters.policy_version
+        return version is not None and bool((version == now).all())
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move the scale of rewards; that of observations moves after the step.

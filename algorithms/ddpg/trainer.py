@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tensordict import TensorDict
+
 from yieldrl import abstractions
-from yieldrl.abstractions import LogData
+from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
 from yieldrl.foundations import derive_seed
 
@@ -49,6 +51,13 @@ class Trainer(abstractions.Trainer):
             device=self.agent.device,
             seed=derive_seed(self.config.seed, "buffer"),
         )
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Put a rollout into the replay buffer, and learn from that as the loop does.
+
+        At least once, also before `learning_starts`.
+        """
+        return self._replay_rows(rollout)
 
     def _run_train(self) -> LogData:
         self.agent.sync_target(self.config.target_every)  # if a step was interrupted

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tensordict import TensorDict
+
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
@@ -63,6 +65,13 @@ class Trainer(abstractions.Trainer):
         if logs:
             logs["epsilon"] = self.agent.epsilon()
         return self._log("collect", logs)
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Put a rollout into the replay buffer, and learn from that as the loop does.
+
+        At least once, also before `learning_starts`.
+        """
+        return self._replay_rows(rollout)
 
     def _run_train(self) -> LogData:
         self.agent.sync_target(self.config.target_every)  # if a step was interrupted

@@ -13,6 +13,7 @@ from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Passes, explained_variance, transitions
 from yieldrl.foundations import derive_seed, means, ranks
+from yieldrl.foundations.other_words import check_entries
 
 from .config import HIGHEST_RATE, LOWEST_RATE, Config
 
@@ -66,14 +67,15 @@ class RolloutAlgorithm(abstractions.Algorithm):
 
         Raises:
             RuntimeError: If `log_prob` was not written down when acting, and the
-                weights that acted are not those of now.
+                weights that acted are not those of now; or if the learning rate has
+                been annealed to zero.
+            ValueError: If entries of the rollout have names of other libraries.
         """
+        check_entries(set(rollout.keys()))
         if "log_prob" not in set(rollout.keys()):
             self._check_policy()
         config, now = self.config, self.counters
-        if config.anneal_learning_rate:
-            before = now.sample_step - rollout.numel() * ranks().count
-            self.anneal(before / config.total_steps)
+        self.anneal_before(rollout)
         prepared = self.prepare(rollout)
         # The order of minibatches follows from the seed and from how far learning is.
         seed = derive_seed(config.seed, f"minibatches {now.learn_step}")
@@ -123,11 +125,22 @@ class RolloutAlgorithm(abstractions.Algorithm):
 
     @torch.no_grad()
     def complete(self, rollout: TensorDict) -> TensorDict:
-        """Add `log_prob`, `value`, `entropy`, `advantage` and `returns`, `[T, N]`."""
+        """Add what the policy says of a rollout `[T, N]` that it has just collected.
+
+        That is `log_prob`, `value`, `entropy`, `advantage` and `returns`, and, where
+        acting has not written it down, the `policy_version`.
+        """
         self.prepare(rollout)
         inputs = self.inputs(rollout).flatten(0, 1)
         action = rollout["action"].flatten(0, 1)
-        entropy = self.model.evaluate_actions(inputs, action)[1]
+        log_prob, entropy, _ = self.model.evaluate_actions(inputs, action)
+        version = torch.full_like(rollout["terminated"], 0, dtype=torch.int64)
+        known = {
+            "log_prob": log_prob.unflatten(0, rollout.batch_size),
+            "policy_version": version.fill_(self.counters.policy_version),
+        }
+        for name in known.keys() - set(rollout.keys()):
+            rollout[name] = known[name]
         return rollout.set("entropy", entropy.view(rollout.batch_size))
 
     def _check_policy(self) -> None:
@@ -135,11 +148,10 @@ class RolloutAlgorithm(abstractions.Algorithm):
         acted, now = self.acted_since, self.counters.policy_version
         if acted == now:
             return
-        who = f"policy version {acted} has acted in it"
+        who = f"policy version {acted} has" if acted is not None else "nobody knows who"
         raise RuntimeError(
-            "the rollout holds no log_prob, and"
-            f" {'another agent' if acted is None else who}, where the weights are"
-            f" version {now}: what they say of its actions would be wrong. Set"
+            f"the rollout holds no log_prob, and {who} acted in it, where the weights"
+            f" are version {now}: what they say of its actions would be wrong. Set"
             " records_policy = True of the agent that acts, before it does; or clear()"
             " the buffer, if it holds the rollout"
         )

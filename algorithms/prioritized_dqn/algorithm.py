@@ -23,7 +23,8 @@ class Algorithm(dqn.Algorithm):
 
     def update(self, rollout: TensorDict) -> Logs:
         """One gradient step on all transitions `[T, N]`, which all weigh alike."""
-        return super().update(rollout.set("weight", torch.ones_like(rollout["reward"])))
+        ones = torch.ones_like(rollout["reward"])
+        return super().update(rollout.copy().set("weight", ones))
 
     def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The loss of every transition, `[B]`, and metrics; `data` gets `priority`."""

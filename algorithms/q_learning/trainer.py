@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+from tensordict import TensorDict
+
 from yieldrl import abstractions
-from yieldrl.abstractions import LogData
+from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import StepBuffer
+from yieldrl.foundations import means
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -42,6 +47,11 @@ class Trainer(abstractions.Trainer):
             num_envs=self.envs.num_envs,
             device=self.agent.device,
         )
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn from one row of a rollout after the other, as the loop does."""
+        with closing(self._rows(rollout)) as rows:
+            return means([self.agent.learn(row) for row in rows])
 
     def _run_collect(self) -> LogData:
         logs = self._collect()

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import discounted_returns
+from yieldrl.foundations.other_words import check_entries
 
 from .config import Config
 from .model import Model
@@ -45,10 +46,21 @@ class Algorithm(abstractions.Algorithm):
         return self.model.policy(obs).mode()
 
     def update(self, rollout: TensorDict) -> Logs:
-        """One gradient step on all steps `[T, N]` whose episode ends in the rollout."""
+        """One gradient step on all steps `[T, N]` whose episode ends in the rollout.
+
+        Raises:
+            ValueError: If no episode does: then there is no return to learn from.
+        """
+        check_entries(set(rollout.keys()))
         ends = rollout["terminated"] | rollout["truncated"]
         whole = ends.flip(0).cumsum(0).flip(0) > 0
         valid = rollout.get("valid", torch.ones_like(whole))
+        if not bool((valid & whole).any()):
+            raise ValueError(
+                f"no episode ends within the {len(rollout)} steps of the rollout, and"
+                " only whole ones have a return: collect more steps, best with"
+                " reset=True"
+            )
         episodes = rollout.copy().set("valid", valid & whole)
         return self.train_step(self.prepare(episodes.to(self.device)))
 

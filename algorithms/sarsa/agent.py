@@ -15,6 +15,8 @@ from yieldrl.algorithms import q_learning
 from .algorithm import Algorithm
 from .config import Config
 
+UNDECIDED = -1  # in place of a next action
+
 
 class Agent(q_learning.Agent):
     """Epsilon-greedy, one step ahead: `learn` counts on `a'`, so `sample` takes it.
@@ -34,10 +36,15 @@ class Agent(q_learning.Agent):
         """Decide on `a'` in every next state, and learn from `s, a, r, s', a'`.
 
         After a truncation `a'` is drawn like any other, but nobody will take it: the
-        new episode's first action is chosen in its first state, after the update.
+        new episode's first action is chosen in its first state, after the update. Of a
+        rollout, `next_action [N]` is what was done in the next state.
         """
         next_action, _ = super().explore(data["next_obs"])
         ended = data["terminated"] | data["truncated"]
+        chosen = data.get("next_action", None)
+        if chosen is not None:
+            known = (chosen != UNDECIDED) & ~ended
+            next_action = torch.where(known, chosen, next_action)
         state = torch.where(ended, -1, self.algorithm.model.state(data["next_obs"]))
         self.planned = torch.stack([state, next_action])
         return super().learn(data.copy().set("next_action", next_action))

@@ -24,7 +24,15 @@ class Algorithm(q_learning.Algorithm):
         """One step on all transitions `[T, N]` of which the next action is known.
 
         That is the action of the row after them. After a time limit nobody took one.
+
+        Raises:
+            ValueError: If the rollout has one row, after which none is known.
         """
+        if len(rollout) < 2:
+            raise ValueError(
+                "a rollout of one step does not say the next action: collect two or"
+                " more, or call trainer.update, whose agent decides on it"
+            )
         known = rollout[:-1].set("next_action", rollout["action"][1:])
         valid = known.get("valid", torch.ones_like(known["truncated"]))
         return super().update(known.set("valid", valid & ~known["truncated"]))

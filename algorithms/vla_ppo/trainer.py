@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
+from tensordict import TensorDict
 
 from yieldrl.abstractions import LogData, Policy
 from yieldrl.algorithms import behavior_cloning, ppo
@@ -62,6 +63,20 @@ class Trainer(ppo.Trainer):
                     yield {**log, "logs": {**log["logs"], "phase": 0.0}}
             self.cloning = None  # with all demonstrations
         yield from super().__call__()
+
+    def update(self, rollout: TensorDict) -> dict[str, Any]:
+        """PPO's.
+
+        Raises:
+            RuntimeError: If the demonstrations were not cloned yet.
+        """
+        if self.cloning is not None:
+            raise RuntimeError(
+                "demonstrations are to be cloned before PPO begins: take the first"
+                " steps of `for log in trainer()`, until trainer.cloning is None, or"
+                " set demonstration_steps=0"
+            )
+        return super().update(rollout)
 
     @property
     def evaluation_due(self) -> bool:

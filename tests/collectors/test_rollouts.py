@@ -1,5 +1,6 @@
 """Rollouts for a caller hold what the generator learns from, and teach the same."""
 
+import dataclasses
 import importlib
 
 import numpy as np
@@ -12,6 +13,7 @@ from yieldrl.algorithms import dqn, ppo, ppo_lstm, reinforce, sarsa
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
+from yieldrl.experiments.contract.values import changed, leaves
 from yieldrl.foundations import means
 
 STEPS, ENVS, UPDATES = 8, 2, 4
@@ -89,7 +91,7 @@ def by_hand(trainer):
 @pytest.mark.parametrize("name", CASES)
 def test_collect_and_update_do_what_the_generator_does(name, collection):
     """Bitwise: transitions, advantages, losses and weights."""
-    records = collection == "async" or name == "a2c"
+    records = collection == "async"
     one = trainer_of(name, collection, records)
     expected, logs = by_the_generator(one)
     other = trainer_of(name, collection, records)
@@ -430,3 +432,190 @@ def test_a_collector_in_the_background_is_that_of_the_config():
 def test_what_learns_from_its_newest_policy_alone_is_refused_there(module):
     with pytest.raises(ValueError, match="cannot be collected in the background"):
         module.Trainer(module.Config(device="cpu"), collector=AsyncCollector)
+
+
+# ---------------------------------------------------- by hand, for every algorithm
+
+FEW = {"total_steps": 64, "eval_every": 0, "device": "cpu"}
+REPLAY = {
+    "learning_starts": 16,
+    "batch_size": 8,
+    "train_every": 2,
+    "hidden_sizes": (8,),
+}
+CONTINUOUS = {**REPLAY, "num_envs": ENVS, "env_id": "Pendulum-v1"}
+ONE_BY_ONE = {
+    "dqn": REPLAY,
+    "double_dqn": REPLAY,
+    "dueling_dqn": REPLAY,
+    "prioritized_dqn": REPLAY,
+    "c51": REPLAY,
+    "ddpg": CONTINUOUS,
+    "td3": CONTINUOUS,
+    "sac": CONTINUOUS,
+    "sac_discrete": REPLAY,
+    "q_learning": {"num_envs": ENVS},
+    "sarsa": {"num_envs": ENVS},
+}
+
+
+def weights_of(trainer):
+    saved = trainer.agent.state_dict()
+    del saved["generator"]
+    flat = leaves(saved)
+    return {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in flat.items()}
+
+
+def made(name, options):
+    module = importlib.import_module(f"yieldrl.algorithms.{name}")
+    return module.Trainer(module.Config(**{**FEW, **options}))
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_rollouts_of_one_step_teach_bitwise_what_the_loop_does(name):
+    """Schedules, targets, priorities and all that is saved of the agent included."""
+    one = made(name, ONE_BY_ONE[name])
+    for _ in one():
+        pass
+    other = made(name, ONE_BY_ONE[name])  # only now: both draw from global generators
+    begins = getattr(other.config, "learning_starts", 0)
+    steps = begins // other.envs.num_envs or 1  # before them the loop does not learn
+    while not other.collecting_done:
+        other.update(other.collector.collect(steps))
+        steps = max(1, getattr(other.config, "train_every", 1) // other.envs.num_envs)
+    expected, found = weights_of(one), weights_of(other)
+    assert not changed(expected, found)
+    assert other.agent.learn_step == one.agent.learn_step > 0
+
+
+@pytest.mark.parametrize("name", ["n_step_dqn", "rainbow", *ONE_BY_ONE])
+@pytest.mark.parametrize("how", ["update", "algorithm"])
+def test_a_target_follows_in_a_loop_by_hand(name, how):
+    trainer = made(name, ONE_BY_ONE.get(name, REPLAY))
+    update = trainer.update if how == "update" else trainer.algorithm.update
+    before = weights_of(trainer)
+    for _ in range(2):  # TD3's target follows every other step
+        update(trainer.collector.collect(8))
+    moved = changed(before, weights_of(trainer))
+    if name not in ("q_learning", "sarsa"):
+        assert any("target_model" in k for k in moved)
+        assert trainer.agent.counters.sync_step > 0
+    assert trainer.agent.learn_step > 0
+
+
+def test_targets_are_synced_as_often_as_the_config_says():
+    trainer = made("dqn", {**REPLAY, "target_every": 3, "tau": 1.0})
+    synced, sync = [], trainer.algorithm.sync_target
+
+    def counted():
+        synced.append(trainer.agent.learn_step)
+        sync()
+
+    trainer.algorithm.sync_target = counted
+    for _ in range(7):
+        trainer.algorithm.update(trainer.collector.collect(2))
+    assert synced == [3, 6]
+
+
+def test_a_rollout_goes_into_the_replay_buffer_and_is_learned_from_when_due():
+    trainer = made("dqn", {**REPLAY, "num_envs": ENVS, "learning_starts": 8})
+    for taken, learned in ((32, 13), (64, 29)):
+        metrics = trainer.update(trainer.collector.collect(16))
+        assert len(trainer.buffer) == taken == trainer.agent.sample_step
+        assert trainer.agent.learn_step == learned
+        assert metrics["loss"].isfinite()
+    assert trainer.training_done
+    assert trainer.agent.sample_step == 64
+
+
+@pytest.mark.parametrize("name", ["dqn", "sac"])
+def test_learning_is_asked_for_so_it_happens_also_before_it_is_due(name):
+    trainer = made(name, {**ONE_BY_ONE[name], "learning_starts": 1000})
+    for count in (1, 2):
+        trainer.update(trainer.collector.collect(4))
+        assert trainer.agent.learn_step == count
+
+
+@pytest.mark.parametrize("name", ["a2c", "ppo", "ppo_lstm", "dqn", "prioritized_dqn"])
+@pytest.mark.parametrize("how", ["update", "algorithm"])
+def test_an_update_that_could_move_nothing_is_refused(name, how):
+    """The learning rate is annealed to zero at `total_steps`."""
+    options = {**{**CASES, **OTHERS}[name], "total_steps": 32}
+    if name in OTHERS:
+        options |= {"learning_starts": 4, "batch_size": 8}
+    trainer = made(name, options)
+    update = trainer.update if how == "update" else trainer.algorithm.update
+    for _ in range(2):
+        before = weights_of(trainer)
+        update(trainer.collector.collect(8))
+        after = weights_of(trainer)
+        assert any("model." in k for k in changed(before, after))
+    rollout = trainer.collector.collect(8)
+    with pytest.raises(RuntimeError, match="total_steps = 32 and 32 steps were taken"):
+        update(rollout)
+    assert not [k for k in changed(after, weights_of(trainer)) if "model." in k]
+    config = dataclasses.replace(trainer.config, anneal_learning_rate=False)
+    trainer.config = trainer.agent.config = trainer.algorithm.config = config
+    update(rollout)
+    assert trainer.agent.learn_step > 0
+
+
+@pytest.mark.parametrize("correction", ["none", "clip", "gipo", "vtrace"])
+def test_a2c_learns_by_hand_what_its_generator_learns(correction):
+    """Bitwise, without asking anybody to write a log_prob down."""
+    one, other = (trainer_of("a2c", correction=correction) for _ in range(2))
+    for _ in one():
+        pass
+    _, metrics = by_hand(other)
+    assert len(metrics) == UPDATES
+    for mine, theirs in zip(
+        other.model.parameters(), one.model.parameters(), strict=True
+    ):
+        assert mine.equal(theirs)
+
+
+def test_a_rollout_of_a2c_says_who_acted_and_how_likely_it_was():
+    trainer = trainer_of("a2c")
+    old = trainer.collector.collect(STEPS)
+    assert (old["policy_version"] == 0).all()
+    for _ in range(3):
+        trainer.algorithm.update(trainer.collector.collect(STEPS))
+    weighed, correct = [], trainer.algorithm.correction.surrogate
+
+    def surrogate(ratio, advantage):
+        weighed.append(ratio.detach())
+        return correct(ratio, advantage)
+
+    trainer.algorithm.correction.surrogate = surrogate
+    trainer.algorithm.update(old)  # older by now: its actions are weighed
+    assert not torch.equal(weighed[0], torch.ones_like(weighed[0]))
+
+
+def test_sarsa_learns_from_what_was_done_next_and_decides_after_the_last_row():
+    trainer = made("sarsa", {"num_envs": ENVS})
+    rollout = trainer.collector.collect(5)
+    seen, learn = [], trainer.algorithm.learn
+
+    def learned(data):
+        seen.append(data["next_action"].clone())
+        return learn(data)
+
+    trainer.algorithm.learn = learned
+    trainer.update(rollout)
+    ended = rollout["terminated"] | rollout["truncated"]
+    for t in range(4):
+        assert torch.equal(seen[t][~ended[t]], rollout["action"][t + 1][~ended[t]])
+    following = trainer.collector.collect(1)
+    assert torch.equal(following["action"][0][~ended[4]], seen[4][~ended[4]])
+    with pytest.raises(
+        ValueError, match=r"collect two or more, or call trainer\.update"
+    ):
+        trainer.algorithm.update(following)
+
+
+def test_reinforce_refuses_a_rollout_in_which_no_episode_ends():
+    trainer = trainer_of("reinforce")
+    for update in (trainer.update, trainer.algorithm.update):
+        with pytest.raises(ValueError, match="no episode ends within the 2 steps"):
+            update(trainer.collector.collect(2))
+    assert trainer.agent.learn_step == 0
