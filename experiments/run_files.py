@@ -206,7 +206,7 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     """
     runs: list[Path] = []
     for path in map(Path, paths):
-        below = sorted(file.parent for file in path.glob(f"*/{LOGS}"))
+        below = sorted(x.parent for x in path.glob(f"*/{LOGS}") if x.is_file())
         found = [path] if (path / LOGS).is_file() else below
         if not found:
             raise FileNotFoundError(

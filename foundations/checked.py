@@ -148,4 +148,6 @@ def shown(value: Any) -> str:
         text = repr(value)
     except ValueError:  # a whole number of more digits than Python prints
         return f"a {type(value).__name__} of more than 4 000 digits"
+    except Exception:  # of somebody's own class, which cannot say what it is
+        return f"a {type(value).__name__}"
     return text if len(text) <= 200 else f"{text[:200]}..."

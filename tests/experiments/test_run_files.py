@@ -199,3 +199,12 @@ def test_a_run_with_numbers_of_numpy_is_read_back_everywhere(tmp_path: Path) -> 
         found = again.model.state_dict()
         assert all(torch.equal(found[name], x) for name, x in weights.items())
     run_files.refuse_edited_config(folder)
+
+
+def test_a_folder_called_like_the_log_file_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "one" / "logs.csv").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match=r"nor a folder in it has a logs\.csv"):
+        run_files.find_runs([tmp_path])
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "logs.csv").write_text(LOGS)
+    assert run_files.find_runs([tmp_path]) == [tmp_path / "two"]

@@ -215,6 +215,18 @@ def test_what_no_file_can_hold_is_refused_by_its_field(value: Any, said: str) ->
         Wide(anything=value)
 
 
+class Silent:
+    """Something that cannot say what it is."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_what_cannot_say_what_it_is_is_refused_all_the_same() -> None:
+    with pytest.raises(ValueError, match=r"Config\.env_kwargs = a dict: .*Silent at"):
+        Config(env_kwargs={"a": Silent()})
+
+
 def test_a_field_of_another_type_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Wide\.flag = 1: wrong type"):
         Wide(flag=1)  # type: ignore[arg-type]
