@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from yieldrl.foundations import spaces
 from yieldrl.foundations.moments import fold_in, scaled, standardized
 from yieldrl.foundations.ranks import ranks
+from yieldrl.networks.encoder import DictEncoder
 
 
 class RunningMoments(nn.Module):
@@ -87,6 +89,19 @@ class ObservationNormalizer(nn.Module):
                 leaf = leaf[key]
             self._moments_of(path).update(leaf if valid is None else leaf[valid])
 
+    def feeds(self, parts: Sequence[nn.Module], encoders: Sequence[nn.Module]) -> bool:
+        """Whether any of some parts of a model may read what is normalized.
+
+        Args:
+            parts: Parts of the model.
+            encoders: Of its observations: of a Dict's, images and words are not.
+        """
+        unfed = [own for encoder in encoders for own in _unfed(encoder, self.paths)]
+        known = {id(part) for own in unfed for part in own.modules()}
+        inner = [own for part in parts for own in part.modules()]
+        reading = [own for own in inner if id(own) not in known]
+        return any([*own.parameters(recurse=False)] for own in reading)
+
     def _moments_of(self, path: spaces.Path) -> RunningMoments:
         moments = self.moments[self.paths.index(path)]
         assert isinstance(moments, RunningMoments)
@@ -99,6 +114,19 @@ class ObservationNormalizer(nn.Module):
             return obs
         moments = self._moments_of(path)
         return standardized(obs.float(), moments.mean, moments.var, self.limit)
+
+
+def _unfed(encoder: nn.Module, paths: Sequence[spaces.Path]) -> list[nn.Module]:
+    """The parts of an encoder that read nothing of these entries of observations."""
+    if not paths:
+        return [encoder]
+    if not isinstance(encoder, DictEncoder):
+        return []
+    return [
+        own
+        for name, part in zip(encoder.names, encoder.parts, strict=True)
+        for own in _unfed(part, [path[1:] for path in paths if path[0] == name])
+    ]
 
 
 class RewardScaler(nn.Module):

@@ -114,7 +114,8 @@ class Config(foundations.Config):
     normalize_observation: bool = False
     """Subtract the running mean of observations and divide by their running standard
     deviation; both are saved with the model. It helps where components differ in
-    size. Images, sentences, choices and flags stay as they are."""
+    size. Images, sentences, choices and flags stay as they are. While a part of the
+    model that reads them is frozen, both stand still."""
 
     normalize_reward: bool = True
     """Divide rewards by the running standard deviation of the return, which is saved

@@ -17,6 +17,7 @@ from yieldrl.networks import (
     Distribution,
     ObservationNormalizer,
     action_size,
+    frozen_parts,
     make_distribution,
     make_encoder,
 )
@@ -194,8 +195,20 @@ class Model(Policy):
         return self.distribution(self.action(obs)).mode()
 
     def update_normalization(self, data: TensorDict) -> None:
-        if self.normalizer is not None:
-            self.normalizer.update(data["obs"], data.get("valid", None))
+        """Fold observations into running statistics, if there are any.
+
+        They stand still where a frozen part reads by them: it goes on to see as it saw.
+        """
+        encoders = [
+            own for own in (self.encoder, self.critic_encoder) if own is not None
+        ]
+        normalizer = self.normalizer
+        if normalizer is not None and not normalizer.feeds(self.frozen(), encoders):
+            normalizer.update(data["obs"], data.get("valid", None))
+
+    def frozen(self) -> list[nn.Module]:
+        """The largest parts of which no parameter requires gradients."""
+        return frozen_parts(self)
 
     def metrics(self) -> Logs:
         """The mean standard deviation of a Gaussian, as `policy_std`."""

@@ -126,6 +126,10 @@ class Model(ppo.Model):
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
 
+    def frozen(self) -> list[nn.Module]:
+        """What is not trained; the moving average is moved all the same."""
+        return [part for part in super().frozen() if part is not self.adapt_ema]
+
     def restart_average(self) -> None:
         """Make the moving average a copy of the adaptation module of now."""
         TargetUpdate(self.adapt_module, self.adapt_ema, 1.0)()
