@@ -35,7 +35,8 @@ def base_fingerprint(model: nn.Module) -> str:
 def heads_of(model: nn.Module) -> dict[str, Tensor]:
     """All that no checkpoint of the backbone holds, by name, on its device."""
     root = backbone_of(model)
-    inside = "backbone." if root is not model else ""
+    at = next(name for name, module in model.named_modules() if module is root)
+    inside = f"{at}." if at else ""
     own = tuple(f"{inside}{name}" for name in untrained_parts(root))
     return {
         name: tensor

@@ -92,7 +92,7 @@ def _pretrained(
     folder = model_folder(config.model_path)
     values = read_config(folder)
     kind = values.get("model_type")
-    if kind in ("openvla", "prismatic"):
+    if kind in ("openvla", "openvla_oft", "prismatic"):
         from yieldrl.vla.backends.openvla_model import load_openvla
 
         return load_openvla(folder, values, observed, acted, config, _device(config))

@@ -20,7 +20,8 @@ INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 PREFIXES = ("module", "_orig_mod")
 """What DistributedDataParallel and torch.compile put before or inside of names."""
 
-STARTS = tuple(f"{prefix}." for prefix in PREFIXES)
+STARTS = tuple(f"{prefix}." for prefix in (*PREFIXES, "model"))
+"""What may be before all names: `model` in those of a policy, or of Lightning's."""
 
 
 def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
@@ -28,7 +29,7 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
 
     Names may have the parts that `DistributedDataParallel` and `torch.compile` add:
     `module.layer.weight` is `layer.weight`, where the module has no name of the first
-    kind.
+    kind. So is the `model.` that names in a policy's `state_dict` begin with.
 
     Raises:
         CheckpointError: If names or shapes differ; the message names them.
@@ -45,7 +46,7 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
 def unwrapped(state: Mapping[str, Tensor], known: Iterable[str]) -> dict[str, Tensor]:
     """The tensors, by the known names where these are theirs without `PREFIXES`."""
     known, names = set(known), list(state)
-    while not known.issuperset(names) and all(n.startswith(STARTS) for n in names):
+    while known.isdisjoint(names) and all(n.startswith(STARTS) for n in names):
         names = [name.partition(".")[2] for name in names]  # that is around the whole
     for i, name in enumerate(names):
         inner = ".".join(part for part in name.split(".") if part not in PREFIXES)

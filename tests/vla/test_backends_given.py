@@ -110,6 +110,22 @@ class WithBackbone(Headed):
         return self.backbone.layer(inner)
 
 
+class ByProperty(Headed):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.network = nn.Module()
+        self.network.stem, self.network.layer = nn.Linear(3, 4), nn.Linear(4, 4)
+        self.heads()
+
+    @property
+    def backbone(self):
+        return self.network
+
+    def hidden(self, observations):
+        inner = torch.tanh(self.network.stem(observations["proprio"]))
+        return self.network.layer(inner)
+
+
 class Tied(GPTVLAModel):
     def __init__(self):
         super().__init__("", "", False)
@@ -180,7 +196,9 @@ def test_weights_from_safetensors_and_nested_ones(here):
 
 
 @pytest.mark.parametrize("key", [None, "model", "model_state_dict", "state_dict"])
-@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.", "module._orig_mod."])
+@pytest.mark.parametrize(
+    "prefix", ["", "module.", "_orig_mod.", "module._orig_mod.", "module.model."]
+)
 def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
     weights = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
     named = {prefix + name: tensor for name, tensor in weights.items()}
@@ -366,7 +384,7 @@ class TestAdapters:
         ):
             load(model_class="vla_models:NoBackbone", **LORA)
 
-    @pytest.mark.parametrize("name", ["Named", "WithBackbone"])
+    @pytest.mark.parametrize("name", ["Named", "WithBackbone", "ByProperty"])
     def test_heads_train_in_full_and_are_saved(self, here, name):
         model = load(model_class=f"vla_models:{name}", **LORA)
         before = {k: v.clone() for k, v in model.state_dict().items()}
@@ -379,7 +397,7 @@ class TestAdapters:
             (value.square().mean() - (log_prob + entropy).mean()).backward()
             optimizer.step()
         still = {k for k, v in model.state_dict().items() if torch.equal(v, before[k])}
-        start = "backbone." if name == "WithBackbone" else ""
+        start = {"WithBackbone": "backbone.", "ByProperty": "network."}.get(name, "")
         pretrained = {"layer.base_layer.weight", "layer.base_layer.bias"}
         pretrained |= {"stem.weight", "stem.bias"}
         assert still == {start + k for k in pretrained}

@@ -166,6 +166,27 @@ def test_its_head_and_projector_are_those_of_the_files(folder, source):
         torch.testing.assert_close(acted.log_prob, said.log_prob, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("openvla-7b-oft-finetuned", {}),
+        ("Openvla_OFT_SFT", {}),
+        ("plain", {"model_type": "openvla_oft"}),
+        ("plain", {"architectures": ["OpenVLAOFTForActionPrediction"]}),
+    ],
+)
+def test_one_with_discrete_actions_is_known_by_its_name(
+    tmp_path, source, name, changes
+):
+    (tmp_path / name).mkdir()
+    say(write_openvla(tmp_path / name, source), **changes)
+    model = load(tmp_path / name)
+    assert type(model.decoding).__name__ == "ZeroDecoding"
+    (tmp_path / "softly").mkdir()
+    plain = load(write_openvla(tmp_path / "softly", source))
+    assert type(plain.decoding).__name__ == "AutoregressiveDecoding"
+
+
 def test_a_folder_with_a_projector_is_one_of_oft(folder):
     save(folder, "proprio_projector", ProprioProjector())
     model = load(folder, OBSERVED)

@@ -5,7 +5,10 @@ Kim et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -40,6 +43,19 @@ def find_parts(folder: Path) -> dict[str, Path]:
         if files:
             found[name] = files[0]
     return found
+
+
+def is_oft(
+    parts: Mapping[str, Path], config_json: Mapping[str, Any], model_path: str
+) -> bool:
+    """Whether a checkpoint is of OpenVLA-OFT, which decodes in parallel.
+
+    Its `config.json` is that of OpenVLA. It is known by what lies beside it; or by its
+    name, `openvla-7b-oft-finetuned` say, where it has discrete actions.
+    """
+    kinds = [config_json.get("model_type", ""), *config_json.get("architectures", [])]
+    words = re.split(r"[^a-z0-9]+", Path(model_path).name.lower())
+    return bool(parts) or "oft" in words or any("oft" in k.lower() for k in kinds)
 
 
 def check_parts(

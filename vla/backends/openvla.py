@@ -17,9 +17,6 @@ from yieldrl.vla.folders import read_json
 from yieldrl.vla.tokenizer import SentenceTokenizer
 from yieldrl.vla.weights import Shards, check_names
 
-MODEL_TYPES = ("openvla", "prismatic")
-"""`model_type` of the folders that this module reads."""
-
 PROMPT = "In: What action should the robot take to {}?\nOut:"
 """What OpenVLA was trained to read."""
 

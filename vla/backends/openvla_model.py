@@ -41,7 +41,8 @@ def load_openvla(
 
     Args:
         folder: With `config.json`, safetensors and `tokenizer.json`; that it is of
-            OpenVLA-OFT is seen by files such as `action_head--150000_checkpoint.pt`.
+            OpenVLA-OFT is seen by files such as `action_head--150000_checkpoint.pt`, or
+            by its name.
         values: What `config.json` holds.
         observation_space: Dict of what the model reads.
         action_space: Of one action, or of a chunk.
@@ -60,6 +61,7 @@ def load_openvla(
     layout = action_layout(action_space, config.chunk_length)
     numbers = layout.counts is None
     oft.check_parts(parts, config, numbers=numbers, proprio="proprio" in spaces)
+    in_parallel = oft.is_oft(parts, values, config.model_path or "")
     dtype = getattr(torch, config.dtype)
     backbone = openvla.load_backbone(folder, values, dtype=dtype, device=device)
     if "proprio" not in spaces or not _adds_proprio(backbone, parts, spaces, config):
@@ -70,7 +72,7 @@ def load_openvla(
         action_space,
         config,
         bins=openvla.bins(values),
-        decoding=_decoding(config, parts, layout, values),
+        decoding=_decoding(config, layout, values, oft=in_parallel),
     )
     if isinstance(model.head, GaussianHead):
         _set_mean(model.head, parts, backbone.width, layout)
@@ -99,16 +101,12 @@ def _adds_proprio(
 
 
 def _decoding(
-    config: VLAConfig,
-    parts: Mapping[str, Path],
-    layout: ActionLayout,
-    values: Mapping[str, Any],
+    config: VLAConfig, layout: ActionLayout, values: Mapping[str, Any], *, oft: bool
 ) -> Decoding:
     """That of the checkpoint's training, unless the config says another."""
     means = config.action_head == "gaussian" and layout.counts is None
-    parallel = means or parts
     kind = config.decoding
-    if kind == "autoregressive" or (kind == "auto" and not parallel):
+    if kind == "autoregressive" or (kind == "auto" and not (means or oft)):
         return AutoregressiveDecoding()
     return ZeroDecoding(layout.tokens, values["text_config"].get("eos_token_id", 2))
 
