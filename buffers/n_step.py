@@ -58,7 +58,8 @@ class NStepReplayBuffer(ReplayBuffer):
         self._sample_bytes += 64 * n_step  # positions, flags and rewards on the way
         self._steps = torch.arange(n_step, device=self.device)
         powers = [self.gamma**k for k in range(n_step + 1)]
-        self._discounts = torch.tensor(powers, device=self.device)
+        like = {"dtype": torch.float32, "device": self.device}
+        self._discounts = torch.tensor(powers, **like)
 
     def _gather(self, index: Tensor) -> TensorDict:
         n, storage = self.horizon, self._storage

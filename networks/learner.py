@@ -12,6 +12,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from yieldrl.foundations import CheckpointError, Counters, ranks
+from yieldrl.networks.dtypes import in_float32
 from yieldrl.networks.learning_mode import LearningMode
 
 
@@ -21,7 +22,8 @@ class Learner:
     Model, target copy, optimizers, schedules: a new one needs no new line.
 
     Args:
-        model: What learns.
+        model: What learns. Parameters of float64 become float32, as data are, if that
+            is PyTorch's default dtype.
 
     Attributes:
         counters: How far training has come, also for the agent to count in.
@@ -33,7 +35,7 @@ class Learner:
     optimizer: Optimizer
 
     def __init__(self, model: nn.Module) -> None:
-        self.model = model
+        self.model = in_float32(model)
         self.counters = Counters()
         self._mode = LearningMode(model)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -69,7 +70,8 @@ class NoisyMLP(MLP):
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
         """Draw noise anew; in place, so that compiled code sees it."""
-        eps = torch.randn(len(self.noise), generator=generator, device=generator.device)
+        like: dict[str, Any] = {"dtype": torch.float32, "device": generator.device}
+        eps = torch.randn(len(self.noise), generator=generator, **like)
         f_eps = eps.sign() * eps.abs().sqrt()  # f(x) = sgn(x) sqrt(|x|)
         self.noise.copy_(f_eps, non_blocking=True)
 

@@ -28,9 +28,9 @@ class RunningMoments(nn.Module):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(shape))
-        self.register_buffer("var", torch.ones(shape))
-        self.register_buffer("count", torch.zeros(()))
+        self.register_buffer("mean", torch.zeros(shape, dtype=torch.float32))
+        self.register_buffer("var", torch.ones(shape, dtype=torch.float32))
+        self.register_buffer("count", torch.zeros((), dtype=torch.float32))
 
     @torch.no_grad()
     def update(self, batch: Tensor) -> None:
@@ -42,7 +42,7 @@ class RunningMoments(nn.Module):
                 var, mean = torch.var_mean(flat, dim=0, correction=0)
                 fold_in(own, (mean, var, len(flat)))
             return
-        sizes = ranks().gathered(torch.tensor(float(len(flat)), device=flat.device))
+        sizes = ranks().gathered(flat.new_tensor(len(flat)))
         moments = flat.new_zeros(2, *self.mean.shape)
         if len(flat) > 0:
             moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
@@ -150,7 +150,7 @@ class RewardScaler(nn.Module):
         super().__init__()
         self.gamma, self.limit = gamma, limit
         self.moments = RunningMoments(())
-        self.register_buffer("carry", torch.zeros(num_envs))
+        self.register_buffer("carry", torch.zeros(num_envs, dtype=torch.float32))
 
     @torch.no_grad()
     def update(self, rollout: TensorDict) -> None:

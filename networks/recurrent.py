@@ -111,7 +111,8 @@ class Memory:
             ValueError: If there were another number of observations before.
         """
         if self.state is None or self.first is None:
-            self.state = torch.zeros(count, self.size, device=self.device)
+            like = {"dtype": torch.float32, "device": self.device}
+            self.state = torch.zeros(count, self.size, **like)
             self.first = torch.ones(count, dtype=torch.bool, device=self.device)
         if len(self.state) != count:
             raise ValueError(

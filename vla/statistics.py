@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -75,8 +76,7 @@ class RangeStatistics(nn.Module):
         if not bool((lower <= upper).all()):
             raise ValueError(f"low {lower.tolist()} is not below high {upper.tolist()}")
         center, half = lower / 2 + upper / 2, upper / 2 - lower / 2
-        least = 1e-3 * center.abs()  # float32 must tell bins within it apart
-        wider = torch.maximum(half, least)
+        wider = torch.maximum(half, _least_half(center))
         wider = torch.where(wider < LEAST_HALF, 1e-2, wider)
         self.low.copy_(torch.where(wider > half, center - wider, lower))
         self.high.copy_(torch.where(wider > half, center + wider, upper))
@@ -89,13 +89,20 @@ class RangeStatistics(nn.Module):
         return self
 
     def fit(self, data: Tensor) -> Self:
-        """Take the 1 and 99 % quantiles of data `[..., D]`, if there are any."""
+        """Take the 1 and 99 % quantiles of data `[..., D]`, if there are any.
+
+        Where both are the same number, as of a gripper that rarely closes, it is the
+        range of the data: what is rare would be cut off.
+        """
         rows = data.detach().reshape(-1, len(self.low)).float()
         if len(rows) == 0:
             return self
-        rows = rows[:: -(-len(rows) // MOST_ROWS)]
-        low, high = torch.quantile(rows, rows.new_tensor([0.01, 0.99]), dim=0).cpu()
-        return self.set_range(low, high)
+        some = rows[:: -(-len(rows) // MOST_ROWS)]
+        low, high = torch.quantile(some, some.new_tensor([0.01, 0.99]), dim=0)
+        coincide = high - low <= 2 * _least_half(low / 2 + high / 2)
+        low = torch.where(coincide, rows.amin(0), low)
+        high = torch.where(coincide, rows.amax(0), high)
+        return self.set_range(low.cpu(), high.cpu())
 
     def from_openvla(
         self, statistics: Mapping[str, Any], dataset: str | None, entry: str
@@ -121,11 +128,30 @@ class RangeStatistics(nn.Module):
         own = statistics[name][entry]
         low, high = (np.asarray(own[key], np.float32) for key in ("q01", "q99"))
         mask = np.asarray(own.get("mask", [True] * len(low)), bool)
+        _warn_of_rare(own, (low == high) & mask, f"{entry!r} of {name!r}")
         return self.set_range(np.where(mask, low, -1), np.where(mask, high, 1))
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         self._known = False
         super()._load_from_state_dict(*args, **kwargs)
+
+
+def _warn_of_rare(own: Mapping[str, Any], coincide: np.ndarray, what: str) -> None:
+    """Say which numbers have one quantile and may have others that are cut off."""
+    least, most = (np.asarray(own.get(key, own["q01"])) for key in ("min", "max"))
+    varies = least != most if {"min", "max"} <= own.keys() else np.zeros(1, bool)
+    if (cut := np.flatnonzero(coincide & varies)).size:
+        warnings.warn(
+            f"the statistics of {what} have q01 = q99 for the numbers {cut.tolist()},"
+            " which do vary in the data (min and max differ): the model was trained to"
+            " tell no values apart there, and others than that one are cut off",
+            stacklevel=3,
+        )
+
+
+def _least_half(center: Tensor) -> Tensor:
+    """Half of the narrowest range in which float32 can tell bins apart."""
+    return 1e-3 * center.abs()
 
 
 class ActionStatistics(RangeStatistics):

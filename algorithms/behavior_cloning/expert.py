@@ -90,7 +90,8 @@ class Expert:
             return action, {}
         generator, count = self.agent.generator, self.envs.num_envs
         random = random_actions(self.envs.single_action_space, count, generator)
-        chance = torch.rand(count, generator=generator, device=generator.device)
+        like: dict[str, Any] = {"dtype": torch.float32, "device": generator.device}
+        chance = torch.rand(count, generator=generator, **like)
         errs = (chance < self.noise).view(-1, *[1] * (random.ndim - 1))
         if isinstance(action, Tensor):
             executed = torch.where(errs, random, action).to(action.dtype)

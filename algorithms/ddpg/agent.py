@@ -27,7 +27,7 @@ class Agent(abstractions.Agent):
     def random_action(self, obs: Any) -> Tensor:
         """Uniform within the bounds, `[N, ...]`."""
         shape = spaces.batch_size(obs), *self.algorithm.model.action_shape
-        action = torch.empty(shape, device=self.device)
+        action = torch.empty(shape, dtype=torch.float32, device=self.device)
         return action.uniform_(-1, 1, generator=self.generator)
 
     def noisy_action(self, obs: Any) -> Tensor:

@@ -194,7 +194,8 @@ class Algorithm(RolloutAlgorithm):
     def values(self, obs: Any) -> Tensor:
         """`V(s)` of observations `[B, ...]`, `[B]`; zeros without a critic."""
         if not self.model.has_critic:
-            return torch.zeros(spaces.batch_size(obs), device=self.device)
+            like = {"dtype": torch.float32, "device": self.device}
+            return torch.zeros(spaces.batch_size(obs), **like)
         return torch.cat([self.model.get_value(part) for part in obs.split(CHUNK)])
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:

@@ -68,7 +68,7 @@ class Algorithm(PhasedAlgorithm):
             )
             for phase in PHASES
         }
-        self.regularizer = torch.zeros((), device=self.device)
+        self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
         self.adapting = False
         self.enter(config.phase_at(0))
 

@@ -58,7 +58,11 @@ def export_student(
     space, size = model.observation_space, model.memory_size
     assert isinstance(space, Dict)
     obs = {name: _zeros(space[name]) for name in model.actor_obs}
-    inputs = obs, torch.zeros(2, size), torch.ones(2, dtype=torch.bool)
+    inputs = (
+        obs,
+        torch.zeros(2, size, dtype=torch.float32),
+        torch.ones(2, dtype=torch.bool),
+    )
     student = Student(model, actions).cpu().eval()
     batch = torch.export.Dim.DYNAMIC
     shapes: Any = {name: {0: batch} for name in obs}, {0: batch}, {0: batch}

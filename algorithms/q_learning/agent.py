@@ -25,7 +25,8 @@ class Agent(abstractions.Agent):
         but ties, and always to take the first would be to walk into the same wall.
         """
         q_value = self.algorithm.model.value(obs)
-        options = {"generator": self.generator, "device": self.device}
+        options: dict[str, Any] = {"generator": self.generator, "device": self.device}
+        options["dtype"] = torch.float32
         explores = torch.rand(len(q_value), 1, **options) < self.epsilon()
         best = q_value == q_value.amax(1, keepdim=True)
         # 1 to 2 for what may be chosen, 0 to 1 for the rest; exploring, all may be.

@@ -120,8 +120,8 @@ class RunningMean(nn.Module):
     def __init__(self, decay: float = 0.9) -> None:
         super().__init__()
         self.decay = decay
-        self.register_buffer("value", torch.zeros(()))
-        self.register_buffer("weight", torch.zeros(()))
+        self.register_buffer("value", torch.zeros((), dtype=torch.float32))
+        self.register_buffer("weight", torch.zeros((), dtype=torch.float32))
 
     @torch.no_grad()
     def update(self, values: Tensor) -> None:

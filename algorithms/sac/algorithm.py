@@ -95,7 +95,7 @@ class Temperature(nn.Module):
 
     def __init__(self, initial: float) -> None:
         super().__init__()
-        self.log_alpha = nn.Parameter(torch.tensor(initial).log())
+        self.log_alpha = nn.Parameter(torch.tensor(initial, dtype=torch.float32).log())
 
     def forward(self) -> Tensor:
         return self.log_alpha.exp()

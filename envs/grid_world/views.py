@@ -63,7 +63,8 @@ class Symbols:
         )
         height, width, channels = self.shape
         size = height * width * channels
-        image = torch.zeros(len(agent), size, device=agent.device)
+        like = {"dtype": torch.float32, "device": agent.device}
+        image = torch.zeros(len(agent), size, **like)
         image = image.scatter(1, ones.T, 1.0)
         return {
             "image": image.reshape(-1, *self.shape),

@@ -145,3 +145,28 @@ def test_it_learns_in_bfloat16(name: str) -> None:
     rounded = first_losses(module, precision="bfloat16")
     assert precise != rounded
     assert precise[0] == pytest.approx(rounded[0], rel=0.05, abs=0.01)
+
+
+@pytest.fixture
+def float64_by_default():
+    """PyTorch's default dtype is the user's."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_it_trains_whatever_the_default_dtype_is(
+    name: str, float64_by_default: None
+) -> None:
+    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    cloned = {} if name in OFFLINE else {"total_steps": 128, "eval_every": 128}
+    config = config_of(module, eval_episodes=1, **cloned)
+    with module.Trainer(config) as trainer:
+        logs = list(trainer())
+        state = trainer.model.state_dict().values()
+        assert {x.dtype for x in state if x.is_floating_point()} == {torch.float32}
+        saved = trainer.state_dict()
+    assert {"train", "evaluate"} <= {log["log_type"] for log in logs}
+    with module.Trainer(config) as again:
+        again.load_state_dict(saved)

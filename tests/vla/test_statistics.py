@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -66,6 +67,33 @@ class TestActions:
         own = ActionStatistics(2).fit(torch.tensor([[0.0, 5.0]] * 4))
         torch.testing.assert_close(own.low, torch.tensor([-0.01, 4.995]))
         assert torch.isfinite(own.normalize(torch.tensor([0.0, 5.0]))).all()
+
+    @pytest.mark.parametrize("usual", [0.0, -2.0, 3.0])
+    def test_where_quantiles_coincide_the_range_counts(self, usual: float) -> None:
+        """A gripper that closes in one step of a thousand, beside a joint."""
+        data = torch.full((100, 10, 2), usual)
+        data[..., 1] = torch.linspace(0, 100, 1000).view(100, 10)
+        data[50, 5, 0] = usual + 0.5
+        own = ActionStatistics(2).fit(data)
+        torch.testing.assert_close(own.low, torch.tensor([usual, 1.0]))
+        torch.testing.assert_close(own.high, torch.tensor([usual + 0.5, 99.0]))
+        rare = torch.tensor([usual + 0.5, 50.0])
+        torch.testing.assert_close(own.normalize(rare), torch.tensor([1.0, 0.0]))
+        torch.testing.assert_close(own.denormalize(own.normalize(rare)), rare)
+
+    def test_a_rare_action_among_very_many_is_not_missed(self) -> None:
+        data = torch.zeros(250_000, 1)
+        data[1] = 0.5  # which every third row passes over
+        assert ActionStatistics(1).fit(data).high.tolist() == [0.5]
+
+    def test_a_file_whose_quantiles_cut_something_off_says_so(self) -> None:
+        own = {"q01": [0.0, 1.0], "q99": [0.0, 2.0], "min": [0.0, 0], "max": [0.5, 3]}
+        with pytest.warns(UserWarning, match=r"'action' of 'a' .* the numbers \[0\]"):
+            ActionStatistics(2).from_openvla({"a": {"action": own}}, None, "action")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # what never varied is cut off nowhere
+            constant = {"action": {**own, "max": [0.0, 3]}}
+            ActionStatistics(2).from_openvla({"a": constant}, None, "action")
 
     def test_the_file_of_openvla(self) -> None:
         own = ActionStatistics(3).from_openvla(FILE, None, "action")
