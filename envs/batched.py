@@ -19,6 +19,7 @@ from yieldrl.envs import batched_checks as checks
 from yieldrl.envs import batched_noise
 from yieldrl.envs import batched_support as support
 from yieldrl.envs.batched_compiled import CompiledPureStep
+from yieldrl.foundations.device import usable_device
 
 
 class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
@@ -27,8 +28,10 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     A subclass names its spaces and how many random numbers a reset takes, and writes
     two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
     is more than transposing. Resets, time limit, seeds and checkpoints are done here.
-    No step waits for the device, so the values of actions are not looked at. On a CPU,
-    where looking at flags is free, first states are made only for those that begin.
+    No step waits for the device. On a CPU, where looking is free, actions that are not
+    finite are refused, and first states are made only for those that begin. On a GPU
+    such actions make observations and rewards that are not finite either, and whoever
+    collects them says so at the next look.
 
     A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
     dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
@@ -99,7 +102,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     ) -> None:
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
-        self.device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
+        self.device = usable_device(device)  # "cuda" becomes "cuda:0"
         self.dtype = dtype
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
@@ -114,6 +117,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.action_dtype = dtype if floats else torch.int64
         # Of actions that are taken as they are.
         self._action_kind = self.action_space.shape, self.action_dtype, self.device
+        self._looks_at_floats = floats and self.device.type == "cpu"
         looked_at = not compile and self.device.type == "cpu" and not floats
         self._choices = checks.choices(self.single_action_space) if looked_at else None
         observation = np.empty(0, self.single_observation_space.dtype)
@@ -354,8 +358,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
                 DISABLED mode an episode has ended that was not reset.
             ClosedEnvironmentError: After `close`.
             TypeError, ValueError: If the actions are not as above, or (seen on the CPU
-                only, and not compiled, where it would cost a tenth of the step) are
-                none of the space's choices.
+                only) not finite, or (not compiled, where it would cost a tenth of the
+                step) none of the space's choices.
         """
         checks.check_running(self)
         action = checks.action_tensor(self, actions)

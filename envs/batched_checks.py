@@ -22,6 +22,8 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
         action = _from_array(envs, action)
     if (action.shape, action.dtype, action.device) != envs._action_kind:
         action = _converted(envs, action)
+    if envs._looks_at_floats:
+        _check_finite(envs, action)
     if envs._choices is not None:
         first, count = envs._choices
         given = action.numpy() if first is None else action.numpy() - first
@@ -34,6 +36,19 @@ def action_tensor(envs: Any, action: Any) -> Tensor:
                 f" {envs.single_action_space}: give one of its choices"
             )
     return action
+
+
+def _check_finite(envs: Any, action: Tensor) -> None:
+    finite = np.isfinite(action.detach().numpy())
+    if not finite.all() and envs.autoreset_mode is AutoresetMode.NEXT_STEP:
+        resets = envs._ended.numpy().reshape(-1, *[1] * (finite.ndim - 1))
+        finite = finite | resets  # there the action is ignored
+    if not finite.all():
+        i = int((~finite).reshape(envs.num_envs, -1).any(1).argmax())
+        raise ValueError(
+            f"action {action[i].tolist()} of environment {i} is not finite: give"
+            f" numbers of {envs.single_action_space} (is the policy's output finite?)"
+        )
 
 
 def choices(space: Any) -> tuple[Any, Any] | None:
@@ -133,10 +148,14 @@ def check_arguments(envs: Any) -> None:
         raise TypeError(f"{name}.single_action_space = {space}: must be of one array")
     for word in ("num_envs", "max_episode_steps"):
         number = getattr(envs, word)
-        if number is not None and number < 1:
+        if number is None and word == "max_episode_steps":
+            continue
+        if not isinstance(number, int | np.integer):
+            raise TypeError(f"{word} = {number!r}: must be an int")
+        if number < 1:
             raise ValueError(f"{word} = {number}: must be at least 1")
-    if not envs.dtype.is_floating_point:
-        raise ValueError(f"dtype = {envs.dtype}: use torch.float32 or torch.float64")
+    if not (isinstance(envs.dtype, torch.dtype) and envs.dtype.is_floating_point):
+        raise ValueError(f"dtype = {envs.dtype!r}: use torch.float32 or torch.float64")
     modes = [None, *envs.metadata["render_modes"]]
     if envs.render_mode not in modes:
         raise ValueError(f"render_mode = {envs.render_mode!r}: {name} has {modes}")

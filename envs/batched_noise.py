@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import secrets
 from typing import Any
 
@@ -27,6 +28,14 @@ def renewed(envs: Any, ended_before: Tensor) -> Tensor | None:
     return noise.index_copy(1, columns, envs.draw_noise(len(columns)))
 
 
+def whole(seed: Any) -> int:
+    """A seed as an int, -1 if it is none: 1.5 would be the seed 1 in silence."""
+    try:
+        return operator.index(seed)
+    except (TypeError, ValueError):
+        return -1
+
+
 def seeded_noise(envs: Any, seed: Any) -> Tensor:
     """Seed the generator; the noise `[noise_size, N]` for the first states.
 
@@ -34,10 +43,11 @@ def seeded_noise(envs: Any, seed: Any) -> Tensor:
     """
     several = np.ndim(seed) > 0
     given = list(seed) if several else [seed]
-    seeds = [secrets.randbits(63) if s is None else int(s) for s in given]
+    seeds = [secrets.randbits(63) if s is None else whole(s) for s in given]
     if min(seeds, default=-1) < 0 or (several and len(seeds) != envs.num_envs):
         raise ValueError(
-            f"seed = {seed}: must be an int >= 0, or {envs.num_envs} of them (or None)"
+            f"seed = {seed!r}: must be an int >= 0, or {envs.num_envs} of them (or"
+            " None)"
         )
     if not several:
         envs.generator.manual_seed(seeds[0])

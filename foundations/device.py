@@ -24,15 +24,28 @@ def resolve_device(name: str) -> torch.device:
     ranks()  # says which GPU is meant by "cuda"
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    return usable_device(name)
+
+
+def usable_device(name: str | torch.device) -> torch.device:
+    """The device of this name, with its number if it is a GPU.
+
+    Raises:
+        ValueError: If it is not a device, holds no numbers (`meta`), or this machine
+            has none such.
+    """
     try:
         device = torch.device(name)
+        if device.type == "meta":
+            raise RuntimeError("its tensors hold no numbers")
         if device.type == "cuda" and device.index is None:
             device = torch.device("cuda", torch.cuda.current_device())
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as reason:
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError) as reason:
         first_line = str(reason).splitlines()[0]
         raise ValueError(
-            f"device = {name!r}: not usable on this machine ({first_line}); use 'cpu'"
+            f"device = {str(name)!r}: not usable on this machine ({first_line}); use"
+            " 'cpu'"
         ) from None
     return device
 

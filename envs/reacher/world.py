@@ -97,6 +97,12 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         self, action: np.ndarray
     ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Apply torques `[2]` for 0.02 s."""
+        given = np.asarray(action)
+        if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
+            raise ValueError(
+                f"action {action!r} is not of finite numbers: give one of"
+                f" {self.action_space}"
+            )
         _, reward, terminated, truncated, info = self.inside.step(action)
         near = self.distance <= SUCCESS_DISTANCE
         info = {**info, "success": near}

@@ -100,5 +100,8 @@ class RescaleAction(BatchWrapper):
 
     def action(self, actions: Any) -> Any:
         """Actions `[N, ...]` within the bounds inside, of the kind that came."""
-        accepted = self._border.to_env(as_tensors(actions))
+        given = as_tensors(actions)
+        if given.is_complex():
+            raise ValueError(f"actions of {given.dtype}: they must be of real numbers")
+        accepted = self._border.to_env(given)
         return accepted if isinstance(actions, Tensor) else accepted.numpy()

@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
+from yieldrl.foundations.device import usable_device
 
 
 class NumpyToTorch(BatchWrapper):
@@ -37,7 +38,7 @@ class NumpyToTorch(BatchWrapper):
         self, envs: VectorEnv[Any, Any, Any], *, device: str | torch.device = "cpu"
     ) -> None:
         super().__init__(envs)
-        self.device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
+        self.device = usable_device(device)  # "cuda" becomes "cuda:0"
         self.single_observation_space = _float32(envs.single_observation_space)
         self.observation_space = batch_space(
             self.single_observation_space, self.num_envs

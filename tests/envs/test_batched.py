@@ -5,6 +5,7 @@ import doctest
 import io
 import itertools
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 from worlds import NoSync, blind
 
 from yieldrl.envs import batched
+from yieldrl.envs import batched_support as support
 from yieldrl.envs.batched import TorchVectorEnv
 
 MODES = list(AutoresetMode)
@@ -522,3 +524,84 @@ def test_functions_that_disagree(method: str, result, message: str) -> None:
     broken = type("Broken", (Walk,), {method: lambda *_: result})
     with pytest.raises(ValueError, match=message):
         broken(4).reset()
+
+
+# ---------------------------------------------------------------- numbers that are none
+
+
+BOXES = [
+    env_id
+    for env_id, spec in gym.registry.items()
+    if env_id.startswith("yieldrl/")
+    and spec.vector_entry_point is not None
+    and "Humanoid" not in env_id  # as Ant, and takes longer to make
+    and isinstance(gym.make_vec(env_id, num_envs=2).single_action_space, spaces.Box)
+]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("env_id", BOXES)
+def test_actions_that_are_not_finite_are_refused(env_id: str, bad: float) -> None:
+    envs = gym.make_vec(env_id, num_envs=3)
+    envs.reset(seed=0)
+    before = copy.deepcopy(envs.unwrapped.state)
+    action = envs.action_space.sample()
+    action[1, -1] = bad
+    message = rf"action \[.*{bad}\] of environment 1 is not finite: give numbers of Box"
+    for given in (action, torch.from_numpy(action), action.tolist()):
+        with pytest.raises(ValueError, match=message):
+            envs.step(given)
+    support.tree_map(
+        torch.testing.assert_close, before, envs.unwrapped.state
+    )  # nothing has moved
+    alone = gym.make(env_id, disable_env_checker=True)
+    alone.reset(seed=0)
+    with pytest.raises(ValueError, match="of environment 0 is not finite"):
+        alone.step(action[1])
+
+
+def test_an_action_that_is_ignored_may_be_anything() -> None:
+    envs = Walk(2, max_episode_steps=1, autoreset_mode=AutoresetMode.NEXT_STEP)
+    envs.reset(seed=0)
+    envs.step(torch.zeros(2))
+    obs, *_ = envs.step(torch.full((2,), torch.nan))
+    assert obs.isfinite().all()
+    with pytest.raises(ValueError, match=r"action nan of environment 1 is not finite"):
+        envs.step(torch.tensor([0.0, torch.nan]))
+
+
+def test_compiled_worlds_on_a_cpu_look_at_actions_too() -> None:
+    envs = Walk(2, compile=True)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="action nan of environment 1 is not finite"):
+        envs.step(torch.tensor([0.0, torch.nan]))
+
+
+def test_complex_actions_are_refused() -> None:
+    envs = Walk(2)
+    envs.reset(seed=0)
+    for given in (torch.zeros(2, dtype=torch.complex64), np.zeros(2, complex)):
+        with pytest.raises(ValueError, match="actions must be floats of shape"):
+            envs.step(given)
+
+
+@pytest.mark.parametrize("seed", [1.5, 1.0, np.float64(2), "7", [1.5, 2], [1, "2"]])
+def test_seeds_are_whole_numbers(seed: object) -> None:
+    with pytest.raises(
+        ValueError, match=r"seed = .*: must be an int >= 0, or 2 of them"
+    ):
+        Walk(2).reset(seed=seed)
+
+
+def test_numpys_whole_numbers_are_seeds() -> None:
+    envs = Walk(2)
+    expected = [envs.reset(seed=seed)[0] for seed in (3, [1, 2])]
+    for seed in (np.int64(3), np.uint8(3), torch.tensor(3)):
+        assert torch.equal(envs.reset(seed=seed)[0], expected[0])
+    assert torch.equal(envs.reset(seed=np.array([1, 2]))[0], expected[1])
+
+
+def test_where_tensors_hold_no_numbers_is_no_device() -> None:
+    for device in ("meta", torch.device("meta"), "nonsense"):
+        with pytest.raises(ValueError, match=r"device = '(meta|nonsense)': not usable"):
+            Walk(2, device=device)

@@ -231,6 +231,16 @@ def test_what_cannot_be_is_refused():
         ReacherImagesEnv(render_mode="human")
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1j])
+def test_actions_that_are_no_numbers_are_refused(bad):
+    env = ReacherImagesEnv()
+    env.reset(seed=0)
+    before = env.angles.copy()
+    with pytest.raises(ValueError, match="is not of finite numbers"):
+        env.step(np.array([0, bad]))
+    assert np.array_equal(env.angles, before)
+
+
 def test_without_mujoco(monkeypatch):
     for name in list(sys.modules):
         if name.startswith(("gymnasium.envs.mujoco", "mujoco")):

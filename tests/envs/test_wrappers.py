@@ -852,3 +852,32 @@ def test_evaluation_makes_what_is_inside_again() -> None:
 def test_all_of_them_are_tried_here() -> None:
     elsewhere = {"BatchWrapper", "Step", "HiddenParameters"}  # that in test_hidden.py
     assert set(wrappers.__all__) - elsewhere <= set(globals())
+
+
+# ---------------------------------------------------------------- numbers that are none
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda envs: FrameStack(envs, 2),
+        lambda envs: ActionChunks(envs, 2),
+        lambda envs: TimeLimit(envs, 3),
+        RescaleAction,
+        NormalizeObservation,
+        TorchToNumpy,
+    ],
+)
+def test_wrapped_worlds_refuse_what_is_no_number(wrap: Any) -> None:
+    envs = wrap(gym.make_vec("yieldrl/Pendulum-v1", num_envs=3))
+    envs.reset(seed=0)
+    action = np.zeros(envs.action_space.shape, np.float32)
+    with pytest.raises(ValueError, match=r"actions (must be floats|of).*complex"):
+        envs.step(action.astype(complex))
+    action[2] = np.nan
+    with pytest.raises(ValueError, match=r"\[nan\] of environment 2 is not finite"):
+        envs.step(action)
+    with pytest.raises(ValueError, match=r"seed = 1\.5: must be an int"):
+        envs.reset(seed=1.5)
+    with pytest.raises(ValueError, match="device = 'meta': not usable"):
+        NumpyToTorch(counters("sync"), device="meta")
