@@ -92,10 +92,12 @@ def test_yieldrl_has_settled_when_no_compiler_is_at_work_any_more(
 ) -> None:
     monkeypatch.setattr(ours, "WATCHED_SECONDS", 0.0)
     monkeypatch.setattr(ours, "QUIET_SECONDS", 0.3)
-    program = "import time; time.sleep(0.5)"
-    with subprocess.Popen([sys.executable, "-S", "-c", program]) as child:
+    program = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE) as child:
         assert ours.is_compiling()
         settled = ours.Settled()
+        assert child.stdin is not None
+        child.stdin.close()  # it ends
         begin = time.perf_counter()
         while not settled():
             time.sleep(0.01)

@@ -64,10 +64,11 @@ def interrupt(envs: AsyncVectorEnv, actions: Any, after: float) -> None:
     timer.join()
 
 
-def closed_within(envs: Any, seconds: float) -> None:
+def closed_at_once(envs: Any) -> None:
+    """Long before a step that takes a minute is done, also on a busy machine."""
     start = time.monotonic()
     envs.close()
-    assert time.monotonic() - start < seconds
+    assert time.monotonic() - start < 30
     assert not any(process.is_alive() for process in envs.processes)
 
 
@@ -82,7 +83,7 @@ def test_after_ctrl_c_a_reset_begins_anew() -> None:
     obs, reward, *_ = envs.step(NOTHING)
     assert obs.tolist() == [[1, 1], [1, 1]]
     assert reward.tolist() == [1, 1]
-    closed_within(envs, 1.0)
+    closed_at_once(envs)
 
 
 @pytest.mark.parametrize("adopted", [False, True])
@@ -100,7 +101,7 @@ def test_after_ctrl_c_closing_ends(
         assert envs is mine
     envs.reset(seed=0)
     interrupt(envs, np.array([0, 1]), 0.1)
-    closed_within(envs, 1.0)
+    closed_at_once(envs)
 
 
 @pytest.mark.slow
@@ -174,7 +175,7 @@ def test_odd_answers_are_refused_by_name(what: str, message: str) -> None:
         envs.step(NOTHING)
     with pytest.raises(RuntimeError, match=r"processes \[1\].*make the environments"):
         envs.reset()
-    closed_within(envs, 1.0)
+    closed_at_once(envs)
 
 
 def test_an_info_of_none_from_gymnasiums_own_worker(
@@ -187,7 +188,7 @@ def test_an_info_of_none_from_gymnasiums_own_worker(
     envs.reset(seed=0)
     with pytest.raises(TypeError, match=r"environment 0 .* returned the info None"):
         envs.step(NOTHING)
-    closed_within(envs, 1.0)
+    closed_at_once(envs)
 
 
 def test_a_reward_of_shape_one_is_a_number() -> None:
@@ -223,7 +224,7 @@ def test_a_killed_worker_is_named() -> None:
     envs.processes[1].join()
     with pytest.raises(RuntimeError, match=r"worker processes \[1\].* were killed"):
         envs.step(NOTHING)
-    closed_within(envs, 1.0)
+    closed_at_once(envs)
 
 
 def test_it_is_gymnasiums_otherwise() -> None:

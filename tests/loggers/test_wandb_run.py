@@ -31,7 +31,7 @@ def records(file: Path) -> Iterator[bytes]:
 def history(file: Path) -> list[dict[str, str]]:
     """What was logged in an offline run, as JSON values, without wandb's own keys."""
     found: list[dict[str, str]] = []
-    for _ in range(100):  # wandb's own process writes the file, in its own time
+    for _ in range(600):  # wandb's own process writes the file, in its own time
         run = [wandb_internal_pb2.Record.FromString(data) for data in records(file)]
         if run and run[-1].HasField("exit"):
             break
