@@ -31,6 +31,7 @@ from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.checkpoint_index import BEST
 from yieldrl.loggers.files import place, write_atomically
+from yieldrl.loggers.write_errors import refuse_folder
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
 SPEED = "speed.txt"
@@ -58,8 +59,9 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     }
     text = yaml.safe_dump(whole, sort_keys=False)
     folder = place(trainer, None, "")
-    write_atomically(folder / CONFIG, text)
+    refuse_folder(folder / SPEED)  # now, and not when the run has ended
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
+    write_atomically(folder / CONFIG, text)  # last: where it is, both are
 
 
 def note_speed(trainer: Any) -> list[str]:

@@ -123,10 +123,13 @@ class TrainingRun(Copies, Run):
         `config.yaml` and `run.json` are written where nobody has written them yet.
         """
         folder = super().claim()
-        if not self._described:
-            self._described = True
-            if not (folder / run_files.CONFIG).exists():
+        if not self._described and not (folder / run_files.CONFIG).is_file():
+            self._described = True  # for it claims the folder too
+            try:
                 run_files.describe(self)
+            except OSError:
+                self._described = False
+                raise
         return folder
 
     def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:

@@ -20,7 +20,7 @@ from yieldrl.loggers.checkpoint_index import (
 )
 from yieldrl.loggers.interrupts import Interrupts
 from yieldrl.loggers.means import read
-from yieldrl.loggers.write_errors import refuse_file
+from yieldrl.loggers.write_errors import refuse_file, refuse_folder
 
 if TYPE_CHECKING:
     from yieldrl.abstractions import LogData, Trainer
@@ -116,6 +116,7 @@ class _Saver:
     def __init__(self, settings: checkpoint, trainer: Trainer, folder: Path) -> None:
         self.settings, self.trainer, self.folder = settings, trainer, folder
         refuse_file(folder)
+        refuse_folder(folder / BEST)
         files.delete_leftovers(folder)
         step = trainer.agent.sample_step
         self.index = Index(folder)

@@ -10,7 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from yieldrl.loggers.write_errors import ForeignFileError, naming_failures
+from yieldrl.loggers.write_errors import (
+    ForeignFileError,
+    naming_failures,
+    refuse_file,
+)
 
 Steps = tuple[int, int]
 """`sample_step` and `learn_step`: how far training has come."""
@@ -119,8 +123,9 @@ def rewind(
 
     Raises:
         ForeignFileError: If the file is something else than a log of this kind.
-        UnwritableError: If it is a folder, or may not be read.
+        UnwritableError: If it is a folder, may not be read, or a file is in its way.
     """
+    refuse_file(path.parent)
     if not path.exists():
         return
     with naming_failures(path):

@@ -92,6 +92,16 @@ def refuse_file(folder: Path) -> None:
             raise UnwritableError(place, errno.ENOTDIR, "Not a directory")
 
 
+def refuse_folder(file: Path) -> None:
+    """Refuse a file that cannot be written because a folder is there.
+
+    Raises:
+        UnwritableError: If that is so.
+    """
+    if file.is_dir():
+        raise UnwritableError(file, errno.EISDIR, "Is a directory")
+
+
 def full_disk_behind(error: BaseException | None) -> str | None:
     """What the system said about a full disk; None if that was not the reason."""
     while error is not None:

@@ -17,6 +17,7 @@ from yieldrl.experiments import run_files
 from yieldrl.foundations.blocks import to_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
+from yieldrl.loggers.write_errors import UnwritableError
 
 LOGS = "log_type,sample_step,learn_step,metric,value\n"
 
@@ -208,3 +209,18 @@ def test_a_folder_called_like_the_log_file_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "logs.csv").write_text(LOGS)
     assert run_files.find_runs([tmp_path]) == [tmp_path / "two"]
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "run.json", "speed.txt", "owner.json"])
+def test_a_folder_in_the_place_of_a_file_is_said_at_the_first_claim(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).mkdir()
+    with ppo.Trainer(ppo.Config(eval_every=0)) as trainer:
+        trainer.run_dir = tmp_path
+        for _ in range(2):
+            with pytest.raises(UnwritableError, match=f"{name}: cannot be written"):
+                trainer.claim()
+        (tmp_path / name).rmdir()
+        trainer.claim()
+        assert run_files.read_config(tmp_path)["env_id"] == "CartPole-v1"

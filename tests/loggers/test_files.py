@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from yieldrl import loggers
@@ -225,6 +226,7 @@ def test_an_error_survives_a_process(path: Path) -> None:
         (loggers.tensorboard(), "tensorboard", Path.touch),
         (loggers.checkpoint(), "checkpoints", Path.touch),
         (loggers.checkpoint(), "checkpoints/checkpoints.json", Path.mkdir),
+        (loggers.checkpoint(), "checkpoints/best.pt", Path.mkdir),
     ],
 )
 def test_what_is_in_the_way_is_said_before_the_first_step(
@@ -237,3 +239,22 @@ def test_what_is_in_the_way_is_said_before_the_first_step(
         next(logger(trainer)())
     assert trainer.agent.sample_step <= 2  # of one step, which is not logged
     assert path.exists()
+
+
+@pytest.mark.parametrize("logger", [loggers.csv, loggers.jsonl])
+def test_a_file_in_the_way_of_a_path_is_said_before_the_first_step(
+    logger: Any, trainer: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").touch()
+    stack = logger(path=tmp_path / "taken" / "logs")(trainer)
+    with pytest.raises(UnwritableError, match="taken: cannot be written"):
+        next(stack())
+
+
+def test_numbers_of_numpy_are_numbers_to_loggers() -> None:
+    assert loggers.checkpoint(every=np.int64(5), seconds=np.float32(2)).every == 5
+    assert loggers.csv(every=np.int32(10)).every == 10
+    with pytest.raises(TypeError, match="give a whole number, at least 0"):
+        loggers.csv(every=np.float64(10.0))
+    with pytest.raises(TypeError, match="give a whole number, at least 0"):
+        loggers.csv(every=True)
