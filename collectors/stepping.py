@@ -45,9 +45,9 @@ class Stepper:
         self.steps = 0
         self._resets_here = self.mode is AutoresetMode.DISABLED
         self._choices: list[ChoiceRange] = []  # to look at, where it is cheap
-        # Batches that do not look at the values of their observations themselves.
-        casts = isinstance(envs, SerialVectorEnv) and self.reader.new_memory
-        self._entries = [] if casts else entries(envs)
+        # Ours copies actions, and looks at the values of observations, by itself.
+        self._careful = isinstance(envs, SerialVectorEnv) and self.reader.new_memory
+        self._entries = [] if self._careful else entries(envs)
         self._looks = False
 
     def reset(self, seed: int | None) -> Any:
@@ -92,9 +92,7 @@ class Stepper:
                 last observation of an episode is missing.
         """
         try:
-            # A copy, because the caller learns from the action, and environments may
-            # write into theirs (`action *= scale`).
-            given = copied(action) if hasattr(action, "dtype") else deepcopy(action)
+            given = action if self._careful else _copy_of(action)
             obs, reward, terminated, truncated, info = self.envs.step(given)
         except Exception as reason:
             check_action(action, reason)
@@ -144,6 +142,11 @@ class Stepper:
                     f" {leaf[env]} at step {self.steps}, which is not in its space"
                     f" {choice.space}: make the two agree"
                 )
+
+
+def _copy_of(action: Any) -> Any:
+    """For environments that write into their action, which the caller learns from."""
+    return copied(action) if hasattr(action, "dtype") else deepcopy(action)
 
 
 def _may_write_again(envs: Any, obs: Any) -> bool:

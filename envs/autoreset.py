@@ -12,6 +12,7 @@ from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.fitting import MisfitError, in_dtype
+from yieldrl.envs.handed_over import HandedOver
 from yieldrl.envs.serial import SerialVectorEnv
 
 
@@ -70,6 +71,7 @@ class StepReader:
         own = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
         known = isinstance(envs, SerialVectorEnv | TorchVectorEnv)
         self.new_memory = known and own
+        self._handed_over = HandedOver()
         self._at_once = self.mode is AutoresetMode.SAME_STEP
         self._late = self.mode is AutoresetMode.NEXT_STEP
 
@@ -100,6 +102,7 @@ class StepReader:
             ValueError: If an episode ended in SAME_STEP mode and `info` lacks its last
                 observation. On a GPU it must be there in every step.
         """
+        self._handed_over.check(self.envs)
         next_obs, valid = obs, None
         if self._at_once:
             if self.new_memory:  # dense, and everybody's, if anybody's episode ended
@@ -124,6 +127,7 @@ class StepReader:
             rows = [final[i] for i in np.flatnonzero(ended)]
             if any(row is None for row in rows):
                 raise self._lacking(info)
+            self._handed_over.keep(rows)
             try:
                 return _with_rows(obs, rows, ended)
             except MisfitError as reason:

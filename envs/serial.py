@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.envs.fitting import ARRAYS, stacked
 from yieldrl.envs.single_answers import (
-    USUAL,
+    NUMBERS,
     Place,
     check_observation,
     declared_names,
@@ -112,20 +112,22 @@ class SerialVectorEnv(SyncVectorEnv):
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
         any_ended, final = False, {}
         self.steps += 1
+        # A copy: some environments write into their action (`action *= scale`).
+        actions = actions.copy() if isinstance(actions, np.ndarray) else actions
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             answer = env.step(action)
-            if type(answer) is not tuple or tuple(map(type, answer[1:])) not in USUAL:
-                answer = step_answer(answer, self._place(i))
-            last, reward[i], ended, cut, info = answer
+            try:
+                last, gain, ended, cut, info = answer
+            except (TypeError, ValueError):
+                last, gain, ended, cut, info = step_answer(answer, self._place(i))
+            if gain.__class__ not in NUMBERS:
+                last, gain, ended, cut, info = step_answer(answer, self._place(i))
+            reward[i] = gain
             if ended or cut:
                 any_ended = True
-                terminated[i], truncated[i] = ended, cut
+                terminated[i], truncated[i] = bool(ended), bool(cut)
                 next_obs.append(deepcopy(last))  # reset may write into the same array
-                well = said_of_success(info)
-                final = final if well is None else self._add_final(final, well, i)
-                kept = {key: info[key] for key in self.info_keys if key in info}
-                info = deepcopy(kept)
-                last, _ = self._reset_one(i)
+                last, info, final = self._begin_next(i, info, final)
             else:
                 next_obs.append(last)
             obs.append(last)
@@ -145,6 +147,18 @@ class SerialVectorEnv(SyncVectorEnv):
 
     def _add_final(self, final: dict[str, Any], well: Any, i: int) -> dict[str, Any]:
         return self._add_info(final, {"success": bool(well)}, i)
+
+    def _begin_next(
+        self, i: int, info: dict[str, Any], final: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        """First observation of a new episode, and what the one before said at its end.
+
+        That is copied, because the reset may write into the same arrays.
+        """
+        well = said_of_success(info)
+        final = final if well is None else self._add_final(final, well, i)
+        kept = deepcopy({key: info[key] for key in self.info_keys if key in info})
+        return self._reset_one(i)[0], kept, final
 
     def _place(self, i: int) -> Place:
         return Place(i, self.envs[i], self.steps)

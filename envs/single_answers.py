@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -44,11 +43,8 @@ def first_answer(answer: Any, who: Place) -> tuple[Any, dict[str, Any]]:
     return answer
 
 
-_NUMBERS = (float, int, np.float64, np.float32, np.int64)
-_FLAGS = (bool, np.bool_)
-
-USUAL = frozenset(itertools.product(_NUMBERS, _FLAGS, _FLAGS, (dict,)))
-"""Classes of reward, terminated, truncated and info that are taken as they are."""
+NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool_})
+"""Classes of rewards that are taken as they are; others are looked at."""
 
 
 def step_answer(

@@ -45,7 +45,8 @@ class NumpyToTorch(BatchWrapper):
         )
 
     def action(self, actions: Any) -> Any:
-        return actions.cpu().numpy() if isinstance(actions, Tensor) else actions
+        # A copy, because environments may write into it.
+        return actions.cpu().numpy().copy() if isinstance(actions, Tensor) else actions
 
     def answer(self, value: Any) -> Any:
         if isinstance(value, Mapping):

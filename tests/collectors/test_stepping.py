@@ -11,12 +11,13 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
-from worlds import Counter
+from worlds import Counter, Reusing
 
 from yieldrl.algorithms import a2c, ppo, ppo_lstm, reinforce, sac, td3
 from yieldrl.collectors.evaluation import evaluate
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
+from yieldrl.envs.wrappers import NumpyToTorch
 
 UNBOUNDED = Box(-np.inf, np.inf, (2,), np.float32)
 BOUNDED = Box(-1, 1, (2,), np.float32)
@@ -159,6 +160,37 @@ def test_what_an_environment_writes_again_was_read_in_time() -> None:
     assert [h.tolist()[0] for h in held[1::3]] == [[0, 1], [0, 2], [1, 1], [1, 2]]
     assert [h.tolist() for h in held[2::3]] == [[1, 1], [2, 2]] * 2
     assert [h.tolist() for h in held[3::3]] == [[1, 1], [2, 2]] * 2
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_gymnasium_lost_at_an_end_is_not_learned_from(nested: bool) -> None:
+    """Its SAME_STEP keeps no copy of the array that a reset writes into."""
+
+    space = Dict(a=Box(-np.inf, np.inf, (2,)))
+
+    def made() -> Any:
+        env, inside = Reusing(2), lambda obs: {"a": obs}
+        return gym.wrappers.TransformObservation(env, inside, space) if nested else env
+
+    envs = SyncVectorEnv([made] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    stepper = Stepper(envs)
+    stepper.reset(0)
+    for _ in range(2):
+        stepper.step(np.zeros(2, np.int64))
+    with pytest.raises(ValueError, match=r"writes its obs.*SyncVectorEnv keeps no co"):
+        stepper.step(np.zeros(2, np.int64))
+
+
+def test_loops_of_ones_own_keep_their_actions_too() -> None:
+    serial = SerialVectorEnv([Overwriting] * 2)
+    serial.reset(seed=0)
+    action = np.ones((2, 2), np.float32)
+    serial.step(action)
+    tensors = NumpyToTorch(SyncVectorEnv([Overwriting] * 2))
+    tensors.reset(seed=0)
+    other = torch.ones(2, 2)
+    tensors.step(other)
+    assert action.sum() == other.sum() == 4
 
 
 class Saying(gym.Env[Any, Any]):
