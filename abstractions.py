@@ -37,7 +37,7 @@ from yieldrl.foundations import (
     resolve_device,
     restore_generator,
 )
-from yieldrl.foundations.other_words import arguments_here, check_entries
+from yieldrl.foundations.other_words import arguments_here, check_entries, takes
 from yieldrl.networks import GradientStep, Learner, Loss
 from yieldrl.speed import CompiledStep, Plan, in_precision
 
@@ -158,6 +158,18 @@ class Policy(Model, ABC):
         """What to log of the policy itself, 0-dim: a Gaussian's `policy_std`, say."""
         return {}
 
+    def concerns(self) -> list[str]:
+        """What a trainer should warn of, in sentences."""
+        if type(self).predict is not Policy.predict or takes(
+            self.forward, "deterministic"
+        ):
+            return []
+        return [
+            f"{type(self).__name__}.forward takes no `deterministic`, by which predict"
+            " asks for the best action, so evaluations will fail: add"
+            " deterministic=False to it, or override predict"
+        ]
+
 
 class Algorithm(Learner, ABC):
     """The mathematics. Sees tensors on its device, never NumPy or an environment.
@@ -211,6 +223,11 @@ class Algorithm(Learner, ABC):
 
     def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""
+
+    def concerns(self) -> list[str]:
+        """What a trainer warns of when it is made, in sentences: the model's own."""
+        own = getattr(self.model, "concerns", None)
+        return [] if own is None else own()
 
     def make_plan(self) -> Plan:
         """Whether gradient steps are compiled: by the config, and the work ahead."""

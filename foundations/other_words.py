@@ -87,6 +87,16 @@ class CalledHere:
         )
 
 
+def takes(function: Callable[..., Any], argument: str) -> bool:
+    """Whether a function can be called with an argument of this name.
+
+    >>> takes(lambda obs: obs, "deterministic"), takes(lambda **kw: kw, "deterministic")
+    (False, True)
+    """
+    known = inspect.signature(function).parameters
+    return argument in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
+
+
 def check_entries(names: Collection[Any]) -> None:
     """Refuse a rollout in other words, some of which would be passed over in silence.
 

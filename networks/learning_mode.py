@@ -115,6 +115,51 @@ def frozen_parts(model: nn.Module) -> list[nn.Module]:
     return [part for child in model.children() for part in frozen_parts(child)]
 
 
+def drops_or_norms_batches(model: nn.Module) -> dict[str, str]:
+    """Parts that compute something else in train mode: their names, and what they are.
+
+    Those are dropout and batch normalization, but for what is frozen. Known are
+    PyTorch's own; the mode of the model stays as it is.
+
+    >>> drops_or_norms_batches(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))
+    {'1': 'Dropout'}
+    """
+    before = [(part, part.training) for part in model.modules()]
+    set_train_mode(model)
+    training = {id(part) for part in model.modules() if part.training}
+    for part, mode in before:
+        part.training = mode
+    return {
+        name: type(part).__name__
+        for name, part in model.named_modules()
+        if id(part) in training and _differs(part)
+    }
+
+
+_DROPOUT = (
+    nn.Dropout,
+    nn.Dropout1d,
+    nn.Dropout2d,
+    nn.Dropout3d,
+    nn.AlphaDropout,
+    nn.FeatureAlphaDropout,
+)
+_BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+_INSTANCE_NORM = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
+
+
+def _differs(part: nn.Module) -> bool:
+    if isinstance(part, _DROPOUT):
+        return part.p > 0
+    if isinstance(part, nn.RNNBase):
+        return part.dropout > 0 and part.num_layers > 1
+    if isinstance(part, nn.MultiheadAttention):
+        return part.dropout > 0
+    if isinstance(part, _INSTANCE_NORM):
+        return part.track_running_stats
+    return isinstance(part, _BATCH_NORM)
+
+
 def _ignores_mode(part: nn.Module) -> bool:
     if part._forward_pre_hooks or part._forward_hooks:  # spectral_norm's reads the mode
         return False

@@ -214,6 +214,7 @@ class TestParts:
         with pytest.raises(TypeError, match=r"Discrete.*take PPO"):
             trainer_of(dqn, env_id="Pendulum-v1")
 
+    @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
     def test_dropout_is_on_while_learning_and_off_while_acting(self):
         modes = []
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import spaces
+from yieldrl.foundations.other_words import takes
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.interface import VLAOutput
 
@@ -33,6 +34,18 @@ def check_model(model: Any) -> None:
             f"{name} lacks {', '.join(lacking)}: a model has what"
             " yieldrl.vla.VLAModelInterface describes"
         )
+
+
+def concerns(model: Any) -> list[str]:
+    """What to warn of, in sentences: a `forward` that cannot be told how to act."""
+    if _in_one_pass(model) or takes(model.forward, "deterministic"):
+        return []
+    return [
+        f"{type(model).__qualname__}.forward takes no `deterministic`: where it draws"
+        " its actions, evaluations act at random, and where it does not, training never"
+        " explores. Give it deterministic=False, for the most likely action if it is"
+        " True"
+    ]
 
 
 def act(

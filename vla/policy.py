@@ -164,6 +164,10 @@ class VLAPolicy(FrozenInEval, Policy):
         metrics = getattr(self.model, "metrics", None)
         return {} if metrics is None else metrics()
 
+    def concerns(self) -> list[str]:
+        """What a trainer warns of: a model that cannot be told how to act."""
+        return asking.concerns(self.model)
+
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """What is trained, in groups that may have learning rates of their own.
 

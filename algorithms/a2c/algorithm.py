@@ -32,6 +32,7 @@ class Algorithm(ppo.Algorithm):
     config: Config
 
     corrections = CORRECTIONS
+    takes_ratio = False
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """RMSprop without momentum, equations S2 and S3."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from tensordict import TensorDict
@@ -14,6 +14,7 @@ from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Passes, explained_variance, transitions
 from yieldrl.foundations import derive_seed, means, ranks
 from yieldrl.foundations.other_words import check_entries
+from yieldrl.networks.learning_mode import drops_or_norms_batches
 
 from .config import HIGHEST_RATE, LOWEST_RATE, Config
 
@@ -29,9 +30,28 @@ class RolloutAlgorithm(abstractions.Algorithm):
     config: Config
     model: Policy
 
+    takes_ratio: ClassVar[bool] = True
+    """Whether steps go by the ratio of a policy in train mode to the one that acted."""
+
     def __init__(self, model: Policy, config: Config) -> None:
         super().__init__(model, config)
         self.acted_since: int | None = None
+
+    def concerns(self) -> list[str]:
+        """What a trainer warns of: a ratio that is not 1 before anything has moved."""
+        parts = drops_or_norms_batches(self.model) if self.takes_ratio else {}
+        if not parts:
+            return super().concerns()
+        kinds = " and ".join(sorted(set(parts.values())))
+        first, more = next(iter(parts)), len(parts) - 1
+        names = f"{first} and {more} more" if more else first
+        return [
+            *super().concerns(),
+            f"{type(self.model).__name__} has {kinds} ({names}), which compute"
+            " something else in train mode, where it learns, than when acting: from the"
+            " first step on a rollout on, the ratio is not 1 and approx_kl not 0. Set"
+            " p=0, take LayerNorm, or freeze these parts",
+        ]
 
     @abstractmethod
     def prepare(self, rollout: TensorDict) -> TensorDict:

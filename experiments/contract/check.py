@@ -7,6 +7,7 @@ import itertools
 from contextlib import closing
 from typing import Any
 
+from yieldrl.experiments.contract.concerns import warn_of
 from yieldrl.experiments.contract.drill import Drill
 from yieldrl.experiments.contract.report import ContractError, Report
 from yieldrl.experiments.contract.trials import Moment, evaluate, predict_twice
@@ -22,7 +23,8 @@ def check_algorithm(
     some more beside a collector in the background), and evaluates for an episode.
     `yieldrl.experiments.CHECKS` says what is looked at: in which mode the model acts
     and learns, what each of them changes, what `policy_version` says of it, what was
-    written down when acting, what a state holds. Where another thread acts, the agent
+    written down when acting, what a state holds. What trainers warn of when they are
+    made, such as dropout in PPO, is said again. Where another thread acts, the agent
     that it acts with is tried in this one.
 
     Afterwards the trainer is where it was: its `state_dict` from before is loaded.
@@ -54,6 +56,7 @@ def check_algorithm(
         (True, 0)
     """
     report = Report()
+    warn_of(trainer)
     _ = _has_eval_envs(trainer)  # made before anything is wrapped
     before = copy.deepcopy(trainer.state_dict())
     try:

@@ -90,6 +90,7 @@ def test_every_algorithm_keeps_the_contract(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*ALL} - {"q_learning", "sarsa", "rainbow"}))
+@pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
     module = importlib.import_module(f"{family.PACKAGE}.{name}")
 

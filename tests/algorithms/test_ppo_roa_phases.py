@@ -16,6 +16,9 @@ from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES
 from yieldrl.buffers import CircularBuffer
 from yieldrl.networks.encoder import Encoder
 
+# Of batch norm and dropout trainers warn: they are here to be switched.
+pytestmark = pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
+
 SMALL: dict[str, Any] = {
     "num_envs": 4,
     "num_steps": 8,

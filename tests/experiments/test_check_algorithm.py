@@ -22,6 +22,9 @@ from yieldrl.experiments import CHECKS, ContractError
 from yieldrl.experiments.contract.values import changed, leaves
 from yieldrl.networks import MLP, TargetUpdate
 
+# Of batch norm and dropout trainers warn: they are here to be switched.
+pytestmark = pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
+
 PPO = ppo.Config(
     num_envs=4,
     num_steps=8,

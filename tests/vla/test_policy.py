@@ -245,7 +245,10 @@ class TestOneOfYourOwn:
 
     @pytest.mark.parametrize("collection", ["sync", "async"])
     def test_ppo_trains_it(self, collection) -> None:
-        trainer = train(World, mine(), collection)
+        with pytest.warns(
+            UserWarning, match="takes no `deterministic`: where it draws"
+        ):
+            trainer = train(World, mine(), collection)
         before = [p.detach().clone() for p in trainer.model.parameters()]
         logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
         assert len(logs) == 4
