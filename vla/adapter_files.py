@@ -13,7 +13,7 @@ from yieldrl.foundations import CheckpointError
 from yieldrl.vla.extra import require
 from yieldrl.vla.folders import read_json
 from yieldrl.vla.parts import backbone_of, untrained_parts
-from yieldrl.vla.weights import distinct
+from yieldrl.vla.weights import check_names, distinct
 
 
 def base_fingerprint(model: nn.Module) -> str:
@@ -91,6 +91,16 @@ def check_settings(own: dict[str, Any], wanted: dict[str, Any], file: Path) -> N
                 f"{file}: {name} = {value}, and the model's adapters have {own[name]}:"
                 " load them onto a model without adapters"
             )
+
+
+def check_shapes(own: dict[str, Any], state: dict[str, Tensor], file: Path) -> None:
+    """Refuse tensors of a file that are not a model's own.
+
+    Raises:
+        CheckpointError: If names or shapes differ.
+    """
+    shapes = {name: tensor.shape for name, tensor in own.items()}
+    check_names(shapes, {k: v.shape for k, v in state.items()}, str(file))
 
 
 def on_cpu(tensors: dict[str, Any]) -> dict[str, Tensor]:

@@ -16,6 +16,7 @@ from yieldrl.foundations import CheckpointError
 from yieldrl.vla.adapter_files import (
     base_fingerprint,
     check_settings,
+    check_shapes,
     copy_into,
     heads_of,
     on_cpu,
@@ -33,7 +34,6 @@ from yieldrl.vla.parts import (
     vision_parameters,
 )
 from yieldrl.vla.state_dicts import read_state_dict
-from yieldrl.vla.weights import check_names
 
 ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.json"
 """Files of `save_adapters`."""
@@ -176,9 +176,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
         check_settings(settings_of(model), settings, folder / SETTINGS)
     parts = dict(adapters(model)), heads_of(model)
     for own, state, name in zip(parts, states, (ADAPTERS, HEADS), strict=True):
-        shapes = {key: tensor.shape for key, tensor in own.items()}
-        found = {key: tensor.shape for key, tensor in state.items()}
-        check_names(shapes, found, str(folder / name))
+        check_shapes(own, state, folder / name)
     for own, state in zip(parts, states, strict=True):
         copy_into(own, state)
     return model

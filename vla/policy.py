@@ -123,8 +123,8 @@ class VLAPolicy(FrozenInEval, Policy):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, its `log_prob` and `value`.
 
-        Both are always kept: looking again would take as long as acting. Draws from
-        `generator` where the model's `forward` or `act` takes one.
+        Both are kept: looking again would take as long as acting. Draws from
+        `generator` where the model takes one.
         """
         action, log_prob, value = self._act(obs, False, generator)
         return action, {"log_prob": log_prob, "value": value}
