@@ -6,6 +6,8 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
@@ -124,7 +126,7 @@ def _made(
     if callable(source):
         make_one = cast("Callable[..., gym.Env[Any, Any]]", source)
         seed = ranks().derive_seed(config.seed, "workers")
-        return vectorize(lambda: make_one(**kwargs), count, mode, wrappers, seed)
+        return vectorize(_given(make_one, kwargs), count, mode, wrappers, seed)
     raise TypeError(
         f"envs = {source!r}: give an environment id, an environment, a vector"
         " environment, an environment class or a function that makes one"
@@ -157,7 +159,15 @@ def _from_id(
     mode, seed = config.vectorization, ranks().derive_seed(config.seed, "workers")
     # In a process of its own the id may be unknown, which this program registered.
     made_by = portable(spec) if mode == "async" else env_id
-    return vectorize(lambda: gym.make(made_by, **kwargs), count, mode, wrappers, seed)
+    make_one = _given(partial(gym.make, made_by), kwargs)
+    return vectorize(make_one, count, mode, wrappers, seed)
+
+
+def _given(
+    make_one: Callable[..., gym.Env[Any, Any]], kwargs: dict[str, Any]
+) -> Callable[[], gym.Env[Any, Any]]:
+    """What makes one with copies of these: an environment may write into its own."""
+    return lambda: make_one(**deepcopy(kwargs))
 
 
 def _check_count(count: int, most: int) -> None:

@@ -62,6 +62,8 @@ def work(
         pass  # the trainer is gone
     except Exception as error:
         kind, text = sendable_error(error)
+        if f"environment {index}" not in text:
+            text += f" (in environment {index}, at step {env.steps})"
         error_queue.put((index, kind, text, traceback.format_exc()))
         pipe.send((None, False))
     finally:

@@ -674,3 +674,22 @@ def test_what_is_no_sentence_is_refused_by_name(said):
     envs = make(Mute, config_of(num_envs=1))
     with pytest.raises(TypeError, match=rf"Mute.* observation {said}: .* a string"):
         envs.reset(seed=0)
+
+
+class Shifting(Corridor):
+    """Writes into the argument that it is given."""
+
+    def __init__(self, goal):
+        super().__init__()
+        goal["at"] += 1
+        self.goal = goal
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_environments_share_no_argument(named):
+    gym.register("Shifting-v0", entry_point=Shifting)
+    config = config_of(env_kwargs={"goal": {"at": 0}})
+    envs = make("Shifting-v0" if named else Shifting, config)
+    assert envs.get_attr("goal") == ({"at": 1},) * 3
+    assert config.env_kwargs == {"goal": {"at": 0}}
+    gym.registry.pop("Shifting-v0")

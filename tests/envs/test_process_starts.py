@@ -158,7 +158,10 @@ def test_a_script_trains_in_processes_whatever_it_defines(
         command, capture_output=True, text=True, timeout=200, cwd=tmp_path, check=False
     )
     assert done.returncode == 0, done.stderr
-    trained = ["20.0 (4, 4) True", "Enough: it has enough"]
+    trained = [
+        "20.0 (4, 4) True",
+        "Enough: it has enough (in environment 1, at step 1)",
+    ]
     sources = 1 if method == "spawn" else 2  # each starts slowly there
     assert done.stdout.splitlines() == ["runs", *trained * sources, "[]"]
 
