@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.check_answers import SEED, Moment, compare, named, play, same
+from yieldrl.envs.check_apart import check_nothing_survives, check_own_seeds
 from yieldrl.envs.check_batched import check_batched
 from yieldrl.envs.make import check as check_spaces
 
@@ -21,8 +22,9 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
 
     What is looked at: shapes, dtypes and bounds of all answers; that `final_obs` is
     what an episode came to and its mask says which ended; that a new episode keeps
-    nothing of the old; that the same seed gives the same, and another seed something
-    else; that what one environment does leaves the others alone. For a `TorchVectorEnv`
+    nothing of the old, with a seed and (where chance comes from `np_random`) without;
+    that the same seed gives the same, and another seed something else; that what one
+    environment does, and its seed, leaves the others alone. For a `TorchVectorEnv`
     every step is also computed again from the methods that you wrote, in all three
     autoreset modes and with a short time limit, and its `state_dict`, its copies and
     its freedom from waiting for the device are tried.
@@ -64,6 +66,8 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
     compare(first, play(envs, steps, seed), SEED)
     _check_other_seeds(envs, seed)
     _check_isolation(envs, first, seed)
+    check_own_seeds(envs, steps, seed)
+    check_nothing_survives(envs, steps, seed)
 
 
 def _takes_seeds(envs: Any, seed: int) -> bool:

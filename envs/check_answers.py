@@ -30,6 +30,7 @@ def play(
     instead: int | None = None,
     *,
     seeded: bool = True,
+    seeds: list[int] | None = None,
 ) -> list[Moment]:
     """All answers of a run.
 
@@ -39,6 +40,7 @@ def play(
         seed: Of the actions, and of the environments if they take one.
         instead: Seed of other actions for environment 0.
         seeded: Whether the environments take a seed.
+        seeds: Of the environments, instead of the one seed.
     """
     mode = envs.metadata["autoreset_mode"]
     # Not `envs.action_space`, which in EnvPool is the space of one.
@@ -47,7 +49,8 @@ def play(
     )
     chooser.seed(seed)
     other.seed(instead)
-    answer = envs.reset(seed=seed) if seeded else envs.reset()
+    own = seed if seeds is None else seeds
+    answer = envs.reset(seed=own) if seeded else envs.reset()
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset must return obs and info, got {type(answer)}")
     moments, kept = [named(envs, "obs", answer[0])], []

@@ -93,6 +93,13 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
                 " keep all that changes in the state, or it leaks into other episodes;"
                 " draw chance from the noise"
             )
+    everybody = torch.ones_like(play._ended)
+    restarted = _leaves(play.restart(everybody, state, noise))
+    if not _alike(restarted, _leaves(first["initial_state"])):
+        raise ValueError(
+            "restart of all environments gave another state than initial_state: keep"
+            " nothing of the episodes that ended"
+        )
 
 
 def _check_steps(envs: TorchVectorEnv, seed: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 import warnings
@@ -460,3 +461,155 @@ def test_a_pool_whose_seed_is_fixed_is_looked_at_without_it() -> None:
 def test_needs_two() -> None:
     with pytest.raises(ValueError, match="two environments or more"):
         check(Walk(1))
+
+
+# ---------------------------------------------------------------------- apart or not
+
+
+class Drift(gymnasium.Env):
+    """A number that drifts by chance; subclasses plant a fault."""
+
+    observation_space = spaces.Box(-100, 100, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+    level = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.seed_chance(seed)
+        self.time, self.place = 0, self.chance()
+        return self.seen(), {}
+
+    def step(self, action: int) -> Any:
+        self.time += 1
+        self.place += action - 0.5 + 0.1 * self.chance()
+        ended = self.time >= 15 or abs(self.place) > 3
+        reward = float(self.place) * (1 + self.level)
+        return self.seen(), reward, ended, False, {}
+
+    def seen(self) -> np.ndarray:
+        return np.array([self.place, self.time], np.float32)
+
+    def seed_chance(self, seed: int | None) -> None:
+        """Where chance comes from what Gymnasium seeds there is nothing to do."""
+
+    def chance(self) -> float:
+        return self.np_random.normal()
+
+
+class OwnChance(Drift):
+    """Right, though it has a generator under another name."""
+
+    def seed_chance(self, seed: int | None) -> None:
+        if seed is not None or not hasattr(self, "rng"):
+            self.rng = np.random.default_rng(seed)
+
+    def chance(self) -> float:
+        return self.rng.normal()
+
+
+class SharedChance(Drift):
+    """All of them seed one generator, and draw from it."""
+
+    rng: Any = np.random.default_rng()
+
+    def seed_chance(self, seed: int | None) -> None:
+        if seed is not None:
+            type(self).rng = np.random.default_rng(seed)
+
+    def chance(self) -> float:
+        return self.rng.normal()
+
+
+class FirstSeedCounts(SharedChance):
+    """The generator that all draw from has the seed of the first one."""
+
+    def seed_chance(self, seed: int | None) -> None:
+        if seed is not None and seed % 3 == 0:
+            type(self).rng = np.random.default_rng(seed)
+
+
+class SharedFirstStates(SharedChance):
+    """Nothing but where episodes begin is by chance."""
+
+    def step(self, action: int) -> Any:
+        self.time += 1
+        self.place += action - 0.5
+        return self.seen(), float(self.place), self.time >= 5, False, {}
+
+
+class PythonsChance(Drift):
+    def seed_chance(self, seed: int | None) -> None:
+        if seed is not None:
+            random.seed(seed)
+
+    def chance(self) -> float:
+        return random.gauss(0, 1)
+
+
+class Levels(Drift):
+    """The level rises with each episode; a seed alone sets it back."""
+
+    def seed_chance(self, seed: int | None) -> None:
+        self.level = 0 if seed is not None else self.level
+
+    def step(self, action: int) -> Any:
+        *answer, ended, truncated, info = super().step(action)
+        self.level += ended
+        return *answer, ended, truncated, info
+
+
+VECTORIZED = {
+    "serial": SerialVectorEnv,
+    "same": lambda fns: SyncVectorEnv(fns, autoreset_mode=AutoresetMode.SAME_STEP),
+    "next": SyncVectorEnv,
+    "by hand": lambda fns: SyncVectorEnv(fns, autoreset_mode=AutoresetMode.DISABLED),
+}
+
+
+@pytest.mark.parametrize("kind", VECTORIZED)
+@pytest.mark.parametrize("env_class", [Drift, OwnChance])
+def test_environments_that_are_apart_pass(kind: str, env_class: Any) -> None:
+    check(VECTORIZED[kind]([env_class] * 3))
+
+
+@pytest.mark.parametrize("kind", VECTORIZED)
+@pytest.mark.parametrize(
+    "env_class", [SharedChance, FirstSeedCounts, SharedFirstStates, PythonsChance]
+)
+def test_a_generator_that_environments_share_is_found(
+    kind: str, env_class: Any
+) -> None:
+    with pytest.raises(
+        ValueError, match=r"got other seeds: let each|another action in"
+    ):
+        check(VECTORIZED[kind]([env_class] * 3))
+
+
+@pytest.mark.parametrize("kind", VECTORIZED)
+def test_state_that_survives_a_reset_is_found(kind: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"reward of environment . was .* let reset\(\)"
+    ):
+        check(VECTORIZED[kind]([Levels] * 3))
+
+
+class Together(Walk):
+    """All begin where the mean of their noise says."""
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return super().initial_state(noise.mean(-1, keepdim=True).expand_as(noise))
+
+
+class Keeps(Walk):
+    """The position survives the end of an episode in part."""
+
+    def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
+        fresh = super().restart(ended, state, noise)
+        return torch.where(ended, fresh + 0.01 * state.clamp(-1, 1), fresh)
+
+
+def test_batches_whose_first_states_are_not_apart() -> None:
+    with pytest.raises(ValueError, match="got other seeds: let each"):
+        check(Together(3, max_episode_steps=9))
+    with pytest.raises(ValueError, match="restart of all environments gave another"):
+        check(Keeps(3, max_episode_steps=9))
