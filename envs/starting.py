@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,8 @@ from typing import Any
 
 START = 300.0  # seconds for a process to start and to make its environment
 GRACE = 2.0  # seconds to finish a step that nobody waits for any more
+
+_hidden = threading.Lock()
 
 
 def start_method(wanted: str | None = None) -> str:
@@ -44,13 +47,14 @@ def without_main() -> Iterator[None]:
     """
     main = sys.modules["__main__"]
     names = ("__file__", "__spec__")
-    kept = {name: vars(main)[name] for name in names if name in vars(main)}
-    vars(main).pop("__file__", None)
-    main.__spec__ = None
-    try:
-        yield
-    finally:
-        vars(main).update(kept)
+    with _hidden:  # one thread at a time
+        kept = {name: vars(main)[name] for name in names if name in vars(main)}
+        vars(main).pop("__file__", None)
+        main.__spec__ = None
+        try:
+            yield
+        finally:
+            vars(main).update(kept)
 
 
 def await_start(pipe: Any, process: Any, name: str, deadline: float) -> None:

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gymnasium as gym
@@ -184,6 +185,17 @@ def test_after_threads_of_pytorch_nothing_hangs() -> None:
             envs.close()
     finally:
         torch.set_num_threads(threads)
+
+
+def test_several_threads_may_start_processes_at_once() -> None:
+    main = sys.modules["__main__"]
+    before = main.__spec__, getattr(main, "__file__", None)
+    with ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda _: ProcessVectorEnv([Counter]), range(3)))
+    assert (main.__spec__, getattr(main, "__file__", None)) == before
+    for envs in made:
+        assert envs.reset(seed=0)[0].tolist() == [[0, 0]]
+        envs.close()
 
 
 def failing(how: str) -> Any:
