@@ -29,9 +29,9 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
     is more than transposing. Resets, time limit, seeds and checkpoints are done here.
     No step waits for the device. On a CPU, where looking is free, actions that are not
-    finite are refused, and first states are made only for those that begin. On a GPU
-    such actions make observations and rewards that are not finite either, and whoever
-    collects them says so at the next look.
+    finite are refused, and first states are made only for those that begin. Elsewhere
+    the reward of such an action is NaN, and whoever collects it says so at the next
+    look.
 
     A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
     dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
@@ -118,6 +118,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         # Of actions that are taken as they are.
         self._action_kind = self.action_space.shape, self.action_dtype, self.device
         self._looks_at_floats = floats and self.device.type == "cpu"
+        self._marks_rewards = floats and self.device.type != "cpu"
         looked_at = not compile and self.device.type == "cpu" and not floats
         self._choices = checks.choices(self.single_action_space) if looked_at else None
         observation = np.empty(0, self.single_observation_space.dtype)
@@ -367,6 +368,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.state, self.elapsed, self._ended, *answer, final_obs = self._step(
             self.state, self.elapsed, before, action, self._noise
         )
+        if self._marks_rewards:
+            answer[1] = checks.marked(self, answer[1], action, before)
         self._noise = batched_noise.renewed(self, before)
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})

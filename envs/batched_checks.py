@@ -51,6 +51,17 @@ def _check_finite(envs: Any, action: Tensor) -> None:
         )
 
 
+def marked(envs: Any, reward: Tensor, action: Tensor, before: Tensor) -> Tensor:
+    """Rewards `[N]`, NaN where the action is not finite; this never waits.
+
+    In NEXT_STEP mode actions are ignored where episodes ended `before`, bool `[N]`.
+    """
+    mark = (0 * action.detach()).reshape(envs.num_envs, -1).sum(1)
+    if envs.autoreset_mode is AutoresetMode.NEXT_STEP:
+        mark = mark.masked_fill(before, 0)
+    return reward + mark.to(reward.dtype)
+
+
 def choices(space: Any) -> tuple[Any, Any] | None:
     """The first choice (None for 0) and how many there are; None for other actions."""
     if isinstance(space, MultiBinary):

@@ -49,7 +49,7 @@ def play(
     )
     chooser.seed(seed)
     other.seed(instead)
-    own = seed if seeds is None else seeds
+    own: Any = seed if seeds is None else seeds
     answer = envs.reset(seed=own) if seeded else envs.reset()
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset must return obs and info, got {type(answer)}")

@@ -570,6 +570,21 @@ def test_an_action_that_is_ignored_may_be_anything() -> None:
         envs.step(torch.tensor([0.0, torch.nan]))
 
 
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_where_looking_waits_the_reward_says_so(mode: AutoresetMode) -> None:
+    envs = blind(gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode))
+    envs._looks_at_floats, envs._marks_rewards = False, True  # as on a GPU
+    envs.reset(seed=0)
+    action = torch.tensor([[0.5], [torch.inf], [torch.nan]])
+    with NoSync():
+        _, reward, *_ = envs.step(action)
+    assert reward.isnan().tolist() == [False, True, True]
+    again = gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode)
+    again.reset(seed=0)
+    _, expected, *_ = again.step(torch.full((3, 1), 0.5))
+    assert reward[0] == expected[0]
+
+
 def test_compiled_worlds_on_a_cpu_look_at_actions_too() -> None:
     envs = Walk(2, compile=True)
     envs.reset(seed=0)
