@@ -10,6 +10,7 @@ from gymnasium.spaces import Dict
 from torch import nn
 
 from yieldrl.foundations import CheckpointError, resolve_device
+from yieldrl.networks.dtypes import in_float32
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
@@ -66,7 +67,7 @@ def load_vla_model(
             add_lora(model, config)
         if config.gradient_checkpointing:
             enable_gradient_checkpointing(model)
-    return model
+    return in_float32(model)
 
 
 def _tiny(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.Module:

@@ -105,6 +105,16 @@ def test_the_tokens_and_log_probs_are_those_without(make, deterministic):
 
 
 @EVERY
+def test_they_are_float32_whatever_the_default_dtype_is(make):
+    torch.set_default_dtype(torch.float64)
+    try:
+        output, _ = acted(make().eval(), 0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {part.dtype for part in output} == {torch.float32}
+
+
+@EVERY
 def test_gradients_are_those_without(make):
     gradients = []
     for kept in (True, False):
