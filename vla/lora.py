@@ -28,6 +28,7 @@ from yieldrl.vla.extra import require
 from yieldrl.vla.parts import (
     backbone_of,
     check_named,
+    inner_model,
     is_linear,
     keep_in_eval,
     untrained_parts,
@@ -48,9 +49,10 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     float32 also where the weights are bfloat16, for small steps would be rounded away.
 
     Args:
-        model: Its `backbone` is adapted, in place, and all outside of it is trained. A
-            model without one names what is trained in full in `untrained`, a tuple of
-            names of modules and parameters, `("value_head", "log_std")` say.
+        model: Or a `VLAPolicy` around it. Its `backbone` is adapted, in place, and all
+            outside of it is trained. A model without one names what is trained in full
+            in `untrained`, a tuple of names of modules and parameters, `("value_head",
+            "log_std")` say.
         config: Its `lora_rank`, `lora_alpha` and `lora_targets`: the names of linear
             layers, which get adapters wherever they are outside the vision encoder.
 
@@ -62,7 +64,7 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
         ValueError: If there is no such layer, the model has adapters already, or it
             does not say what of it is new.
     """
-    peft = require("peft")
+    peft, given, model = require("peft"), model, inner_model(model)
     if next(adapters(model), None) is not None:
         raise ValueError("the model has adapters already: fold them in with merged()")
     root = backbone_of(model)
@@ -86,7 +88,7 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     for _, parameter in adapters(model):
         parameter.data = parameter.data.float()
     keep_in_eval(root)
-    return model
+    return given
 
 
 def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
@@ -135,7 +137,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
     Raises:
         ValueError: If the model has no adapters.
     """
-    folder = Path(folder)
+    folder, model = Path(folder), inner_model(model)
     own = dict(adapters(model))
     if not own:
         raise ValueError("the model has no adapters: choose lora_rank above 0")
@@ -160,7 +162,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
         CheckpointError: If they are another model's, or were trained on other weights;
             then the model is as it was.
     """
-    folder = Path(folder)
+    folder, given, model = Path(folder), model, inner_model(model)
     settings = read_settings(folder / SETTINGS)
     states = [read_state_dict(folder / name) for name in (ADAPTERS, HEADS)]
     if base_fingerprint(model) != settings.pop("base"):
@@ -179,7 +181,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
         check_shapes(own, state, folder / name)
     for own, state in zip(parts, states, strict=True):
         copy_into(own, state)
-    return model
+    return given
 
 
 def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:

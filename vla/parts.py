@@ -25,6 +25,13 @@ def backbone_of(model: nn.Module) -> nn.Module:
     return backbone
 
 
+def inner_model(model: nn.Module) -> nn.Module:
+    """The model inside of a `VLAPolicy`; any other as it is."""
+    from yieldrl.vla.policy import VLAPolicy  # which needs this file
+
+    return model.model if isinstance(model, VLAPolicy) else model
+
+
 def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:
     """What a network names in `untrained`: parts that no checkpoint holds.
 

@@ -150,6 +150,21 @@ def test_adapters_are_saved_alone_and_loaded(tmp_path):
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_a_policy_stands_for_the_model_inside(tmp_path):
+    policies = [VLAPolicy(OBSERVED, CHUNKS, load()) for _ in range(2)]
+    config = VLAConfig(lora_rank=4)
+    assert add_lora(policies[0], config) is policies[0]
+    model = trained(policies[0].model)
+    assert model.value_head.query.requires_grad
+    save_adapters(policies[0], tmp_path)
+    assert load_adapters(policies[1], tmp_path) is policies[1]
+    assert torch.equal(answers(policies[1].model), answers(model))
+    again = load_adapters(load(), tmp_path)
+    assert torch.equal(answers(again), answers(model))
+    alone = merged(policies[1])
+    assert torch.allclose(answers(alone.model), answers(model), atol=1e-5)
+
+
 def test_adapters_of_another_model_are_refused(tmp_path):
     save_adapters(load(lora_rank=4), tmp_path)
     for fields, message in (
