@@ -140,11 +140,15 @@ def declared_names(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
 
 def _one(name: str, value: Any, who: Place) -> float:
     """A number that may come in an array of one, or in a tensor."""
-    if np.size(value) != 1:
+    value = value.detach().cpu() if hasattr(value, "detach") else value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # of parts with different shapes, say
+        array = np.asarray(None)
+    if array.size != 1:
         raise ValueError(
-            f"{who} returned a {name} of shape {np.shape(value)}: must be one number"
+            f"{who} returned a {name} of shape {array.shape}: must be one number"
         )
-    array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{who} returned the {name} {value!r}: must be one number")
     return float(array.item())

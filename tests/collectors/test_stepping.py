@@ -333,14 +333,31 @@ def test_rewards_of_a_batch_are_numbers(reward: Any) -> None:
         stepper.step([0, 0])
 
 
-@pytest.mark.parametrize("reward", [1j, np.complex64(1 + 2j), "1.5", None])
-def test_rewards_of_an_environment_are_real_numbers(reward: Any) -> None:
-    class Paying(Counter):
-        def step(self, action: Any) -> Any:
-            obs, _, *rest = super().step(action)
-            return obs, reward, *rest
+class Paying(Counter):
+    """Pays what it is told to."""
 
-    stepper = Stepper(SerialVectorEnv([Counter, Paying]))
+    def __init__(self, reward: Any) -> None:
+        super().__init__()
+        self.reward = reward
+
+    def step(self, action: Any) -> Any:
+        obs, _, *rest = super().step(action)
+        return obs, self.reward, *rest
+
+
+@pytest.mark.parametrize(
+    "reward", [2, True, np.float16(2), [2.0], torch.tensor(2.0, requires_grad=True)]
+)
+def test_rewards_may_be_of_every_real_kind(reward: Any) -> None:
+    stepper = Stepper(SerialVectorEnv([Counter, lambda: Paying(reward)]))
+    stepper.reset(0)
+    wanted = 1.0 if reward is True else 2.0
+    assert stepper.step([0, 0]).reward.tolist() == [1.0, wanted]
+
+
+@pytest.mark.parametrize("reward", [1j, np.complex64(1 + 2j), "1.5", None, [[1], 2]])
+def test_rewards_of_an_environment_are_real_numbers(reward: Any) -> None:
+    stepper = Stepper(SerialVectorEnv([Counter, lambda: Paying(reward)]))
     stepper.reset(0)
     message = r"environment 1, .*, at step 1 returned the reward .* one number"
     with pytest.raises(ValueError, match=message):
