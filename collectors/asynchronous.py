@@ -12,6 +12,7 @@ from tensordict import TensorDict
 
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors.acting import Acting, Row
+from yieldrl.collectors.ahead import Ahead
 from yieldrl.collectors.background import Background
 from yieldrl.collectors.contract import Collector, check_parts, made_of_parts
 from yieldrl.collectors.lag import PolicyLag
@@ -95,8 +96,7 @@ class AsyncCollector(Collector):
         self._background = Background(acting.step, acting.ready, acting.stream)
         weakref.finalize(self, self._background.stop)
         self._lag = PolicyLag(agent.policy_version)
-        self._until: int | None = None  # the row after a `collect` under way
-        self._length = 0  # of that
+        self._ahead = Ahead(agent, acting, self._lag, max_policy_lag)
         self.logs: dict[str, Any] = {}
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -121,9 +121,9 @@ class AsyncCollector(Collector):
             self._background.wait(self._available)
             number = self.ring.claim()  # nobody writes over it any more
             row = self._acting.rows[number]
-            if not self._stale(row):
+            if not self._ahead.stale(row):
                 break
-            self._give_up(number)
+            self._ahead.give_up(number)
         with uninterrupted():  # a step is handed over, added and counted, or not at all
             self._hand_step_over(row)
         self._acting.rows.pop(number, None)
@@ -154,12 +154,12 @@ class AsyncCollector(Collector):
             )
         if reset and self._acting.inner.obs is not None:
             self.reset(None)
-            self._drop_all()
-        self._until, self._length = self.ring.next_row + num_steps, num_steps
+            self._ahead.give_all_up()
+        self._ahead.begin(num_steps)
         try:
             return collect(self, num_steps)
         finally:
-            self._until = None
+            self._ahead.end()
             if self.buffer is self.ring:
                 self.ring.set_aside()
 
@@ -211,54 +211,15 @@ class AsyncCollector(Collector):
             self._lag.publish(version)
         if version != self._weights.newest:
             self._weights.put(version)
-        limit = self._limit()
+        limit = self._ahead.limit
         if limit != acting.limit:
             if ring.device.type == "cuda":
                 acting.released = torch.cuda.current_stream(ring.device).record_event()
             acting.limit = limit
             self._background.notify()
 
-    def _limit(self) -> int:
-        """How many rows the thread may write, so that none becomes too old."""
-        size, ahead = self.ring.num_steps, self.max_policy_lag
-        if self._until is None:
-            return (self.ring.next_row // size + 1 + ahead) * size
-        return self._until + ahead * min(self._length, size)
-
     def _available(self) -> bool:
         return self._acting.finished > self.ring.next_row
-
-    def _stale(self, row: Row) -> bool:
-        """Whether a row is too old to be learned from.
-
-        That is older than the limit, or than what the agent `learns_since`. Of a
-        segment the first row decides.
-        """
-        if self._until is None and self.ring.next_row % self.ring.num_steps > 0:
-            return False
-        if row.version < getattr(self.agent, "learns_since", 0):
-            return True
-        limited = self.drops or self._until is not None
-        return limited and self._lag.of(row.version) > self.max_policy_lag
-
-    def _give_up(self, number: int) -> None:
-        """Drop the next row, or for the loop its whole segment."""
-        if self._until is None:
-            self.ring.skip()
-            return
-        self._acting.rows.pop(number, None)
-        self.ring.discard()
-        self._until += 1
-        if self.ring.used_up:
-            self.ring.clear()
-
-    def _drop_all(self) -> None:
-        """Drop what the thread has written, while it has ended."""
-        self.ring.clear()
-        while self.ring.waiting > 0:
-            self.ring.claim()
-            self.ring.clear()
-        self._acting.rows.clear()
 
     def _hand_step_over(self, row: Row) -> None:
         ring = self.ring

@@ -9,7 +9,7 @@ import torch
 from interruptions import Recorded
 from worlds import Counter, Doors
 
-from yieldrl.algorithms import dqn, ppo, ppo_lstm, reinforce, sarsa
+from yieldrl.algorithms import dqn, ppo, ppo_lstm, reinforce, sarsa, vla_ppo
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
@@ -619,3 +619,41 @@ def test_reinforce_refuses_a_rollout_in_which_no_episode_ends():
         with pytest.raises(ValueError, match="no episode ends within the 2 steps"):
             update(trainer.collector.collect(2))
     assert trainer.agent.learn_step == 0
+
+
+@pytest.mark.parametrize("name", ["behavior_cloning", "ppo_roa", "vla_ppo"])
+def test_the_others_learn_by_hand_too(name):
+    rollouts = {"num_envs": ENVS, "num_steps": 8, "num_minibatches": 1}
+    rollouts["total_steps"] = 512
+    options = {
+        "behavior_cloning": {"demonstration_steps": 64},
+        "ppo_roa": rollouts,
+        "vla_ppo": {**rollouts, "demonstration_steps": 0},
+    }
+    module = importlib.import_module(f"yieldrl.algorithms.{name}")
+    config = module.Config(eval_every=0, device="cpu", **options[name])
+    parts = {"model": ppo.Model, "envs": Counter} if name == "vla_ppo" else {}
+    trainer = module.Trainer(config, **parts)
+    for update in (trainer.update, trainer.algorithm.update):
+        before = weights_of(trainer)
+        logs = update(trainer.collector.collect(8))
+        assert all(np.isfinite(float(value)) for value in logs.values())
+        assert any("model." in k for k in changed(before, weights_of(trainer)))
+
+
+def test_ppo_does_not_begin_by_hand_before_the_demonstrations_are_cloned():
+    config = vla_ppo.Config(
+        env_id="yieldrl/CartPole-v1",
+        demonstration_steps=32,
+        clone_batch_size=8,
+        total_steps=256,
+        num_envs=ENVS,
+        num_steps=8,
+        num_minibatches=1,
+        eval_every=0,
+        device="cpu",
+    )
+    trainer = vla_ppo.Trainer(config, model=ppo.Model)
+    rollout = trainer.collector.collect(8)
+    with pytest.raises(RuntimeError, match=r"until trainer\.cloning is None"):
+        trainer.update(rollout)
