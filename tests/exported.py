@@ -9,10 +9,10 @@ GO_TO = "yieldrl/GoTo-v1"
 NARROW = {"hidden_sizes": (24, 16)}
 
 
-def trainer(module, env_id, **fields):
+def trainer(module, env_id, *, envs=None, **fields):
     """A trainer whose policy is nothing that an initialisation makes."""
     config = module.Config(env_id=env_id, device="cpu", **fields)
-    made = module.Trainer(config)
+    made = module.Trainer(config, envs=envs)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in made.model.parameters():

@@ -3,10 +3,11 @@
 import base64
 import json
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from exported import GO_TO, NARROW, observations, trainer
-from gymnasium.spaces import Box, Dict, MultiBinary, MultiDiscrete, Text
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
 
 from yieldrl.algorithms import (
     c51,
@@ -62,6 +63,24 @@ def test_a_file_acts_as_the_agent_does(name, tmp_path):
     said = json.loads(path.read_text())
     assert (said["env_id"], said["sample_step"], said["learn_step"]) == (env_id, 0, 0)
     assert said["notes"] == {"why": "a test"}
+
+
+@pytest.mark.parametrize("shape", [(10, 9, 2), (2, 10, 9)])
+@pytest.mark.parametrize("highs", [(15, 15), (1, 200)])
+def test_images_are_divided_by_their_bounds_in_a_file_too(shape, highs):
+    bounds = np.array(highs).reshape([2 if size == 2 else 1 for size in shape])
+    high = np.broadcast_to(bounds, shape)
+
+    class Game(gym.Env):
+        observation_space = Box(0 * high, high, dtype=np.int64)
+        action_space = Discrete(5)
+
+    with trainer(dqn, "Game", envs=Game, **NARROW) as made:
+        obs = observations(Game.observation_space, 200)
+        expected = made.agent.predict(obs)
+        found = JsonPolicy(describe(made.agent)).predict(obs)
+    assert len(np.unique(found)) > 1
+    assert np.mean(found == expected) > 0.99
 
 
 def test_four_lines_of_numpy_read_it(tmp_path):
