@@ -10,8 +10,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-import yieldrl.late_dynamo  # noqa: F401 (before TensorDict is imported)
-
 if TYPE_CHECKING:
     from yieldrl.experiments import check_algorithm
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypedDict
 
 import gymnasium
@@ -38,8 +39,8 @@ from yieldrl.foundations import (
     restore_generator,
 )
 from yieldrl.foundations.other_words import arguments_here, check_entries, takes
-from yieldrl.networks import GradientStep, Learner, Loss
-from yieldrl.speed import CompiledStep, Plan, in_precision
+from yieldrl.networks import GradientStep, Learner, Loss, in_precision
+from yieldrl.speed import CompiledStep, Plan
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
@@ -230,15 +231,18 @@ class Algorithm(Learner, ABC):
         return [] if own is None else own()
 
     def make_plan(self) -> Plan:
-        """Whether gradient steps are compiled: by the config, and the work ahead."""
+        """Whether functions are compiled: by the config, and the work ahead."""
         config = self.config
         mode = "eager" if config.uncompiled else config.speed
         steps, gpu = config.planned_learn_steps(), self.device.type == "cuda"
         if mode == "cudagraph" and not gpu:
             where = f"a CUDA graph needs a GPU, and this run is on {self.device}"
             raise config.error("speed", f"{where}: choose 'auto' or 'compile'")
-        count = ranks().count
-        return Plan(mode, steps // count, lambda: self.counters.learn_step, gpu=gpu)
+        same = {"seed": 0, "total_steps": 0, "run_name": None, "run_root": ""}
+        kind = f"{type(self)} {type(self.model)} {config.to_dict() | same}"
+        count, now = ranks().count, self.counters
+        parts = mode, steps // count, lambda: now.learn_step
+        return Plan(*parts, gpu=gpu, kind=kind, alone=count == 1)
 
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
@@ -247,12 +251,13 @@ class Algorithm(Learner, ABC):
 
         Override it to accumulate gradients, to scale them, and the like.
         """
+        name = f"gradient step ({getattr(loss, '__name__', 'loss')})"
         loss = in_precision(self.config.precision, self.device, loss)
-        alone = self.trains_all(optimizer)
-        if not self.plan.fits(optimizer):
-            return GradientStep(loss, optimizer, max_grad_norm, alone=alone)
-        options = {"plan": self.plan, "alone": alone}
-        return CompiledStep(loss, optimizer, max_grad_norm, self.model, **options)
+        parts = loss, optimizer, max_grad_norm
+        alone = partial(self.trains_all, optimizer)
+        if not self.plan.compiles:
+            return GradientStep(*parts, alone=alone)
+        return CompiledStep(*parts, self.plan, name=name, alone=alone)
 
     def trains_all(self, optimizer: Optimizer) -> bool:
         """Whether an optimizer has all of the model's parameters that are trained."""

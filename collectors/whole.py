@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, Self, TypeGuard
 
 import torch
-from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.statistics import TensorStatistics
@@ -14,7 +13,6 @@ from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs import batched_whole
 from yieldrl.speed import CompiledCall, Plan
-from yieldrl.speed.nested import leaves_of, nested
 
 OBSERVATIONS = ("obs", "next_obs")
 
@@ -28,7 +26,7 @@ class WholeCollector(SyncCollector):
 
     Args:
         envs: Worlds of tensors; `fits` says which.
-        agent: Has `sign`, `records_policy`, `situation` and `acting`, as PPO's.
+        agent: Has `sign`, `records_policy` and `acting`, as PPO's.
         buffer: A `RolloutBuffer`.
         plan: Says whether to compile, and when.
         options: What a `SyncCollector` takes.
@@ -42,7 +40,7 @@ class WholeCollector(SyncCollector):
     ) -> None:
         super().__init__(envs, agent, buffer, **options)
         self.collecting = CompiledCall("collecting", self.collect_step, plan)
-        agent.acting.part_of = self.collecting
+        agent.acting.compiled.part_of = self.collecting.compiled
 
     @classmethod
     def like(cls, other: SyncCollector, plan: Plan) -> Self:
@@ -61,12 +59,11 @@ class WholeCollector(SyncCollector):
         )
 
     def step(self) -> dict[str, Any]:
-        run = self._compiled()
-        if run is None:
+        found = self._in_one_piece()
+        if found is None:
             return super().step()
         self.obs = None  # until the step is written
         with torch.no_grad():
-            found = nested(run())
             obs, last = batched_whole.accept(self.envs, found)
         self.agent.sign({}, self.envs.num_envs)
         self.buffer.count_row()
@@ -83,9 +80,9 @@ class WholeCollector(SyncCollector):
         return self.statistics
 
     def collect_step(
-        self, inputs: Any, generator: torch.Generator
-    ) -> dict[tuple[str, ...], Tensor]:
-        """All of a step as a function of tensors, by the paths of what it returns.
+        self, inputs: dict[str, Any], generator: torch.Generator
+    ) -> dict[str, Any]:
+        """All of a step as a function of nested tensors.
 
         It writes into `inputs`, the rows of buffer and statistics.
         """
@@ -95,31 +92,50 @@ class WholeCollector(SyncCollector):
         found = batched_whole.step(self.envs, inputs["world"], action)
         flags = {k: found.pop(k) for k in ("reward", "terminated", "truncated")}
         seen = {"obs": inputs["seen"], "next_obs": found["next_obs"]}
-        row = leaves_of({**seen, **flags, **chosen})
-        for path, place in leaves_of(inputs["row"]).items():
-            place.copy_(row[path])
+        _write(inputs["row"], {**seen, **flags, **chosen})
         inputs["sums"]["reward"].copy_(flags["reward"])
         inputs["sums"]["ended"].copy_(flags["terminated"] | flags["truncated"])
-        return leaves_of({**found, "action": action})
+        return {**found, "action": action}
 
-    def _compiled(self) -> Callable[[], dict[Any, Tensor]] | None:
-        """The next step as a call of compiled code; None for an ordinary one."""
-        if self.obs is None or not self.collecting.hopeful:
+    def _in_one_piece(self) -> dict[str, Any] | None:
+        """What the next step comes to, by `collect_step`; None for an ordinary step."""
+        call = self.collecting
+        if self.obs is None or call.compiled.closed or not call.compiled.plan.compiles:
+            return None
+        if self.agent.records_policy:  # it acts by code of its own
+            self.agent.acting.compiled.part_of = None
             return None
         row = self.buffer.row_to_write()
         if row is None:
-            return None
-        if self.agent.records_policy:  # it signs rows, and acts by code of its own
-            self.agent.acting.part_of = None
             return None
         packed = {k: batched_whole.packed(self.envs, row[k]) for k in OBSERVATIONS}
         inputs = {
             "obs": self.obs,
             "seen": batched_whole.packed(self.envs, self.obs),
             "world": batched_whole.inputs(self.envs),
-            "row": {**row, **packed},
-            "sums": self.sums.next_row(),
+            "row": _whole_tensors({**row, **packed}),
+            "sums": _whole_tensors(self.sums.next_row()),
         }
-        constants = batched_whole.constants(self.envs)
-        situation = (type(self.envs), constants, self.agent.situation)
-        return self.collecting.ready(inputs, self.agent.generator, situation)
+        with torch.no_grad(), batched_whole.in_compiled_form():
+            return call.by_code(inputs, self.agent.generator)
+
+
+def _whole_tensors(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows of larger tensors as tensors of their own, in the same memory.
+
+    A compiler looks at where in its whole a part begins: each row would be another
+    case.
+    """
+    return {
+        name: _whole_tensors(row) if isinstance(row, Mapping) else row.data
+        for name, row in rows.items()
+    }
+
+
+def _write(places: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Copy nested tensors into others that are nested alike."""
+    for name, place in places.items():
+        if isinstance(place, Mapping):
+            _write(place, values[name])
+        else:
+            place.copy_(values[name])

@@ -18,6 +18,8 @@ from yieldrl.envs import batched_noise
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched_support import in_compiled_form, in_fours
 
+__all__ = ["accept", "fits", "in_compiled_form", "inputs", "packed", "step", "unpacked"]
+
 
 def fits(envs: Any) -> bool:
     """Whether there are such functions: of a world whose step nobody has changed."""
@@ -34,22 +36,6 @@ def inputs(envs: TorchVectorEnv) -> dict[str, Any]:
     checks.check_running(envs)
     own = {"state": envs.state, "elapsed": envs.elapsed, "ended": envs._ended}
     return own if envs._noise is None else {**own, "noise": envs._noise}
-
-
-class Constants(tuple[int, ...]):
-    """Identities of tensors: others in the next run, where their text is the same."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"{len(self)} constants"
-
-
-def constants(envs: TorchVectorEnv) -> Constants:
-    """Which tensors a step goes by that are not among its inputs."""
-    moving = {"state", "elapsed", "_ended", "_noise"}
-    own = vars(envs).items()
-    return Constants(id(x) for k, x in own if isinstance(x, Tensor) and k not in moving)
 
 
 def packed(envs: TorchVectorEnv, obs: Any) -> Any:
@@ -71,13 +57,9 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
         By name `state`, `elapsed`, `ended`, `next_obs` (before any reset), `reward`,
         `terminated` and `truncated`. Where a step has noise for everybody the resets
         are done, and `obs` are the observations after them. Observations are `packed`.
+        Where it is not compiled, it must run `in_compiled_form`.
     """
-    with in_compiled_form():
-        return _step(envs, given, action)
-
-
-def _step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
-    action = action.to(envs.action_dtype)
+    action = action.to(envs.action_dtype, copy=True)  # which dynamics may write into
     if "noise" in given:
         names = ("state", "elapsed", "ended", "obs", "reward", "terminated")
         state, elapsed, ended = (given[name] for name in names[:3])

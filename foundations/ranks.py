@@ -12,7 +12,6 @@ import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 import torch
@@ -137,9 +136,19 @@ process 2. Start them all with the same program, files and options
 _NOTHING = "not there"
 
 
-@cache
+_joined: Ranks | None = None
+
+
 def ranks() -> Ranks:
-    """Who this process is; it joins the others when it is first asked.
+    """Which process this is; it joins the others when it is first asked."""
+    global _joined
+    if _joined is None:
+        _joined = _join()
+    return _joined
+
+
+def _join() -> Ranks:
+    """Join the other processes, if there are any.
 
     `torchrun` says so in environment variables (`RANK`, `WORLD_SIZE`, ...). On a GPU
     each process takes the one of its `LOCAL_RANK`, and they speak by NCCL, else by

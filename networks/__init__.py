@@ -20,6 +20,7 @@ from yieldrl.networks.learner import Learner
 from yieldrl.networks.learning_mode import LearningMode, frozen_parts, set_train_mode
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
 from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler
+from yieldrl.networks.precision import Precision, in_precision
 from yieldrl.networks.recurrent import LSTM, Memory
 from yieldrl.networks.target import TargetUpdate
 
@@ -43,6 +44,7 @@ __all__ = [
     "NatureCNN",
     "NoisyMLP",
     "ObservationNormalizer",
+    "Precision",
     "RewardScaler",
     "SquashedGaussian",
     "TargetUpdate",
@@ -50,6 +52,7 @@ __all__ = [
     "action_size",
     "averaged",
     "frozen_parts",
+    "in_precision",
     "make_distribution",
     "make_encoder",
     "noise",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,7 @@ class AccumulatedStep(GradientStep):
             `inf` measures the norm only, None does neither.
         micro_batches: Into how many parts a batch is cut, whose sizes differ by one at
             most. A batch of fewer samples is cut into those.
-        alone: Whether the loss depends on no other parameters that require gradients.
+        alone: See `GradientStep`.
 
     Raises:
         ValueError: If there is not at least one part.
@@ -54,7 +54,7 @@ class AccumulatedStep(GradientStep):
         max_grad_norm: float | None = None,
         *,
         micro_batches: int,
-        alone: bool = False,
+        alone: Callable[[], bool] = lambda: False,
     ) -> None:
         if micro_batches < 1:
             raise ValueError(f"micro_batches = {micro_batches}: choose at least 1")
@@ -78,7 +78,7 @@ class AccumulatedStep(GradientStep):
         for part, size in zip(parts, sizes, strict=True):
             loss, logs = self.loss(part)
             share = size / count
-            (loss * share).backward(inputs=None if self.alone else trained)
+            (loss * share).backward(inputs=None if self.alone() else trained)
             for name, value in logs.items():
                 total[name] = total.get(name, 0.0) + share * value
         _hand_back(data, parts, given)

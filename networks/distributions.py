@@ -11,6 +11,8 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from yieldrl.foundations import spaces
+
 
 class Distribution(Protocol):
     """A batch `[B]` of distributions over actions of one shape."""
@@ -84,7 +86,8 @@ class MultiCategorical:
         return torch.stack([choice.entropy() for choice in self.choices]).sum(0)
 
     def _join(self, choices: list[Tensor]) -> Tensor:
-        return torch.stack(choices, dim=-1).unflatten(-1, self.shape)
+        joint = torch.stack(choices, dim=-1)
+        return joint.reshape(*joint.shape[:-1], *self.shape)
 
 
 class Gaussian:
@@ -179,21 +182,29 @@ def action_size(space: gym.Space[Any]) -> int:
 
 
 def make_distribution(
-    space: gym.Space[Any], output: Tensor, log_std: Tensor | None
+    space: gym.Space[Any],
+    output: Tensor,
+    log_std: Tensor | None,
+    counts: list[int] | None = None,
 ) -> Distribution:
     """The distribution that an actor's `output [B, action_size]` stands for.
 
     Of `bfloat16` outputs the probabilities are float32 all the same.
+
+    Args:
+        space: Of one action.
+        output: Logits, or a Gaussian's means.
+        log_std: Logarithm of a Gaussian's standard deviations.
+        counts: `spaces.choices(space)`, for code that is compiled: it cannot look at
+            the numbers in an array.
     """
     if output.dtype == torch.bfloat16:
         output = output.float()
     if isinstance(space, Discrete):
         return Categorical(output)
-    if isinstance(space, MultiDiscrete):
-        counts = [int(n) for n in space.nvec.flatten()]
+    if isinstance(space, MultiDiscrete | MultiBinary):
+        counts = spaces.choices(space) if counts is None else counts
         return MultiCategorical(output, counts, space.shape)
-    if isinstance(space, MultiBinary):
-        return MultiCategorical(output, [2] * math.prod(space.shape), space.shape)
     assert isinstance(space, Box)
     assert log_std is not None
     return Gaussian(output, log_std, space.shape)

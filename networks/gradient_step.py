@@ -29,8 +29,8 @@ class GradientStep:
         optimizer: Any of PyTorch's optimizers, with all its options.
         max_grad_norm: Gradients are scaled down to this norm; `inf` measures the norm
             only, None does neither.
-        alone: Whether the loss depends on no other parameters that require gradients.
-            To keep them out takes time.
+        alone: Says whether the loss depends on no other parameters that require
+            gradients now. To keep them out takes time.
 
     >>> import torch
     >>> weight = nn.Parameter(torch.tensor([1.0, 2.0]))
@@ -49,7 +49,7 @@ class GradientStep:
         optimizer: Optimizer,
         max_grad_norm: float | None = None,
         *,
-        alone: bool = False,
+        alone: Callable[[], bool] = lambda: False,
     ) -> None:
         self.loss = loss
         self.optimizer = optimizer
@@ -93,7 +93,7 @@ class GradientStep:
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
         """Fill `grad` of the trained parameters; what to log of the loss."""
         loss, logs = self.loss(data)
-        loss.backward(inputs=None if self.alone else trained)
+        loss.backward(inputs=None if self.alone() else trained)
         return logs
 
     def clip(self, trained: Sequence[nn.Parameter]) -> Tensor:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from yieldrl.speed.drawing import Draw, Given, Noting
-from yieldrl.speed.graph import layout, trace
-from yieldrl.speed.nested import Leaves, leaves_of, nested
-from yieldrl.speed.plan import Candidate, Followed, Names, Plan
-from yieldrl.speed.precision import spelled
+from yieldrl.foundations.drawing import Draw, Given, Noting
+from yieldrl.speed.compiled import Compiled, NotCompiledError
+from yieldrl.speed.plan import Plan
 
-Function = Callable[[dict[str, Any], torch.Generator], dict[Any, Tensor]]
+Function = Callable[[dict[str, Any], torch.Generator], dict[Any, Any]]
 
 
 class CompiledCall:
@@ -23,18 +20,10 @@ class CompiledCall:
 
     Random numbers are drawn outside of the code, from the generator that is given and
     in the order in which the function draws them: they are those of the function.
-    Results differ from it by rounding alone. They are tensors of their own.
+    Results differ from it by rounding alone.
 
-    Args:
-        name: What the function does, for the log.
-        function: From nested tensors and a generator to tensors by name. It may use
-            parameters of modules as they are at each call. What else it looks at
-            besides tensors, `situation` must say.
-        plan: Says whether to compile, and when.
-
-    Attributes:
-        part_of: What it is a part of: as long as that may be compiled whole, this is
-            not compiled for itself.
+    Args: those of `Compiled`; the function makes of nested tensors and a generator
+        tensors by name.
 
     >>> plan = Plan("eager", 0, lambda: 0)
     >>> double = CompiledCall("doubling", lambda x, _: {"twice": 2 * x["x"]}, plan)
@@ -43,72 +32,73 @@ class CompiledCall:
     """
 
     def __init__(self, name: str, function: Function, plan: Plan) -> None:
-        self.name, self.function, self.plan = name, function, plan
-        self.part_of: CompiledCall | None = None
-        self._candidates: dict[Hashable, Candidate] = {}
-        self._draws: dict[Hashable, list[Draw]] = {}
+        self.function = function
+        self.compiled = Compiled(name, self.given_numbers, plan)
+        self._draws: list[Draw] | None = None
 
     def __call__(
-        self,
-        inputs: dict[str, Any],
-        generator: torch.Generator,
-        situation: Hashable = (),
+        self, inputs: dict[str, Any], generator: torch.Generator
     ) -> dict[Any, Tensor]:
-        """The function's answer to nested tensors, in a situation."""
-        run = self.ready(inputs, generator, situation)
-        return self.function(inputs, generator) if run is None else run()
+        """The function's answer to nested tensors."""
+        found = self.by_code(inputs, generator)
+        return self.function(inputs, generator) if found is None else found
 
-    def ready(
+    def by_code(
+        self, inputs: dict[str, Any], generator: torch.Generator
+    ) -> dict[Any, Any] | None:
+        """The answer of compiled code; None where the function itself is due."""
+        if self.compiled.closed or not self.compiled.plan.compiles:
+            return None
+        if self._draws is None:
+            return self._noted(inputs, generator)
+        if not self.compiled.is_due(
+            lambda: self._arguments(inputs, torch.Generator(generator.device))
+        ):
+            return None
+        before, draws = generator.get_state(), self._draws
+        try:
+            with torch.no_grad():
+                found = self.compiled(*self._arguments(inputs, generator))
+        except NotCompiledError as reason:
+            generator.set_state(before)
+            answer = self._noted(inputs, generator)
+            if self._draws == draws:  # else it is tried with those of now
+                self.compiled.close(str(reason))
+            return answer
+        if self.compiled.plan.gpu:  # the next call writes over its results
+            return {name: result.clone() for name, result in found.items()}
+        return found
+
+    def given_numbers(
         self,
         inputs: dict[str, Any],
         generator: torch.Generator,
-        situation: Hashable = (),
-    ) -> Callable[[], dict[Any, Tensor]] | None:
-        """A call of the code on such inputs; None as long as there is none."""
-        whole = self.part_of
-        if not self.plan.compiles or (whole is not None and whole.hopeful):
-            return None
-        leaves = leaves_of(inputs)
-        key = (situation, tuple(leaves), tuple(map(layout, leaves.values())))
-        candidate = self._candidates.get(key)
-        if candidate is None:
-            kind = repr((spelled(self.function), self.name, key))
-            candidate = self._candidates[key] = Candidate(kind, f"{self.name}: ")
-        follow = partial(self._trace, key, leaves, generator)
-        compiled = self.plan.compiled(candidate, follow)
-        if compiled is None:
-            return None
+        numbers: list[Tensor],
+        kinds: list[Any],
+    ) -> dict[Any, Any]:
+        """The function with random numbers that were drawn before."""
+        left = list(zip(numbers, kinds, strict=True))
+        with Given(left):
+            found = self.function(inputs, generator)
+        if left:
+            raise ValueError("fewer random numbers are drawn than before")
+        return found
 
-        def run() -> dict[Any, Tensor]:
-            drawn = [draw(generator) for draw in self._draws[key]]
-            found = compiled([*leaves.values(), *drawn])
-            return dict(zip(candidate.names[0], found, strict=True))
+    def _arguments(
+        self, inputs: dict[str, Any], generator: torch.Generator
+    ) -> tuple[Any, ...]:
+        """Arguments of `given_numbers`, with the next random numbers."""
+        draws = self._draws or []
+        kinds = [draw.kind for draw in draws]
+        return inputs, generator, [draw(generator) for draw in draws], kinds
 
-        return run
-
-    @property
-    def hopeful(self) -> bool:
-        """Whether there is code, or may be some later."""
-        known = [not candidate.closed for candidate in self._candidates.values()]
-        return self.plan.compiles and (any(known) or not known)
-
-    def _trace(
-        self, key: Hashable, leaves: Leaves, generator: torch.Generator
-    ) -> Followed:
-        """The function on inputs of these layouts; names of what it returns."""
-        names: Names = ([], [])
-        with torch.no_grad(), Noting() as noting:
-            self.function(nested(leaves), generator)
-        draws = self._draws[key] = noting.draws
-        given = len(leaves)
-
-        def call(tensors: list[Tensor]) -> list[Tensor]:
-            inputs = nested(dict(zip(leaves, tensors[:given], strict=True)))
-            with Given(tensors[given:]):
-                results = self.function(inputs, generator)
-            names[0][:] = results
-            return [*results.values()]
-
-        numbers = [draw(torch.Generator(generator.device)) for draw in draws]
-        tensors = [*leaves.values(), *numbers]
-        return Followed(trace(call, tensors), names, tensors)
+    def _noted(
+        self, inputs: dict[str, Any], generator: torch.Generator
+    ) -> dict[Any, Any]:
+        """The function itself; which random numbers it draws is noted on the way."""
+        with Noting() as noting:
+            found = self.function(inputs, generator)
+        self._draws = noting.draws
+        if noting.unknown is not None:
+            self.compiled.close(f"it draws random numbers by {noting.unknown}")
+        return found

@@ -12,6 +12,7 @@ from budget import Budget
 from hypothesis import settings
 
 from yieldrl.foundations import Config
+from yieldrl.speed import pytorch
 
 pytest_plugins = ["pytester"]
 
@@ -29,8 +30,6 @@ def pytest_configure(config):
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHE / "inductor"))
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ["OMP_NUM_THREADS"] = "1"  # of the programs that tests start
-    # No test takes what another one compiled, unless it asks for it.
-    os.environ["YIELDRL_CACHE"] = str(CACHE / "nothing compiled")
     config.pluginmanager.register(Budget.of_run(config))
 
 
@@ -56,46 +55,29 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-class Followed:
-    """Stands for a compilation: runs the graph, and generates no code for it."""
-
-    kept, failure = True, None
-
-    def __init__(self, graph):
-        self.graph = graph
-
-    def wait(self):
-        return lambda tensors: self.graph.operations(*tensors, *self.graph.captured)
-
-
 @pytest.fixture(autouse=True)
 def compiles_nothing_on_the_way(monkeypatch):
     """However long a run means to be, no compiler works beside the tests."""
     for name in ("COMPILED_SECONDS", "CROWDED_SECONDS"):
         monkeypatch.setattr(f"yieldrl.speed.plan.{name}", math.inf)
-
-
-@pytest.fixture
-def kept(monkeypatch):
-    """Compiled code is kept from one run of the tests to the next."""
-    monkeypatch.setenv("YIELDRL_CACHE", str(CACHE / "compiled"))
+    monkeypatch.setattr("yieldrl.foundations.compile_cache.read_note", lambda kind: {})
 
 
 @pytest.fixture
 def traced(monkeypatch):
-    """What is compiled is written down as a graph, and run as it is, uncompiled.
+    """Functions are traced and guarded as ever, but run as graphs, without new code.
 
-    All that a loss can do wrong when compiled shows there, in a hundredth of the time.
-    That generated code computes the same is seen once, in tests/speed and in test_ppo.
+    What a compiled function can do wrong shows there, in a tenth of the time. That
+    generated code computes the same is seen once, in tests/speed and in test_ppo.
     Returns the graphs.
     """
     graphs = []
 
-    def compilation(graph):
+    def backend(graph, inputs):
         graphs.append(graph)
-        return Followed(graph)
+        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
-    monkeypatch.setattr("yieldrl.speed.plan.Compilation", compilation)
+    monkeypatch.setattr(pytorch, "generator", lambda *, gpu: {"backend": backend})
     return graphs
 
 

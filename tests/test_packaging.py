@@ -129,9 +129,9 @@ def test_no_version_is_shut_out_without_a_reason():
     for line in bounded:
         assert re.search(r"# \w.{20,}$", line), line
     (torch,) = (r for r in declared() if r.name == "torch")
-    for version in ("2.11.0", "2.13.0+cpu", "2.14.1", "2.15.0", "3.0.0"):
+    for version in ("2.13.0+cpu", "2.14.1", "2.15.0", "3.0.0"):
         assert torch.specifier.contains(version), version
-    assert not torch.specifier.contains("2.10.0")
+    assert not torch.specifier.contains("2.12.1")
 
 
 def test_every_python_from_the_oldest_to_the_newest_is_named():
@@ -189,7 +189,6 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel):
         "__init__.py",
         "__main__.py",
         "abstractions.py",
-        "late_dynamo.py",
         "py.typed",
     }
     assert "yieldrl/algorithms/ppo/configs/pendulum.yaml" in code

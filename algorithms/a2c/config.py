@@ -21,8 +21,6 @@ class Config(ppo.Config):
     target_kl: ClassVar[None] = None
     desired_kl: ClassVar[None] = None
 
-    uncompiled: ClassVar[str | None] = "its optimizer is RMSprop, not Adam"
-
     correction: Literal["none", "clip", "gipo", "vtrace"] = "clip"
     """What to do about actions of an older policy than the one that learns. `clip`
     weighs their gradients with the probability ratio of the two, up to 1; `gipo` weighs

@@ -13,7 +13,6 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.foundations import derive_seed, linear, spaces
-from yieldrl.speed import ArrayPolicy
 
 from .algorithm import Algorithm
 from .config import Config
@@ -28,49 +27,19 @@ class Agent(abstractions.Agent):
         super().__init__(algorithm, config)
         # NumPy's draws in a fifth of the time, and to look at them makes none wait.
         self.rng = np.random.default_rng(derive_seed(config.seed, "exploration"))
-        self.array_policy = self.make_array_policy()
 
-    def make_array_policy(self) -> Any:
-        """What answers a few observations in NumPy, where that is faster."""
-        space, plain = self.model.observation_space, self.border.actions.changes_nothing
-        if not (space.shape and plain):
-            return None
-        return ArrayPolicy(self.algorithm.predict, self.model, space.shape)
-
-    def sample(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """Epsilon-greedy actions that the environment accepts; no extras.
-
-        A narrow network answers arrays in NumPy, equal to rounding.
-        """
-        if self.array_policy is not None and self.array_policy.takes(obs):
-            return self.explore(obs)
-        return super().sample(obs)
-
-    def explore(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """Actions `[N]`, random in each environment with its own epsilon.
-
-        Of tensors a tensor; of an array that `array_policy` takes an array.
-        """
+    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """Actions `[N]`, random in each environment with its own epsilon."""
         count = spaces.batch_size(obs)
         explores = self.rng.random(count) < self.epsilons(count)
         if not np.count_nonzero(explores):
-            return self.greedy(obs), {}
+            return self.algorithm.predict(obs), {}
         random = self.rng.integers(self.algorithm.model.num_actions, size=count)
-        # Where all explore, the network need not be asked.
-        greedy = None if explores.all() else self.greedy(obs)
-        if isinstance(obs, np.ndarray):
-            return random if greedy is None else np.where(explores, random, greedy), {}
         random = torch.from_numpy(random).to(self.device)
-        if greedy is None:
+        if explores.all():  # then the network need not be asked
             return random, {}
         where = torch.from_numpy(explores).to(self.device)
-        return torch.where(where, random, greedy), {}
-
-    def greedy(self, obs: Any) -> Any:
-        """The best actions `[N]`, of tensors or of an array."""
-        if isinstance(obs, np.ndarray):
-            return self.array_policy(obs)
-        return self.algorithm.predict(obs)
+        return torch.where(where, random, self.algorithm.predict(obs)), {}
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`, of the size that is due by now."""

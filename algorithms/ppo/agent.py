@@ -10,7 +10,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.speed import CompiledCall, in_precision
+from yieldrl.networks import in_precision
+from yieldrl.speed import CompiledCall
 
 from .algorithm import Algorithm
 from .config import Config
@@ -32,7 +33,7 @@ class Agent(abstractions.Agent):
         super().__init__(algorithm, config)
         self.records_policy = False
         act = in_precision(config.precision, self.device, self.act)
-        self.acting = CompiledCall("acting", act, algorithm.plan.beside())
+        self.acting = CompiledCall("acting", act, algorithm.plan)
 
     @property
     def acted_since(self) -> int | None:
@@ -45,14 +46,9 @@ class Agent(abstractions.Agent):
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]` of the policy, and what the buffer keeps of it."""
-        extras = self.acting({"obs": obs}, self.generator, self.situation)
+        extras = {**self.acting({"obs": obs}, self.generator)}
         action = extras.pop("action")
         return action, self.sign(extras, len(action))
-
-    @property
-    def situation(self) -> tuple[Any, ...]:
-        """What `act` goes by besides tensors."""
-        return (self.records_policy, *self.algorithm.situation)
 
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         """Explore, as a function of tensors: an `action`, and what the buffer keeps."""

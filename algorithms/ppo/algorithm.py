@@ -17,8 +17,8 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.foundations import mean_and_std, ranks, spaces
-from yieldrl.networks import RewardScaler
-from yieldrl.speed import CompiledCall, in_precision
+from yieldrl.networks import RewardScaler, in_precision
+from yieldrl.speed import CompiledCall
 
 from .config import Config
 from .correction import CORRECTIONS, Clip
@@ -59,7 +59,7 @@ class Algorithm(RolloutAlgorithm):
         self.optimizer = self.make_optimizer()
         self.step = self.gradient_step(self.loss, self.optimizer, config.max_grad_norm)
         look = in_precision(config.precision, self.device, self.look)
-        self.looking = CompiledCall("looking", look, self.plan.beside())
+        self.looking = CompiledCall("evaluation of rollouts", look, self.plan)
         self.reward_scaler = (
             RewardScaler(config.num_envs, config.gamma).to(self.device)
             if config.normalize_reward
@@ -137,7 +137,7 @@ class Algorithm(RolloutAlgorithm):
             )
             nothing = torch.Generator()  # is drawn
             looks = [
-                self.looking({"obs": obs, "action": action}, nothing, self.situation)
+                self.looking({"obs": obs, "action": action}, nothing)
                 for obs, action in chunks
             ]
             log_prob = torch.cat([look["log_prob"] for look in looks])
@@ -151,11 +151,6 @@ class Algorithm(RolloutAlgorithm):
         if "value" not in known:
             rollout["value"] = self.values(inputs).view(rollout.batch_size)
         return start
-
-    @property
-    def situation(self) -> tuple[Any, ...]:
-        """What the policy goes by besides tensors."""
-        return ()
 
     def look(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         """What the policy now says of actions `[B, ...]`, as a function of tensors."""

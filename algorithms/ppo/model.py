@@ -55,6 +55,8 @@ class Model(Policy):
         config: Config,
     ) -> None:
         super().__init__(observation_space, action_space)
+        chosen = not isinstance(action_space, Box)
+        self.choice_counts = spaces.choices(action_space) if chosen else None
         self.actor_obs = config.actor_obs
         self.critic_obs = config.critic_obs
         actor_space = self.group(config, "actor_obs")
@@ -149,7 +151,8 @@ class Model(Policy):
 
     def distribution(self, output: Tensor) -> Distribution:
         """The distribution that the actor's output stands for."""
-        return make_distribution(self.action_space, output, self.log_std)
+        counts = self.choice_counts
+        return make_distribution(self.action_space, output, self.log_std, counts)
 
     def forward(
         self, obs: Any, deterministic: bool = False

@@ -56,7 +56,7 @@ class Trainer(abstractions.Trainer):
     def make_collector(self) -> Collector:
         agent, usual = self.agent, super().make_collector()
         if WholeCollector.fits(usual) and type(agent).explore is Agent.explore:
-            return WholeCollector.like(usual, agent.algorithm.plan.beside())
+            return WholeCollector.like(usual, agent.algorithm.plan)
         return usual
 
     def _run_collect(self) -> LogData:

@@ -45,7 +45,7 @@ class Agent(ppo.Agent):
         """A random action `[B, ...]`, what was inferred, and from which history."""
         memory, first = self.sampling.recall(spaces.batch_size(obs))
         inputs = {"obs": obs, "memory": memory, "first": first}
-        extras = self.acting(inputs, self.generator, self.situation)
+        extras = {**self.acting(inputs, self.generator)}
         self.sampling.keep(extras.pop("remembered"))
         action = extras.pop("action")
         extras |= {"memory": memory, "first": first}

@@ -61,13 +61,9 @@ class Algorithm(PhasedAlgorithm):
         self.student_step = self.gradient_step(self.loss, self.student_optimizer, limit)
         names = (*PHASES["train"].trained("adapt"), *PHASES["train"].trained("imitate"))
         self.adaptation_optimizer = self.optimizer_of(names, rate)
-        # One for each phase: what a loss looks at besides tensors must stay as it is.
-        self.adaptation_steps = {
-            phase: self.gradient_step(
-                self.adaptation_loss, self.adaptation_optimizer, limit
-            )
-            for phase in PHASES
-        }
+        self.adaptation_step = self.gradient_step(
+            self.adaptation_loss, self.adaptation_optimizer, limit
+        )
         self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
         self.adapting = False
         self.enter(config.phase_at(0))
@@ -160,7 +156,7 @@ class Algorithm(PhasedAlgorithm):
             for part in [p for name in learners for p in self.model.parts_of(name)]:
                 set_train_mode(part)
         if self.adapting:
-            return self.adaptation_steps[self.phase](data)
+            return self.adaptation_step(data)
         if not self.model.teaches:
             return self.student_step(data)
         self.regularizer.fill_(self.config.regularizer_at(self.counters.sample_step))

@@ -197,7 +197,8 @@ class Model(ppo.Model):
 
     def distribution(self, output: Tensor) -> Distribution:
         log_std = self.log_std if self.teaches else self.log_std_adapt
-        return make_distribution(self.action_space, output, log_std)
+        counts = self.choice_counts
+        return make_distribution(self.action_space, output, log_std, counts)
 
     def metrics(self) -> Logs:
         log_std = self.log_std if self.teaches else self.log_std_adapt

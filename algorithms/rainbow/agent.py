@@ -12,7 +12,6 @@ from yieldrl.algorithms import dqn
 from yieldrl.networks import noise, noisy_layers
 
 from .algorithm import Algorithm
-from .config import Config
 
 
 class Agent(dqn.Agent):
@@ -24,17 +23,13 @@ class Agent(dqn.Agent):
 
     algorithm: Algorithm
 
-    def __init__(self, algorithm: Algorithm, config: Config) -> None:
-        super().__init__(algorithm, config)
-        self.acting = noisy_layers(algorithm.model)
-        self.learning = self.acting + noisy_layers(algorithm.target_model)
-
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Actions `[N]`, all under the same noise."""
-        with noise(self.acting, self.generator):
+        with noise(noisy_layers(self.model), self.generator):
             return super().explore(obs)
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step; the network and its target have noise of their own."""
-        with noise(self.learning, self.generator):
+        target = self.algorithm.target_model
+        with noise(noisy_layers(self.model) + noisy_layers(target), self.generator):
             return super().learn(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -91,7 +92,7 @@ class Algorithm(ppo.Algorithm):
             optimizer,
             max_grad_norm,
             micro_batches=self.config.micro_batches,
-            alone=self.trains_all(optimizer),
+            alone=partial(self.trains_all, optimizer),
         )
 
     def anneal(self, fraction_done: float) -> None:

@@ -145,24 +145,6 @@ class TestExploration:
         obs = np.random.default_rng(0).normal(size=(50, 2))
         assert np.array_equal(agent.predict(obs), agent.predict(obs))
 
-    @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
-    def test_a_narrow_network_acts_in_numpy_alike(self, epsilon):
-        obs = np.random.default_rng(0).normal(size=(300, 1, 2)).astype(np.float32)
-        constant = {"epsilon_start": epsilon, "epsilon_end": epsilon}
-        found = []
-        for in_numpy in (False, True):
-            torch.manual_seed(0)
-            agent = self.agent(hidden_sizes=(64,), **constant)
-            assert agent.array_policy.takes(obs[0])
-            if not in_numpy:
-                agent.array_policy = None
-            answers = [agent.sample(one) for one in obs]
-            assert all(type(a) is np.ndarray and a.shape == (1,) for a, _ in answers)
-            assert all(extras == {} for _, extras in answers)
-            found.append(np.concatenate([action for action, _ in answers]))
-        assert np.array_equal(*found)
-        assert len(np.unique(found[0])) > 1
-
     def test_without_the_batch_axis_or_of_tensors_it_is_as_ever(self):
         agent = self.agent(speed="compile", epsilon_start=0.0, epsilon_end=0.0)
         obs = np.ones(2, np.float32)

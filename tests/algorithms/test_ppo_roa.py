@@ -134,7 +134,7 @@ class TestTable:
                 continue
             step = algorithm.step if model.teaches else algorithm.student_step
             if kinds != ("ppo",):
-                step = algorithm.adaptation_steps[phase]
+                step = algorithm.adaptation_step
             model.zero_grad()
             step.loss = loss
             walked = algorithm.pieces(rollout).transpose(0, 1)

@@ -263,7 +263,7 @@ class TestGroups:
                 vla_ppo.Trainer(config(**{field: 0.1}), model=ppo.Model)
 
     def test_gradients_of_all_parameters_need_no_selection(self) -> None:
-        assert algorithm().step.alone
+        assert algorithm().step.alone()
         assert isinstance(algorithm().step, GradientStep)
 
 

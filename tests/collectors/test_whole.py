@@ -66,7 +66,7 @@ def test_some_episodes_ended_in_these(traced):
 def test_the_step_goes_over_in_the_middle_of_a_rollout(traced, monkeypatch):
     with trainer("CartPole") as whole, trainer("CartPole", speed="eager") as usual:
         with monkeypatch.context() as patch:
-            patch.setattr(whole.collector.collecting, "ready", lambda *_: None)
+            patch.setattr(whole.collector, "_in_one_piece", lambda: None)
             for _ in range(7):
                 whole.collector.step()
         assert not traced
@@ -83,7 +83,7 @@ def test_a_constant_that_is_replaced_is_seen(traced):
         whole.envs.set_parameters({"gravity": 0.0, "mass": 50.0})
         whole.collector.step()
         row, envs = whole.buffer.rollout()[-1], whole.envs
-    assert len(traced) == 2
+    assert len(traced) == 1  # these constants are tensors
     # Gymnasium's equation without gravity, and with fifty times the mass.
     push = row["action"].clamp(-2, 2).squeeze(-1)
     gain = 3 / (50 * envs.length**2) * push * envs.dt
@@ -97,7 +97,7 @@ def test_who_writes_down_more_acts_by_code_of_its_own(traced):
         for _ in range(3):
             whole.collector.step()
         assert set(whole.buffer.rollout().keys()) > {"log_prob", "policy_version"}
-        assert whole.algorithm.plan.decisions[0].startswith("acting: compiled")
+        assert whole.algorithm.plan.decisions[1].startswith("acting: compiled")
     assert len(traced) == 1
 
 
@@ -213,14 +213,13 @@ def test_boards_are_painted_as_in_a_compiled_world(traced):
         for _ in range(3):
             whole.collector.step()
     (graph,) = traced
-    nodes = [node for node in graph.operations.graph.nodes if node.op != "output"]
+    nodes = [node for node in graph.graph.nodes if node.op != "output"]
     assert not [node for node in nodes if "index_fill" in str(node.target)]
-    copies = [node for node in nodes if "copy_" in str(node.target)]
-    written = [node.args[0] for node in copies if node.args[0].op == "placeholder"]
-    assert written
+    copies = [node for node in nodes if node.target == "copy_"]
+    places = [node.args[0] for node in copies if node.args[0].op == "placeholder"]
     (n, *cells) = whole.envs.observation_space.shape
-    layouts = [graph.layouts[nodes.index(node)] for node in written]
-    boards = [(dtype, shape) for shape, _, dtype, _ in layouts if len(shape) > 1]
+    written = [place.meta["example_value"] for place in places]
+    boards = [(x.dtype, tuple(x.shape)) for x in written if x.ndim > 1]
     assert boards
     for board in boards:
         assert board == (torch.int32, (n, 100))

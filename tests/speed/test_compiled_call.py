@@ -7,7 +7,6 @@ from torch import nn
 from yieldrl.algorithms import ppo, ppo_roa
 from yieldrl.networks import MLP
 from yieldrl.speed import CompiledCall, Plan
-from yieldrl.speed.drawing import Noting
 
 
 class Actor(nn.Module):
@@ -35,14 +34,14 @@ def calls_of(actor):
     return CompiledCall("acting", actor.act, made)
 
 
-def agree(actor, call, *, situation=(), seed=0, **options):
+def agree(actor, call, *, seed=0, **options):
     """The function and the call, from generators of one seed; and again after it."""
     pair = [torch.Generator().manual_seed(seed) for _ in range(2)]
     for turn in range(3):
         given = inputs(seed=turn, **options)
         with torch.inference_mode():
             want = actor.act(given, pair[0])
-            got = call(given, pair[1], situation)
+            got = call(given, pair[1])
         assert got.keys() == want.keys()
         for name in want:
             torch.testing.assert_close(got[name], want[name])
@@ -69,35 +68,56 @@ def test_weights_are_those_of_the_moment(traced):
     assert len(traced) == 1
 
 
-def test_a_situation_has_code_of_its_own(traced):
+def test_an_attribute_that_changes_is_seen(traced):
     actor = Actor()
     call = calls_of(actor)
     agree(actor, call)
     actor.sharp = True
-    agree(actor, call, situation="sharp")
+    agree(actor, call)
     actor.sharp = False
     agree(actor, call)
     assert len(traced) == 2
 
 
-def test_following_draws_nothing(traced):
-    generator = torch.Generator().manual_seed(3)
-    before, given = generator.get_state(), inputs()
-    with Noting() as noting:
-        Actor().act(given, generator)
-    assert torch.equal(generator.get_state(), before)
-    assert [draw.shape for draw in noting.draws] == [(5, 2), (5, 2)]
+def test_other_random_numbers_than_before_are_drawn(traced):
+    """A function that draws more, less or otherwise from some call on."""
+
+    class Restless(Actor):
+        scale, more = 1.0, False
+
+        def act(self, inputs, generator):
+            found = super().act(inputs, generator)
+            noise = torch.empty(4).normal_(0.0, self.scale, generator=generator)
+            if self.more:
+                noise = noise + torch.empty(4).uniform_(generator=generator)
+            return {**found, "noise": noise}
+
+    actor = Restless()
+    call = calls_of(actor)
+    call.compiled.plan.strict = False
+    agree(actor, call)
+    actor.scale = 3.0
+    agree(actor, call)
+    actor.more = True
+    agree(actor, call)
+    actor.more = False
+    agree(actor, call)
+    assert len(traced) >= 3
+    assert not call.compiled.closed
 
 
-def test_numbers_that_cannot_be_drawn_outside_are_named(traced):
+def test_numbers_that_cannot_be_drawn_outside_are_left_to_the_function(traced):
     def act(inputs, generator):
         weights = torch.ones(4)
         return {"action": torch.multinomial(weights, 2, generator=generator)}
 
     made = Plan("compile", 1, lambda: 0)
-    with pytest.raises(RuntimeError, match="cannot be followed") as caught:
-        CompiledCall("acting", act, made)({"x": torch.ones(1)}, torch.Generator())
-    assert "multinomial" in str(caught.value.__cause__)
+    call = CompiledCall("acting", act, made)
+    one, other = (torch.Generator().manual_seed(1) for _ in range(2))
+    for _ in range(3):
+        found = call({"x": torch.ones(1)}, one)
+        assert torch.equal(found["action"], act({}, other)["action"])
+    assert made.decisions == ["acting: eager: it draws random numbers by multinomial"]
 
 
 @pytest.mark.parametrize("module", [ppo, ppo_roa])

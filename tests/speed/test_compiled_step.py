@@ -30,7 +30,7 @@ class Learner:
         self.model = model
         self.optimizer = make_optimizer(model)
         self.step = (
-            CompiledStep(self.loss, self.optimizer, max_grad_norm, model, at_once())
+            CompiledStep(self.loss, self.optimizer, max_grad_norm, at_once())
             if compiled
             else GradientStep(self.loss, self.optimizer, max_grad_norm)
         )
@@ -91,7 +91,7 @@ def everything(learners):
 
 
 @pytest.mark.slow
-def test_compiled_it_is_the_eager_step(kept):
+def test_compiled_it_is_the_eager_step():
     everything(pair(adam))
 
 
@@ -139,7 +139,7 @@ def test_frozen_parameters_stay_as_they_are(traced):
     for seed in range(6, 9):
         agree(learners, seed)
     assert not torch.equal(learners[1].model.layers[1].weight, before)
-    assert len(traced) == 3
+    assert len(traced) == 2  # one of them served twice
 
 
 class Both(nn.Module):
@@ -163,7 +163,7 @@ def steps_of_both(model, compiled):
         return loss, {"loss": loss.detach()}
 
     return [
-        CompiledStep(loss, optimizer, 0.5, model, at_once())
+        CompiledStep(loss, optimizer, 0.5, at_once())
         if compiled
         else GradientStep(loss, optimizer, 0.5)
         for loss in (together, alone)
@@ -218,23 +218,8 @@ def test_each_step_is_compiled_for_itself(traced):
 
         optimizer = torch.optim.Adam(model.parameters(), lr=0.0)
         data = {"x": torch.ones(4, 2)}
-        logs = CompiledStep(loss, optimizer, 1.0, model, at_once())(data)
+        logs = CompiledStep(loss, optimizer, 1.0, at_once())(data)
         torch.testing.assert_close(logs["loss"], loss(data)[1]["loss"])
-
-
-def test_another_optimizer_is_refused():
-    model = Scaled()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with pytest.raises(TypeError, match="needs Adam or AdamW, got SGD"):
-        CompiledStep(lambda data: data, optimizer, 1.0, model, at_once())
-
-
-@pytest.mark.parametrize("option", ["amsgrad", "differentiable"])
-def test_another_option_is_refused(option):
-    model = Scaled()
-    optimizer = torch.optim.Adam(model.parameters(), **{option: True})
-    with pytest.raises(ValueError, match=f"{option}=True"):
-        CompiledStep(lambda data: data, optimizer, 1.0, model, at_once())
 
 
 def test_with_everything_frozen_there_is_an_error_that_says_so():

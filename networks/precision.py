@@ -54,10 +54,3 @@ def _widened(result: Any) -> Any:
         return tuple(map(_widened, result))
     rounded = isinstance(result, torch.Tensor) and result.dtype == torch.bfloat16
     return result.float() if rounded else result
-
-
-def spelled(function: Callable[..., object]) -> tuple[type, str, bool]:
-    """What is known of a function without calling it: whose, which, and how precise."""
-    plain = getattr(function, "__wrapped__", function)
-    owner = getattr(plain, "__self__", plain)
-    return type(owner), getattr(plain, "__name__", ""), plain is not function

@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.networks import MLP, GradientStep
-from yieldrl.speed import CompiledStep, Plan, in_precision
-from yieldrl.speed.precision import spelled
+from yieldrl.networks import MLP, GradientStep, in_precision
+from yieldrl.speed import CompiledStep, Plan
 
 CPU = torch.device("cpu")
 ODD = 1 + 2**-9  # needs ten binary digits; bfloat16 has eight
@@ -69,7 +68,7 @@ def losses_of(sizes):
     ]
     plain = learners[2].step
     plan = Plan("compile", 1, lambda: 0)
-    learners[2].step = CompiledStep(plain.loss, plain.optimizer, None, model, plan)
+    learners[2].step = CompiledStep(plain.loss, plain.optimizer, None, plan)
     losses = [[x.step(dict(data))["loss"].item() for _ in range(5)] for x in learners]
     assert all(p.dtype == torch.float32 for p in model.parameters())
     return losses
@@ -90,11 +89,3 @@ def test_it_rounds_like_one_between_layers(traced):
     assert compiled == pytest.approx(rounded, rel=0.05)  # after steps of Adam
     assert alone == pytest.approx(rounded, rel=0.05)
     assert alone != rounded
-
-
-def test_code_is_told_apart_by_it():
-    learner = Learner(MLP([1, 1]), "float32", lambda *_: None)
-    plain = spelled(learner.loss)
-    rounded = spelled(in_precision("bfloat16", CPU, learner.loss))
-    assert plain == (Learner, "loss", False)
-    assert rounded == (Learner, "loss", True)

@@ -1,0 +1,141 @@
+"""Where PyTorch keeps compiled code: a folder that nobody else may write into."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+"""PyTorch's environment variable for its cache; set it to choose another folder."""
+
+CHECKSUMS = "checksums.json"
+
+
+@cache
+def prepare() -> str:
+    """Choose the folder, before the first function is compiled; a sentence about it.
+
+    Files in it whose contents are not those that were written are deleted, so that
+    PyTorch makes them anew. Where the folder is not safe, or cannot be written, it is
+    a temporary one, which is deleted when the process ends.
+    """
+    wanted = folder()
+    if (reason := _unsafe(wanted)) is None:
+        os.environ[VARIABLE] = str(wanted)
+        _delete_damaged(wanted)
+        atexit.register(write_checksums, wanted)
+        return f"its code is kept in {wanted}"
+    own = tempfile.mkdtemp(prefix="yieldrl-")
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    os.environ[VARIABLE] = own
+    return f"its code is not kept: {reason}"
+
+
+def folder() -> Path:
+    """The folder that is used if it is safe."""
+    given = os.environ.get(VARIABLE)
+    # PyTorch itself sets the variable, to its own default, which any user may make.
+    if given and not Path(given).name.startswith("torchinductor_"):
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(base or os.path.expanduser("~/.cache")) / "yieldrl" / "torch"
+
+
+def write_checksums(of: Path) -> None:
+    """Write down what each file of a folder holds."""
+    with suppress(OSError):
+        found = {str(p.relative_to(of)): _checksum(p) for p in _files(of)}
+        write(of / CHECKSUMS, json.dumps(found))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.write_text(text)
+    part.replace(path)
+
+
+def missing_compiler() -> str | None:
+    """What to say where nothing can be compiled for a CPU; None where it can."""
+    if os.name == "nt" or shutil.which("g++") or shutil.which("clang++"):
+        return None
+    return "there is no C++ compiler (g++ or clang++): install one to train faster"
+
+
+def read_note(kind: str) -> dict[str, Any]:
+    """What `write_note` kept for runs of this kind; empty if nothing can be read.
+
+    By function: seconds gained for each gradient step, and seconds to load its code;
+    or why there is no code.
+    """
+    with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
+        return {
+            name: known if isinstance(known, str) else [float(x) for x in known][:2]
+            for name, known in json.loads(_note(kind).read_text()).items()
+            if isinstance(known, str) or len(known) == 2
+        }
+    return {}
+
+
+def write_note(kind: str, note: Mapping[str, Any]) -> None:
+    """Keep what was found out about runs of this kind, if that is possible."""
+    with suppress(OSError):
+        _note(kind).parent.mkdir(parents=True, exist_ok=True)
+        write(_note(kind), json.dumps(note))
+
+
+def _note(kind: str) -> Path:
+    made_for = f"{torch.__version__} {torch.get_num_threads()} {kind}"
+    name = hashlib.sha256(made_for.encode()).hexdigest()[:32]
+    return folder() / "yieldrl" / f"{name}.json"
+
+
+def _unsafe(wanted: Path) -> str | None:
+    """Why no code may be loaded from a folder; None if it may. Makes the folder."""
+    try:
+        wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=wanted).close()
+        return None if os.name == "nt" else _open_to_others(wanted.resolve())
+    except OSError as reason:
+        return f"{wanted} cannot be written ({reason.strerror})"
+
+
+def _open_to_others(wanted: Path) -> str | None:
+    """Which folder on the way another user owns, or may write into."""
+    for part in (wanted, *wanted.parents):
+        status = part.stat()
+        if status.st_uid not in (os.geteuid(), 0):
+            return f"{part} belongs to another user"
+        shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+        if shared and (part == wanted or not status.st_mode & stat.S_ISVTX):
+            return f"{part} can be written by other users"
+    return None
+
+
+def _delete_damaged(of: Path) -> None:
+    """Delete files whose contents are not those that were written."""
+    with suppress(OSError, ValueError, AttributeError):
+        known = json.loads((of / CHECKSUMS).read_text())
+        for path in _files(of):
+            if known.get(str(path.relative_to(of))) not in (None, _checksum(path)):
+                path.unlink(missing_ok=True)
+
+
+def _files(of: Path) -> list[Path]:
+    return [p for p in of.rglob("*") if p.is_file() and p.name != CHECKSUMS]
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,92 @@
+"""Random numbers of a function, drawn outside of it: a graph has no generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+IN_PLACE = frozenset(
+    getattr(Tensor, name) for name in ("exponential_", "normal_", "uniform_")
+)
+"""What fills a tensor with random numbers, whatever was in it."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Random numbers as a function draws them from a generator."""
+
+    fill: Any
+    shape: torch.Size
+    dtype: torch.dtype
+    args: tuple[Any, ...]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """How the numbers are distributed."""
+        return self.fill.__name__, *self.args
+
+    def __call__(self, generator: torch.Generator) -> Tensor:
+        """The next ones, as the function itself would draw them."""
+        drawn = torch.empty(self.shape, dtype=self.dtype, device=generator.device)
+        return self.fill(drawn, *self.args, generator=generator)
+
+
+class Noting(TorchFunctionMode):
+    """Notes which random numbers are drawn from a generator.
+
+    Attributes:
+        draws: What was drawn, in its order.
+        unknown: A function that draws in a way that is not in `IN_PLACE`, if any.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draws: list[Draw] = []
+        self.unknown: str | None = None
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if kwargs.get("generator") is not None:
+            filled, *rest = args
+            plain = not any(isinstance(x, Tensor) for x in rest)
+            if func in IN_PLACE and len(kwargs) == 1 and plain:
+                draw = Draw(func, filled.shape, filled.dtype, (*rest,))
+                self.draws.append(draw)
+            else:
+                self.unknown = func.__name__
+        return func(*args, **kwargs)
+
+
+class Given(TorchFunctionMode):
+    """Gives a function random numbers that were drawn before, in their order.
+
+    Args:
+        left: The numbers, as `Draw` draws them, each with its `Draw.kind`. What the
+            function draws is removed.
+
+    Raises:
+        ValueError: Within it, if the function draws others.
+    """
+
+    def __init__(self, left: list[tuple[Tensor, Any]]) -> None:
+        super().__init__()
+        self.left = left
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if kwargs.get("generator") is None:
+            return func(*args, **kwargs)
+        filled, *rest = args
+        numbers, kind = self.left.pop(0)
+        same = filled.shape == numbers.shape and filled.dtype == numbers.dtype
+        if not same or (func.__name__, *rest) != kind:
+            raise ValueError("other random numbers are drawn than before")
+        return filled.copy_(numbers)

@@ -1,0 +1,147 @@
+"""One function under `torch.compile`: what it reads may change between two calls."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from yieldrl.foundations import compile_cache
+from yieldrl.speed import pytorch
+from yieldrl.speed.plan import Plan
+
+MAX_RECOMPILES = 8
+"""Recompilations in a row, within `ROW` calls of each other, that turn it eager."""
+
+ROW = 100
+
+
+class NotCompiledError(Exception):
+    """A function could not be compiled; nothing has been done."""
+
+
+class Compiled:
+    """A function that PyTorch compiles when the plan says so.
+
+    PyTorch guards everything that the function read when it was compiled: attributes,
+    globals, closures, modules, shapes. Where one of these has changed, it compiles
+    anew, so that a call does what the function itself would do, to rounding. What
+    cannot be compiled whole (control flow that depends on data, `.item()`, NumPy's
+    random numbers) is left to the function itself.
+
+    Attributes:
+        name: What the function does, for the log.
+        function: Of tensors, nested tensors and plain values.
+        plan: Says whether to compile, and when.
+        example: Makes arguments as the latest call had them; None if there was none.
+        calls: How often it was called so far.
+        closed: Whether it is left to the function itself for good.
+        part_of: A larger function that takes its place where that is compiled.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], plan: Plan) -> None:
+        self.name, self.function, self.plan = name, function, plan
+        self.example: Callable[[], tuple[Any, ...]] | None = None
+        self.calls, self.closed = 0, False
+        self.part_of: Compiled | None = None
+        self._code: Callable[..., Any] | None = None
+        self._recompiles = self._latest = 0
+        plan.functions.add(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, which compile for themselves."""
+        return {**vars(self), "example": None, "_code": None}
+
+    def is_due(self, example: Callable[[], tuple[Any, ...]]) -> bool:
+        """Whether to call the code now, with such arguments as `example` makes."""
+        whole = self.part_of
+        waits = whole is not None and not whole.closed
+        if self.closed or waits or pytorch.is_watched():
+            return False
+        self.calls += 1
+        if self._code is not None:
+            return True
+        self.example = example
+        return self.plan.is_due(self)
+
+    def __call__(self, *args: Any) -> Any:
+        """The result of compiled code, which is compiled now if it must be.
+
+        Raises:
+            NotCompiledError: If that is not possible.
+            RuntimeError: The same at the first call, with `speed="compile"`.
+        """
+        if first := self._code is None:
+            where = compile_cache.prepare()
+            self.plan.say(f"{self.name}: training waits while it is compiled; {where}")
+            self._code = self.compile()
+        assert self._code is not None
+        before, began = pytorch.graphs_compiled(), time.perf_counter()
+        try:
+            with pytorch.settings():
+                found = self._code(*args)
+        except pytorch.compile_error() as error:
+            said = said_by(error)
+            if first and self.plan.strict:
+                raise RuntimeError(
+                    f"speed={self.plan.mode!r}: the {self.name} cannot be compiled:"
+                    f" {said}. Write it with tensors alone, or say speed='eager'"
+                ) from error
+            raise NotCompiledError(said) from error
+        if pytorch.graphs_compiled() != before:
+            self._note(first, time.perf_counter() - began)
+        return found
+
+    def compile(self) -> Callable[..., Any]:
+        """The function under `torch.compile`, which compiles at its first call."""
+        compiled: Any = torch.compile
+        return compiled(
+            self.function,
+            fullgraph=True,
+            **pytorch.generator(gpu=self.plan.gpu),
+            recompile_limit=1_000,  # ours is reached before
+            isolate_recompiles=True,
+        )
+
+    def close(self, reason: str) -> None:
+        """Leave it to the function itself from now on."""
+        self.closed, self._code, self.example = True, None, None
+        self.plan.say(f"{self.name}: eager: {reason}")
+
+    def _note(self, first: bool, seconds: float) -> None:
+        """Say what was compiled, how long it took and why."""
+        self.example = None
+        if first:
+            self.plan.say(f"{self.name}: compiled in {seconds:.1f} s")
+            return
+        self._recompiles += 1
+        if self.calls - self._latest > ROW:
+            self._recompiles = 1
+        self._latest = self.calls
+        reason = in_plain_words(pytorch.recompile_reason())
+        self.plan.say(f"{self.name}: compiled again in {seconds:.1f} s: {reason}")
+        if self._recompiles >= MAX_RECOMPILES:
+            self.close(f"compiled again {MAX_RECOMPILES} times in a row")
+
+
+def in_plain_words(reason: str) -> str:
+    """The guard that failed, as PyTorch names it, in a sentence.
+
+    >>> in_plain_words("0/0: self.beta == 0.0  # loss + self.beta  # a.py:3 in loss")
+    'self.beta == 0.0 no longer holds (loss + self.beta)'
+    """
+    first = next((line for line in reason.splitlines() if line.strip()), "")
+    guard, *places = re.sub(r"^[-\s]*\d+/\d+:\s*", "", first).split("  # ")
+    guard = re.sub(r"\b[LG]\['(\w+)'\]", r"\1", guard)
+    guard = guard.replace("self.loss.__self__", "self").strip()
+    said = guard if "mismatch" in guard else f"{guard or 'a guard'} no longer holds"
+    return f"{said} ({places[0].strip()})"[:200] if places else said[:200]
+
+
+def said_by(error: Exception) -> str:
+    """The first line of an error's message, and the line of code that it names."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = lines[0][:200].rstrip(".") if lines else type(error).__name__
+    places = [line for line in lines if line.startswith('File "')]
+    return f"{first} ({places[-1]})" if places else first

@@ -1,0 +1,101 @@
+"""A process beside the training that fills PyTorch's cache, and measures the gain."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import torch
+from torch.utils.benchmark import Timer
+
+from yieldrl.foundations import compile_cache
+from yieldrl.speed import pytorch
+
+if TYPE_CHECKING:
+    from yieldrl.speed.compiled import Compiled
+
+
+class WarmUp:
+    """The process, which gets copies of functions that have an example, and compiles.
+
+    Attributes:
+        answer: None until the process has ended. Then by function seconds gained by a
+            call, and seconds to load; or why it cannot be compiled. A string says why
+            there is nothing.
+    """
+
+    def __init__(self, functions: Sequence[Compiled]) -> None:
+        compile_cache.prepare()
+        task = [(f, f.example()) for f in functions if f.example is not None]
+        asked = pickle.dumps((sys.path, torch.get_num_threads()))
+        asked += cloudpickle.dumps(task)
+        self.answer: dict[str, Any] | str | None = None
+        threading.Thread(target=self._run, args=[asked], daemon=True).start()
+
+    def _run(self, asked: bytes) -> None:
+        """Run the process, and wait for it."""
+        words = [sys.executable, "-m", "yieldrl.speed.warm_up", str(os.getpid())]
+        try:
+            ended = subprocess.run(words, input=asked, capture_output=True, check=True)
+            self.answer = dict(json.loads(ended.stdout.splitlines()[-1]))
+        except subprocess.CalledProcessError as failed:
+            said = failed.stderr.decode(errors="replace").strip().splitlines()
+            reason = said[-1][:200] if said else f"status {failed.returncode}"
+            self.answer = f"the compiler failed: {reason}"
+        except (OSError, ValueError, IndexError) as failed:  # no process, no answer
+            self.answer = f"the compiler failed: {failed}"
+
+
+def main() -> None:
+    """Compile what standard input holds; print what was found, as a line of JSON."""
+    from yieldrl.speed.compiled import said_by
+
+    threading.Thread(target=_end_with, args=[int(sys.argv[1])], daemon=True).start()
+    path, threads = pickle.load(sys.stdin.buffer)
+    sys.path[:] = path
+    torch.set_num_threads(threads)
+    found: dict[str, Any] = {}
+    for function, args in pickle.load(sys.stdin.buffer):
+        try:
+            found[function.name] = measure(function, args)
+        except Exception as error:
+            found[function.name] = said_by(error)
+    print(f"\n{json.dumps(found)}")
+
+
+def measure(function: Compiled, args: tuple[Any, ...]) -> tuple[float, float]:
+    """Compile a function, then again from the cache: see `WarmUp.answer`."""
+    code, load = function.compile(), 0.0
+
+    def call_code() -> None:
+        with pytorch.settings():
+            code(*args)
+
+    for _ in range(2):
+        pytorch.forget_compiled()
+        began = time.perf_counter()
+        call_code()
+        load = time.perf_counter() - began
+    calls = (lambda: function.function(*args), call_code)
+    timers = [Timer("call()", globals={"call": call}) for call in calls]
+    eager, compiled = [timer.blocked_autorange(min_run_time=0.3) for timer in timers]
+    return eager.median - compiled.median, load
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the one that started it ends, however that ends."""
+    while os.name == "nt" or os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The process beside the training: it compiles, measures, and cannot outlive it."""
+
+import subprocess
+import sys
+import threading
+
+import cloudpickle
+import pytest
+import torch
+
+from yieldrl.algorithms import ppo
+from yieldrl.speed import Plan, pytorch, warm_up
+from yieldrl.speed.compiled import Compiled
+from yieldrl.speed.warm_up import WarmUp
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Starts a process and waits for it, as a test may and a training must not."""
+
+    def start(functions):
+        threads = []
+        usual = threading.Thread
+
+        def noted(*args, **kwargs):
+            threads.append(usual(*args, **kwargs))
+            return threads[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(warm_up.threading, "Thread", noted)
+            process = WarmUp(functions)
+        threads[0].join(300)
+        return process.answer
+
+    return start
+
+
+@pytest.mark.slow
+def test_it_compiles_what_somebody_wrote_and_measures_it(ended):
+    class Mine:
+        weight = 3.0
+
+        def scaled(self, x):
+            return (self.weight * x).tanh()
+
+        def branching(self, x):
+            return x if x.sum() > 0 else -x
+
+    plan = Plan("auto", 10_000, lambda: 0)
+    functions = [
+        Compiled(name, getattr(Mine(), name), plan) for name in ("scaled", "branching")
+    ]
+    for function in functions:
+        function.example = lambda: (torch.ones(4),)
+    found = ended(functions)
+    assert found.keys() == {"scaled", "branching"}
+    gain, load = found["scaled"]
+    assert isinstance(gain, float)
+    assert 0 < load < 300
+    assert "branching" in found["branching"]
+
+
+def test_a_process_that_fails_says_why(ended, monkeypatch):
+    monkeypatch.setattr(warm_up.cloudpickle, "dumps", lambda task: b"no pickle")
+    assert ended([]).startswith("the compiler failed: ")
+
+
+def test_a_trainer_s_functions_can_be_handed_over(traced):
+    """All that PPO compiles, with the objects that it belongs to."""
+    config = ppo.Config(
+        env_id="yieldrl/CartPole-v1", num_steps=8, num_minibatches=2, eval_every=0,
+        total_steps=10_000,
+    )  # fmt: skip
+    with ppo.Trainer(config) as trainer:
+        for log in trainer():
+            if log["learn_step"] == 16:  # of the second rollout
+                break
+        functions = [f for f in trainer.algorithm.plan.functions if f.example]
+        names = {function.name for function in functions}
+        assert names == {
+            "collecting", "evaluation of rollouts", "gradient step (loss)"
+        }  # fmt: skip
+        task = [(function, function.example()) for function in functions]
+        for function, args in cloudpickle.loads(cloudpickle.dumps(task)):
+            assert function.plan.mode == "eager"
+            with pytorch.settings():
+                function.compile()(*args)
+
+
+def test_it_ends_when_its_training_does():
+    """Killed, too: it looks who its parent is."""
+    words = [sys.executable, "-m", "yieldrl.speed.warm_up", "1"]  # not its parent
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        assert process.wait(120) == 1
