@@ -8,7 +8,6 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh_,  # in place: nobody else needs what a linear layer returned
@@ -60,14 +59,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         first, *others = self.layers
-        x = _apply(first, x)
+        x = first(x)
         for layer in others:
-            x = _apply(layer, self.activation(x))
+            x = layer(self.activation(x))
         return x
-
-
-def _apply(layer: nn.Module, x: Tensor) -> Tensor:
-    """`layer(x)`. Calling a module costs as much as a narrow layer's product."""
-    if type(layer) is nn.Linear:
-        return linear(x, layer.weight, layer.bias)
-    return layer(x)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 from typing import Any
 
 import pytest
 import torch
+from small import config_of
 from torch import Tensor, nn
 
 import yieldrl
@@ -15,22 +15,6 @@ from yieldrl.cli import family
 from yieldrl.collectors import AsyncCollector
 from yieldrl.networks import MLP
 
-SMALL = {
-    "batch_size": 8,
-    "demonstration_steps": 64,
-    "hidden_sizes": (8,),
-    "learning_starts": 8,
-    "lstm_size": 4,
-    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
-    "num_envs": 2,
-    "num_episodes": 2,
-    "num_epochs": 2,
-    "num_minibatches": 2,
-    "num_steps": 8,
-    "target_every": 2,
-    "total_steps": 400,
-    "device": "cpu",
-}
 ALL = list(family.folders())
 EVALUATED = ["a2c", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa", "vla_ppo"]
 OFFLINE = ["behavior_cloning"]
@@ -41,15 +25,6 @@ TARGETS = [
     for name in ALL
     if name not in (*EVALUATED, *OFFLINE, "q_learning", "reinforce", "sarsa")
 ]
-
-
-def config_of(module: Any, **options: Any) -> Any:
-    """A small config, of the options that the algorithm has."""
-    known = {field.name for field in dataclasses.fields(module.Config)}
-    if module.__name__.endswith("vla_ppo"):
-        options = {"demonstration_steps": 0, **options}  # cloning is tried by itself
-    known -= options.keys()
-    return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)
 
 
 class Moody(nn.Module):

@@ -103,3 +103,11 @@ def test_mlp_works_with_other_parameters_put_in():
     values = dict(reversed(list(other.named_parameters())))
     assert torch.equal(functional_call(tested, values, (obs,)), other(obs))
     assert not torch.equal(tested(obs), other(obs)), "only for that call"
+
+
+def test_hooks_of_a_layer_are_called():
+    mlp, seen = MLP([2, 3, 1]), []
+    mlp.layers[0].register_forward_hook(lambda *_: seen.append("first"))
+    mlp.layers[1].register_forward_pre_hook(lambda *_: seen.append("last"))
+    mlp(torch.ones(1, 2))
+    assert seen == ["first", "last"]

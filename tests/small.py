@@ -1,0 +1,32 @@
+"""Small configs of every algorithm, for tests that train each of them for a moment."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+SMALL = {
+    "batch_size": 8,
+    "demonstration_steps": 64,
+    "hidden_sizes": (8,),
+    "learning_starts": 8,
+    "lstm_size": 4,
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "num_envs": 2,
+    "num_episodes": 2,
+    "num_epochs": 2,
+    "num_minibatches": 2,
+    "num_steps": 8,
+    "target_every": 2,
+    "total_steps": 400,
+    "device": "cpu",
+}
+
+
+def config_of(module: Any, **options: Any) -> Any:
+    """A small config, of the options that the algorithm has."""
+    known = {field.name for field in dataclasses.fields(module.Config)}
+    if module.__name__.endswith("vla_ppo"):
+        options = {"demonstration_steps": 0, **options}  # cloning is tried by itself
+    known -= options.keys()
+    return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)
