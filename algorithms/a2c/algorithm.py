@@ -48,12 +48,6 @@ class Algorithm(ppo.Algorithm):
         rollout["value"] = values.view(rollout.batch_size)
         return None
 
-    def acted_now(self, rollout: TensorDict) -> bool:
-        """Whether the weights that acted are known to be those of now."""
-        version = rollout.get("policy_version", None)
-        now = self.counters.policy_version
-        return version is not None and bool((version == now).all())
-
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move the scale of rewards; that of observations moves after the step.
 

@@ -122,11 +122,11 @@ class Algorithm(RolloutAlgorithm):
         observation, which is right as long as the weights are those that acted. A
         correction that starts from the policy of now has it look in any case.
 
-        Where the weights may be later ones than those that acted, all values are those
-        of the critic of now, which also says those after the last transitions.
+        Where other weights acted than those of now, all values are those of the critic
+        of now, which also says those after the last transitions.
         """
         known, start = set(rollout.keys()), rollout.get("log_prob", None)
-        if "policy_version" in known and self.config.max_policy_lag > 0:
+        if "policy_version" in known and not self.acted_now(rollout):
             known.discard("value")
         inputs = self.inputs(rollout).flatten(0, 1)
         if start is None or self.correction.starts_anew:
@@ -151,6 +151,12 @@ class Algorithm(RolloutAlgorithm):
         if "value" not in known:
             rollout["value"] = self.values(inputs).view(rollout.batch_size)
         return start
+
+    def acted_now(self, rollout: TensorDict) -> bool:
+        """Whether the weights that acted are known to be those of now."""
+        version = rollout.get("policy_version", None)
+        now = self.counters.policy_version
+        return version is not None and bool((version == now).all())
 
     def look(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         """What the policy now says of actions `[B, ...]`, as a function of tensors."""

@@ -23,6 +23,7 @@ NORMED = sorted({*family.folders()} - {"q_learning", "sarsa", "rainbow"})
 
 
 @pytest.mark.parametrize("name", NORMED)
+@pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_frozen_layers_with_statistics_stay_as_they_are(name: str) -> None:
     module = importlib.import_module(f"{family.PACKAGE}.{name}")
 

@@ -391,6 +391,9 @@ def test_any_agent_with_a_memory_hears_of_episodes_from_the_collector():
         def add(self, transition):
             pass
 
+        def end_episodes(self):
+            pass
+
     for mode in AutoresetMode:
         agent = Watching()
         collector = SyncCollector(counters(mode), agent, Sink(), seed=0)

@@ -590,11 +590,11 @@ def test_one_critic_values_a_rollout_that_older_weights_collected(module, correc
             parameter += 0.1 * torch.randn_like(parameter)
         values = model.get_value(rollout["obs"].flatten(0, 1)).view(300, 2)
         after = model.get_value(rollout["next_obs"].flatten(0, 1)).view(300, 2)
-    acted = rollout.exclude("advantage", "returns")
-    plain, stale = acted.clone(), acted.clone()
-    trainer.algorithm.prepare(plain)
-    assert torch.equal(plain["value"], rollout["value"])
-    stale["policy_version"] = torch.zeros(300, 2, dtype=torch.int64)
+    known, stale = rollout.clone(), rollout.exclude("advantage", "returns")
+    assert not stale["policy_version"].any()  # all are of the first weights
+    trainer.algorithm.prepare(known)
+    assert torch.equal(known["value"], rollout["value"])
+    trainer.algorithm.counters.policy_version += 1
     trainer.algorithm.prepare(stale)
     torch.testing.assert_close(stale["value"], values)
     if correction == "vtrace":

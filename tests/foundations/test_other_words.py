@@ -71,32 +71,36 @@ def test_a_collector_is_made_of_other_parts(kind):
 
 
 @pytest.mark.parametrize(
-    ("owner", "word", "sentence"),
+    ("make", "word", "sentence"),
     [
-        (trainer_of(), "train", r"for log in trainer\(\).*total_steps"),
-        (trainer_of(), "policy", "the networks are trainer.model"),
-        (trainer_of(), "env", "the environments are trainer.envs"),
-        (trainer_of().buffer, "is_full", "the property `full` says it"),
-        (trainer_of().buffer, "get", r"rollout\(\) is \[T, N\], and .*transitions"),
+        (trainer_of, "train", r"for log in trainer\(\).*total_steps"),
+        (trainer_of, "policy", "the networks are trainer.model"),
+        (trainer_of, "env", "the environments are trainer.envs"),
+        (lambda: trainer_of().buffer, "is_full", "the property `full` says it"),
         (
-            buffers.CircularBuffer(STEPS, *SPACES, num_envs=ENVS),
+            lambda: trainer_of().buffer,
+            "get",
+            r"rollout\(\) is \[T, N\], and .*transitions",
+        ),
+        (
+            lambda: buffers.CircularBuffer(STEPS, *SPACES, num_envs=ENVS),
             "get",
             r"rollout\(\) is \[T, N\]",
         ),
         (
-            buffers.ReplayBuffer(8, *SPACES, num_envs=ENVS, gamma=1.0),
+            lambda: buffers.ReplayBuffer(8, *SPACES, num_envs=ENVS, gamma=1.0),
             "get",
             r"sample\(batch_size\) draws",
         ),
         (
-            buffers.EpisodeBuffer(2, *SPACES, num_envs=ENVS),
+            lambda: buffers.EpisodeBuffer(2, *SPACES, num_envs=ENVS),
             "is_full",
             "the property `full` says it",
         ),
     ],
-    ids=str,
 )
-def test_methods_of_other_libraries(owner, word, sentence):
+def test_methods_of_other_libraries(make, word, sentence):
+    owner = make()
     assert not hasattr(owner, word)
     with pytest.raises(AttributeError, match=sentence):
         getattr(owner, word)
