@@ -31,6 +31,7 @@ class Ranks:
     Attributes:
         rank: Its number, from 0.
         count: How many there are.
+        group: PyTorch's name of them all together.
 
     >>> Ranks().count, Ranks().total(torch.ones(2))
     (1, tensor([1., 1.]))
@@ -38,6 +39,7 @@ class Ranks:
 
     rank: int = 0
     count: int = 1
+    group: str = ""
 
     @property
     def first(self) -> bool:
@@ -51,11 +53,8 @@ class Ranks:
         """
         if self.count == 1:
             return x
-        from torch import distributed
-
         operations: Any = torch.ops._c10d_functional
-        name = distributed.group.WORLD.group_name  # pyright: ignore
-        found = operations.all_reduce(x.contiguous(), "sum", name)
+        found = operations.all_reduce(x.contiguous(), "sum", self.group)
         return operations.wait_tensor(found)
 
     def gathered(self, x: Tensor) -> Tensor:
@@ -157,7 +156,7 @@ def _join() -> Ranks:
     from torch import distributed
 
     if distributed.is_available() and distributed.is_initialized():
-        return Ranks(distributed.get_rank(), distributed.get_world_size())
+        return _all_of_them()
     started = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
     if not started or os.environ["WORLD_SIZE"] == "1":
         return Ranks()
@@ -170,7 +169,16 @@ def _join() -> Ranks:
     importlib.import_module("torch.distributed.nn")
     distributed.init_process_group(backend)
     atexit.register(distributed.destroy_process_group)
-    return Ranks(distributed.get_rank(), distributed.get_world_size())
+    return _all_of_them()
+
+
+def _all_of_them() -> Ranks:
+    from torch import distributed
+
+    # By its name: code that is compiled for the group itself would never let go of it.
+    group: Any = distributed.group.WORLD
+    count = distributed.get_world_size()
+    return Ranks(distributed.get_rank(), count, group.group_name)
 
 
 def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import sys
 from pathlib import Path
 from unittest import mock
@@ -66,7 +67,7 @@ def a_run(**settings):
     with ppo.Trainer(ppo.Config(**SETTINGS | settings)) as trainer:
         watched = loggers.early_stop("sample_step", threshold=1e9, log_type="collect")
         logs = [floats(log) for log in watched(trainer)()]
-        said = trainer.algorithm.plan.decisions
+        said = [re.sub(r" in \d.*", "", s) for s in trainer.algorithm.plan.decisions]
         return {"logs": logs, "after": trainer.model.state_dict(), "said": said}
 
 

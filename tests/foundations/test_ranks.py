@@ -115,10 +115,14 @@ class TestTwo:
         # 1024 steps are 8 rollouts of 128, with 4 epochs of 2 minibatches each.
         assert logs[-1]["learn_step"] == 64
 
-    def test_compiled_they_collect_whole_too(self, both):
-        for found in both:
+    def test_everything_is_compiled_once(self, both):
+        """What processes send to each other does not keep a function from it."""
+        names = "collecting", "gradient step (loss)", "evaluation of rollouts"
+        for found, mixed in zip(both, (names, ()), strict=True):
             assert found["run"]["said"] == []
-            assert found["compiled"]["said"][:2] == ["collecting", "looking"]
+            for run, expected in (("compiled", names), ("mixed", mixed)):
+                said = [line for line in found[run]["said"] if "waits" not in line]
+                assert said == [f"{name}: compiled" for name in expected]
 
     def test_compiled_steps_are_the_eager_ones(self, both):
         eager, compiled = (both[0][name]["logs"] for name in ("run", "compiled"))
