@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Self
 
 from tensordict import TensorDict
 
@@ -33,10 +33,6 @@ class PhasedAlgorithm(ppo.Algorithm):
     def phase(self) -> str:
         """The phase of now."""
         return self.model.phase
-
-    @property
-    def situation(self) -> tuple[Any, ...]:
-        return (self.phase,)
 
     def enter(self, phase: str) -> None:
         """Begin a phase, if it is not the one of now.
