@@ -67,8 +67,7 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
 def note_speed(trainer: Any) -> list[str]:
     """Write `speed.txt`: threads, what was compiled, and why; its lines."""
     decisions = trainer.algorithm.plan.decisions
-    lines = [f"threads: {trainer.threads}"]
-    lines += [f"gradient steps: {decision}" for decision in decisions]
+    lines = [f"threads: {trainer.threads}", *decisions]
     text = "".join(f"{line}\n" for line in lines)
     write_atomically(place(trainer, None, "") / SPEED, text)
     return lines

@@ -20,7 +20,7 @@ import torch
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 """PyTorch's environment variable for its cache; set it to choose another folder."""
 
-CHECKSUMS = "checksums.json"
+CHECKSUMS, NOTES = "checksums.json", "yieldrl"
 
 
 @cache
@@ -30,12 +30,15 @@ def prepare() -> str:
     Files in it whose contents are not those that were written are deleted, so that
     PyTorch makes them anew. Where the folder is not safe, or cannot be written, it is
     a temporary one, which is deleted when the process ends.
+
+    Raises:
+        OSError: If there is no temporary folder either.
     """
     wanted = folder()
     if (reason := _unsafe(wanted)) is None:
         os.environ[VARIABLE] = str(wanted)
         _delete_damaged(wanted)
-        atexit.register(write_checksums, wanted)
+        atexit.register(write_checksums)
         return f"its code is kept in {wanted}"
     own = tempfile.mkdtemp(prefix="yieldrl-")
     atexit.register(shutil.rmtree, own, ignore_errors=True)
@@ -53,11 +56,16 @@ def folder() -> Path:
     return Path(base or os.path.expanduser("~/.cache")) / "yieldrl" / "torch"
 
 
-def write_checksums(of: Path) -> None:
-    """Write down what each file of a folder holds."""
+def write_checksums() -> None:
+    """Write down what each file of the folder holds that is new in it."""
+    of = folder()
     with suppress(OSError):
-        found = {str(p.relative_to(of)): _checksum(p) for p in _files(of)}
-        write(of / CHECKSUMS, json.dumps(found))
+        known, since = _known(of)
+        for path in _files(of):
+            name = str(path.relative_to(of))
+            if name not in known or path.stat().st_mtime_ns > since:
+                known[name] = _checksum(path)
+        write(of / CHECKSUMS, json.dumps(known))
 
 
 def write(path: Path, text: str) -> None:
@@ -99,7 +107,7 @@ def write_note(kind: str, note: Mapping[str, Any]) -> None:
 def _note(kind: str) -> Path:
     made_for = f"{torch.__version__} {torch.get_num_threads()} {kind}"
     name = hashlib.sha256(made_for.encode()).hexdigest()[:32]
-    return folder() / "yieldrl" / f"{name}.json"
+    return folder() / NOTES / f"{name}.json"
 
 
 def _unsafe(wanted: Path) -> str | None:
@@ -126,15 +134,27 @@ def _open_to_others(wanted: Path) -> str | None:
 
 def _delete_damaged(of: Path) -> None:
     """Delete files whose contents are not those that were written."""
-    with suppress(OSError, ValueError, AttributeError):
-        known = json.loads((of / CHECKSUMS).read_text())
-        for path in _files(of):
+    known, _ = _known(of)
+    for path in _files(of):
+        with suppress(OSError):
             if known.get(str(path.relative_to(of))) not in (None, _checksum(path)):
                 path.unlink(missing_ok=True)
 
 
+def _known(of: Path) -> tuple[dict[str, str], int]:
+    """Checksums by file, and when they were written, in nanoseconds."""
+    with suppress(OSError, ValueError):
+        path = of / CHECKSUMS
+        known, since = json.loads(path.read_text()), path.stat().st_mtime_ns
+        if isinstance(known, dict):
+            return known, since
+    return {}, 0
+
+
 def _files(of: Path) -> list[Path]:
-    return [p for p in of.rglob("*") if p.is_file() and p.name != CHECKSUMS]
+    """What PyTorch keeps; notes are looked at when they are read."""
+    found = [p for p in of.rglob("*") if p.is_file()]
+    return [p for p in found if p.name != CHECKSUMS and p.parent.name != NOTES]
 
 
 def _checksum(path: Path) -> str:

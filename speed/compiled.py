@@ -1,8 +1,11 @@
 """One function under `torch.compile`: what it reads may change between two calls."""
 
+import itertools
+import logging
 import re
 import time
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -11,10 +14,10 @@ from yieldrl.foundations import compile_cache
 from yieldrl.speed import pytorch
 from yieldrl.speed.plan import Plan
 
-MAX_RECOMPILES = 8
-"""Recompilations in a row, within `ROW` calls of each other, that turn it eager."""
+MAX_RECOMPILES, ROW = 8, 100
+"""So many, within so many calls of each other, turn a function eager."""
 
-ROW = 100
+_NUMBERS = itertools.count()
 
 
 class NotCompiledError(Exception):
@@ -73,11 +76,15 @@ class Compiled:
             RuntimeError: The same at the first call, with `speed="compile"`.
         """
         if first := self._code is None:
-            where = compile_cache.prepare()
+            try:
+                where = compile_cache.prepare()
+            except OSError as error:
+                raise NotCompiledError(f"its code has no place: {error}") from error
             self.plan.say(f"{self.name}: training waits while it is compiled; {where}")
             self._code = self.compile()
         assert self._code is not None
         before, began = pytorch.graphs_compiled(), time.perf_counter()
+        torch.compiler.cudagraph_mark_step_begin()  # on a CPU it means nothing
         try:
             with pytorch.settings():
                 found = self._code(*args)
@@ -91,27 +98,36 @@ class Compiled:
             raise NotCompiledError(said) from error
         if pytorch.graphs_compiled() != before:
             self._note(first, time.perf_counter() - began)
-        return found
+        return _cloned(found) if self.plan.gpu else found
 
     def compile(self) -> Callable[..., Any]:
         """The function under `torch.compile`, which compiles at its first call."""
+        function = self.function
+
+        def call(*args: Any) -> Any:
+            return function(*args)
+
+        # PyTorch remembers the shapes that code of one name has met, of any instance.
+        code = call.__code__.replace(co_name=f"call_{next(_NUMBERS)}")
+        own = FunctionType(code, globals(), code.co_name, None, call.__closure__)
         compiled: Any = torch.compile
         return compiled(
-            self.function,
+            own,
             fullgraph=True,
             **pytorch.generator(gpu=self.plan.gpu),
             recompile_limit=1_000,  # ours is reached before
             isolate_recompiles=True,
         )
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, level: int = logging.WARNING) -> None:
         """Leave it to the function itself from now on."""
         self.closed, self._code, self.example = True, None, None
-        self.plan.say(f"{self.name}: eager: {reason}")
+        self.plan.say(f"{self.name}: eager: {reason}", level)
 
     def _note(self, first: bool, seconds: float) -> None:
         """Say what was compiled, how long it took and why."""
         self.example = None
+        compile_cache.write_checksums()
         if first:
             self.plan.say(f"{self.name}: compiled in {seconds:.1f} s")
             return
@@ -120,9 +136,19 @@ class Compiled:
             self._recompiles = 1
         self._latest = self.calls
         reason = in_plain_words(pytorch.recompile_reason())
-        self.plan.say(f"{self.name}: compiled again in {seconds:.1f} s: {reason}")
+        again = f"compiled again in {seconds:.1f} s: {reason}"
+        self.plan.say(f"{self.name}: {again}", logging.WARNING)
         if self._recompiles >= MAX_RECOMPILES:
             self.close(f"compiled again {MAX_RECOMPILES} times in a row")
+
+
+def _cloned(found: Any) -> Any:
+    """Results in their own memory: the next replay of a CUDA graph writes over it."""
+    if isinstance(found, dict):
+        return {name: _cloned(part) for name, part in found.items()}
+    if isinstance(found, tuple | list):
+        return [_cloned(part) for part in found]
+    return found.clone() if isinstance(found, torch.Tensor) else found
 
 
 def in_plain_words(reason: str) -> str:
@@ -134,7 +160,8 @@ def in_plain_words(reason: str) -> str:
     first = next((line for line in reason.splitlines() if line.strip()), "")
     guard, *places = re.sub(r"^[-\s]*\d+/\d+:\s*", "", first).split("  # ")
     guard = re.sub(r"\b[LG]\['(\w+)'\]", r"\1", guard)
-    guard = guard.replace("self.loss.__self__", "self").strip()
+    for method in ("function.__self__", "self.loss.__self__"):
+        guard = guard.replace(method, "self").strip()
     said = guard if "mismatch" in guard else f"{guard or 'a guard'} no longer holds"
     return f"{said} ({places[0].strip()})"[:200] if places else said[:200]
 

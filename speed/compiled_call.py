@@ -12,8 +12,6 @@ from yieldrl.foundations.drawing import Draw, Given, Noting
 from yieldrl.speed.compiled import Compiled, NotCompiledError
 from yieldrl.speed.plan import Plan
 
-Function = Callable[[dict[str, Any], torch.Generator], dict[Any, Any]]
-
 
 class CompiledCall:
     """Calls a function, or its compiled code once there is some.
@@ -22,30 +20,23 @@ class CompiledCall:
     in the order in which the function draws them: they are those of the function.
     Results differ from it by rounding alone.
 
-    Args: those of `Compiled`; the function makes of nested tensors and a generator
-        tensors by name.
-
     >>> plan = Plan("eager", 0, lambda: 0)
     >>> double = CompiledCall("doubling", lambda x, _: {"twice": 2 * x["x"]}, plan)
     >>> double({"x": torch.ones(2)}, torch.Generator())
     {'twice': tensor([2., 2.])}
     """
 
-    def __init__(self, name: str, function: Function, plan: Plan) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], plan: Plan) -> None:
         self.function = function
         self.compiled = Compiled(name, self.given_numbers, plan)
         self._draws: list[Draw] | None = None
 
-    def __call__(
-        self, inputs: dict[str, Any], generator: torch.Generator
-    ) -> dict[Any, Tensor]:
-        """The function's answer to nested tensors."""
+    def __call__(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
+        """The function's answer to nested tensors: tensors by name."""
         found = self.by_code(inputs, generator)
         return self.function(inputs, generator) if found is None else found
 
-    def by_code(
-        self, inputs: dict[str, Any], generator: torch.Generator
-    ) -> dict[Any, Any] | None:
+    def by_code(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
         """The answer of compiled code; None where the function itself is due."""
         if self.compiled.closed or not self.compiled.plan.compiles:
             return None
@@ -65,8 +56,6 @@ class CompiledCall:
             if self._draws == draws:  # else it is tried with those of now
                 self.compiled.close(str(reason))
             return answer
-        if self.compiled.plan.gpu:  # the next call writes over its results
-            return {name: result.clone() for name, result in found.items()}
         return found
 
     def given_numbers(
@@ -75,7 +64,7 @@ class CompiledCall:
         generator: torch.Generator,
         numbers: list[Tensor],
         kinds: list[Any],
-    ) -> dict[Any, Any]:
+    ) -> Any:
         """The function with random numbers that were drawn before."""
         left = list(zip(numbers, kinds, strict=True))
         with Given(left):
@@ -84,17 +73,13 @@ class CompiledCall:
             raise ValueError("fewer random numbers are drawn than before")
         return found
 
-    def _arguments(
-        self, inputs: dict[str, Any], generator: torch.Generator
-    ) -> tuple[Any, ...]:
+    def _arguments(self, inputs: Any, generator: torch.Generator) -> tuple[Any, ...]:
         """Arguments of `given_numbers`, with the next random numbers."""
         draws = self._draws or []
         kinds = [draw.kind for draw in draws]
         return inputs, generator, [draw(generator) for draw in draws], kinds
 
-    def _noted(
-        self, inputs: dict[str, Any], generator: torch.Generator
-    ) -> dict[Any, Any]:
+    def _noted(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
         """The function itself; which random numbers it draws is noted on the way."""
         with Noting() as noting:
             found = self.function(inputs, generator)

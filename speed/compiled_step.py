@@ -23,11 +23,7 @@ class CompiledStep(GradientStep):
     code takes a third of the time. Until there is some, the step is the eager one. The
     optimizer is the same object in both cases and takes its step by itself, so its
     options, hooks and state are what they are. Parameters with hooks take eager steps,
-    as compiled code would not call them.
-
-    Args: those of `GradientStep`, and
-        plan: Says whether to compile, and when.
-        name: What the step does, for the log.
+    as compiled code would not call them. `plan` and `name` are those of `Compiled`.
     """
 
     def __init__(
@@ -72,10 +68,10 @@ class CompiledStep(GradientStep):
         with torch.enable_grad():
             loss, logs = self.loss(data)
             found = torch.autograd.grad(loss, trained, allow_unused=True)
-        pairs = zip(found, trained, strict=True)
         gradients: list[Any] = [
-            g if g is None else _laid_out_like(p, g) for g, p in pairs
-        ]
+            g if g is None or g.stride() == p.stride() else torch.empty_like(p).copy_(g)
+            for g, p in zip(found, trained, strict=True)
+        ]  # laid out as their parameters, as optimizers need them
         if self.max_grad_norm is None or ranks().count > 1:
             return gradients, logs, None
         squares = [g.square().sum() for g in gradients if g is not None]
@@ -84,13 +80,3 @@ class CompiledStep(GradientStep):
             scale = (self.max_grad_norm / (norm + 1e-6)).clamp(max=1)
             gradients = [g if g is None else g * scale for g in gradients]
         return gradients, logs, norm
-
-
-def _laid_out_like(parameter: Tensor, gradient: Tensor) -> Tensor:
-    """A gradient with its numbers in the parameter's order, as optimizers need it.
-
-    In an eager step PyTorch sees to that when it sets `grad`.
-    """
-    if gradient.stride() == parameter.stride():
-        return gradient
-    return torch.empty_like(parameter).copy_(gradient)

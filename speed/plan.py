@@ -77,10 +77,10 @@ class Plan:
         """Whether something is compiled, or may be later."""
         return self._state != "eager"
 
-    def say(self, decision: str) -> None:
+    def say(self, decision: str, level: int = logging.INFO) -> None:
         """Log a decision, and keep it."""
         self.decisions.append(decision)
-        log.info(decision)
+        log.log(level, decision)
 
     def is_due(self, function: Any) -> bool:
         """Whether to compile this function now."""
@@ -126,7 +126,8 @@ class Plan:
         except Exception as error:  # whatever there is to be said of a user's objects
             self._state = "compiled"
             said = str(error).splitlines() or [type(error).__name__]
-            self.say(f"{names}: no process beside this one can compile: {said[0]}")
+            here = f"compiled here, as no other process can: {said[0]}"
+            self.say(f"{names}: {here}", logging.WARNING)
 
     def _look_at(self, process: warm_up.WarmUp) -> None:
         """Go over to compiled code when the process has ended."""
@@ -154,7 +155,7 @@ class Plan:
             if gain > load:
                 return True
             known = f"compiled code would gain {gain:.1f} s and takes {load:.1f} s"
-        function.close(known)
+        function.close(known, logging.INFO)
         return False
 
     def _stay_eager(self, reason: str) -> None:

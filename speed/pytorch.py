@@ -27,7 +27,8 @@ OPTIONS: dict[str, Any] = {
 
 def generator(*, gpu: bool) -> dict[str, Any]:
     """What generates code, as arguments of `torch.compile`."""
-    return {"options": OPTIONS | {"triton.cudagraphs": gpu}}
+    # Kernels are called from C++, or recorded: from Python, narrow ones take longer.
+    return {"options": OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}}
 
 
 @contextmanager
@@ -61,11 +62,6 @@ def recompile_reason() -> str:
 
     metrics = get_compilation_metrics()
     return (metrics[-1].recompile_reason or "") if metrics else ""
-
-
-def forget_compiled() -> None:
-    """Drop all compiled code of this process, but not the files on disk."""
-    torch._dynamo.reset()
 
 
 def is_watched() -> bool:

@@ -44,14 +44,13 @@ class WarmUp:
         """Run the process, and wait for it."""
         words = [sys.executable, "-m", "yieldrl.speed.warm_up", str(os.getpid())]
         try:
-            ended = subprocess.run(words, input=asked, capture_output=True, check=True)
-            self.answer = dict(json.loads(ended.stdout.splitlines()[-1]))
-        except subprocess.CalledProcessError as failed:
-            said = failed.stderr.decode(errors="replace").strip().splitlines()
-            reason = said[-1][:200] if said else f"status {failed.returncode}"
-            self.answer = f"the compiler failed: {reason}"
-        except (OSError, ValueError, IndexError) as failed:  # no process, no answer
-            self.answer = f"the compiler failed: {failed}"
+            ended = subprocess.run(words, input=asked, capture_output=True, check=False)
+            said = ended.stderr if ended.returncode else ended.stdout
+            *_, last = said.decode(errors="replace").splitlines() or ["no word"]
+            failed = f"the compiler failed: {last[:200]}"
+            self.answer = failed if ended.returncode else dict(json.loads(last))
+        except (OSError, ValueError) as error:
+            self.answer = f"the compiler failed: {error}"
 
 
 def main() -> None:
@@ -80,7 +79,7 @@ def measure(function: Compiled, args: tuple[Any, ...]) -> tuple[float, float]:
             code(*args)
 
     for _ in range(2):
-        pytorch.forget_compiled()
+        torch.compiler.reset()
         began = time.perf_counter()
         call_code()
         load = time.perf_counter() - began

@@ -81,11 +81,33 @@ def test_a_file_that_changed_is_deleted_and_others_stay(tmp_path):
     (folder / "ab").mkdir(parents=True, mode=0o700)
     for name in ("one.so", "two.so"):
         (folder / "ab" / name).write_bytes(b"machine code")
-    compile_cache.write_checksums(folder)
+    compile_cache.write_checksums()
     (folder / "ab" / "one.so").write_bytes(b"machine c0de")
     (folder / "ab" / "new.so").write_bytes(b"by another process")
     compile_cache.prepare()
     assert sorted(p.name for p in (folder / "ab").iterdir()) == ["new.so", "two.so"]
+
+
+def test_without_a_temporary_folder_there_is_an_error_to_say(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.setattr(compile_cache.tempfile, "tempdir", str(blocked))
+    with pytest.raises(OSError, match="file"):
+        compile_cache.prepare()
+
+
+def test_a_file_that_was_written_anew_is_known_by_its_new_contents(tmp_path):
+    folder = compile_cache.folder()
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "one.so").write_bytes(b"old")
+    compile_cache.write_checksums()
+    (folder / "one.so").write_bytes(b"new")
+    later = (folder / compile_cache.CHECKSUMS).stat().st_mtime + 1
+    os.utime(folder / "one.so", (later, later))
+    compile_cache.write_checksums()
+    compile_cache.prepare()
+    assert (folder / "one.so").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '{"x": 1}', '"text"'])

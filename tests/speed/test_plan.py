@@ -137,7 +137,7 @@ def test_what_cannot_be_handed_over_is_compiled_here(run, monkeypatch):
     monkeypatch.setattr(warm_up, "WarmUp", refuse)
     of, function = run()
     assert function.go_on()
-    assert "no process beside this one can compile: cannot pickle" in of.decisions[-1]
+    assert "compiled here, as no other process can: cannot pickle" in of.decisions[-1]
 
 
 @pytest.mark.parametrize("options", [{"gpu": True}, {"alone": False}])
