@@ -9,14 +9,15 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import torch
-from torch import Tensor, fx
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.peers.workloads import WORKLOADS
@@ -24,8 +25,6 @@ from yieldrl.benchmarks.spent import Rollout, Watch, in_turns
 from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, each
-from yieldrl.speed.graph import Graph, trace
-from yieldrl.speed.recorder import copied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,39 +60,46 @@ PRODUCTS = {
 Call = Callable[[], object]
 
 
-class Products(fx.Interpreter):
-    """Takes the operations of a graph, and keeps the products among them as calls."""
+class Products(TorchDispatchMode):
+    """Keeps the products among the operations within it, as calls of their own."""
 
-    def __init__(self, graph: Graph, tensors: Sequence[Tensor]) -> None:
-        super().__init__(graph.operations)
-        self.calls: list[Call] = []
-        with torch.no_grad():
-            self.run(*map(copied, (*tensors, *graph.captured)))
+    def __init__(self, calls: list[Call]) -> None:
+        super().__init__()
+        self.calls = calls
 
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        if target in PRODUCTS:
-            self.calls.append(lambda: target(*args, **kwargs))
-        return super().call_function(target, args, kwargs)
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in PRODUCTS:
+            copies = tree_map_only(Tensor, Tensor.clone, args)
+            self.calls.append(partial(func, *copies, **kwargs))
+        return func(*args, **kwargs)
 
 
-@contextmanager
-def watched_products() -> Iterator[dict[str, list[Call]]]:
-    """Those of a step of collecting and of a gradient step, as these are followed."""
-    found: dict[str, list[Call]] = {}
+def products_of(owner: Any, name: str) -> list[Call]:
+    """Those of the next call of a method, which are there after it."""
+    function: Callable[..., Any] = getattr(owner, name)
+    calls: list[Call] = []
 
-    def follow(part: str) -> Callable[..., Graph]:
-        def kept(function: Any, tensors: Any) -> Graph:
-            graph = trace(function, tensors)
-            found[part] = Products(graph, tensors).calls
-            return graph
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        setattr(owner, name, function)
+        with Products(calls):
+            return function(*args, **kwargs)
 
-        return kept
+    setattr(owner, name, watched)
+    return calls
 
-    with (
-        mock.patch("yieldrl.speed.compiled_call.trace", follow("collecting")),
-        mock.patch("yieldrl.speed.compiled_step.trace", follow("steps")),
-    ):
-        yield found
+
+def products_of_rollout(watch: Watch) -> dict[str, list[Call]]:
+    """Those of a step of collecting and of a gradient step."""
+    trainer = watch.trainer
+    found = {
+        "collecting": products_of(trainer.collector, "step"),
+        "steps": products_of(trainer.agent.algorithm, "step"),
+    }
+    watch.rollout()
+    return found
 
 
 def parts_of_rollout(watch: Watch) -> dict[str, float]:
@@ -130,13 +136,15 @@ def take_turns(precision: Any, num_threads: int, seed: int) -> dict[str, Any]:
     """Microseconds of an environment step: medians over the rollouts of each side."""
     fields = SETTINGS | {"precision": precision, "threads": num_threads, "seed": seed}
     config = ppo.Config.from_dict(fields)
-    with ExitStack() as stack, watched_products() as calls:
+    with ExitStack() as stack:
         sides: dict[str, Rollout] = {}
+        watches: dict[str, Watch] = {}
         for side, speed in SPEEDS.items():
             own = dataclasses.replace(config, speed=speed)
-            watch = Watch(stack.enter_context(ppo.Trainer(own)))
-            watch.rollout()  # compiles
-            sides[side] = partial(parts_of_rollout, watch)
+            watches[side] = Watch(stack.enter_context(ppo.Trainer(own)))
+            watches[side].rollout()  # compiles
+            sides[side] = partial(parts_of_rollout, watches[side])
+        calls = products_of_rollout(watches["eager"])
         sides["products"] = partial(time_products, calls, config)
         taken = in_turns(sides, ROLLOUTS)
     scale = 1e3 / config.batch_size

@@ -1,7 +1,7 @@
-"""What `time` measures: where the time of PPO goes, and what shortcuts take off it.
+"""What `time` measures: where the time of PPO goes, and what compiling takes off it.
 
-In one process trainers with more and more of the shortcuts of `yieldrl.speed` take
-turns, rollout by rollout, in worlds of tensors.
+In one process trainers with more and more compiled functions take turns, rollout by
+rollout, in worlds of tensors.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.trials import Options, Run, Trial, Verdict
 from yieldrl.benchmarks.trials.trial import Table, at_least, each
 from yieldrl.collectors import WholeCollector
-from yieldrl.speed import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,19 +41,18 @@ SETTINGS: dict[str, Any] = {
 SIDES = {
     "eager": "eager",
     "steps": "+ steps",
-    "turned": "+ narrow",
-    "looking": "+ looking",
+    "looking": "+ evaluation of rollouts",
     "acting": "+ acting",
     "whole": "+ whole",
 }
-"""Side -> what it has; each has what those before it have."""
+"""Side -> what is compiled; each has what those before it have."""
 
 PARTS = {
     "acting": "acting",
     "worlds": "worlds",
     "storing": "storing",
     "collecting": "collect",
-    "looking": "looking",
+    "looking": "evaluation",
     "cutting": "cutting",
     "steps": "steps",
     "rest": "rest",
@@ -63,10 +60,10 @@ PARTS = {
 
 
 def trainer_of(side: str, seed: int) -> ppo.Trainer:
-    """A trainer with the shortcuts of a side."""
+    """A trainer that compiles what a side has."""
     speed = "eager" if side == "eager" else "compile"
     trainer = ppo.Trainer(ppo.Config(**SETTINGS, seed=seed, speed=speed))
-    order, eager = [*SIDES], Plan("eager", 0, lambda: 0)
+    order = [*SIDES]
     assert isinstance(trainer.collector, WholeCollector)
     for name, call in (
         ("looking", trainer.agent.algorithm.looking),
@@ -74,18 +71,8 @@ def trainer_of(side: str, seed: int) -> ppo.Trainer:
         ("whole", trainer.collector.collecting),
     ):
         if order.index(side) < order.index(name):
-            call.plan = eager
+            call.compiled.close("left eager")
     return trainer
-
-
-@contextmanager
-def shortcuts_of(side: str) -> Iterator[None]:
-    """While a side's gradient steps are compiled, which they are for the first one."""
-    if [*SIDES].index(side) >= [*SIDES].index("turned"):
-        yield
-        return
-    with mock.patch("yieldrl.speed.products.turn"):
-        yield
 
 
 class Watch:
@@ -154,8 +141,7 @@ def take_turns(seed: int) -> dict[str, Any]:
         for side in SIDES:
             trainer = stack.enter_context(trainer_of(side, seed))
             watches[side] = Watch(trainer)
-            with shortcuts_of(side):
-                watches[side].rollout()  # compiles
+            watches[side].rollout()  # compiles
         sides = {side: watch.rollout for side, watch in watches.items()}
         return {"seed": seed, **in_turns(sides, ROLLOUTS)}
 

@@ -81,11 +81,15 @@ def beside_table() -> str:
                 continue
             title = f"{result['title']}<br>{link(name)}"
             ratio = f"**{peers.ratio_of(result, demand.over)}**"
+            first = peers.first_ratio_of(result, demand.over)
+            code = peers.row_title(result, "yieldrl").removeprefix("yieldrl, ")
             returns = [peers.return_of(result, of) for of in ("yieldrl", demand.over)]
-            rows.append([title, peers.title_of(demand.over), ratio, *returns])
+            beside = peers.title_of(demand.over)
+            rows.append([title, beside, code, ratio, first, *returns])
     if not rows:
         return "Nothing has been measured yet."
-    header = ["training", "beside", "times as fast", "return", "its return"]
+    header = ["training", "beside", "code", "times as fast", "in a first run"]
+    header += ["return", "its return"]
     return with_commands(header, rows, found)
 
 
@@ -96,14 +100,19 @@ def peers_section() -> str:
         return ""
     rows: list[list[str]] = []
     for name, result in found.items():
-        rows.append([f"**{result['title']}**<br>{link(name)}", *[" "] * 4])
+        rows.append([f"**{result['title']}**<br>{link(name)}", *[" "] * 5])
         for side in result["summary"]:
             unit = peers.UNITS[result["measure"]]
             speed = f"{peers.value_of(result, side)} {unit}"
-            ratio, learned = peers.ratio_of(result, side), peers.return_of(result, side)
-            rows.append([peers.title_of(side), speed, ratio, learned, " "])
+            ratios = [of(result, side) for of in (peers.ratio_of, peers.first_ratio_of)]
+            title, learned = (
+                peers.row_title(result, side),
+                peers.return_of(result, side),
+            )
+            rows.append([title, speed, *ratios, learned, " "])
         rows[-len(result["summary"])][-1] = "<br>".join(map(_demand, result["demands"]))
-    header = ["side", "measured", "yieldrl is times as fast", "return", "asked for"]
+    header = ["side", "measured", "yieldrl is times as fast", "in a first run"]
+    header += ["return", "asked for"]
     machines = {_machine(result): None for result in found.values()}
     return "\n\n".join([PEERS, with_commands(header, rows, found), *machines])
 
@@ -112,7 +121,12 @@ PEERS = """## Beside other libraries
 
 Each library has a virtual environment of its own and the same settings. They take
 turns, in a process each. Returns are those of deterministic episodes at the end of
-training. Of all there is the median, and the least and the greatest."""
+training. Of all there is the median, and the least and the greatest.
+
+*Kept code* was compiled by an earlier run of the same kind, and is loaded. A *first
+run* has none, as on a machine where nothing was ever trained: its first minute is
+timed, in which the compiler works beside it. *Eager* runs compile nothing, as it would
+not pay."""
 
 
 def _demand(demand: dict[str, Any]) -> str:

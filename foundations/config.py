@@ -74,12 +74,12 @@ class Config(Checked):
 
     speed: Literal["auto", "eager", "compile", "cudagraph"] = "auto"
     """How gradient steps are taken, and by PPO and its children actions too. `eager` is
-    plain PyTorch; `compile` compiles a step before the first one, for half a minute,
-    and keeps the code for later runs; `auto` goes by the work ahead: a short run is
-    eager, a longer one takes code that was kept, and one that goes on for ten seconds
-    (thirty without a core to spare) has it compiled beside the training. On a GPU
-    `cudagraph` records a step and replays it as a whole, and so does `auto`. Results of
-    these differ in their last digits."""
+    plain PyTorch; `compile` has `torch.compile` compile each function at its first
+    call, for up to half a minute, and keeps the code for later runs; `auto` goes by the
+    work ahead: a short run is eager, a longer one takes code that was kept, and one
+    that goes on for long enough has it compiled in a process beside the training. On a
+    GPU compiled code is recorded as a CUDA graph, with `cudagraph` and `auto`. Results
+    of these differ in their last digits."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,

@@ -11,7 +11,7 @@ SMALL = Workload(
     settings={"num_envs": 2, "num_steps": 5},
     peers=("sb3", "sbx"),
     demands=(
-        Demand(over="sb3", times=2.0, stretch=4.0),
+        Demand(over="sb3", times=2.0, stretch=4.0, first_run=1.5),
         Demand(over="sbx", stretch=1.0),
     ),
     learned=100.0,
@@ -34,7 +34,8 @@ def answer(speed: float, value: float = 120.0, seconds: float = 2.0) -> dict[str
         "reached": None,
         "curve": [[50, seconds, value]],
         "versions": {"torch": "2"},
-        "decisions": ["compiled by an earlier run"],
+        "decisions": ["gradient step: compiled in 1.2 s"],
+        "kept": True,
     }
 
 
@@ -50,3 +51,9 @@ def three_rounds() -> list[dict[str, Any]]:
         }
         for seed, (own, other) in enumerate(speeds, 1)
     ]
+
+
+def with_first_run(rounds: list[dict[str, Any]], speed: float) -> list[dict[str, Any]]:
+    """The same rounds, in which yieldrl was run without kept code, too."""
+    first = answer(speed) | {"kept": False}
+    return [round_ | {"first_run": first} for round_ in rounds]

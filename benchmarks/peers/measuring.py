@@ -13,7 +13,7 @@ from . import venvs
 from .rounds import Plan, Round, pythons_of, run_all
 from .summary import judge, stretched, summarize
 from .venvs import PEERS
-from .workload import OURS, Workload
+from .workload import FIRST, OURS, Workload
 from .workloads import WORKLOADS
 
 
@@ -34,13 +34,18 @@ class Options:
     """Folder of the virtual environments."""
 
     quick: bool = False
-    """For the short table: fewer steps, and only who something is demanded against."""
+    """For the short table: fewer steps, only who something is demanded against, and no
+    first runs."""
 
     def peers_of(self, workload: Workload) -> tuple[str, ...]:
         """Who takes part in a workload."""
         demanded = {demand.over for demand in workload.demands}
         chosen = self.peers or (demanded if self.quick else workload.peers)
         return tuple(name for name in workload.peers if name in chosen)
+
+    def own_of(self, workload: Workload) -> tuple[str, ...]:
+        """Sides of yieldrl's: one, and a first run where something is asked of it."""
+        return (OURS, FIRST) if workload.has_first_run and not self.quick else (OURS,)
 
     def steps_of(self, workload: Workload) -> int:
         """Steps of a run, rounded up to whole rounds of collecting and updating.
@@ -77,7 +82,8 @@ def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
         can = ", ".join(workload.peers)
         raise ValueError(f"none of --peers {' '.join(chosen.peers)} can run it: {can}")
     folder = chosen.venvs or venvs.default_folder()
-    pythons = pythons_of(peers, partial(venvs.python_of, folder=folder))
+    make = partial(venvs.python_of, folder=folder)
+    pythons = pythons_of(chosen.own_of(workload), peers, make)
     runs = chosen.runs or (1 if chosen.quick else 5)
     result = results.circumstances("peers", command, range(1, runs + 1))
     plan = Plan(
@@ -110,14 +116,14 @@ def described(plan: Plan) -> dict[str, Any]:
         "target": of.target,
         "episodes": of.episodes,
         "cold": of.cold,
-        "requirements": {n: PEERS[n].requirements for n in plan.pythons if n != OURS},
+        "requirements": {n: PEERS[n].requirements for n in plan.pythons if n in PEERS},
         "left_out": dict.fromkeys(left_out, "not asked for"),
     }
 
 
 def found(workload: Workload, rounds: list[Round]) -> dict[str, Any]:
     """What came out."""
-    sides = [name for name in rounds[0] if name in (OURS, *PEERS)]
+    sides = [name for name in rounds[0] if name in (OURS, FIRST, *PEERS)]
     versions = {side: rounds[0][side]["versions"] for side in sides}
     for round_ in rounds:
         for side in sides:

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from .venvs import PEERS
-from .workload import OURS, Workload
+from .workload import FIRST, OURS, Workload
 
 HERE = Path(__file__).resolve().parent
-CACHE = "YIELDRL_CACHE"  # where yieldrl keeps what it compiled
+CACHE = "TORCHINDUCTOR_CACHE_DIR"  # where PyTorch keeps what it compiled
+FIRST_RUN_SECONDS = 60.0  # of training, in which a first run is timed
 
 Round = dict[str, Any]
 """`seed`, when it `began`, and what every side answered."""
@@ -62,7 +63,7 @@ class Plan:
     ) -> dict[str, Any]:
         """What a side is asked, in the words of `sides/contract.py`."""
         of, planned = self.workload, self.planned
-        steps = planned if only_settle else self.steps
+        steps = planned if only_settle or side == FIRST else self.steps
         return {
             "workload": self.name,
             "settings": dict(of.settings),
@@ -76,6 +77,7 @@ class Plan:
             "target": of.target,
             "evaluate_every": of.evaluate_every,
             "stop_at_target": of.stop_at_target,
+            "seconds": FIRST_RUN_SECONDS if side == FIRST else None,
             "only_settle": only_settle,
         }
 
@@ -118,7 +120,7 @@ def ask(plan: Plan, side: str, task: dict[str, Any]) -> Round:
     Raises:
         SideError: If it ends with an error; the message ends with what it said.
     """
-    module = "sides.ours" if side == OURS else f"sides.{side}"
+    module = f"sides.{side}" if side in PEERS else "sides.ours"
     command = [str(plan.pythons[side]), "-m", module, json.dumps(task)]
     with tempfile.TemporaryDirectory() as empty:
         env = environment(plan, side, Path(empty))
@@ -142,15 +144,18 @@ def environment(plan: Plan, side: str, empty: Path) -> dict[str, str]:
     Args:
         plan: Says how many threads.
         side: A peer finds `sides` and its own packages, and nothing else.
-        empty: A folder that nobody else uses.
+        empty: A folder that nobody else uses. A first run keeps its code in there.
     """
     env = dict(os.environ)
-    known = env.pop("PYTHONPATH", "") if side == OURS else ""
+    known = env.pop("PYTHONPATH", "") if side not in PEERS else ""
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), known]))
     if plan.workload.threads is not None:
         pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         env |= dict.fromkeys(pools, str(plan.workload.threads))
-    kept = empty if plan.workload.cold else plan.folder / "compiled"
+    if side in PEERS:
+        return env
+    is_first = plan.workload.cold or side == FIRST
+    kept = (empty if is_first else plan.folder) / "compiled"
     return env | {CACHE: str(kept.absolute())}
 
 
@@ -164,7 +169,7 @@ class Journal:
     def __init__(self, plan: Plan) -> None:
         self.path = plan.folder / f"unfinished-{plan.name}.json"
         self.most = plan.runs
-        requirements = {n: PEERS[n].requirements for n in plan.pythons if n != OURS}
+        requirements = {n: PEERS[n].requirements for n in plan.pythons if n in PEERS}
         tasks = {side: plan.task(0, side) for side in plan.pythons}
         of = [tasks, requirements, plan.revision]
         self.fingerprint = json.loads(json.dumps(of))
@@ -188,6 +193,9 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
-def pythons_of(peers: tuple[str, ...], make: Callable[[str], Path]) -> dict[str, Path]:
+def pythons_of(
+    own: tuple[str, ...], peers: tuple[str, ...], make: Callable[[str], Path]
+) -> dict[str, Path]:
     """Side -> its Python: yieldrl's is this one, peers' are made."""
-    return {OURS: Path(sys.executable), **{name: make(name) for name in peers}}
+    python = Path(sys.executable)
+    return dict.fromkeys(own, python) | {name: make(name) for name in peers}

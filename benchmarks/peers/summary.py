@@ -11,7 +11,7 @@ from yieldrl.benchmarks.trials.trial import at_least
 
 from .rounds import Round
 from .venvs import PEERS
-from .workload import OURS, Measure, Workload
+from .workload import FIRST, OURS, Demand, Measure, Workload
 
 TIMES = (
     "steps",
@@ -22,13 +22,13 @@ TIMES = (
 )
 
 
-def ratio(measure: Measure, round_: Round, peer: str) -> float:
-    """How many times faster than a peer yieldrl was in a round.
+def ratio(measure: Measure, round_: Round, peer: str, side: str = OURS) -> float:
+    """How many times faster than a peer yieldrl was in a round, on one of its sides.
 
     Who did not reach the target in a whole run is taken as having reached it at the
     end, where that is a peer, and as never, where it is yieldrl.
     """
-    own, other = round_[OURS], round_[peer]
+    own, other = round_[side], round_[peer]
     if measure == "steps_per_second":
         return own[measure] / other[measure]
     if measure == "process_seconds":
@@ -45,8 +45,12 @@ def best(answer: dict[str, Any]) -> float:
 
 
 def summarize(workload: Workload, rounds: Sequence[Round]) -> dict[str, Any]:
-    """Side -> medians, returns, and for peers the ratio: median, least and greatest."""
-    sides = [name for name in rounds[0] if name in (OURS, *PEERS)]
+    """Side -> medians, returns, for yieldrl whether code was kept by an earlier run.
+
+    For peers the ratio, and that of a first run if there was one: median, least and
+    greatest.
+    """
+    sides = [name for name in (OURS, FIRST, *PEERS) if name in rounds[0]]
     summary: dict[str, Any] = {}
     for side in sides:
         answers = [round_[side] for round_ in rounds]
@@ -55,12 +59,29 @@ def summarize(workload: Workload, rounds: Sequence[Round]) -> dict[str, Any]:
         of["return"] = statistics.median(returns)
         of["returns"] = [min(returns), max(returns)]
         of["reached"] = reached(answers)
-        if side != OURS:
-            found = [ratio(workload.measure, round_, side) for round_ in rounds]
-            of["ratio"] = statistics.median(found)
-            of["ratios"] = [min(found), max(found)]
+        if side in PEERS:
+            of |= _ratios(workload.measure, rounds, side)
+        elif "kept" in answers[0]:  # older results do not say so
+            of["kept"] = kept(answers)
         summary[side] = of
     return summary
+
+
+def _ratios(measure: Measure, rounds: Sequence[Round], peer: str) -> dict[str, Any]:
+    """Ratios to a peer, of each of yieldrl's sides."""
+    of: dict[str, Any] = {}
+    for side, prefix in ((OURS, ""), (FIRST, "first_")):
+        if side in rounds[0]:
+            found = [ratio(measure, round_, peer, side) for round_ in rounds]
+            of[f"{prefix}ratio"] = statistics.median(found)
+            of[f"{prefix}ratios"] = [min(found), max(found)]
+    return of
+
+
+def kept(answers: Sequence[dict[str, Any]]) -> bool | None:
+    """Whether the code of every run was kept by an earlier one; None without code."""
+    found = [answer["kept"] for answer in answers]
+    return None if all(x is None for x in found) else all(found)
 
 
 def reached(answers: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -78,9 +99,9 @@ def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
     """What is demanded of yieldrl, and whether it is so."""
     value = statistics.median(best(round_[OURS]) for round_ in rounds)
     verdicts = [
-        at_least(f"times as fast as {PEERS[of.over].title}", median, of.times)
-        for of, median in _compared(workload, rounds)
-        if of.times is not None
+        at_least(_asked(of, side), median, bound)
+        for of, side, bound in _demands(workload)
+        if (median := _median(workload, rounds, of, side)) is not None
     ]
     verdicts.append(at_least("its deterministic return", value, workload.learned))
     return [dataclasses.asdict(verdict) for verdict in verdicts]
@@ -89,20 +110,30 @@ def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
 def stretched(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
     """What would be better still, and whether that is so."""
     verdicts = [
-        at_least(f"times as fast as {PEERS[of.over].title}", median, of.stretch)
-        for of, median in _compared(workload, rounds)
+        at_least(_asked(of, OURS), median, of.stretch)
+        for of in workload.demands
         if of.stretch is not None
+        and (median := _median(workload, rounds, of, OURS)) is not None
     ]
     return [dataclasses.asdict(verdict) for verdict in verdicts]
 
 
-def _compared(workload: Workload, rounds: Sequence[Round]) -> list[tuple[Any, float]]:
-    """Demands whose peer took part, with the median ratio."""
-    return [
-        (
-            of,
-            statistics.median(ratio(workload.measure, one, of.over) for one in rounds),
-        )
-        for of in workload.demands
-        if of.over in rounds[0]
-    ]
+def _demands(workload: Workload) -> list[tuple[Demand, str, float]]:
+    """What is asked for of each of yieldrl's sides."""
+    found = [(of, OURS, of.times) for of in workload.demands]
+    found += [(of, FIRST, of.first_run) for of in workload.demands]
+    return [(of, side, bound) for of, side, bound in found if bound is not None]
+
+
+def _asked(of: Demand, side: str) -> str:
+    words = f"times as fast as {PEERS[of.over].title}"
+    return f"{words}, in a first run" if side == FIRST else words
+
+
+def _median(
+    workload: Workload, rounds: Sequence[Round], of: Demand, side: str
+) -> float | None:
+    """The median ratio; None where the peer or yieldrl's side took no part."""
+    if of.over not in rounds[0] or side not in rounds[0]:
+        return None
+    return statistics.median(ratio(workload.measure, r, of.over, side) for r in rounds)

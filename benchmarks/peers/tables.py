@@ -8,7 +8,7 @@ from typing import Any
 from yieldrl.benchmarks import results
 
 from .venvs import PEERS
-from .workload import OURS
+from .workload import FIRST, OURS
 from .workloads import WORKLOADS
 
 UNITS = {
@@ -19,16 +19,33 @@ UNITS = {
 """What is compared, as the head of a column."""
 
 
+CODE = {True: "kept code", False: "no kept code", None: "eager"}
+"""Whether the code was kept by an earlier run, in words."""
+
+
 def title_of(side: str) -> str:
     """A library's own name."""
-    return OURS if side == OURS else PEERS[side].title
+    return PEERS[side].title if side in PEERS else OURS
+
+
+def row_title(result: dict[str, Any], side: str) -> str:
+    """The name; of yieldrl's sides with whether their code was kept by an earlier run.
+
+    Older results do not say so, but whether yieldrl began with an empty folder.
+    """
+    if side in PEERS:
+        return title_of(side)
+    if side == FIRST:
+        return f"{OURS}, first run"
+    kept = result["summary"][side].get("kept", not result.get("cold"))
+    return f"{OURS}, {CODE[kept]}"
 
 
 def report(result: dict[str, Any]) -> str:
     """One workload: every side, the verdicts, the circumstances."""
     summary, target = result["summary"], result["target"]
     header = ["side", UNITS[result["measure"]], f"times as fast is {OURS}"]
-    header += ["in CPU time, steps/s", "return (least to most)"]
+    header += ["in a first run", "in CPU time, steps/s", "return (least to most)"]
     if target is not None:
         header.append(f"reached {target:g}, after")
     rows = [_row(result, side) for side in summary]
@@ -36,8 +53,9 @@ def report(result: dict[str, Any]) -> str:
     lines += [results.verdict(of) for of in result["demands"]]
     lines += [f"stretch: {results.verdict(of)}" for of in result["stretches"]]
     lines += [f"left out, {side}: {why}" for side, why in result["left_out"].items()]
-    said = result["rounds"][0][OURS].get("decisions", [])
-    lines += [f"{OURS} in the first round: {decision}" for decision in said]
+    for side in (name for name in (OURS, FIRST) if name in summary):
+        title, of = row_title(result, side), result["rounds"][0][side]
+        lines += [f"{title}: {decision}" for decision in of.get("decisions", [])]
     return "\n".join([*lines, "", where(result), results.footer(result)])
 
 
@@ -48,12 +66,16 @@ def where(result: dict[str, Any]) -> str:
     if threads is not None:
         cores = "1 thread" if threads == 1 else f"{threads} threads"
     part = f"{result['warm_up']:,} to {result['steps']:,}"
-    return f"steps {part} of a run planned for {result['planned']:,}; {cores}"
+    said = f"steps {part} of a run planned for {result['planned']:,}; {cores}"
+    if FIRST not in result["summary"]:
+        return said
+    return f"{said}; a first run, with nothing compiled before: its first minute"
 
 
 def brief(found: Sequence[dict[str, Any]]) -> str:
     """Many workloads, a row for every peer that something is demanded against."""
-    header = ["workload", "against", "times as fast", "asked for", "stretch", "return"]
+    header = ["workload", "against", "code", "times as fast", "asked for", "stretch"]
+    header += ["in a first run", "asked for", "return"]
     rows: list[list[str]] = []
     for result in found:
         for demand in WORKLOADS[result["workload"]].demands:
@@ -74,16 +96,27 @@ def value_of(result: dict[str, Any], side: str) -> str:
 
 def ratio_of(result: dict[str, Any], side: str) -> str:
     """How many times as fast yieldrl is: the median, and from least to most."""
-    of = result["summary"][side]
-    least, most = of.get("ratios", (1.0, 1.0))
-    return f"{of['ratio']:.2f} ({least:.2f} to {most:.2f})" if "ratio" in of else " "
+    return _ratio(result["summary"][side], "")
+
+
+def first_ratio_of(result: dict[str, Any], side: str) -> str:
+    """How many times as fast a first run of yieldrl is, if there was one."""
+    return _ratio(result["summary"][side], "first_")
+
+
+def _ratio(of: dict[str, Any], prefix: str) -> str:
+    if f"{prefix}ratio" not in of:
+        return " "
+    least, most = of[f"{prefix}ratios"]
+    return f"{of[f'{prefix}ratio']:.2f} ({least:.2f} to {most:.2f})"
 
 
 def return_of(result: dict[str, Any], side: str) -> str:
     """Deterministic returns at the end of training."""
     of = result["summary"][side]
     least, most = of["returns"]
-    after = f", {of['steps']:,.0f} steps" if of["steps"] < result["steps"] else ""
+    others = of["steps"] < result["steps"] or side == FIRST
+    after = f", {of['steps']:,.0f} steps" if others else ""
     return f"{of['return']:.4g} ({least:.4g} to {most:.4g}{after})"
 
 
@@ -98,18 +131,25 @@ def reached_of(result: dict[str, Any], side: str) -> str:
 
 def _row(result: dict[str, Any], side: str) -> list[str]:
     cpu = f"{result['summary'][side]['steps_per_cpu_second']:,.0f}"
-    row = [title_of(side), value_of(result, side), ratio_of(result, side), cpu]
-    row.append(return_of(result, side))
+    row = [row_title(result, side), value_of(result, side), ratio_of(result, side)]
+    row += [first_ratio_of(result, side), cpu, return_of(result, side)]
     if result["target"] is not None:
         row.append(reached_of(result, side))
     return row
 
 
 def _brief_row(result: dict[str, Any], demand: Any) -> list[str]:
-    asked = "" if demand.times is None else f"{demand.times:g}"
-    stretch = "" if demand.stretch is None else f"{demand.stretch:g}"
-    ratio = f"{result['summary'][demand.over]['ratio']:.2f}"
-    returns = [f"{result['summary'][s]['return']:.4g}" for s in (OURS, demand.over)]
+    summary = result["summary"]
+    of = summary[demand.over]
+    code = row_title(result, OURS).removeprefix(f"{OURS}, ")
     name = f"{result['workload']}: {result['title']}"
-    against = title_of(demand.over)
-    return [name, against, ratio, asked, stretch, " / ".join(returns)]
+    row = [name, title_of(demand.over), code, f"{of['ratio']:.2f}"]
+    row += [_bound(demand.times), _bound(demand.stretch)]
+    first = "first_ratio" in of
+    row += [f"{of['first_ratio']:.2f}", _bound(demand.first_run)] if first else ["", ""]
+    returns = [f"{summary[side]['return']:.4g}" for side in (OURS, demand.over)]
+    return [*row, " / ".join(returns)]
+
+
+def _bound(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"

@@ -12,6 +12,10 @@ as for it, and schedules go by it."""
 
 OURS = "yieldrl"
 
+FIRST = "first_run"
+"""Key of a side of yieldrl that begins as on a machine where it was never run: nothing
+is compiled. It is timed until a minute of training has passed."""
+
 Measure = Literal["steps_per_second", "seconds_to_target", "process_seconds"]
 """What is compared: environment steps per second between two marks, the seconds of
 training until an evaluation reaches the target, or those of the whole process, from its
@@ -28,6 +32,9 @@ class Demand:
 
     stretch: float | None = None
     """What would be better still."""
+
+    first_run: float | None = None
+    """What is asked for of a first run; None where none is made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +92,11 @@ class Workload:
         for name, steps in (of | dict(self.part)).items():
             if steps % self.period:
                 raise ValueError(f"{self.title}: {name} must be whole rounds (period)")
+
+    @property
+    def has_first_run(self) -> bool:
+        """Whether a first run on a machine is measured, too."""
+        return any(demand.first_run is not None for demand in self.demands)
 
     @property
     def target(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Products of a graph are found, and each side of a rollout is told apart."""
+"""Products of a step are found, and each side of a rollout is told apart."""
 
 from unittest.mock import create_autospec
 
@@ -8,7 +8,6 @@ from torch import nn
 
 from yieldrl.benchmarks import images, isolated
 from yieldrl.benchmarks.trials import Options
-from yieldrl.speed.graph import trace
 
 SMALL = {"num_envs": 4, "num_steps": 2, "num_epochs": 1, "num_minibatches": 2}
 
@@ -18,21 +17,27 @@ def test_products_are_convolutions_and_matrix_products_with_their_gradients():
         nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 4), nn.Tanh()
     )
 
-    def function(given):
-        with torch.enable_grad():
-            loss = net(given[0]).square().mean()
-            return [*torch.autograd.grad(loss, list(net.parameters()))]
+    class Owner:
+        def step(self, x):
+            net(x).square().mean().backward()
 
-    x = torch.randn(5, 1, 4, 4)
-    calls = images.Products(trace(function, [x]), [x]).calls
+    owner, x = Owner(), torch.randn(5, 1, 4, 4)
+    calls = images.products_of(owner, "step")
+    assert calls == []
+    owner.step(x)
+    wanted = [tuple(p.grad.shape) for p in net.parameters()]
+    owner.step(x)  # of which nothing is kept
     with torch.no_grad():
+        for p in net.parameters():
+            p.zero_()  # what is kept are copies
         found = [call() for call in calls]
-    wanted = {tuple(g.shape) for g in function([x])}
-    forward, layer, _, turned, backward = found
+    forward, layer, inputs, weights, backward = found
     assert forward.shape == (5, 2, 2, 2)
     assert layer.shape == (5, 4)
-    assert turned.shape in {(4, 8), (8, 4)}
-    assert {tuple(g.shape) for g in backward if g is not None} < wanted
+    assert inputs.shape == (5, 8)
+    assert tuple(weights.shape) in {wanted[2], wanted[2][::-1]}
+    assert [tuple(g.shape) for g in backward if g is not None] == wanted[:2]
+    assert all(x.any() for x in (forward, layer, inputs, weights))
 
 
 @pytest.mark.usefixtures("traced")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers_made_up import SMALL, answer, three_rounds
+from peers_made_up import SMALL, answer, three_rounds, with_first_run
 
 from yieldrl.benchmarks import peers, results
 from yieldrl.benchmarks.peers import measuring, summary, tables
@@ -84,11 +84,12 @@ def test_the_report_names_everything(measured: dict[str, Any]) -> None:
     said = peers.report(measured)
     for part in (
         "A small one",
-        "| Stable-Baselines3 | 100 ",
+        "| yieldrl, kept code | 200 ",
+        "| Stable-Baselines3  | 100 ",
         "2.00 (1.00 to 3.00)",
         "times as fast as Stable-Baselines3: 2, asked for 2: holds",
         "stretch: times as fast as SBX: 0.4, asked for 1: DOES NOT HOLD",
-        "yieldrl in the first round: compiled by an earlier run",
+        "yieldrl, kept code: gradient step: compiled in 1.2 s",
         "steps 10 to 50 of a run planned for 1,000,000; 1 thread",
         "python -m benchmarks peers small",
     ):
@@ -96,9 +97,12 @@ def test_the_report_names_everything(measured: dict[str, Any]) -> None:
     rows = peers.brief([measured]).splitlines()
     assert [cell.strip() for cell in rows[2].split("|")[2:-1]] == [
         "Stable-Baselines3",
+        "kept code",
         "2.00",
         "2",
         "4",
+        "",
+        "",
         "110 / 120",
     ]
 
@@ -116,3 +120,43 @@ def test_a_target_is_reported_with_how_many_reached_it() -> None:
     assert tables.value_of(result, "sb3") == "never"
     assert tables.reached_of(result, "yieldrl") == "30 steps, 1.5 s (1 of 3 runs)"
     assert tables.ratio_of(result, "sb3") == "0.00 (0.00 to 1.33)"
+
+
+def test_a_first_run_has_a_row_a_column_and_a_demand_of_its_own() -> None:
+    found = with_first_run(three_rounds(), speed=150.0)
+    of = summary.summarize(SMALL, found)
+    assert [*of] == ["yieldrl", "first_run", "sb3", "sbx"]
+    assert (of["yieldrl"]["kept"], of["first_run"]["kept"]) == (True, False)
+    assert (of["sb3"]["ratio"], of["sb3"]["first_ratio"]) == (2.0, 1.5)
+    assert of["sb3"]["first_ratios"] == [0.375, 5.0]
+    fast, first, _ = summary.judge(SMALL, found)
+    assert fast["demand"] == "times as fast as Stable-Baselines3"
+    assert first["demand"] == "times as fast as Stable-Baselines3, in a first run"
+    assert (first["value"], first["bound"], first["holds"]) == (1.5, 1.5, True)
+    result = {"summary": of, "steps": 50, "cold": False, "title": "A small one"}
+    assert tables.row_title(result, "yieldrl") == "yieldrl, kept code"
+    assert tables.row_title(result, "first_run") == "yieldrl, first run"
+    assert tables.first_ratio_of(result, "sb3") == "1.50 (0.38 to 5.00)"
+    assert tables.first_ratio_of(result, "yieldrl") == " "
+
+
+def test_a_row_says_whether_its_code_was_kept() -> None:
+    for kept, words in ((True, "kept code"), (False, "no kept code")):
+        result: dict[str, Any] = {"summary": {"yieldrl": {"kept": kept}}}
+        assert tables.row_title(result, "yieldrl") == f"yieldrl, {words}"
+    nothing = {"summary": {"yieldrl": {"kept": None}}}
+    assert tables.row_title(nothing, "yieldrl") == "yieldrl, eager"
+    before = {"summary": {"yieldrl": {}}, "cold": False}  # results of older revisions
+    assert tables.row_title(before, "yieldrl") == "yieldrl, kept code"
+    mixed = [answer(1.0), answer(1.0) | {"kept": False}]
+    assert summary.kept(mixed) is False
+    assert summary.kept([answer(1.0) | {"kept": None}]) is None
+
+
+def test_first_runs_are_made_where_something_is_asked_of_them() -> None:
+    asked = [name for name, of in peers.WORKLOADS.items() if of.has_first_run]
+    assert asked == ["W1", "W3", "W4"]
+    workload = peers.WORKLOADS["W1"]
+    assert measuring.Options().own_of(workload) == ("yieldrl", "first_run")
+    assert measuring.Options(quick=True).own_of(workload) == ("yieldrl",)
+    assert measuring.Options().own_of(peers.WORKLOADS["W2"]) == ("yieldrl",)

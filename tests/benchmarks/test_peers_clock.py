@@ -64,6 +64,20 @@ def test_what_lies_between_the_marks_is_timed(watch: Watch) -> None:
     assert (found["return"], found["reached"]) == (4.0, None)
 
 
+def test_training_ends_after_its_seconds(watch: Watch) -> None:
+    def evaluate() -> float:
+        watch.now += 1_000
+        return 1.0
+
+    timed = task(steps=1_000, seconds=7.5, evaluate_every=50)
+    clock = Clock(timed, evaluate)
+    run(clock, watch)
+    found = clock.finish(7, ())
+    assert (found["steps"], found["timed_from"]) == (80, 20)
+    assert found["steps_per_second"] == pytest.approx(60 / 6)
+    assert found["seconds"] == pytest.approx(8.0)
+
+
 def test_evaluations_count_to_nobodys_time(watch: Watch) -> None:
     values = iter((1.0, 5.0, 9.0))
 

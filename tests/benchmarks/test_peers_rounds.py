@@ -13,6 +13,7 @@ from peers_made_up import SMALL, answer
 
 from yieldrl.benchmarks import results
 from yieldrl.benchmarks.peers import rounds, summary
+from yieldrl.foundations import compile_cache
 
 SIDES = Path(rounds.__file__).parent / "sides"
 
@@ -69,6 +70,13 @@ def test_a_slow_peer_runs_a_part(plan: rounds.Plan) -> None:
     assert (settles["steps"], settles["limited"]) == (1_000_000, False)
     longer = dataclasses.replace(plan, steps=2_000_000)
     assert longer.task(1)["planned"] == 2_000_000
+
+
+def test_a_first_run_has_a_minute(plan: rounds.Plan) -> None:
+    first = plan.task(1, "first_run")
+    assert (first["steps"], first["seconds"]) == (1_000_000, 60.0)
+    assert plan.task(1)["seconds"] is None
+    assert plan.task(1, only_settle=True)["seconds"] is None
 
 
 def test_a_run_that_failed_costs_one_round(
@@ -150,5 +158,9 @@ def test_a_peer_finds_nothing_of_ours(
     peer = rounds.environment(plan, "sb3", Path("empty"))
     assert peer["PYTHONPATH"] == str(rounds.HERE)
     assert own["PYTHONPATH"].endswith("somewhere")
-    assert own["YIELDRL_CACHE"] == str(plan.folder / "compiled")
+    assert own[rounds.CACHE] == str(plan.folder / "compiled")
     assert peer["OMP_NUM_THREADS"] == "1"
+    first = rounds.environment(plan, "first_run", Path("/empty"))
+    assert first[rounds.CACHE] == "/empty/compiled"
+    assert first["PYTHONPATH"] == own["PYTHONPATH"]
+    assert rounds.CACHE == compile_cache.VARIABLE

@@ -93,7 +93,10 @@ def test_yieldrl_has_settled_when_no_compiler_is_at_work_any_more(
     monkeypatch.setattr(ours, "WATCHED_SECONDS", 0.0)
     monkeypatch.setattr(ours, "QUIET_SECONDS", 0.3)
     program = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
-    with subprocess.Popen(program, stdin=subprocess.PIPE) as child:
+    with (
+        subprocess.Popen(program, stdin=subprocess.PIPE),  # which does other work
+        subprocess.Popen([*program, ours.COMPILER], stdin=subprocess.PIPE) as child,
+    ):
         assert ours.is_compiling()
         settled = ours.Settled()
         assert child.stdin is not None

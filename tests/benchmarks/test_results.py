@@ -149,6 +149,8 @@ def check_peers(result: dict[str, Any]) -> None:
     assert [round_["seed"] for round_ in rounds] == result["seeds"]
     assert result["settings"] == json.loads(json.dumps(dict(workload.settings)))
     sides = {"yieldrl", *result["requirements"]}
+    if workload.has_first_run and "first_run" in result["summary"]:
+        sides.add("first_run")
     assert sides == set(result["summary"]) == set(result["versions_of"])
     for round_ in rounds:
         assert set(round_) == {"seed", "began", *sides}
@@ -162,6 +164,7 @@ def test_results_of_peers_are_checked(result: dict[str, Any]) -> None:
     workload = peers.WORKLOADS["W5"]
     answer: dict[str, Any] = dict.fromkeys(summary.TIMES, 2.0)
     answer |= {"return": -150.0, "reached": None, "curve": [[8_000, 9.0, -150.0]]}
+    answer["kept"] = True
     sides = ("yieldrl", "sb3", "sbx")
     rounds = [
         {"seed": seed, "began": "now", **{side: dict(answer) for side in sides}}

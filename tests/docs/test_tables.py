@@ -237,7 +237,7 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
     medians = {"steps_per_second": 8973.4, "return": 480.0, "returns": [450.0, 500.0]}
     medians["steps"] = 1_000
     slow = medians | {"steps_per_second": 2954.4, "ratio": 3.04, "ratios": [2.9, 3.2]}
-    slow["steps"] = 900
+    slow |= {"steps": 900, "first_ratio": 1.9, "first_ratios": [1.8, 2.0]}
     verdict = {"demand": "times as fast as Stable-Baselines3", "value": 3.04}
     learned = {"demand": "its deterministic return", "value": 480.0, "bound": 475.0}
     committed(
@@ -257,19 +257,20 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
     title, own, other = [row for row in shown.splitlines() if row.startswith("|")][2:]
     assert title.startswith("| **PPO, X-v1**<br>[peers-W1](results/peers-W1.json) |")
     assert own == (
-        "| yieldrl | 8,973 steps/s |   | 480 (450 to 500) | times as fast as"
-        " Stable-Baselines3: 3.04 of 3.5, **not enough**<br>its deterministic return:"
-        " 480 of 475 |"
+        "| yieldrl, kept code | 8,973 steps/s |   |   | 480 (450 to 500)"
+        " | times as fast as Stable-Baselines3: 3.04 of 3.5, **not enough**<br>"
+        "its deterministic return: 480 of 475 |"
     )
     assert other == (
-        "| Stable-Baselines3 | 2,954 steps/s | 3.04 (2.90 to 3.20) | 480 (450 to 500,"
-        " 900 steps) |   |"
+        "| Stable-Baselines3 | 2,954 steps/s | 3.04 (2.90 to 3.20)"
+        " | 1.90 (1.80 to 2.00) | 480 (450 to 500, 900 steps) |   |"
     )
     assert shown.endswith("On 2 cores of A CPU.")
     brief = speeds.on_page_markdown("::: table beside").splitlines()[2]
     assert brief == (
         "| PPO, X-v1<br>[peers-W1](results/peers-W1.json) | Stable-Baselines3"
-        " | **3.04 (2.90 to 3.20)** | 480 (450 to 500) | 480 (450 to 500, 900 steps) |"
+        " | kept code | **3.04 (2.90 to 3.20)** | 1.90 (1.80 to 2.00)"
+        " | 480 (450 to 500) | 480 (450 to 500, 900 steps) |"
     )
 
 

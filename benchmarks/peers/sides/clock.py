@@ -55,9 +55,10 @@ class Clock:
         every = task.evaluate_every
         if every and steps // every > before // every:
             self._look()
-        if steps >= task.steps and not self.done and self._marks:
+        ends = steps >= task.steps or self._is_late()
+        if ends and not self.done and self._marks:
             self._mark()
-        self.done = self.done or steps >= task.steps
+        self.done = self.done or ends
 
     def or_end(self, steps: int) -> None:
         """Hear it, and throw `TrainingEnds` if that was enough."""
@@ -95,6 +96,13 @@ class Clock:
             answer["reached"] = self._reached()
         answer["evaluation_seconds"] = self._away[0]
         return answer | {"curve": self.curve, "versions": _versions(packages)}
+
+    def _is_late(self) -> bool:
+        """Whether training has had all of its seconds."""
+        limit = self.task.seconds
+        if limit is None:
+            return False
+        return _now()[0] - self._begin[0] - self._away[0] >= limit
 
     def _mark(self) -> None:
         wall, cpu = _now()

@@ -50,6 +50,9 @@ class Task:
     limited: bool = True
     """Whether other cores are out of bounds, for compilers too."""
 
+    seconds: float | None = None
+    """Of training, after which it stops, too."""
+
     only_settle: bool = False
     """Train only until what is compiled is compiled, and evaluate nothing."""
 

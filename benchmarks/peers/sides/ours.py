@@ -15,18 +15,19 @@ from .contract import Side, Task, main
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
 
 WATCHED_SECONDS = 5.0
-"""Some more than the two that `speed="auto"` looks at a run before it decides."""
+"""Some more than the two for which `speed="auto"` looks at a run."""
+
+COMPILER = "yieldrl.speed.warm_up"
+"""Module that runs as the process which compiles."""
 
 QUIET_SECONDS = 1.0
-"""One compiler follows the other at once, if there is more to compile."""
+"""After the compiler has ended: for training to load what it has made."""
 
 
 class Settled:
     """Whether `speed="auto"` has decided and no compiler is at work any more.
 
-    Compilers are the only processes that a training like these has beside it. While
-    one is at work this waits: it has the lower priority, and would never be done on a
-    machine that is busy.
+    While the compiler is at work this waits, so that it is done soon.
     """
 
     def __init__(self) -> None:
@@ -48,10 +49,10 @@ class Settled:
 
 
 def is_compiling() -> bool:
-    """Whether a process beside this one is at work, which none is that has ended."""
+    """Whether the process that compiles is at work beside this one."""
     for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):
-            if child.status() != psutil.STATUS_ZOMBIE:
+        with suppress(psutil.NoSuchProcess):  # as one is that has ended
+            if COMPILER in child.cmdline():
                 return True
     return False
 
@@ -62,12 +63,18 @@ def trains(algorithm: str, **beside: Any) -> Side:
     Args:
         algorithm: Name of the folder.
         beside: Fields of its config that other libraries have otherwise.
+
+    Among what it answers are the `decisions` on what to compile, and `kept`: whether
+    the code was kept by an earlier run; None if it had none.
     """
 
     def train(task: Task) -> dict[str, Any]:
         module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
         config = module.Config.from_dict(fields_of(task) | beside)
         with module.Trainer(config) as trainer:
+            plan = trainer.algorithm.plan
+            cache = importlib.import_module("yieldrl.foundations.compile_cache")
+            known = cache.read_note(plan.kind)
             settled = Settled()
             clock = Clock(
                 task,
@@ -80,7 +87,9 @@ def trains(algorithm: str, **beside: Any) -> Side:
                     if clock.done:
                         break
             answer = clock.finish(trainer.agent.learn_step, PACKAGES)
-            return answer | {"decisions": trainer.algorithm.plan.decisions}
+            compiles = any(": compiled in " in said for said in plan.decisions)
+            kept = bool(known) if compiles else None
+            return answer | {"decisions": plan.decisions, "kept": kept}
 
     return train
 
