@@ -24,7 +24,7 @@ from .workload import FIRST, OURS, Workload
 
 HERE = Path(__file__).resolve().parent
 CACHE = "TORCHINDUCTOR_CACHE_DIR"  # where PyTorch keeps what it compiled
-FIRST_RUN_SECONDS = 60.0  # of training, in which a first run is timed
+FIRST_RUN_SECONDS = 60.0  # of training, timed
 
 Round = dict[str, Any]
 """`seed`, when it `began`, and what every side answered."""
