@@ -126,9 +126,9 @@ def test_compiled_it_learns_the_same_whatever_changes(name: str, traced: Any) ->
     assert [line for line in decisions if "compiled again" in line]
 
 
-@pytest.mark.parametrize("speed", ["eager", "compile"])
 @pytest.mark.parametrize(
-    ("name", "module"), [("dqn", "head"), ("double_dqn", "head"), ("ppo", "actor")]
+    ("name", "module", "speed"),
+    [("dqn", "head", "eager"), ("ppo", "actor", "eager"), ("ppo", "actor", "compile")],
 )
 @pytest.mark.parametrize("what", ["network", "layer", "weight", "numbers"])
 def test_it_acts_with_the_layers_of_now(
