@@ -48,8 +48,7 @@ class CompiledCall:
             return None
         before, draws = generator.get_state(), self._draws
         try:
-            with torch.no_grad():
-                found = self.compiled(*self._arguments(inputs, generator))
+            found = self.compiled(*self._arguments(inputs, generator))
         except NotCompiledError as reason:
             generator.set_state(before)
             answer = self._noted(inputs, generator)
@@ -67,7 +66,7 @@ class CompiledCall:
     ) -> Any:
         """The function with random numbers that were drawn before."""
         left = list(zip(numbers, kinds, strict=True))
-        with Given(left):
+        with torch.no_grad(), Given(left):
             found = self.function(inputs, generator)
         if left:
             raise ValueError("fewer random numbers are drawn than before")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import torch
@@ -31,15 +32,12 @@ def generator(*, gpu: bool) -> dict[str, Any]:
     return {"options": OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}}
 
 
-@contextmanager
-def settings() -> Iterator[None]:
-    """A context in which functions are compiled with `SETTINGS`."""
+@cache
+def settings() -> AbstractContextManager[Any]:
+    """A context in which functions are compiled with `SETTINGS`, to be used again."""
     from torch._dynamo import config  # imported by the first that compiles
-    from torch.fx.experimental import _config
 
-    shapes: Any = _config  # equal ones, of sizes and offsets, may differ later
-    with config.patch(**SETTINGS), shapes.patch(use_duck_shape=False):
-        yield
+    return config.patch(**SETTINGS)
 
 
 def compile_error() -> type[Exception]:
