@@ -1,7 +1,6 @@
-"""The one room that knows about compilers; all else is plain PyTorch.
+"""The one room that knows about compilers: `torch.compile`, its guards and its cache.
 
-What compiles is `torch.compile`, with its guards and its cache. Here is when that pays
-(`Plan`) and what is one function (`CompiledStep`, `CompiledCall`).
+Here is when it pays (`Plan`) and what is one function (the other two).
 """
 
 from yieldrl.speed.compiled_call import CompiledCall

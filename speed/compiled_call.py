@@ -75,8 +75,8 @@ class CompiledCall:
     def _arguments(self, inputs: Any, generator: torch.Generator) -> tuple[Any, ...]:
         """Arguments of `given_numbers`, with the next random numbers."""
         draws = self._draws or []
-        kinds = [draw.kind for draw in draws]
-        return inputs, generator, [draw(generator) for draw in draws], kinds
+        numbers = [draw(generator) for draw in draws]
+        return inputs, generator, numbers, [draw.kind for draw in draws]
 
     def _noted(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
         """The function itself; which random numbers it draws is noted on the way."""

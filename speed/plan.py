@@ -40,9 +40,6 @@ class Plan:
         gpu: Whether tensors are on a GPU, where code is recorded as CUDA graphs.
         kind: Describes runs that have the same code.
         alone: Whether no other process trains the same policy.
-
-    Attributes:
-        decisions: What was decided and why, a sentence each.
     """
 
     def __init__(
@@ -57,7 +54,7 @@ class Plan:
     ) -> None:
         self.mode, self.gpu, self.kind, self.alone = mode, gpu, kind, alone
         self.strict = mode in ("compile", "cudagraph")
-        self.decisions: list[str] = []
+        self.decisions: list[str] = []  # what was decided and why, a sentence each
         self._steps, self._steps_done = steps, steps_done
         self.functions: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -90,8 +87,9 @@ class Plan:
             if self._state == "watching":
                 self._watch()
             elif self._warm_up is not None:
-                self._look_at(self._warm_up)
-            return self._state == "compiled" and self._pays(function)
+                self._listen(self._warm_up)
+            waits = self._warm_up is not None and function.name not in self._note
+            return self._state == "compiled" and not waits and self._pays(function)
 
     def _watch(self) -> None:
         """Look how long the run goes on; decide when that is known."""
@@ -111,38 +109,38 @@ class Plan:
         crowded = not beside or torch.get_num_threads() >= usable_cores()
         if ahead < (CROWDED_SECONDS if crowded else COMPILED_SECONDS):
             self._stay_eager(f"the {ahead:.0f} s that are left are too few to compile")
-        elif beside:
-            self._begin_warm_up()
         else:
             self._state = "compiled"
+            if beside:
+                self._begin_warm_up()
 
     def _begin_warm_up(self) -> None:
         """Start the process that compiles everything that was called so far."""
         chosen = [f for f in self.functions if f.example is not None and not f.closed]
         names = ", ".join(sorted(f.name for f in chosen))
         try:
-            self._warm_up, self._state = warm_up.WarmUp(chosen), "warming up"
+            self._warm_up = warm_up.WarmUp(chosen)
             self.say(f"{names}: eager, while a process beside this one compiles")
         except Exception as error:  # whatever there is to be said of a user's objects
-            self._state = "compiled"
             said = str(error).splitlines() or [type(error).__name__]
             here = f"compiled here, as no other process can: {said[0]}"
             self.say(f"{names}: {here}", logging.WARNING)
 
-    def _look_at(self, process: warm_up.WarmUp) -> None:
-        """Go over to compiled code when the process has ended."""
-        found = process.answer
-        if isinstance(found, str):
-            self._stay_eager(found)
-        if not isinstance(found, dict) or self._began is None:
-            return
-        self._warm_up, self._state, self._note = None, "compiled", found
-        steps = max(1, self._steps_done() - self._began[1])
+    def _listen(self, process: warm_up.WarmUp) -> None:
+        """Note what the process beside this one has found since."""
+        ended, found = process.ended, dict(process.found)
+        steps = max(1, self._steps_done() - (self._began or (0, 0))[1])
         for function in self.functions:
-            known = found.get(function.name)
-            if isinstance(known, list):  # seconds gained by a call, and to load
-                found[function.name] = [known[0] * function.calls / steps, known[1]]
-        compile_cache.write_note(self.kind, found)
+            name, known = function.name, found.get(function.name)
+            if known is not None and name not in self._note:
+                gain = isinstance(known, list)  # by a call; for each gradient step:
+                rate = function.calls / steps
+                self._note[name] = [known[0] * rate, known[1]] if gain else known
+        if ended is not None:
+            self._warm_up = None
+            compile_cache.write_note(self.kind, self._note)
+        if ended:
+            self._stay_eager(ended)
 
     def _pays(self, function: Any) -> bool:
         """Whether a function's code gains more than it takes to load."""

@@ -27,51 +27,57 @@ class WarmUp:
     """The process, which gets copies of functions that have an example, and compiles.
 
     Attributes:
-        answer: None until the process has ended. Then by function seconds gained by a
-            call, and seconds to load; or why it cannot be compiled. A string says why
-            there is nothing.
+        found: Of each function, once it is compiled, the seconds gained by a call and
+            those to load its code; or why it cannot be compiled.
+        ended: None until the process has ended; then why it failed, or "".
     """
 
     def __init__(self, functions: Sequence[Compiled]) -> None:
         compile_cache.prepare()
-        task = [(f, f.example()) for f in functions if f.example is not None]
+        first = sorted(functions, key=lambda f: f.name, reverse=True)  # gradient steps
+        task = [(f, f.example()) for f in first if f.example is not None]
         asked = pickle.dumps((sys.path, torch.get_num_threads()))
         asked += cloudpickle.dumps(task)
-        self.answer: dict[str, Any] | str | None = None
+        self.found: dict[str, Any] = {}
+        self.ended: str | None = None
         threading.Thread(target=self._run, args=[asked], daemon=True).start()
 
     def _run(self, asked: bytes) -> None:
-        """Run the process, and wait for it."""
+        """Run the process, and listen to it."""
         words = [sys.executable, "-m", "yieldrl.speed.warm_up", str(os.getpid())]
+        said, pipe, same = b"no word", subprocess.PIPE, subprocess.STDOUT
         try:
-            ended = subprocess.run(words, input=asked, capture_output=True, check=False)
-            said = ended.stderr if ended.returncode else ended.stdout
-            *_, last = said.decode(errors="replace").splitlines() or ["no word"]
-            failed = f"the compiler failed: {last[:200]}"
-            self.answer = failed if ended.returncode else dict(json.loads(last))
+            start: Any = subprocess.Popen
+            with start(words, stdin=pipe, stdout=pipe, stderr=same) as process:
+                process.stdin.write(asked)
+                process.stdin.close()
+                for said in process.stdout:
+                    if said.startswith(b'{"'):
+                        self.found |= json.loads(said)
+            reason = said.decode(errors="replace").strip()[:200]
+            self.ended = f"the compiler failed: {reason}" if process.returncode else ""
         except (OSError, ValueError) as error:
-            self.answer = f"the compiler failed: {error}"
+            self.ended = f"the compiler failed: {error}"
 
 
 def main() -> None:
-    """Compile what standard input holds; print what was found, as a line of JSON."""
+    """Compile what standard input holds; print what was found, in lines of JSON."""
     from yieldrl.speed.compiled import said_by
 
     threading.Thread(target=_end_with, args=[int(sys.argv[1])], daemon=True).start()
     path, threads = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
     torch.set_num_threads(threads)
-    found: dict[str, Any] = {}
     for function, args in pickle.load(sys.stdin.buffer):
         try:
-            found[function.name] = measure(function, args)
+            found: Any = measure(function, args)
         except Exception as error:
-            found[function.name] = said_by(error)
-    print(f"\n{json.dumps(found)}")
+            found = said_by(error)
+        print(f"\n{json.dumps({function.name: found})}", flush=True)
 
 
 def measure(function: Compiled, args: tuple[Any, ...]) -> tuple[float, float]:
-    """Compile a function, then again from the cache: see `WarmUp.answer`."""
+    """Compile a function, then again from the cache: see `WarmUp.found`."""
     code, load = function.compile(), 0.0
 
     def call_code() -> None:

@@ -27,10 +27,10 @@ class Clock:
 class Process:
     """Stands for the process beside the training, which has no answer at first."""
 
-    answer = None
+    ended = None
 
     def __init__(self, functions):
-        self.functions = functions
+        self.functions, self.found = functions, {}
 
 
 @pytest.fixture(autouse=True)
@@ -99,14 +99,19 @@ def test_a_long_run_is_compiled_when_the_process_beside_it_has_done_so(run):
     assert beside.functions == [function]
     assert of.decisions == ["doubling: eager, while a process beside this one compiles"]
     assert not function.go_on(calls=100)
-    beside.answer = {"doubling": [0.005, 1.0]}
+    beside.found["doubling"] = [0.005, 1.0]
     assert function.go_on(calls=1)
+    assert of._warm_up is beside  # which goes on with others
+    beside.ended = ""
+    other = Compiled("halving", lambda x: x / 2, of)
+    assert other.is_due(lambda: (torch.ones(2),))
+    assert of._warm_up is None
 
 
 def test_what_gains_too_little_stays_eager(run):
     of, function = run()
     function.go_on(calls=201)
-    of._warm_up.answer = {"doubling": [0.00001, 1.0]}
+    of._warm_up.found["doubling"] = [0.00001, 1.0]
     assert not function.go_on(calls=1)
     gained = "compiled code would gain 0.2 s and takes 1.5 s"
     assert of.decisions[-1] == f"doubling: eager: {gained}"
@@ -116,7 +121,7 @@ def test_what_gains_too_little_stays_eager(run):
 def test_what_cannot_be_compiled_stays_eager_with_its_reason(run):
     of, function = run()
     function.go_on(calls=201)
-    of._warm_up.answer = {"doubling": "Data-dependent branching"}
+    of._warm_up.found["doubling"] = "Data-dependent branching"
     assert not function.go_on()
     assert of.decisions[-1] == "doubling: eager: Data-dependent branching"
 
@@ -124,7 +129,7 @@ def test_what_cannot_be_compiled_stays_eager_with_its_reason(run):
 def test_a_process_that_fails_leaves_the_run_eager(run):
     of, function = run()
     function.go_on(calls=201)
-    of._warm_up.answer = "the compiler failed: No space left on device"
+    of._warm_up.ended = "the compiler failed: No space left on device"
     assert not function.go_on()
     assert not of.compiles
     assert of.decisions[-1] == "eager: the compiler failed: No space left on device"

@@ -30,7 +30,7 @@ def ended(monkeypatch):
             patch.setattr(warm_up.threading, "Thread", noted)
             process = WarmUp(functions)
         threads[0].join(300)
-        return process.answer
+        return process
 
     return start
 
@@ -52,7 +52,9 @@ def test_it_compiles_what_somebody_wrote_and_measures_it(ended):
     ]
     for function in functions:
         function.example = lambda: (torch.ones(4),)
-    found = ended(functions)
+    process = ended(functions)
+    found = process.found
+    assert process.ended == ""
     assert found.keys() == {"scaled", "branching"}
     gain, load = found["scaled"]
     assert isinstance(gain, float)
@@ -62,7 +64,7 @@ def test_it_compiles_what_somebody_wrote_and_measures_it(ended):
 
 def test_a_process_that_fails_says_why(ended, monkeypatch):
     monkeypatch.setattr(warm_up.cloudpickle, "dumps", lambda task: b"no pickle")
-    assert ended([]).startswith("the compiler failed: ")
+    assert ended([]).ended.startswith("the compiler failed: ")
 
 
 def test_a_trainer_s_functions_can_be_handed_over(traced):
