@@ -152,7 +152,7 @@ class Passes:
     ) -> Passes:
         """What `state_dict` was taken of, on a device."""
         passes = cls(
-            TensorDict(state["pieces"], state["size"], device=torch.device(device)),
+            TensorDict(state["pieces"], state["size"]).to(device),
             state["num_epochs"],
             state["num_minibatches"],
             state["seed"],

@@ -53,7 +53,7 @@ class Storage(Entries):
         """Rows up to `end` as a TensorDict `[rows, N]` that shares the memory."""
         end = self.rows if end is None else end
         nested = self._nested(lambda leaf: leaf.tensor[begin:end])
-        return TensorDict(nested, [end - begin, self.num_envs], device=self.device)
+        return self._batch(nested, [end - begin, self.num_envs])
 
     def row(self, row: int) -> dict[str, Any]:
         """A row, nested as observations are: views, arrays on a CPU, else tensors."""
@@ -79,7 +79,15 @@ class Storage(Entries):
             (path, leaf.flat.index_select(0, others.get(path[0], index)))
             for path, leaf in self._leaves.items()
         )
-        return TensorDict(nested, [len(index)], device=self.device)
+        return self._batch(nested, [len(index)])
+
+    def _batch(self, nested: Any, size: list[int]) -> TensorDict:
+        """Entries on the device as one TensorDict.
+
+        By default TensorDict notes in a global variable that it moves tensors; Ctrl-C
+        in that moment would leave the note, and every later one would be refused.
+        """
+        return TensorDict(nested, size, device=self.device, non_blocking=False)
 
     def truncate(self, row: int) -> None:
         """Mark the episodes of a row as cut there, where they had not ended."""
