@@ -90,7 +90,7 @@ def read_note(kind: str) -> dict[str, Any]:
     """
     with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
         return {
-            name: known if isinstance(known, str) else [float(x) for x in known][:2]
+            name: known if isinstance(known, str) else [float(x) for x in known]
             for name, known in json.loads(_note(kind).read_text()).items()
             if isinstance(known, str) or len(known) == 2
         }

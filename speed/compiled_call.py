@@ -48,14 +48,13 @@ class CompiledCall:
             return None
         before, draws = generator.get_state(), self._draws
         try:
-            found = self.compiled(*self._arguments(inputs, generator))
+            return self.compiled(*self._arguments(inputs, generator))
         except NotCompiledError as reason:
             generator.set_state(before)
             answer = self._noted(inputs, generator)
             if self._draws == draws:  # else it is tried with those of now
                 self.compiled.close(str(reason))
             return answer
-        return found
 
     def given_numbers(
         self,
