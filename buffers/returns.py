@@ -122,11 +122,14 @@ def explained_variance(
     tensor(0.7500)
     """
     value, returns = value.detach(), returns.detach()
-    kept = torch.ones_like(returns) if valid is None else valid.to(returns.dtype)
-    variance = _variance(returns, kept)
+    both = torch.stack([returns, returns - value]).flatten(1)
+    kept = None if valid is None else valid.flatten()
+    mean = _means(both, kept)
+    variances = _means((both - mean.unsqueeze(1)).square(), kept)
+    variance, unexplained = variances.unbind()
     rounding = 10 * torch.finfo(returns.dtype).eps
-    varies = variance > rounding**2 * _mean(returns.square(), kept)
-    return torch.where(varies, 1 - _variance(returns - value, kept) / variance, 0.0)
+    varies = variance > rounding**2 * (variance + mean[0].square())
+    return torch.where(varies, 1 - unexplained / variance, 0.0)
 
 
 def discount_of(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
@@ -154,12 +157,11 @@ def sum_back(delta: Tensor, carry: Tensor) -> Tensor:
     return total
 
 
-def _mean(x: Tensor, kept: Tensor) -> Tensor:
-    # Where, not times: what is left out may be infinite.
-    own = torch.stack([torch.where(kept > 0, x, 0.0).sum(), kept.sum()])
-    total, count = ranks().total(own).unbind()
-    return total / count
-
-
-def _variance(x: Tensor, kept: Tensor) -> Tensor:
-    return _mean((x - _mean(x, kept)).square(), kept)
+def _means(rows: Tensor, kept: Tensor | None) -> Tensor:
+    """Means `[R]` of rows `[R, K]` over the columns that are kept, of all processes."""
+    if kept is None:
+        count = rows.new_full((1,), rows.shape[1])
+    else:  # where, not times: what is left out may be infinite
+        rows, count = torch.where(kept, rows, 0.0), kept.sum(0, keepdim=True)
+    total = ranks().total(torch.cat([rows.sum(1), count]))
+    return total[:-1] / total[-1]

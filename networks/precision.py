@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar
 
 import torch
+
+from yieldrl.foundations.trees import map_tensors
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -41,16 +43,10 @@ def in_precision(
     def rounded(*args: Inputs.args, **kwargs: Inputs.kwargs) -> Result:
         # A cache of weights would outlive the step that a compiler follows.
         with torch.autocast(device.type, torch.bfloat16, cache_enabled=False):
-            return _widened(function(*args, **kwargs))
+            return map_tensors(_widened, function(*args, **kwargs))
 
     return rounded
 
 
-def _widened(result: Any) -> Any:
-    """Results, in tuples and dicts too, as float32 where they came as bfloat16."""
-    if isinstance(result, dict):
-        return {name: _widened(value) for name, value in result.items()}
-    if isinstance(result, tuple):
-        return tuple(map(_widened, result))
-    rounded = isinstance(result, torch.Tensor) and result.dtype == torch.bfloat16
-    return result.float() if rounded else result
+def _widened(x: torch.Tensor) -> torch.Tensor:
+    return x.float() if x.dtype == torch.bfloat16 else x

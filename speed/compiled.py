@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from yieldrl.foundations import compile_cache
+from yieldrl.foundations.trees import map_tensors
 from yieldrl.speed import pytorch
 from yieldrl.speed.plan import Plan
 
@@ -27,16 +28,16 @@ class NotCompiledError(Exception):
 class Compiled:
     """A function that PyTorch compiles when the plan says so.
 
-    PyTorch guards everything that the function read when it was compiled: attributes,
-    globals, closures, modules, shapes. Where one of these has changed, it compiles
-    anew, so that a call does what the function itself would do, to rounding. What
-    cannot be compiled whole (control flow that depends on data, `.item()`, NumPy's
-    random numbers) is left to the function itself.
+    PyTorch guards all that the function read when it was compiled: attributes, globals,
+    closures, modules, shapes. Where one of these has changed, it compiles anew: a call
+    does what the function itself would do, to rounding. What cannot be compiled whole
+    (control flow by data, `.item()`, NumPy's random numbers) is left to the function.
 
     Attributes:
         name: What the function does, for the log.
         function: Of tensors, nested tensors and plain values.
         plan: Says whether to compile, and when.
+        eager: What is called with the same arguments where there is no code.
         example: Makes arguments as the latest call had them; None if there was none.
         calls: How often it was called so far.
         closed: Whether it is left to the function itself for good.
@@ -44,7 +45,8 @@ class Compiled:
     """
 
     def __init__(self, name: str, function: Callable[..., Any], plan: Plan) -> None:
-        self.name, self.function, self.plan = name, function, plan
+        self.name, self.plan = name, plan
+        self.function = self.eager = function
         self.example: Callable[[], tuple[Any, ...]] | None = None
         self.calls, self.closed = 0, False
         self.part_of: Compiled | None = None
@@ -86,8 +88,7 @@ class Compiled:
         before, began = pytorch.graphs_compiled(), time.perf_counter()
         torch.compiler.cudagraph_mark_step_begin()  # on a CPU it means nothing
         try:
-            with pytorch.settings():
-                found = self._code(*args)
+            found = pytorch.with_settings(self._code, *args)
         except pytorch.compile_error() as error:
             said = said_by(error)
             if first and self.plan.strict:
@@ -98,7 +99,8 @@ class Compiled:
             raise NotCompiledError(said) from error
         if pytorch.graphs_compiled() != before:
             self._note(first, time.perf_counter() - began)
-        return _cloned(found) if self.plan.gpu else found
+        # Copies: the next replay of a CUDA graph writes over its results.
+        return map_tensors(torch.clone, found) if self.plan.gpu else found
 
     def compile(self) -> Callable[..., Any]:
         """The function under `torch.compile`, which compiles at its first call."""
@@ -140,15 +142,6 @@ class Compiled:
         self.plan.say(f"{self.name}: {again}", logging.WARNING)
         if self._recompiles >= MAX_RECOMPILES:
             self.close(f"compiled again {MAX_RECOMPILES} times in a row")
-
-
-def _cloned(found: Any) -> Any:
-    """Results in their own memory: the next replay of a CUDA graph writes over it."""
-    if isinstance(found, dict):
-        return {name: _cloned(part) for name, part in found.items()}
-    if isinstance(found, tuple | list):
-        return [_cloned(part) for part in found]
-    return found.clone() if isinstance(found, torch.Tensor) else found
 
 
 def in_plain_words(reason: str) -> str:

@@ -16,9 +16,8 @@ from yieldrl.speed.plan import Plan
 class CompiledCall:
     """Calls a function, or its compiled code once there is some.
 
-    Random numbers are drawn outside of the code, from the generator that is given and
-    in the order in which the function draws them: they are those of the function.
-    Results differ from it by rounding alone.
+    Random numbers are drawn outside of the code, from the generator that is given, in
+    the function's own order. Results differ from the function's by rounding alone.
 
     >>> plan = Plan("eager", 0, lambda: 0)
     >>> double = CompiledCall("doubling", lambda x, _: {"twice": 2 * x["x"]}, plan)
@@ -29,6 +28,7 @@ class CompiledCall:
     def __init__(self, name: str, function: Callable[..., Any], plan: Plan) -> None:
         self.function = function
         self.compiled = Compiled(name, self.given_numbers, plan)
+        self.compiled.eager = self.without_code
         self._draws: list[Draw] | None = None
 
     def __call__(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
@@ -70,6 +70,10 @@ class CompiledCall:
         if left:
             raise ValueError("fewer random numbers are drawn than before")
         return found
+
+    def without_code(self, inputs: Any, generator: torch.Generator, *_: Any) -> Any:
+        """The function itself, which draws its random numbers."""
+        return self.function(inputs, generator)
 
     def _arguments(self, inputs: Any, generator: torch.Generator) -> tuple[Any, ...]:
         """Arguments of `given_numbers`, with the next random numbers."""

@@ -19,11 +19,9 @@ from yieldrl.speed.plan import Plan
 class CompiledStep(GradientStep):
     """`GradientStep` with the loss and its gradients as one compiled function.
 
-    For narrow networks an eager step is mostly Python and kernel launches: compiled
-    code takes a third of the time. Until there is some, the step is the eager one. The
-    optimizer is the same object in both cases and takes its step by itself, so its
-    options, hooks and state are what they are. Parameters with hooks take eager steps,
-    as compiled code would not call them. `plan` and `name` are those of `Compiled`.
+    Until there is code, the step is the eager one. The optimizer takes its own step in
+    both cases, so its options, hooks and state are what they are. Parameters with hooks
+    take eager steps, as code would not call them. `plan`, `name`: see `Compiled`.
     """
 
     def __init__(
@@ -38,6 +36,7 @@ class CompiledStep(GradientStep):
     ) -> None:
         super().__init__(loss, optimizer, max_grad_norm, alone=alone)
         self.compiled = Compiled(name, self.loss_and_gradients, plan)
+        self.compiled.eager = self.without_code
         self._norm: Tensor | None = None  # of gradients that are clipped already
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
@@ -57,6 +56,12 @@ class CompiledStep(GradientStep):
     def clip(self, trained: Sequence[nn.Parameter]) -> Tensor:
         """Scale the gradients down, unless that is done; the norm before, 0-dim."""
         return super().clip(trained) if self._norm is None else self._norm
+
+    def without_code(self, data: Any, trained: Sequence[nn.Parameter]) -> None:
+        """The same by PyTorch's autograd; what it finds is dropped."""
+        super().gradients(data, trained)
+        super().clip(trained)
+        self.optimizer.zero_grad()
 
     def loss_and_gradients(
         self, data: Any, trained: Sequence[nn.Parameter]

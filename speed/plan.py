@@ -18,7 +18,7 @@ from yieldrl.speed import warm_up
 MIN_STEPS = 250  # gradient steps of a run from which on `auto` looks further
 WATCHED_SECONDS = 2.0  # how long it looks at what steps take
 COMPILED_SECONDS = 20.0  # of the run ahead from which on it has code made
-CROWDED_SECONDS = 60.0  # the same where training waits for the compiler
+CROWDED_SECONDS = 120.0  # the same where the compiler has no core of its own
 START_SECONDS = 0.5  # a function's share of the time to import the compiler
 
 log = logging.getLogger("yieldrl.speed")
@@ -28,10 +28,9 @@ class Plan:
     """Whether the functions of a learner are compiled, and when.
 
     `compile` compiles each at its first call. `auto` looks for two seconds how long
-    steps take. Where the run goes on for long enough, a process beside this one
-    compiles the functions into PyTorch's cache and measures what is gained; those that
-    gain are then compiled here too, from the cache, in a few seconds. A later run of
-    the same kind knows all that from its first step on.
+    steps take. If the run goes on for long enough, a process beside this one compiles
+    the functions into PyTorch's cache and measures what is gained; those that gain are
+    then loaded here, in a few seconds. A later run of the kind knows that at once.
 
     Args:
         mode: `auto`, `eager`, `compile` or `cudagraph`.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from functools import cache
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import Any
 
 import torch
@@ -17,7 +17,9 @@ SETTINGS: dict[str, Any] = {
     "skip_no_tensor_aliasing_guards_on_parameters": False,
     "automatic_dynamic_local_pgo": False,  # sizes of earlier processes are not kept
 }
-"""Of `torch._dynamo.config`, in this thread, while code is called or compiled."""
+"""Of `torch._dynamo.config`, while code is called or compiled."""
+
+_OF_THREAD = threading.local()
 
 OPTIONS: dict[str, Any] = {
     "fallback_random": True,  # the random numbers that eager PyTorch draws
@@ -32,12 +34,14 @@ def generator(*, gpu: bool) -> dict[str, Any]:
     return {"options": OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}}
 
 
-@cache
-def settings() -> AbstractContextManager[Any]:
-    """A context in which functions are compiled with `SETTINGS`, to be used again."""
-    from torch._dynamo import config  # imported by the first that compiles
+def with_settings(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function where `SETTINGS` hold, in a context that each thread keeps."""
+    if not hasattr(_OF_THREAD, "context"):  # to set them at each call takes too long
+        from torch._dynamo import config  # imported by the first that compiles
 
-    return config.patch(**SETTINGS)
+        _OF_THREAD.context = copy_context()
+        _OF_THREAD.context.run(config.patch(**SETTINGS).__enter__)
+    return _OF_THREAD.context.run(function, *args)
 
 
 def compile_error() -> type[Exception]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
@@ -17,7 +18,6 @@ import torch
 from torch.utils.benchmark import Timer
 
 from yieldrl.foundations import compile_cache
-from yieldrl.speed import pytorch
 
 if TYPE_CHECKING:
     from yieldrl.speed.compiled import Compiled
@@ -27,8 +27,8 @@ class WarmUp:
     """The process, which gets copies of functions that have an example, and compiles.
 
     Attributes:
-        found: Of each function, once it is compiled, the seconds gained by a call and
-            those to load its code; or why it cannot be compiled.
+        found: Of each function, in time, the seconds that a call gains and those to
+            load its code; or why it cannot be compiled.
         ended: None until the process has ended; then why it failed, or "".
     """
 
@@ -78,21 +78,15 @@ def main() -> None:
 
 def measure(function: Compiled, args: tuple[Any, ...]) -> tuple[float, float]:
     """Compile a function, then again from the cache: see `WarmUp.found`."""
-    code, load = function.compile(), 0.0
-
-    def call_code() -> None:
-        with pytorch.settings():
-            code(*args)
-
-    for _ in range(2):
-        torch.compiler.reset()
-        began = time.perf_counter()
-        call_code()
-        load = time.perf_counter() - began
-    calls = (lambda: function.function(*args), call_code)
+    copy.copy(function)(*args)
+    torch.compiler.reset()
+    compiled, began = copy.copy(function), time.perf_counter()
+    compiled(*args)
+    load = time.perf_counter() - began
+    calls = (lambda: function.eager(*args)), (lambda: compiled(*args))
     timers = [Timer("call()", globals={"call": call}) for call in calls]
-    eager, compiled = [timer.blocked_autorange(min_run_time=0.3) for timer in timers]
-    return eager.median - compiled.median, load
+    before, after = [timer.blocked_autorange(min_run_time=0.3) for timer in timers]
+    return before.median - after.median, load
 
 
 def _end_with(parent: int) -> None:

@@ -9,7 +9,7 @@ import psutil
 import pytest
 import torch
 from budget import Budget
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from yieldrl.foundations import Config
 from yieldrl.speed import pytorch
@@ -21,7 +21,9 @@ WORKER_MEMORY = 3 * 2**30  # bytes: a worker that has compiled many worlds holds
 
 
 # How long an example takes depends on what else the machine does.
-settings.register_profile("any machine", deadline=None)
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any machine")
 
 

@@ -75,7 +75,7 @@ class Plan:
             "limited": not only_settle,
             "episodes": of.episodes,
             "target": of.target,
-            "evaluate_every": of.evaluate_every,
+            "evaluate_every": None if only_settle else of.evaluate_every,
             "stop_at_target": of.stop_at_target,
             "seconds": FIRST_RUN_SECONDS if side == FIRST else None,
             "only_settle": only_settle,
@@ -149,9 +149,8 @@ def environment(plan: Plan, side: str, empty: Path) -> dict[str, str]:
     env = dict(os.environ)
     known = env.pop("PYTHONPATH", "") if side not in PEERS else ""
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), known]))
-    if plan.workload.threads is not None:
-        pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-        env |= dict.fromkeys(pools, str(plan.workload.threads))
+    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    env |= dict.fromkeys(pools, str(plan.workload.threads))
     if side in PEERS:
         return env
     is_first = plan.workload.cold or side == FIRST

@@ -62,9 +62,7 @@ def report(result: dict[str, Any]) -> str:
 def where(result: dict[str, Any]) -> str:
     """Which part of which run was timed, and on how many cores."""
     threads = result["threads"]
-    cores = "as many threads as each takes by itself"
-    if threads is not None:
-        cores = "1 thread" if threads == 1 else f"{threads} threads"
+    cores = "1 thread" if threads == 1 else f"{threads} threads"
     part = f"{result['warm_up']:,} to {result['steps']:,}"
     said = f"steps {part} of a run planned for {result['planned']:,}; {cores}"
     if FIRST not in result["summary"]:

@@ -73,8 +73,8 @@ class Workload:
     that are taken."""
 
     measure: Measure = "steps_per_second"
-    threads: int | None = 1
-    """Cores that a side may use; None for what it takes by itself."""
+    threads: int = 1
+    """Cores that a side may use."""
 
     part: Mapping[str, int] = field(default_factory=dict)
     """Peer -> steps after which it stops, where all of them would take it minutes; its

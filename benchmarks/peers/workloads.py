@@ -43,7 +43,7 @@ WORKLOADS = {
         minutes=12,
     ),
     "W2": Workload(
-        title="PPO, CartPole-v1, 1024 environments x 32 steps, 64-64 tanh",
+        title="PPO, CartPole-v1, 1024 environments x 32 steps, 64-64 tanh, 2 threads",
         settings=PPO | {"num_envs": 1024, "num_steps": 32},
         peers=("rsl_rl", "jax"),
         demands=(
@@ -56,7 +56,8 @@ WORKLOADS = {
         period=2 * 2**15,
         quick_steps=30 * 2**15,
         minutes=6,
-        threads=None,
+        threads=2,
+        planned=50_000_000,
         episodes=64,
         evaluate_every=2 * 2**15,
     ),

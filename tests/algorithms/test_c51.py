@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from quick_tasks import learned_error
 from tensordict import TensorDict
@@ -13,9 +13,7 @@ from torch import nn
 from yieldrl.algorithms import c51
 from yieldrl.algorithms.c51.algorithm import project
 
-FEW = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+FEW = settings(max_examples=60)
 ATOMS = torch.tensor([0.0, 1.0, 2.0, 3.0])
 
 

@@ -69,7 +69,7 @@ def alone(model, episode):
 
 
 class TestReplay:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(
         first=st.lists(
             st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=12

@@ -115,7 +115,7 @@ class TestUpdate:
         algorithm.learn(data)
         assert algorithm.model.table.tolist() == [[3.0]]
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(
         st.lists(
             st.lists(st.integers(-9, 9), min_size=1, max_size=6),

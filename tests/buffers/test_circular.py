@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.buffers import CircularBuffer, Passes, RolloutBuffer, memory, transitions
@@ -230,7 +230,7 @@ MOVES = [write, write, write, add, hand_over, hand_over, peek, skip, clear, lear
 MOVES += [end_episodes]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(
     steps=st.integers(1, 3),
     segments=st.integers(2, 4),

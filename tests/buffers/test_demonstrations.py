@@ -93,7 +93,7 @@ class TestWindows:
         length=st.integers(1, 5),
         num_envs=st.integers(1, 3),
     )
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     def test_all_actions_of_an_episode_and_no_others(
         self, ends: str, length: int, num_envs: int
     ) -> None:

@@ -38,7 +38,7 @@ def plays(draw):
 
 
 @given(plays())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_counts_the_first_episodes_of_each_environment(play):
     num_episodes, steps = play
     num_envs = len(steps[0])

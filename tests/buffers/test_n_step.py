@@ -111,7 +111,7 @@ def reference(history, num_envs, rows, n_step, gamma):
     return expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     kind=st.sampled_from(KINDS),
     num_envs=st.integers(1, 3),

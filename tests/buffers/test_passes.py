@@ -5,15 +5,13 @@ import io
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
 from yieldrl.buffers import Passes, sequences, transitions
 
-FEW = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+FEW = settings(max_examples=40)
 
 
 def rollout_of(steps=4, envs=3, valid=None):

@@ -134,7 +134,7 @@ def test_the_ring_forgets_the_old_and_its_priority():
     assert found[4:].tolist() == pytest.approx([0.5, 0.5], abs=0.01)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     num_envs=st.integers(1, 3),
     rows=st.integers(2, 8),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.buffers import (
@@ -16,9 +16,7 @@ from yieldrl.buffers import (
     ReplayBuffer,
 )
 
-FEW = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+FEW = settings(max_examples=40)
 VECTOR = Box(-np.inf, np.inf, (2,))
 IMAGE = Box(0, 255, (84, 84, 4), np.uint8)
 

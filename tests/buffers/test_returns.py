@@ -5,14 +5,12 @@ import doctest
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.buffers import discounted_returns, explained_variance, gae, returns
 
-FEW = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+FEW = settings(max_examples=60)
 LAMBDAS = st.sampled_from([0.0, 0.5, 0.95, 1.0])
 GAMMAS = st.sampled_from([0.0, 0.9, 0.99, 1.0])
 

@@ -27,7 +27,7 @@ def transition(number, num_envs=3, **extras):
     }
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     num_envs=st.integers(1, 5),
     numbers=st.lists(st.integers(0, 90), min_size=1, max_size=6),

@@ -18,7 +18,7 @@ def tree_of(values):
     return tree
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(size=SIZES, seed=st.integers(0, 1000), writes=st.integers(1, 4))
 def test_it_is_an_array_with_its_sum(size, seed, writes):
     rng = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def test_it_is_an_array_with_its_sum(size, seed, writes):
         assert torch.equal(one, another)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(size=SIZES, seed=st.integers(0, 1000))
 def test_it_finds_what_the_running_sum_finds(size, seed):
     rng = np.random.default_rng(seed)
@@ -49,7 +49,7 @@ def test_it_finds_what_the_running_sum_finds(size, seed):
     assert (array[found] > 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(size=SIZES, seed=st.integers(0, 1000))
 def test_rounding_never_finds_what_has_nothing(size, seed):
     rng = np.random.default_rng(seed)

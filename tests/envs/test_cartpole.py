@@ -68,7 +68,7 @@ def test_equals_gymnasium_step_by_step(
 @example(state=(-2.4 - 1e-15, 0, 0, 0), action=0)
 @example(state=(0, 0, 12 * 2 * math.pi / 360, 0), action=1)
 @example(state=(0, 0, 12 * 2 * math.pi / 360 + 1e-16, 0), action=1)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     state=st.tuples(*[st.floats(-m, m) for m in (3, 10, 0.5, 10)]),
     action=st.integers(0, 1),

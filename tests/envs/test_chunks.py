@@ -240,7 +240,7 @@ def games(draw: Any) -> Any:
 
 @EACH
 @ALL_MODES
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(game=games())
 def test_it_is_the_loop_that_it_stands_for(kind: str, mode: AutoresetMode, game: Any):
     if kind == "serial" and mode is not SAME_STEP:

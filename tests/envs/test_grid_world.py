@@ -98,7 +98,7 @@ class Grid:
         return float(self.place == self.goal), self.place in (self.goal, *self.wrong)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 1000),
     size=st.tuples(st.integers(2, 4), st.integers(2, 4)),

@@ -37,7 +37,7 @@ def neighbours(cell, height, width):
     size=st.tuples(st.integers(1, 5), st.integers(2, 5)),
     chooser=st.randoms(use_true_random=False),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_it_is_the_first_of_the_best_moves(size, chooser):
     height, width = size
     cells = list(range(height * width))

@@ -41,7 +41,7 @@ def test_spaces():
     size=st.tuples(st.integers(1, 5), st.integers(4, 5)),
     cell=st.integers(SMALLEST, 9),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_every_cell_is_its_sprite(seed, size, cell):
     height, width = size
     envs = GoToVectorEnv(

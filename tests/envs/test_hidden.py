@@ -188,7 +188,7 @@ def several(draw: Any) -> list[tuple[float, float]]:
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=st.lists(several(), min_size=1, max_size=3), extreme=st.booleans())
 def test_numbers_lie_in_the_intervals(rows: Any, extreme: bool) -> None:
     draws = Draws(rows, Gain(200))

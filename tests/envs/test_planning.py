@@ -41,7 +41,7 @@ def test_known_optima():
     assert stiff[0] == pytest.approx(0.9**5)  # six steps, the reward at the last
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), gamma=st.floats(0.0, 0.95))
 def test_the_best_policy_is_worth_the_best_values(seed, gamma):
     rng = np.random.default_rng(seed)

@@ -31,7 +31,6 @@ def make(**kwargs):
 
 
 @given(angles=ANGLES, target=PLACES)
-@settings(deadline=None)
 def test_turning_so_far_touches_the_target(angles, target):
     turns = arm.turns(target, angles)
     elbow, tip = arm.positions(angles + turns)
@@ -45,7 +44,6 @@ def test_turning_so_far_touches_the_target(angles, target):
 
 
 @given(target=PLACES, other=PLACES)
-@settings(deadline=None)
 def test_the_elbow_always_bends_one_way(target, other):
     """The mean of two ways touches nothing. The farther the ball, the straighter."""
     bend, another = (arm.turns(place, np.zeros(2))[1] for place in (target, other))
@@ -76,7 +74,7 @@ def test_actions_are_within_bounds():
 
 
 @given(angles=ANGLES, ball=PLACES, size=st.sampled_from([32, 48, 64]))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_the_ball_is_where_it_is(angles, ball, size):
     painter = Painter(size)
     picture = painter.draw(angles, ball).astype(float)

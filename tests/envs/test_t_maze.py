@@ -76,7 +76,7 @@ class Maze:
         return obs, -0.125 if self.position == before else 0.0, False
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     length=st.integers(1, 4),
     actions=st.lists(st.tuples(*[st.integers(0, 3)] * 2), min_size=1, max_size=20),

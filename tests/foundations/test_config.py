@@ -59,7 +59,7 @@ smalls = st.builds(
 
 
 @given(config=smalls)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_config_survives_dict_json_and_yaml(config: Small) -> None:
     values = config.to_dict()
     assert Small.from_dict(values) == config

@@ -112,7 +112,7 @@ def test_every_extreme_value_is_refused_by_name_or_can_be_held(name: str) -> Non
 
 @pytest.mark.parametrize("name", CLASSES)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_extreme_values_together_are_refused_by_name_or_can_be_held(
     name: str, data: st.DataObject
 ) -> None:

@@ -112,7 +112,7 @@ def is_read_back(config: Config, values: dict[str, Any]) -> bool:
 
 
 @given(config=wides)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_json_and_yaml_give_a_config_back(config: Wide) -> None:
     values = config.to_dict()
     assert is_read_back(config, values)
@@ -122,7 +122,7 @@ def test_json_and_yaml_give_a_config_back(config: Wide) -> None:
 
 
 @given(config=wides)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_checkpoint_gives_a_config_back(
     config: Wide, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -135,7 +135,7 @@ def test_a_checkpoint_gives_a_config_back(
 
 
 @given(value=values)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_plain_undoes_tagged(value: Any) -> None:
     found = plain(value)
     again = plain(json.loads(json.dumps(tagged(found))))

@@ -357,7 +357,7 @@ def boxes(draw, dtype):
 @pytest.mark.parametrize(
     "dtype", [np.float64, np.float32, np.float16, np.int64, np.int32, np.uint8]
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @hypothesis.given(data=st.data())
 def test_no_accepted_action_leaves_its_box(dtype, data):
     """A bound such as 0.1 is no float32: clipped to the nearest one, it is outside."""

@@ -35,7 +35,7 @@ def nothing(*shape):
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestHistories:
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(first=st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=1))
     def test_episodes_in_a_sequence_are_episodes_apart(self, kind, first):
         tested, begins = KINDS[kind](), torch.tensor(first)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
@@ -15,9 +15,7 @@ from yieldrl.foundations import Utf8Text
 from yieldrl.networks import ObservationNormalizer, RewardScaler
 from yieldrl.networks.normalizer import RunningMoments
 
-FEW = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+FEW = settings(max_examples=50)
 VECTOR = Box(-np.inf, np.inf, (3,))
 IMAGE = Box(0, 255, (4, 8, 8), np.uint8)
 

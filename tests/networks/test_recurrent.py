@@ -40,7 +40,7 @@ class TestLSTM:
         torch.testing.assert_close(output, expected)
         torch.testing.assert_close(after, torch.cat(last, dim=-1)[0])
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(first=st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1))
     def test_episodes_in_a_sequence_are_episodes_apart(self, first):
         lstm, begins = lstm_of(), torch.tensor(first)

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from types import SimpleNamespace
 
 import pytest
@@ -104,15 +106,28 @@ def test_reasons_are_said_in_plain_words():
     assert said_by(ValueError()) == "ValueError"
 
 
-def test_settings_of_the_compiler_are_put_back():
+def test_settings_of_the_compiler_hold_within_a_call_alone():
     from torch._dynamo import config
 
-    before = {name: getattr(config, name) for name in pytorch.SETTINGS}
-    with pytorch.settings():
-        for name, value in pytorch.SETTINGS.items():
-            assert getattr(config, name) == value
-    assert {name: getattr(config, name) for name in pytorch.SETTINGS} == before
+    def look() -> dict[str, object]:
+        return {name: getattr(config, name) for name in pytorch.SETTINGS}
+
+    before = look()
     assert before != pytorch.SETTINGS
+    for _ in range(2):
+        assert pytorch.with_settings(look) == pytorch.SETTINGS
+        assert look() == before
+    with pytest.raises(ZeroDivisionError):
+        pytorch.with_settings(lambda: 1 / 0)
+    assert look() == before
+
+
+def test_settings_hold_in_two_threads_at_once():
+    """As where one collects while another learns."""
+    with ThreadPoolExecutor(2) as threads:
+        both = Barrier(2, timeout=60)
+        calls = [threads.submit(pytorch.with_settings, both.wait) for _ in range(2)]
+        assert sorted(call.result() for call in calls) == [0, 1]
 
 
 SAME = """

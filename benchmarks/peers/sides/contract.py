@@ -32,8 +32,8 @@ class Task:
     """Environment steps of the run that schedules and decisions go by."""
 
     seed: int
-    threads: int | None
-    """Of the processor; None for as many as a library takes by itself."""
+    threads: int
+    """Cores of the processor."""
 
     episodes: int
     """Deterministic episodes of an evaluation."""
@@ -88,9 +88,9 @@ def main(sides: dict[str, Side]) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def limit_threads(threads: int | None) -> None:
+def limit_threads(threads: int) -> None:
     """Let this process use so many cores, whatever counts threads in it."""
-    if threads is not None and hasattr(os, "sched_setaffinity"):  # Linux alone has it
+    if hasattr(os, "sched_setaffinity"):  # Linux alone has it
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 

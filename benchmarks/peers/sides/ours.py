@@ -100,9 +100,8 @@ def fields_of(task: Task) -> dict[str, Any]:
     explored = fields.pop("exploration_steps", None)
     if explored is not None:
         fields["exploration_fraction"] = explored / task.planned
-    if task.threads is not None:
-        fields["threads"] = task.threads
     return fields | {
+        "threads": task.threads,
         "total_steps": task.planned,
         "seed": task.seed,
         "device": "cpu",
