@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypedDict
 
 import gymnasium
 import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
-from torch.optim import Optimizer
 
 from yieldrl.buffers import transitions
 from yieldrl.collectors import (
@@ -35,12 +33,10 @@ from yieldrl.foundations import (
     Config,
     Counting,
     ranks,
-    resolve_device,
     restore_generator,
 )
 from yieldrl.foundations.other_words import arguments_here, check_entries, takes
-from yieldrl.networks import GradientStep, Learner, Loss, in_precision
-from yieldrl.speed import CompiledStep, Plan
+from yieldrl.runtime import Learner
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
@@ -175,15 +171,9 @@ class Policy(Model, ABC):
 class Algorithm(Learner, ABC):
     """The mathematics. Sees tensors on its device, never NumPy or an environment.
 
-    `Learner` gives it `train_step`, `learning_rate` and `state_dict`: attributes that
-    have a `state_dict` are saved by name. The model moves to the config's device.
+    `Learner` gives it `minimize` (one gradient step of a loss), `learning_rate` and
+    `state_dict`: attributes that have a `state_dict` are saved by name.
     """
-
-    def __init__(self, model: Model, config: Config) -> None:
-        self.config = config
-        self.device = resolve_device(config.device)
-        super().__init__(model.to(self.device).eval())
-        self.plan = self.make_plan()
 
     @abstractmethod
     def predict(self, obs: Any) -> Tensor:
@@ -229,41 +219,6 @@ class Algorithm(Learner, ABC):
         """What a trainer warns of when it is made, in sentences: the model's own."""
         own = getattr(self.model, "concerns", None)
         return [] if own is None else own()
-
-    def make_plan(self) -> Plan:
-        """Whether functions are compiled: by the config, and the work ahead."""
-        config = self.config
-        mode = "eager" if config.uncompiled else config.speed
-        steps, gpu = config.planned_learn_steps(), self.device.type == "cuda"
-        if mode == "cudagraph" and not gpu:
-            where = f"a CUDA graph needs a GPU, and this run is on {self.device}"
-            raise config.error("speed", f"{where}: choose 'auto' or 'compile'")
-        same = {"seed": 0, "total_steps": 0, "run_name": None, "run_root": ""}
-        kind = f"{type(self)} {type(self.model)} {config.to_dict() | same}"
-        count, now = ranks().count, self.counters
-        parts = mode, steps // count, lambda: now.learn_step
-        return Plan(*parts, gpu=gpu, kind=kind, alone=count == 1)
-
-    def gradient_step(
-        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
-    ) -> GradientStep:
-        """What takes the gradient steps of a loss: compiled, if that pays.
-
-        Override it to accumulate gradients, to scale them, and the like.
-        """
-        name = f"gradient step ({getattr(loss, '__name__', 'loss')})"
-        loss = in_precision(self.config.precision, self.device, loss)
-        parts = loss, optimizer, max_grad_norm
-        alone = partial(self.trains_all, optimizer)
-        if not self.plan.compiles:
-            return GradientStep(*parts, alone=alone)
-        return CompiledStep(*parts, self.plan, name=name, alone=alone)
-
-    def trains_all(self, optimizer: Optimizer) -> bool:
-        """Whether an optimizer has all of the model's parameters that are trained."""
-        groups = optimizer.param_groups
-        own = {id(parameter) for group in groups for parameter in group["params"]}
-        return all(id(p) in own for p in self.model.parameters() if p.requires_grad)
 
 
 class Agent(Counting):

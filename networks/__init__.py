@@ -1,7 +1,6 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
-from yieldrl.networks.accumulation import AccumulatedStep
-from yieldrl.networks.averaging import averaged
+from yieldrl.foundations.moved import moved_names
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -13,46 +12,40 @@ from yieldrl.networks.distributions import (
 )
 from yieldrl.networks.encoder import DictEncoder, NatureCNN, make_encoder
 from yieldrl.networks.ensemble import EnsembleMLP
-from yieldrl.networks.gradient_step import GradientStep, Loss
 from yieldrl.networks.history import GRU, History, WindowMLP
 from yieldrl.networks.layers import MLP, orthogonal
-from yieldrl.networks.learner import Learner
-from yieldrl.networks.learning_mode import LearningMode, frozen_parts, set_train_mode
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
 from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler
-from yieldrl.networks.precision import Precision, in_precision
 from yieldrl.networks.recurrent import LSTM, Memory
 from yieldrl.networks.target import TargetUpdate
+from yieldrl.networks.train_mode import (
+    drops_or_norms_batches,
+    frozen_parts,
+    set_train_mode,
+)
 
 __all__ = [
     "GRU",
     "LSTM",
     "MLP",
-    "AccumulatedStep",
     "Categorical",
     "DictEncoder",
     "Distribution",
     "EnsembleMLP",
     "Gaussian",
-    "GradientStep",
     "History",
-    "Learner",
-    "LearningMode",
-    "Loss",
     "Memory",
     "MultiCategorical",
     "NatureCNN",
     "NoisyMLP",
     "ObservationNormalizer",
-    "Precision",
     "RewardScaler",
     "SquashedGaussian",
     "TargetUpdate",
     "WindowMLP",
     "action_size",
-    "averaged",
+    "drops_or_norms_batches",
     "frozen_parts",
-    "in_precision",
     "make_distribution",
     "make_encoder",
     "noise",
@@ -60,3 +53,16 @@ __all__ = [
     "orthogonal",
     "set_train_mode",
 ]
+
+_MOVED = (
+    "AccumulatedStep",
+    "GradientStep",
+    "Learner",
+    "LearningMode",
+    "Loss",
+    "Precision",
+    "averaged",
+    "in_precision",
+)
+
+__getattr__ = moved_names(__name__, {x: f"yieldrl.runtime.{x}" for x in _MOVED})

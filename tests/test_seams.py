@@ -18,7 +18,7 @@ from yieldrl.buffers import ReplayBuffer, RolloutBuffer
 from yieldrl.collectors import Buffer, Collector, SyncCollector
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.foundations import derive_seed
-from yieldrl.networks import GradientStep
+from yieldrl.runtime import GradientStep
 
 SMALL = {
     "num_envs": 2,

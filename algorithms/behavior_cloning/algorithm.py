@@ -46,10 +46,6 @@ class Algorithm(abstractions.Algorithm):
         trained = [p for p in parameters if p.requires_grad]
         betas = (0.9, 0.95)  # transformers from scratch leave their plateau earlier
         self.optimizer = torch.optim.Adam(trained, lr=rate, betas=betas, fused=True)
-        norm = config.max_grad_norm
-        self.step = self.gradient_step(
-            self.loss, self.optimizer, math.inf if norm is None else norm
-        )
 
     @property
     def learns_values(self) -> bool:
@@ -125,4 +121,6 @@ class Algorithm(abstractions.Algorithm):
         """One gradient step on a minibatch `[B]`."""
         if self.learns_values:
             data = data.copy().set("returns", self.value_target(data))
-        return self.step(data.exclude("next_obs", "discount"))
+        data, norm = data.exclude("next_obs", "discount"), self.config.max_grad_norm
+        limit = math.inf if norm is None else norm
+        return self.minimize(self.loss, data, max_grad_norm=limit)

@@ -43,8 +43,6 @@ class Algorithm(abstractions.Algorithm):
         rate = config.learning_rate
         self.optimizer = torch.optim.Adam(critic, lr=rate, fused=True)
         self.actor_optimizer = torch.optim.Adam(actor, lr=rate, fused=True)
-        self.critic_step = self.gradient_step(self.critic_loss, self.optimizer)
-        self.actor_step = self.gradient_step(self.actor_loss, self.actor_optimizer)
 
     def predict(self, obs: Any) -> Tensor:
         """The actor's action `[B, ...]`, in [-1, 1]."""
@@ -86,11 +84,11 @@ class Algorithm(abstractions.Algorithm):
 
     def learn_critic(self, data: TensorDict) -> Logs:
         """One gradient step of the critic alone."""
-        return self.critic_step(data)
+        return self.minimize(self.critic_loss, data)
 
     def learn_actor(self, data: TensorDict) -> Logs:
         """One gradient step of the actor alone; the critic only passes gradients on."""
-        return self.actor_step(data)
+        return self.minimize(self.actor_loss, data, self.actor_optimizer)
 
     def sync_target(self) -> None:
         """Move the targets towards the model: `theta' += tau (theta - theta')`."""

@@ -43,10 +43,6 @@ class Algorithm(abstractions.Algorithm):
         self.target_model = copy.deepcopy(self.model).requires_grad_(False)
         parameters, rate = self.model.parameters(), config.learning_rate
         self.optimizer = torch.optim.Adam(parameters, lr=rate, fused=True)
-        norm = config.max_grad_norm
-        self.step = self.gradient_step(
-            self.loss, self.optimizer, math.inf if norm is None else norm
-        )
 
     def predict(self, obs: Any) -> Tensor:
         """The greedy action `[B]`."""
@@ -91,7 +87,9 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`."""
-        return self.step(data)
+        norm = self.config.max_grad_norm  # without a limit it is logged all the same
+        limit = math.inf if norm is None else norm
+        return self.minimize(self.loss, data, max_grad_norm=limit)
 
     def sync_target(self) -> None:
         """Move the target towards the model: `theta' += tau (theta - theta')`."""

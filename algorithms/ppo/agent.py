@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.networks import in_precision
+from yieldrl.runtime import in_precision
 from yieldrl.speed import CompiledCall
 
 from .algorithm import Algorithm

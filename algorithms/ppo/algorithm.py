@@ -17,7 +17,8 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.foundations import mean_and_std, ranks, spaces
-from yieldrl.networks import RewardScaler, in_precision
+from yieldrl.networks import RewardScaler
+from yieldrl.runtime import in_precision
 from yieldrl.speed import CompiledCall
 
 from .config import Config
@@ -57,7 +58,6 @@ class Algorithm(RolloutAlgorithm):
         super().__init__(model, config)
         self.correction = self.corrections[config.correction](config)
         self.optimizer = self.make_optimizer()
-        self.step = self.gradient_step(self.loss, self.optimizer, config.max_grad_norm)
         look = in_precision(config.precision, self.device, self.look)
         self.looking = CompiledCall("evaluation of rollouts", look, self.plan)
         self.reward_scaler = (
@@ -256,4 +256,4 @@ class Algorithm(RolloutAlgorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]`."""
-        return self.step(data)
+        return self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)

@@ -14,7 +14,7 @@ from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Passes, explained_variance, transitions
 from yieldrl.foundations import derive_seed, means, ranks
 from yieldrl.foundations.other_words import check_entries
-from yieldrl.networks.learning_mode import drops_or_norms_batches
+from yieldrl.networks import drops_or_norms_batches
 
 from .config import HIGHEST_RATE, LOWEST_RATE, Config
 

@@ -56,14 +56,10 @@ class Algorithm(PhasedAlgorithm):
 
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
-        limit, rate = config.max_grad_norm, config.adaptation_learning_rate
+        rate = config.adaptation_learning_rate
         self.student_optimizer = self.optimizer_of(PHASES["finetune"].trained("ppo"))
-        self.student_step = self.gradient_step(self.loss, self.student_optimizer, limit)
         names = (*PHASES["train"].trained("adapt"), *PHASES["train"].trained("imitate"))
         self.adaptation_optimizer = self.optimizer_of(names, rate)
-        self.adaptation_step = self.gradient_step(
-            self.adaptation_loss, self.adaptation_optimizer, limit
-        )
         self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
         self.adapting = False
         self.enter(config.phase_at(0))
@@ -155,12 +151,14 @@ class Algorithm(PhasedAlgorithm):
             self.model.eval()
             for part in [p for name in learners for p in self.model.parts_of(name)]:
                 set_train_mode(part)
+        limit = self.config.max_grad_norm
         if self.adapting:
-            return self.adaptation_step(data)
+            optimizer = self.adaptation_optimizer
+            return self.minimize(self.adaptation_loss, data, optimizer, limit)
         if not self.model.teaches:
-            return self.student_step(data)
+            return self.minimize(self.loss, data, self.student_optimizer, limit)
         self.regularizer.fill_(self.config.regularizer_at(self.counters.sample_step))
-        return self.step(data)
+        return self.minimize(self.loss, data, self.optimizer, limit)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """PPO's objective, and the regulariser while the teacher learns."""

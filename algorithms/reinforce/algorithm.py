@@ -38,7 +38,6 @@ class Algorithm(abstractions.Algorithm):
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=config.learning_rate, fused=True
         )
-        self.step = self.gradient_step(self.loss, self.optimizer)
         self.running_mean = RunningMean().to(self.device)
 
     def predict(self, obs: Any) -> Tensor:
@@ -105,7 +104,7 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on the steps `[B]` of whole episodes."""
-        logs = self.step(data)
+        logs = self.minimize(self.loss, data)
         if self.config.baseline == "mean":  # only now: a baseline must not know them
             self.running_mean.update(data["returns"])
         return logs

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import td3
-from yieldrl.networks import GradientStep, TargetUpdate
+from yieldrl.networks import TargetUpdate
 
 from .config import Config
 from .model import Model
@@ -33,14 +33,10 @@ class Algorithm(td3.Algorithm):
         given, rate = config.temperature, config.learning_rate
         self.temperature = Temperature(1.0 if given is None else given).to(self.device)
         self.target_entropy = self.make_target_entropy()
-        self.temperature_optimizer = self.temperature_step = None
+        self.temperature_optimizer = None
         if given is None:
             alpha = self.temperature.parameters()
             self.temperature_optimizer = torch.optim.Adam(alpha, lr=rate, fused=True)
-            self.temperature_step = GradientStep(
-                lambda entropy: (self.temperature_loss(entropy), {}),
-                self.temperature_optimizer,
-            )
 
     def make_target_entropy(self) -> float:
         """The config's, or `-dim(A)`."""
@@ -68,16 +64,17 @@ class Algorithm(td3.Algorithm):
         }
         return loss, logs
 
-    def temperature_loss(self, entropy: Tensor) -> Tensor:
+    def temperature_loss(self, entropy: Tensor) -> tuple[Tensor, Logs]:
         """`alpha (H(pi) - target)`, equation 18: too random a policy lowers alpha."""
-        return self.temperature() * (entropy - self.target_entropy)
+        return self.temperature() * (entropy - self.target_entropy), {}
 
     def learn_actor(self, data: TensorDict) -> Logs:
         """One gradient step of the actor, then one of the temperature."""
         logs = super().learn_actor(data)
         logs["temperature"] = self.temperature().detach()
-        if self.temperature_step is not None:
-            self.temperature_step(logs["entropy"])
+        if self.temperature_optimizer is not None:
+            entropy, optimizer = logs["entropy"], self.temperature_optimizer
+            self.minimize(self.temperature_loss, entropy, optimizer)
         return logs
 
     def sync_target(self) -> None:

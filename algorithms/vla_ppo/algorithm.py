@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar
 
 import torch
@@ -12,7 +11,6 @@ from torch import Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import actions_taken
-from yieldrl.networks import AccumulatedStep, Loss
 
 from .config import Config
 
@@ -80,21 +78,6 @@ class Algorithm(ppo.Algorithm):
             return own()
         return {"policy": [p for p in self.model.parameters() if p.requires_grad]}
 
-    def gradient_step(
-        self,
-        loss: Loss,
-        optimizer: torch.optim.Optimizer,
-        max_grad_norm: float | None = None,
-    ) -> AccumulatedStep:
-        """One step on a minibatch that goes through the model in micro batches."""
-        return AccumulatedStep(
-            loss,
-            optimizer,
-            max_grad_norm,
-            micro_batches=self.config.micro_batches,
-            alone=partial(self.trains_all, optimizer),
-        )
-
     def anneal(self, fraction_done: float) -> None:
         """Let learning rates fall linearly, from the end of the demonstrations on."""
         cloned = self.config.demonstration_steps / self.config.total_steps
@@ -102,7 +85,7 @@ class Algorithm(ppo.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]`."""
-        return self.step(self.measured(data))
+        return super().learn(self.measured(data))
 
     def measured(self, data: TensorDict) -> TensorDict:
         """A minibatch `[B]` with all that is taken from the whole of it.

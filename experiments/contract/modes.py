@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from yieldrl.experiments.contract.report import Report, listed
 from yieldrl.experiments.contract.values import leaves
-from yieldrl.networks import LearningMode, set_train_mode
+from yieldrl.networks import set_train_mode
+from yieldrl.runtime import LearningMode
 
 ACTING = ("agent.sample", "agent.predict")
 

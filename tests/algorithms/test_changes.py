@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from small import config_of
 from torch import nn
 
-from yieldrl.networks import GradientStep
+from yieldrl.runtime import GradientStep
 
 COMPILED = [
     "a2c",
@@ -41,14 +42,19 @@ class Changes:
     def __init__(self, trainer: Any) -> None:
         self.trainer, self.algorithm = trainer, trainer.algorithm
         self.parts = SimpleNamespace(decay=0.0)
-        parts = vars(self.algorithm).values()
-        self.steps = [part for part in parts if isinstance(part, GradientStep)]
-        for step in self.steps:
-            step.loss = self.with_decay(step.loss)
+        self.steps: list[GradientStep] = []
+        self.make_step = self.algorithm.gradient_step
+        self.algorithm.gradient_step = self.gradient_step
+
+    def gradient_step(self, loss: Any, *options: Any) -> GradientStep:
+        """The step of a loss that reads more than it did."""
+        self.steps.append(self.make_step(self.with_decay(loss), *options))
+        return self.steps[-1]
 
     def with_decay(self, loss: Any) -> Any:
         """A loss that reads an attribute, a schedule and a model besides."""
 
+        @functools.wraps(loss)
         def decayed(data: Any) -> Any:
             plain, logs = loss(data)
             weights = [p for p in self.algorithm.model.parameters() if p.requires_grad]

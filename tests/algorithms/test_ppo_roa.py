@@ -132,11 +132,13 @@ class TestTable:
         ):
             if not any(algorithm.learns(kind) for kind in kinds):
                 continue
-            step = algorithm.step if model.teaches else algorithm.student_step
+            optimizer = algorithm.optimizer
+            if not model.teaches:
+                optimizer = algorithm.student_optimizer
             if kinds != ("ppo",):
-                step = algorithm.adaptation_step
+                optimizer = algorithm.adaptation_optimizer
             model.zero_grad()
-            step.loss = loss
+            step = algorithm.gradient_step(loss, optimizer)
             walked = algorithm.pieces(rollout).transpose(0, 1)
             step.gradients(walked, step.trained_parameters())
             for name in MODULES:

@@ -125,7 +125,7 @@ class TestTemperature:
         algorithm = algorithm_of(target_entropy=-2.0)
         with torch.no_grad():
             algorithm.temperature.log_alpha.fill_(math.log(0.3))
-        algorithm.temperature_loss(torch.tensor(1.5)).backward()
+        algorithm.temperature_loss(torch.tensor(1.5))[0].backward()
         # d/dlog_alpha alpha (H - target) = alpha (H - target).
         gradient = algorithm.temperature.log_alpha.grad
         assert gradient is not None
@@ -159,7 +159,7 @@ class TestTemperature:
         other.load_state_dict(copy.deepcopy(algorithm.state_dict()))
         assert other.temperature().item() == algorithm.temperature().item() != 1.0
         for one in (algorithm, other):
-            one.temperature_loss(torch.tensor(3.0)).backward()
+            one.temperature_loss(torch.tensor(3.0))[0].backward()
             one.temperature_optimizer.step()
         assert other.temperature().item() == algorithm.temperature().item()
 

@@ -17,7 +17,7 @@ from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning, ppo, vla_ppo
 from yieldrl.algorithms.vla_ppo.algorithm import executed, joint
 from yieldrl.buffers import gae
-from yieldrl.networks import GradientStep
+from yieldrl.runtime import AccumulatedStep
 
 SMALL = {
     "env_id": "CartPole-v1",
@@ -210,7 +210,6 @@ class TestMicroBatches:
             own = algorithm(ratio_level=level, micro_batches=micro_batches)
             own.model.double()
             own.optimizer = torch.optim.SGD(own.model.parameters(), lr=0.1)
-            own.step = own.gradient_step(own.loss, own.optimizer, 0.5)
             logs.append({k: float(v) for k, v in own.learn(data).items()})
             flat = [p.detach().flatten() for p in own.model.parameters()]
             weights.append(torch.cat(flat))
@@ -263,8 +262,10 @@ class TestGroups:
                 vla_ppo.Trainer(config(**{field: 0.1}), model=ppo.Model)
 
     def test_gradients_of_all_parameters_need_no_selection(self) -> None:
-        assert algorithm().step.alone()
-        assert isinstance(algorithm().step, GradientStep)
+        own = algorithm()
+        step = own.gradient_step(own.loss, own.optimizer)
+        assert isinstance(step, AccumulatedStep)
+        assert step.alone()
 
 
 class Chunked(Counter):

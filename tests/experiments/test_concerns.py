@@ -10,7 +10,7 @@ from torch import nn
 
 import yieldrl
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm, reinforce, sac
-from yieldrl.networks.learning_mode import drops_or_norms_batches
+from yieldrl.networks import drops_or_norms_batches
 
 SMALL = {"eval_every": 0, "device": "cpu", "num_envs": 2, "hidden_sizes": (8,)}
 MODE = "compute something else in train mode"

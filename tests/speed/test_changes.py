@@ -15,8 +15,8 @@ import torch
 from tensordict import TensorDict
 from torch import nn
 
-from yieldrl.networks import GradientStep
-from yieldrl.speed import CompiledStep, Plan
+from yieldrl.runtime import CompiledStep, GradientStep
+from yieldrl.speed import Plan
 
 STEPS = 8
 CHANGED = 4

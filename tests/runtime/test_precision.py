@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.networks import MLP, GradientStep, in_precision
-from yieldrl.speed import CompiledStep, Plan
+from yieldrl.networks import MLP
+from yieldrl.runtime import CompiledStep, GradientStep, in_precision
+from yieldrl.speed import Plan
 
 CPU = torch.device("cpu")
 ODD = 1 + 2**-9  # needs ten binary digits; bfloat16 has eight

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.networks import MLP, GradientStep
-from yieldrl.speed import CompiledStep, Plan
+from yieldrl.networks import MLP
+from yieldrl.runtime import CompiledStep, GradientStep
+from yieldrl.speed import Plan
 
 
 class Scaled(MLP):

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from yieldrl.algorithms import dqn, ppo
-from yieldrl.networks import LearningMode, frozen_parts, set_train_mode
+from yieldrl.networks import frozen_parts, set_train_mode
+from yieldrl.runtime import LearningMode
 
 
 class ReadsTheMode(nn.Module):

@@ -1,4 +1,4 @@
-"""What every algorithm does alike: it counts its steps, and saves what it keeps."""
+"""What every algorithm does alike: gradient steps, learning rates, saving."""
 
 from __future__ import annotations
 
@@ -6,38 +6,90 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Self
 
-import torch
 from tensordict import TensorDict
 from torch import nn
 from torch.optim import Optimizer
 
-from yieldrl.foundations import CheckpointError, Counters, ranks
+from yieldrl.foundations import CheckpointError, Config, Counters, ranks, resolve_device
 from yieldrl.networks.dtypes import in_float32
-from yieldrl.networks.learning_mode import LearningMode
+from yieldrl.runtime.gradient_step import GradientStep, Loss
+from yieldrl.runtime.learning_mode import LearningMode
+from yieldrl.runtime.runtime import Runtime
+from yieldrl.speed import Plan
 
 
 class Learner:
-    """Steps in train mode, counts them, and saves what has a `state_dict`, by name.
+    """Takes gradient steps in train mode, counts them, and saves what has a state.
 
-    Model, target copy, optimizers, schedules: a new one needs no new line.
+    Attributes that have a `state_dict` are saved by their names: the model, a target
+    copy, optimizers, whatever a subclass adds.
 
     Args:
-        model: What learns. Parameters of float64 become float32, as data are, if that
-            is PyTorch's default dtype.
+        model: What learns; it moves to the config's device. Parameters of float64
+            become float32, as data are, if that is PyTorch's default dtype.
+        config: Says the device, and how functions are executed.
 
     Attributes:
         counters: How far training has come, also for the agent to count in.
+        runtime: Executes losses and acting, as the config says.
     """
 
     model: Any
     config: Any
-    device: torch.device
     optimizer: Optimizer
 
-    def __init__(self, model: nn.Module) -> None:
-        self.model = in_float32(model)
+    def __init__(self, model: nn.Module, config: Config) -> None:
+        self.config = config
+        self.device = resolve_device(config.device)
+        self.model = in_float32(model.to(self.device).eval())
         self.counters = Counters()
-        self._mode = LearningMode(model)
+        same = {"seed": 0, "total_steps": 0, "run_name": None, "run_root": ""}
+        kind = f"{type(self)} {type(self.model)} {config.to_dict() | same}"
+        self.runtime = Runtime(config, self.device, self.counters, kind)
+        self._mode = LearningMode(self.model)
+        self._steps: dict[tuple[str, Optimizer], tuple[Any, GradientStep]] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """When functions are compiled, and what was decided so far."""
+        return self.runtime.plan
+
+    def minimize(
+        self,
+        loss: Loss,
+        data: Any,
+        optimizer: Optimizer | None = None,
+        max_grad_norm: float | None = None,
+    ) -> dict[str, Any]:
+        """One gradient step of a loss on a batch `[B]`; metrics to log.
+
+        Args:
+            loss: A method of this object: from the batch to the loss, 0-dim, and
+                metrics, detached and 0-dim.
+            data: The batch. Results per sample, such as priorities, the loss writes
+                into it.
+            optimizer: Says what is trained; by default `self.optimizer`.
+            max_grad_norm: Gradients are scaled down to this norm; `inf` measures the
+                norm only, None does neither.
+        """
+        optimizer = optimizer or self.optimizer
+        of, asked = (loss.__name__, optimizer), (loss, max_grad_norm)
+        known = self._steps.get(of)
+        if known is None or known[0] != asked:
+            known = asked, self.gradient_step(loss, optimizer, max_grad_norm)
+            self._steps[of] = known
+        return known[1](data)
+
+    def gradient_step(
+        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
+    ) -> GradientStep:
+        """What `minimize` takes the gradient steps of a loss with.
+
+        Override it to accumulate gradients, to scale them, and the like.
+        """
+        parts = getattr(self.config, "micro_batches", None)
+        options = loss, optimizer, max_grad_norm, self.model, parts
+        return self.runtime.gradient_step(*options)
 
     def learn(self, data: TensorDict) -> dict[str, Any]:
         """One gradient step on a batch `[B]`: the subclass's business."""

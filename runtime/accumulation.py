@@ -11,7 +11,7 @@ from tensordict import TensorDictBase
 from torch import nn
 from torch.optim import Optimizer
 
-from yieldrl.networks.gradient_step import GradientStep, Loss
+from yieldrl.runtime.gradient_step import GradientStep, Loss
 
 
 class AccumulatedStep(GradientStep):

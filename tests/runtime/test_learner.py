@@ -4,19 +4,17 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.foundations import CheckpointError
-from yieldrl.networks import Learner
+from yieldrl.foundations import CheckpointError, Config
+from yieldrl.runtime import Learner
 
 
 class Line(Learner):
     """Learns one weight, the second layer's."""
 
-    device = torch.device("cpu")
-
     def __init__(self):
         model = nn.Sequential(nn.Linear(1, 1), nn.Dropout(), nn.Linear(1, 1))
         model[0].requires_grad_(False)
-        super().__init__(model.eval())
+        super().__init__(model, Config(device="cpu"))
         self.optimizer = torch.optim.SGD(model[2].parameters(), lr=0.1)
         self.modes, self.answer = [], {"loss": torch.tensor(1.0)}
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.networks import GradientStep
+from yieldrl.runtime import GradientStep
 
 
 def learner(**options):

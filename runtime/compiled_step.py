@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.foundations import ranks
-from yieldrl.networks import GradientStep, Loss
+from yieldrl.runtime.gradient_step import GradientStep, Loss
 from yieldrl.speed import pytorch
 from yieldrl.speed.compiled import Compiled, NotCompiledError
 from yieldrl.speed.plan import Plan

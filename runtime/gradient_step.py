@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.foundations.ranks import ranks
-from yieldrl.networks.averaging import averaged
+from yieldrl.runtime.averaging import averaged
 
 Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""

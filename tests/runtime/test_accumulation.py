@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 from torch import nn
 
-from yieldrl.networks import AccumulatedStep, GradientStep
+from yieldrl.runtime import AccumulatedStep, GradientStep
 
 
 def learner():

@@ -1,0 +1,28 @@
+"""Names that have moved: whoever asks for the old one hears the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+
+def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """What a module is to have as its `__getattr__`.
+
+    Args:
+        module: Name of the module.
+        places: Old names in it, and where each is now.
+
+    >>> get = moved_names("old", {"Thing": "new.Thing"})
+    >>> get("Thing")
+    Traceback (most recent call last):
+    ...
+    ImportError: old.Thing is new.Thing now
+    """
+
+    def get(name: str) -> NoReturn:
+        if name in places:  # an ImportError is shown by `from old import Thing`, too
+            raise ImportError(f"{module}.{name} is {places[name]} now")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return get

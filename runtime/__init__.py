@@ -1,0 +1,26 @@
+"""How learning is executed: gradient steps, precision, compilation, processes.
+
+Algorithms say `minimize(loss, batch)`; what that takes is decided here.
+"""
+
+from yieldrl.runtime.accumulation import AccumulatedStep
+from yieldrl.runtime.averaging import averaged
+from yieldrl.runtime.compiled_step import CompiledStep
+from yieldrl.runtime.gradient_step import GradientStep, Loss
+from yieldrl.runtime.learner import Learner
+from yieldrl.runtime.learning_mode import LearningMode
+from yieldrl.runtime.precision import Precision, in_precision
+from yieldrl.runtime.runtime import Runtime
+
+__all__ = [
+    "AccumulatedStep",
+    "CompiledStep",
+    "GradientStep",
+    "Learner",
+    "LearningMode",
+    "Loss",
+    "Precision",
+    "Runtime",
+    "averaged",
+    "in_precision",
+]
