@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from yieldrl.envs.autoreset import said_last
+from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.single_answers import SUCCESS, said_of_success
 
 
@@ -27,7 +27,7 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
         return _of_each(final)
     for name in SUCCESS:
         if name in info or name in (final or {}):
-            said = said_last(info, name)
+            said = final_info_entry(info, name)
             if not isinstance(said, Mapping):
                 return _flags(said, num_envs)
     said = None if final is None else said_of_success(final)

@@ -15,7 +15,7 @@ from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
 from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.stepping import Stepper
-from yieldrl.envs.autoreset import said_last
+from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.foundations import ranks, spaces
 from yieldrl.foundations.other_words import arguments_here
 
@@ -88,7 +88,7 @@ class SyncCollector(Collector):
         if step.valid is not None:
             transition["valid"] = step.valid
         for name in self.recorded:
-            transition[name] = said_last(step.info, name)
+            transition[name] = final_info_entry(step.info, name)
         transition.update(extras)
         self.buffer.add(transition)
         if self.counts:

@@ -52,19 +52,19 @@ _register(
     999,
     reward_threshold=90.0,
 )
-_register("FrozenLake", "tables:FrozenLake", 100, reward_threshold=0.7)
+_register("FrozenLake", "tabular:FrozenLake", 100, reward_threshold=0.7)
 _register(
     "FrozenLake8x8",
-    "tables:FrozenLake",
+    "tabular:FrozenLake",
     200,
     kwargs={"map_name": "8x8"},
     reward_threshold=0.85,
 )
-_register("CliffWalking", "tables:CliffWalking", None)
+_register("CliffWalking", "tabular:CliffWalking", None)
 _register(
-    "CliffWalkingSlippery", "tables:CliffWalking", None, kwargs={"is_slippery": True}
+    "CliffWalkingSlippery", "tabular:CliffWalking", None, kwargs={"is_slippery": True}
 )
-_register("Taxi", "tables:Taxi", 200, reward_threshold=8.0)
+_register("Taxi", "tabular:Taxi", 200, reward_threshold=8.0)
 _register("TMaze", "t_maze:TMaze", 100, reward_threshold=0.95)
 for _probe, _steps in (
     ("Reward", None),

@@ -72,8 +72,8 @@ class StepReader:
         known = isinstance(envs, SerialVectorEnv | TorchVectorEnv)
         self.new_memory = known and own
         self._handed_over = HandedOver()
-        self._at_once = self.mode is AutoresetMode.SAME_STEP
-        self._late = self.mode is AutoresetMode.NEXT_STEP
+        self._same_step = self.mode is AutoresetMode.SAME_STEP
+        self._next_step = self.mode is AutoresetMode.NEXT_STEP
 
     def read(
         self,
@@ -104,12 +104,12 @@ class StepReader:
         """
         self._handed_over.check(self.envs)
         next_obs, valid = obs, None
-        if self._at_once:
+        if self._same_step:
             if self.new_memory:  # dense, and everybody's, if anybody's episode ended
                 next_obs = info.get("final_obs", obs)
             else:
                 next_obs = self._last(obs, terminated | truncated, info)
-        elif self._late:
+        elif self._next_step:
             everywhere = terminated | ~terminated
             valid = everywhere if resets is None else ~resets
         return Step(next_obs, reward, terminated, truncated, obs, valid, info, action)
@@ -146,7 +146,7 @@ class StepReader:
         )
 
 
-def said_last(info: Mapping[str, Any], name: str) -> Any | None:
+def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
     """What a step said by this name of each environment, at an episode's end too.
 
     There Gymnasium's vector environments put the reset's info in its place, in

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from yieldrl.envs.grid_world.things import COLORS, KINDS
+from yieldrl.envs.grid_world.objects import COLORS, KINDS
 
 CELL = 32  # pixels of a cell in pictures for people
 FLOOR, LINE, AGENT = (250, 250, 250), (225, 225, 225), (60, 60, 60)

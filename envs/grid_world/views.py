@@ -8,7 +8,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.grid_world import painting
-from yieldrl.envs.grid_world.things import COLORS, KINDS, SHAPES
+from yieldrl.envs.grid_world.objects import COLORS, KINDS, SHAPES
 from yieldrl.envs.vocabulary import Vocabulary
 from yieldrl.foundations.text import Utf8Text
 

@@ -12,9 +12,9 @@ from gymnasium.error import ResetNeeded
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.grid_world import painting, routes, things
-from yieldrl.envs.grid_world.draws import distinct, distinct_with_goal
-from yieldrl.envs.grid_world.things import KINDS, NAMEABLE
+from yieldrl.envs.grid_world import objects, painting, paths
+from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE
+from yieldrl.envs.grid_world.sampling import distinct, distinct_with_goal
 from yieldrl.envs.grid_world.views import Pixels, Symbols
 from yieldrl.envs.vocabulary import Vocabulary
 
@@ -99,10 +99,10 @@ class GoToVectorEnv(TorchVectorEnv):
     ) -> None:
         self.height, self.width, self.num_objects = height, width, num_objects
         self.wrong_reward = wrong_reward
-        things.check(height, width, num_objects, wrong_reward, templates)
-        things.choose("view", view, ("symbols", "pixels"))
-        things.choose("goals", goals, tuple(NAMEABLE))
-        sentences = things.sentences(templates)
+        objects.check(height, width, num_objects, wrong_reward, templates)
+        objects.choose("view", view, ("symbols", "pixels"))
+        objects.choose("goals", goals, tuple(NAMEABLE))
+        sentences = objects.sentences(templates)
         self.vocabulary = Vocabulary(sentences)
         device = kwargs.get("device", "cpu")
         size = height, width, sentences
@@ -124,7 +124,7 @@ class GoToVectorEnv(TorchVectorEnv):
         it may go to none. Where not all kinds are named, it may know which: then the
         chance is 1 over the number of objects that could be meant, in the mean.
         """
-        return things.deaf_return(
+        return objects.deaf_return(
             self.num_objects, len(self._nameable), self.wrong_reward
         )
 
@@ -193,7 +193,7 @@ class GoToVectorEnv(TorchVectorEnv):
         state = self.unfold(self.state)
         goal = state["objects"].gather(0, state["goal"].unsqueeze(0)).squeeze(0)
         places = state["agent"], goal, state["objects"]
-        return routes.first_moves(*places, self.height, self.width)
+        return paths.first_moves(*places, self.height, self.width)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
         """The grid from above: a ring is the agent, a frame marks what is meant."""

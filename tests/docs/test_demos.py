@@ -23,7 +23,7 @@ from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.envs.grid_world import GoToVectorEnv
 from yieldrl.envs.minatar import BreakoutVectorEnv
 from yieldrl.envs.pendulum import PendulumVectorEnv
-from yieldrl.envs.tables import FrozenLakeVectorEnv
+from yieldrl.envs.tabular import FrozenLakeVectorEnv
 from yieldrl.exports import JsonPolicy, describe
 
 COUNT = 2000  # transitions of every world

@@ -16,7 +16,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from worlds import Counter
 
 from yieldrl.envs import make, processes, starting
-from yieldrl.envs.autoreset import said_last
+from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.foundations import Config
 
@@ -209,7 +209,7 @@ def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
     envs = ProcessVectorEnv([lambda: Recorded(2), lambda: Recorded(3)])
     assert envs.recorded_info == ("success",)
     envs.reset(seed=0)
-    said: Any = [said_last(envs.step([0, 0])[4], "success") for _ in range(3)]
+    said: Any = [final_info_entry(envs.step([0, 0])[4], "success") for _ in range(3)]
     assert [array.tolist() for array in said] == [[False] * 2] * 2 + [[False, True]]
     envs.close()
     other = ProcessVectorEnv([Counter])

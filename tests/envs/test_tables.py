@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from yieldrl.algorithms import ppo_masked
 from yieldrl.envs import check
-from yieldrl.envs.tables import (
+from yieldrl.envs.tabular import (
     CliffWalkingVectorEnv,
     FrozenLakeVectorEnv,
     TableVectorEnv,

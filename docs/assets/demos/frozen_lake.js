@@ -1,4 +1,4 @@
-// FrozenLake, 4 x 4, by the table of Gymnasium's FrozenLake-v1 that envs/tables.py draws
+// FrozenLake, 4 x 4, by the table of Gymnasium's FrozenLake-v1 that envs/tabular.py draws
 // from.
 
 export const title = "FrozenLake"

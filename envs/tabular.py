@@ -1,0 +1,237 @@
+"""Small worlds that are tables: FrozenLake, CliffWalking and Taxi."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
+from gymnasium.envs.toy_text.frozen_lake import MAPS, FrozenLakeEnv
+from gymnasium.envs.toy_text.taxi import TaxiEnv
+from torch import Tensor
+
+from yieldrl.envs.batched import TorchVectorEnv
+
+
+class TableVectorEnv(TorchVectorEnv):
+    """N copies of a world of which gymnasium knows every transition.
+
+    State and observation are the number of a state, int64 `[N]`. For a state and an
+    action, `env.P` lists what can follow, as (probability, next state, reward,
+    terminated); `env.initial_state_distrib` says where an episode begins.
+
+    Args:
+        num_envs: N, the number of copies.
+        env: One such environment of gymnasium, unwrapped. Its tables are copied, and it
+            draws the pictures.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Attributes:
+        next_state: Outcomes, int64 `[S * A * K]`, K for each state and action.
+        reward: Their rewards, float32.
+        terminal: Whether they end the episode, bool.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+    single_action_space: spaces.Discrete
+    noise_size = 2  # where an episode begins, and what follows an action
+
+    def __init__(self, num_envs: int, env: Any, **kwargs: Any) -> None:
+        if not hasattr(self, "single_observation_space"):  # which a subclass may set
+            self.single_observation_space = env.observation_space
+        self.single_action_space = env.action_space
+        super().__init__(num_envs, **kwargs)
+        self._actions = int(self.single_action_space.n)  # A
+        self._env = copy.copy(env)  # a painter of its own
+        self._env.render_mode = self.render_mode
+        rows = [env.P[s][a] for s in sorted(env.P) for a in sorted(env.P[s])]
+        lengths = np.array([len(row) for row in rows])
+        self._most = int(lengths.max())  # K
+        rows = [row + [(0, 0, 0, 0)] * (self._most - len(row)) for row in rows]
+        chance, next_state, reward, terminal = np.array(rows, float).transpose(2, 0, 1)
+        self.next_state = self._table(next_state.ravel(), torch.int64)
+        self.reward = self._table(reward.ravel(), torch.float32)
+        self.terminal = self._table(terminal.ravel(), torch.bool)
+        running = chance.T.cumsum(0)  # [K, S * A]
+        running[np.arange(self._most)[:, None] >= lengths - 1] = np.inf  # the last one
+        self._running = self._table(running, self.dtype)
+        (starts,) = env.initial_state_distrib.nonzero()
+        begin = env.initial_state_distrib[starts].cumsum()[:-1]
+        self._starts = self._table(starts, torch.int64)
+        self._begin = self._table(begin, self.dtype)
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        """States drawn from the table's first ones, `[N]`."""
+        place = torch.searchsorted(self._begin, noise[0].contiguous(), right=True)
+        return self._starts[place]
+
+    def random_dynamics(
+        self, state: Tensor, action: Tensor, noise: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw one of the outcomes that the table lists."""
+        row = state * self._actions + action
+        outcome = row * self._most
+        if self._most > 1:
+            outcome = outcome + (noise[1] >= self._running[:, row]).sum(0)
+        reward, terminal = self.reward[outcome], self.terminal[outcome]
+        return self.next_state[outcome], reward, terminal
+
+    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
+        """The picture uint8 `[H, W, 3]`, drawn by gymnasium (with pygame)."""
+        self._env.s, self._env.lastaction = int(state), None
+        return self._env.render()
+
+    def _table(self, values: np.ndarray, dtype: torch.dtype) -> Tensor:
+        return torch.as_tensor(values.copy()).to(self.device, dtype)
+
+
+class FrozenLakeVectorEnv(TableVectorEnv):
+    """Gymnasium's FrozenLake-v1, N of them at once: cross the ice, round the holes.
+
+    Actions 0 to 3 go left, down, right and up. The reward is 1 for arriving and else 0.
+    Episodes end at the goal and in a hole, and are cut after 100 steps (the 8 x 8 map's
+    registration says 200).
+
+    Args:
+        num_envs: N, the number of lakes.
+        max_episode_steps: Time limit in steps, or None.
+        map_name: "4x4" or "8x8".
+        desc: A map of one's own instead, a string per row of the letters S, F, H, G.
+        is_slippery: Whether one slips to either side.
+        success_rate: How often one goes where one wants to, if so.
+        reward_schedule: Rewards for arriving at the goal, a hole, and elsewhere.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Raises:
+        ValueError: If there is no map of that name.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = 100,
+        map_name: str = "4x4",
+        desc: Sequence[str] | None = None,
+        is_slippery: bool = True,
+        success_rate: float = 1 / 3,
+        reward_schedule: tuple[float, float, float] = (1, 0, 0),
+        **kwargs: Any,
+    ) -> None:
+        if desc is None and map_name not in MAPS:
+            raise ValueError(
+                f"map_name = {map_name!r}: use one of {list(MAPS)}, or give a desc"
+            )
+        lake: Any = FrozenLakeEnv  # whose annotations are narrower than what it takes
+        env = lake(
+            desc=desc,
+            map_name=map_name,
+            is_slippery=is_slippery,
+            success_rate=success_rate,
+            reward_schedule=reward_schedule,
+        )
+        super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
+
+
+class CliffWalkingVectorEnv(TableVectorEnv):
+    """Gymnasium's CliffWalking-v1, N of them at once: along a cliff, or at a distance.
+
+    Actions 0 to 3 go up, right, down and left. The reward is -1 per step, and -100 for
+    a fall, which leads back to the start. Episodes end at the goal alone: there is no
+    time limit unless you set one.
+
+    Source: Sutton and Barto (2018), example 6.6.
+
+    Args:
+        num_envs: N, the number of cliffs.
+        is_slippery: Whether one slips to either side, two times out of three.
+        kwargs: Arguments of `TorchVectorEnv`.
+    """
+
+    def __init__(
+        self, num_envs: int = 1, *, is_slippery: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(num_envs, CliffWalkingEnv(is_slippery=is_slippery), **kwargs)
+
+
+class TaxiVectorEnv(TableVectorEnv):
+    """Gymnasium's Taxi-v4, N of them at once: fetch a passenger and bring them home.
+
+    Actions 0 to 3 go south, north, east and west, 4 picks up and 5 drops off. The
+    reward is -1 per step, 20 for the right drop-off and -10 for a pick-up or drop-off
+    out of place. Episodes are cut after 200 steps. A fickle passenger (an option of
+    gymnasium's) is not in the table, and so not here.
+
+    `info["action_mask"]` says which actions lead anywhere from the states that are to
+    be acted on next, int8 `[N, 6]`, as gymnasium's does; compiled steps leave it out.
+
+    Source: Dietterich (2000), "Hierarchical reinforcement learning with the MAXQ value
+    function decomposition", arXiv:cs/9905014.
+
+    Args:
+        num_envs: N, the number of taxis.
+        max_episode_steps: Time limit in steps, or None.
+        is_rainy: Whether the car drifts to the sides.
+        rainy_probability: How often it goes where it should, if so.
+        action_mask: Whether observations are a dict of the state's number,
+            `"observation"`, and of the mask, `"action_mask"`, bool `[N, 6]`.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Attributes:
+        action_mask: The masks of all states, int8 `[500, 6]`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = 200,
+        is_rainy: bool = False,
+        rainy_probability: float = 0.8,
+        action_mask: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        env = TaxiEnv(is_rainy=is_rainy, rainy_probability=rainy_probability)
+        masks = np.stack([env.action_mask(s) for s in sorted(env.P)])
+        if action_mask:
+            bits: Any = np.bool_  # which the types of Box leave out
+            self.single_observation_space = spaces.Dict(
+                observation=env.observation_space,
+                action_mask=spaces.Box(0, 1, masks.shape[1:], bits),
+            )
+        super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
+        self.action_mask = self._table(masks, torch.int8)
+        self._observes_masks = action_mask
+        self._transposes = not action_mask
+
+    def observe(self, state: Tensor) -> Any:
+        """The state's number, alone or with its mask."""
+        if not self._observes_masks:
+            return super().observe(state)
+        return {
+            "observation": state.clone(),
+            "action_mask": self.action_mask[state] > 0,
+        }
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes, as in the base class, with the masks in `info`."""
+        obs, info = super().reset(seed=seed, options=options)
+        return obs, {**info, "action_mask": self.action_mask[self.state]}
+
+    def step(
+        self, actions: Tensor | np.ndarray
+    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step every taxi once, as in the base class, with the masks in `info`.
+
+        Not if it is compiled, where looking them up would cost a tenth of the step.
+        """
+        answer = super().step(actions)
+        if self._step == self.pure_step:
+            answer[4]["action_mask"] = self.action_mask.index_select(0, self.state)
+        return answer
