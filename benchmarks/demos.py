@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +10,20 @@ from typing import Any, NamedTuple
 from yieldrl import exports
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.collectors import evaluate
+from yieldrl.foundations.files import read_file
+
+from .tasks import make_config
 
 FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "demos" / "policies"
+SITE = read_file(Path(__file__).with_name("site.yaml"))
 STAGES = ("untrained", "halfway", "trained")
-LOOKS = 20  # at the policy while it learns
+LOOKS = 20  # evaluations of the policy while it learns
 EPISODES = 100
 SEED = 1_000_000  # of the episodes, as `yieldrl evaluate` has it
 
 
 class Demo(NamedTuple):
-    """Who learns what, from which config of an algorithm."""
+    """What is trained: an algorithm, its config's fields, and the seed."""
 
     algorithm: str
     fields: dict[str, Any]
@@ -28,50 +31,7 @@ class Demo(NamedTuple):
     seed: int = 1
 
 
-DEMOS = {
-    "cartpole": Demo(
-        "ppo",
-        {
-            "env_id": "yieldrl/CartPole-v1",
-            "hidden_sizes": (16, 16),
-            "total_steps": 100_000,
-        },
-        seed=3,  # by chance, some seeds' first networks balance for a while already
-    ),
-    "pendulum": Demo(
-        "ppo",
-        {"env_id": "yieldrl/Pendulum-v1", "hidden_sizes": (16, 16)},
-        tuned="pendulum.yaml",
-    ),
-    "frozen_lake": Demo(
-        "q_learning", {"env_id": "yieldrl/FrozenLake-v1"}, tuned="frozenlake.yaml"
-    ),
-    "breakout": Demo(
-        "ppo",
-        {
-            "env_id": "yieldrl/MinAtar-Breakout-v1",
-            "env_kwargs": {"max_episode_steps": 2_000},
-            "num_envs": 64,
-            "num_steps": 32,
-            "total_steps": 2_000_000,
-        },
-    ),
-    "goto": Demo(  # cloned from the world's expert: by trial alone it takes too long
-        "behavior_cloning",
-        {
-            "env_id": "yieldrl/GoTo-v1",
-            "num_envs": 1_000,
-            "demonstration_steps": 1_000_000,
-            "expert_noise": 0.1,
-            "learn_steps": 12_000,
-            "batch_size": 2_048,
-            "learning_rate": 1e-3,
-            "hidden_sizes": (256, 256),
-            "activation": "relu",
-            "value_coef": 0.0,
-        },
-    ),
-}
+DEMOS = {name: Demo(**fields) for name, fields in SITE["demos"].items()}
 """By the name of the world's JavaScript module."""
 
 
@@ -105,15 +65,21 @@ def train(name: str, seed: int | None = None, folder: Path = FOLDER) -> Iterator
 
 def make_trainer(name: str, seed: int) -> Any:
     """The trainer of a demo."""
-    demo = DEMOS[name]
-    module = importlib.import_module(f"yieldrl.algorithms.{demo.algorithm}")
-    fields = {**demo.fields, "seed": seed, "eval_every": 0, "device": "cpu"}
-    fields["eval_episodes"] = EPISODES
-    config = module.Config()
-    if demo.tuned is not None:
-        path = Path(module.__file__).parent / "configs" / demo.tuned
-        config = module.Config.from_file(path)
-    return module.Trainer(dataclasses.replace(config, **fields))
+    return trainer_of(DEMOS[name], seed, eval_episodes=EPISODES)
+
+
+def trainer_of(what: Any, seed: int, **fields: Any) -> Any:
+    """A trainer for the site: of a demo, or of a film of the gallery."""
+    fields |= {"seed": seed, "eval_every": 0, "device": "cpu"}
+    own = {k: tuple(v) if isinstance(v, list) else v for k, v in what.fields.items()}
+    module = importlib.import_module(f"yieldrl.algorithms.{what.algorithm}")
+    return module.Trainer(make_config(what.algorithm, what.tuned, own | fields))
+
+
+def mean_return(trainer: Any, episodes: int) -> float:
+    """Mean return of deterministic episodes."""
+    result = evaluate(trainer.agent, trainer.eval_envs, episodes, SEED)
+    return round(float(result.returns.mean()), 2)
 
 
 def _share(trainer: Any) -> float:
@@ -126,7 +92,6 @@ def _share(trainer: Any) -> float:
 
 
 def _look(trainer: Any) -> dict[str, Any]:
-    """The policy of now, and how well it plays."""
-    result = evaluate(trainer.agent, trainer.eval_envs, EPISODES, SEED)
-    mean = round(float(result.returns.mean()), 2)
+    """The current policy, and how well it plays."""
+    mean = mean_return(trainer, EPISODES)
     return exports.describe(trainer.agent, episode_return=mean, episodes=EPISODES)

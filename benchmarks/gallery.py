@@ -1,32 +1,29 @@
 """Train the agents of `docs/gallery.md` and film each, whatever it then does.
 
 A film is the first episode of the agent's evaluation: not the best one. Beside it lie a
-still picture, for whoever asked for less motion, and a file that says how well the
+still picture, for readers who asked for less motion, and a file that says how well the
 agent plays in all episodes, trained and untrained, and which command made the three.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from yieldrl.cli import tuned
-from yieldrl.collectors import evaluate
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
+from .demos import SEED, SITE, mean_return, trainer_of
+
 FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "gallery"
-EPISODES = 100
-SEED = 1_000_000  # of the episodes, as `yieldrl evaluate` has it
 
 
 class Film(NamedTuple):
-    """Who learns what, and how much of an episode is shown.
+    """What is trained, and how much of an episode is shown.
 
     Attributes:
         algorithm: Its folder.
@@ -44,33 +41,13 @@ class Film(NamedTuple):
     steps: int | None = None
     fps: float | None = None
     width: int | None = None
-    episodes: int = EPISODES
+    episodes: int = 100
 
 
-FILMS = {
-    "taxi": Film("q_learning", {"env_id": "yieldrl/Taxi-v1"}, tuned="taxi"),
-    "cliff-q": Film(
-        "q_learning", {"env_id": "yieldrl/CliffWalking-v1"}, tuned="cliffwalking"
-    ),
-    "cliff-sarsa": Film(
-        "sarsa", {"env_id": "yieldrl/CliffWalking-v1"}, tuned="q_learning/cliffwalking"
-    ),
-    "acrobot": Film(
-        "ppo", {"env_id": "yieldrl/Acrobot-v1", "num_envs": 16, "total_steps": 200_000}
-    ),
-    "t_maze": Film(
-        "ppo_lstm", {"env_id": "yieldrl/TMaze-v1", "total_steps": 100_000}, fps=4
-    ),
-    "half_cheetah": Film(
-        "ppo",
-        {"env_id": "yieldrl/HalfCheetah-v1", "num_envs": 8, "num_steps": 256},
-        tuned="halfcheetah",
-        steps=200,
-        width=320,
-        episodes=20,
-    ),
-}
+FILMS = {name: Film(**fields) for name, fields in SITE["films"].items()}
 """By the name of the files."""
+
+make_trainer = trainer_of
 
 
 def shoot(name: str, seed: int = 1, folder: Path = FOLDER) -> Iterator[Path]:
@@ -83,14 +60,14 @@ def shoot(name: str, seed: int = 1, folder: Path = FOLDER) -> Iterator[Path]:
     """
     film = FILMS[name]
     with make_trainer(film, seed) as trainer:
-        before = _mean_return(trainer, film.episodes)
+        before = mean_return(trainer, film.episodes)
         for _ in trainer():
             pass
         notes = {
             "algorithm": film.algorithm,
             "env_id": trainer.config.env_id,
             "sample_step": trainer.agent.sample_step,
-            "episode_return": _mean_return(trainer, film.episodes),
+            "episode_return": mean_return(trainer, film.episodes),
             "untrained_return": before,
             "episodes": film.episodes,
             "seed": seed,
@@ -101,24 +78,9 @@ def shoot(name: str, seed: int = 1, folder: Path = FOLDER) -> Iterator[Path]:
         narrow(path, film.width)
     yield path
     yield _still(path)
-    said = path.with_suffix(".json")
-    write_atomically(said, json.dumps(notes, indent=1) + "\n")
-    yield said
-
-
-def make_trainer(film: Film, seed: int) -> Any:
-    """The trainer of a film."""
-    module = importlib.import_module(f"yieldrl.algorithms.{film.algorithm}")
-    config = module.Config()
-    if film.tuned is not None:
-        config = tuned.load(film.tuned, module.Trainer)
-    fields = {**film.fields, "seed": seed, "eval_every": 0, "device": "cpu"}
-    return module.Trainer(dataclasses.replace(config, **fields))
-
-
-def _mean_return(trainer: Any, episodes: int) -> float:
-    result = evaluate(trainer.agent, trainer.eval_envs, episodes, SEED)
-    return round(float(result.returns.mean()), 2)
+    described = path.with_suffix(".json")
+    write_atomically(described, json.dumps(notes, indent=1) + "\n")
+    yield described
 
 
 def _record(trainer: Any, film: Film, path: Path) -> Path:
@@ -141,7 +103,7 @@ def narrow(path: Path, width: int) -> None:
 
 
 def _still(path: Path) -> Path:
-    """The frame that says most about a film, by ffmpeg's histograms, as a picture."""
+    """A picture of the most typical frame of a film, by ffmpeg's histograms."""
     from PIL import Image
 
     still = path.with_suffix(".png")

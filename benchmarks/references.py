@@ -152,6 +152,8 @@ def _spelled_out(settings: dict[str, Any], envs: Any) -> dict[str, Any]:
     from torch import nn
 
     spelled = {name: _schedule(value) for name, value in settings.items()}
+    if isinstance(spelled.get("train_freq"), list):  # YAML has no tuples
+        spelled["train_freq"] = tuple(spelled["train_freq"])
     if "noise_std" in spelled:
         size = envs.action_space.shape
         noise = NormalActionNoise(np.zeros(size), np.full(size, spelled["noise_std"]))

@@ -22,7 +22,8 @@ from yieldrl.benchmarks import current, plot, results
 
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache" / "figures"
-CODE = ("benchmarks/**/*.py", "experiments/plot.py")  # what a figure is drawn with
+# What a figure is drawn with.
+CODE = ("benchmarks/**/*.py", "benchmarks/**/*.yaml", "experiments/plot.py")
 SHOWN = re.compile(r"\bresults/([\w.-]+)\.svg\b")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yieldrl.benchmarks.peers.workload import Demand, Workload
+from yieldrl.benchmarks.peers.workloads import Demand, Workload
 
 SMALL = Workload(
     title="A small one",

@@ -1,6 +1,6 @@
 """yieldrl beside other libraries, each in a virtual environment of its own.
 
-A workload is an entry in `workloads.py`, a peer one in `venvs.py` and a file in
+A workload is an entry in `workloads.yaml`, a peer one in `venvs.py` and a file in
 `sides/`, which that peer's Python runs.
 """
 

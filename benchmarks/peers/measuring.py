@@ -13,8 +13,7 @@ from . import venvs
 from .rounds import Plan, Round, pythons_of, run_all
 from .summary import judge, stretched, summarize
 from .venvs import PEERS
-from .workload import FIRST, OURS, Workload
-from .workloads import WORKLOADS
+from .workloads import FIRST, OURS, WORKLOADS, Workload
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .venvs import PEERS
-from .workload import FIRST, OURS, Workload
+from .workloads import FIRST, OURS, Workload
 
 HERE = Path(__file__).resolve().parent
 CACHE = "TORCHINDUCTOR_CACHE_DIR"  # where PyTorch keeps what it compiled

@@ -11,7 +11,7 @@ from yieldrl.benchmarks.trials.trial import at_least
 
 from .rounds import Round
 from .venvs import PEERS
-from .workload import FIRST, OURS, Demand, Measure, Workload
+from .workloads import FIRST, OURS, Demand, Measure, Workload
 
 TIMES = (
     "steps",

@@ -8,8 +8,7 @@ from typing import Any
 from yieldrl.benchmarks import results
 
 from .venvs import PEERS
-from .workload import FIRST, OURS
-from .workloads import WORKLOADS
+from .workloads import FIRST, OURS, WORKLOADS
 
 UNITS = {
     "steps_per_second": "steps/s",

@@ -1,190 +1,122 @@
-"""What `peers` measures: a training that several libraries can run, an entry each."""
+"""Workloads, as `workloads.yaml` lists them: settings, sides, steps and demands."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
-from .workload import Demand, Workload
+from yieldrl.foundations.files import read_file
 
-PPO: dict[str, Any] = {
-    "num_epochs": 4,
-    "num_minibatches": 4,
-    "hidden_sizes": (64, 64),
-    "learning_rate": 3e-4,
-    "anneal_learning_rate": False,
-    "gamma": 0.99,
-    "gae_lambda": 0.95,
-    "clip_coef": 0.2,
-    "entropy_coef": 0.01,
-    "value_coef": 0.5,
-    "max_grad_norm": 0.5,
-    "normalize_observation": False,
-    "normalize_reward": False,
-}
-"""What workloads of PPO share, unless they say otherwise."""
+PLANNED = 1_000_000
+"""Environment steps of the run that a measurement is a part of: `speed="auto"` decides
+as for it, and schedules go by it."""
 
-CARTS: dict[str, Any] = PPO | {
-    "env_id": "CartPole-v1",
-    "num_envs": 4,
-    "num_steps": 128,
-}
+OURS = "yieldrl"
+
+FIRST = "first_run"
+"""Key of a side of yieldrl that begins as on a machine where it was never run: nothing
+is compiled. It is timed until a minute of training has passed."""
+
+Measure = Literal["steps_per_second", "seconds_to_target", "process_seconds"]
+"""What is compared: environment steps per second between two marks, the seconds of
+training until an evaluation reaches the target, or those of the whole process, from its
+start to its end. Evaluations count to none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """How many times faster yieldrl is to be than a peer."""
+
+    over: str
+    times: float | None = None
+    """What is asked for; None where there is only a stretch."""
+
+    stretch: float | None = None
+    """What would be better still."""
+
+    first_run: float | None = None
+    """What is asked for of a first run; None where none is made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A training that several libraries can run with the same hyper-parameters."""
+
+    title: str
+    settings: Mapping[str, Any]
+    """Hyper-parameters in the words of the yieldrl config, the same for all sides."""
+
+    peers: tuple[str, ...]
+    """Who can run it, besides yieldrl."""
+
+    demands: tuple[Demand, ...]
+    learned: float
+    """Deterministic return that counts as learned; in the median yieldrl has to reach
+    it, or its speed is worth nothing."""
+
+    steps: int
+    """Environment steps of a run."""
+
+    warm_up: int
+    """Environment steps before the timing starts; past the first updates."""
+
+    period: int
+    """Environment steps of one round of collecting and updating."""
+
+    quick_steps: int
+    """Steps of a run for the short table."""
+
+    minutes: int
+    """What five rounds with all peers take, about, on two quiet cores."""
+
+    planned: int = PLANNED
+    """Environment steps of the run that this is the beginning of; no fewer than those
+    that are taken."""
+
+    measure: Measure = "steps_per_second"
+    threads: int = 1
+    """Cores that a side may use."""
+
+    part: Mapping[str, int] = field(default_factory=dict)
+    """Peer -> steps after which it stops, where all of them would take it minutes; its
+    speed is that of this part, and so is its return."""
+
+    episodes: int = 20
+    evaluate_every: int | None = None
+    stop_at_target: bool = False
+    cold: bool = False
+    """Whether yieldrl begins with nothing compiled by an earlier run, as on a machine
+    where it was never run."""
+
+    def __post_init__(self) -> None:
+        of = {name: getattr(self, name) for name in ("steps", "warm_up", "quick_steps")}
+        for name, steps in (of | dict(self.part)).items():
+            if steps % self.period:
+                raise ValueError(f"{self.title}: {name} must be whole rounds (period)")
+
+    @property
+    def has_first_run(self) -> bool:
+        """Whether a first run on a machine is measured, too."""
+        return any(demand.first_run is not None for demand in self.demands)
+
+    @property
+    def target(self) -> float | None:
+        """The return whose time is taken."""
+        return self.learned if self.evaluate_every else None
+
+
+def _workload(fields: dict[str, Any]) -> Workload:
+    """A workload as the file describes it."""
+    demands = tuple(Demand(**demand) for demand in fields["demands"])
+    return Workload(**fields | {"demands": demands, "peers": tuple(fields["peers"])})
+
 
 WORKLOADS = {
-    "W1": Workload(
-        title="PPO, CartPole-v1, 4 environments x 128 steps, 64-64 tanh, 1 thread",
-        settings=CARTS,
-        peers=("sb3", "sbx"),
-        demands=(Demand(over="sb3", times=3.0, stretch=5.0, first_run=1.9),),
-        learned=475.0,
-        steps=400 * 512,
-        warm_up=40 * 512,
-        period=512,
-        quick_steps=120 * 512,
-        minutes=12,
-    ),
-    "W2": Workload(
-        title="PPO, CartPole-v1, 1024 environments x 32 steps, 64-64 tanh, 2 threads",
-        settings=PPO | {"num_envs": 1024, "num_steps": 32},
-        peers=("rsl_rl", "jax"),
-        demands=(
-            Demand(over="rsl_rl", times=1.3),
-            Demand(over="jax", stretch=1.0),
-        ),
-        learned=475.0,
-        steps=60 * 2**15,
-        warm_up=8 * 2**15,
-        period=2 * 2**15,
-        quick_steps=30 * 2**15,
-        minutes=6,
-        threads=2,
-        planned=50_000_000,
-        episodes=64,
-        evaluate_every=2 * 2**15,
-    ),
-    "W3": Workload(
-        title="PPO, HalfCheetah-v5, 1 environment x 2048 steps, 64-64 tanh, 1 thread",
-        settings=PPO
-        | {
-            "env_id": "HalfCheetah-v5",
-            "num_envs": 1,
-            "num_steps": 2048,
-            "num_epochs": 10,
-            "num_minibatches": 32,
-            "entropy_coef": 0.0,
-            "value_coef": 1.0,
-            "normalize_observation": True,
-            "normalize_reward": True,
-        },
-        peers=("sb3", "sbx", "skrl", "torchrl"),
-        demands=(Demand(over="sb3", times=2.4, stretch=4.0, first_run=1.5),),
-        learned=0.0,
-        steps=48 * 2048,
-        part=dict.fromkeys(("sbx", "skrl", "torchrl"), 12 * 2048),
-        warm_up=2 * 2048,
-        period=2048,
-        quick_steps=8 * 2048,
-        minutes=21,
-        episodes=5,
-    ),
-    "W4": Workload(
-        title="DQN, CartPole-v1, batch 128 every 10 steps, 120-84 ReLU, 1 thread",
-        settings={
-            "env_id": "CartPole-v1",
-            "num_envs": 1,
-            "buffer_size": 200_000,
-            "batch_size": 128,
-            "train_every": 10,
-            "gradient_steps": 1,
-            "target_every": 1,
-            "tau": 0.01,
-            "learning_starts": 1_000,
-            "hidden_sizes": (120, 84),
-            "learning_rate": 1e-3,
-            "anneal_learning_rate": False,
-            "gamma": 0.99,
-            "exploration_steps": 50_000,
-            "epsilon_end": 0.05,
-            "error_clip": 1.0,
-            "max_grad_norm": 10.0,
-        },
-        peers=("sb3", "tianshou"),
-        demands=(Demand(over="sb3", times=2.5, stretch=5.0, first_run=1.7),),
-        learned=195.0,
-        steps=200_000,
-        part={"tianshou": 60_000},
-        warm_up=5_000,
-        period=10,
-        quick_steps=40_000,
-        minutes=18,
-        evaluate_every=25_000,
-    ),
-    "W5": Workload(
-        title="SAC, Pendulum-v1, batch 256 every step, 256-256 ReLU, 1 thread",
-        settings={
-            "env_id": "Pendulum-v1",
-            "num_envs": 1,
-            "buffer_size": 1_000_000,
-            "batch_size": 256,
-            "train_every": 1,
-            "gradient_steps": 1,
-            "learning_starts": 1_000,
-            "hidden_sizes": (256, 256),
-            "learning_rate": 3e-4,
-            "gamma": 0.99,
-            "tau": 0.005,
-        },
-        peers=("sb3", "sbx"),
-        demands=(
-            Demand(over="sb3", times=1.4),
-            Demand(over="sbx", stretch=1.0),
-        ),
-        learned=-200.0,
-        steps=8_000,
-        warm_up=2_000,
-        period=1,
-        quick_steps=5_000,
-        minutes=20,
-        evaluate_every=1_000,
-    ),
-    "W6": Workload(
-        title="PPO, MinAtar Breakout to a return of 10, 256 environments x 32, CNN",
-        settings=PPO
-        | {
-            "num_envs": 256,
-            "num_steps": 32,
-            "num_epochs": 2,
-            "num_minibatches": 16,
-            "learning_rate": 3e-3,
-            "gamma": 0.97,
-            "gae_lambda": 0.9,
-            "value_coef": 1.0,
-        },
-        peers=("sb3",),
-        demands=(Demand(over="sb3", times=2.0, stretch=10.0),),
-        learned=10.0,
-        steps=100 * 8192,
-        warm_up=2 * 8192,
-        period=8192,
-        quick_steps=50 * 8192,
-        minutes=8,
-        measure="seconds_to_target",
-        threads=2,
-        evaluate_every=2 * 8192,
-        stop_at_target=True,
-    ),
-    "short": Workload(
-        title="20 000 steps of W1, the whole process with its start, 1 thread",
-        settings=CARTS,
-        peers=("sb3", "sbx"),
-        demands=(Demand(over="sb3", times=1.2, stretch=2.0),),
-        learned=100.0,
-        steps=40 * 512,
-        warm_up=4 * 512,
-        period=512,
-        quick_steps=40 * 512,
-        minutes=2,
-        planned=40 * 512,
-        measure="process_seconds",
-        cold=True,
-    ),
+    name: _workload(fields)
+    for name, fields in read_file(Path(__file__).with_suffix(".yaml"))[
+        "workloads"
+    ].items()
 }
+"""Workload -> what it is. `benchmarks/results/peers-WORKLOAD.json` keeps the result."""

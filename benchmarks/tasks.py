@@ -1,4 +1,4 @@
-"""What a task is: an algorithm's config, what counts as learned, what stands beside."""
+"""Learning tasks, as `tasks.yaml` lists them, and the figures that compare several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import dataclasses
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from yieldrl.foundations.files import read_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,16 +51,12 @@ class Published:
     """The mean return of an episode."""
 
     source: str
-    """Who says so, and where: "RL Zoo's benchmark.md, one run", "value iteration"."""
-
-
-UPRIGHT = Published(value=500.0, source="the longest episode")
-"""CartPole-v1's best return."""
+    """Where it is from: "RL Zoo's benchmark.md, one run", "value iteration"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to train, what counts as learned, and what to see it beside."""
+    """What to train, what counts as learned, and what to compare it with."""
 
     algorithm: str
     """Name of the folder below `algorithms`."""
@@ -73,7 +72,7 @@ class Task:
     that only shows how something else compares."""
 
     share: float = 0.9
-    """Share of the seeds that must have."""
+    """Share of the seeds that must have learned."""
 
     reference: Reference | None = None
     """The task by another library, for `--side reference` and `--side both`."""
@@ -104,11 +103,45 @@ class Task:
         Raises:
             ValueError: If there is no such tuned file, or a value does not fit.
         """
-        from yieldrl.cli import tuned
+        return make_config(self.algorithm, self.tuned, self.config | {"seed": seed})
 
-        module = importlib.import_module(f"yieldrl.algorithms.{self.algorithm}")
-        config_class = module.Trainer.config_class
-        if self.tuned is None:
-            return config_class(**self.config, seed=seed)
-        config = tuned.load(self.tuned, module.Trainer)
-        return dataclasses.replace(config, **self.config, seed=seed)
+
+def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> Any:
+    """An algorithm's config: its defaults or a tuned file, and `fields` over them.
+
+    Raises:
+        ValueError: If there is no such tuned file, or a value does not fit.
+    """
+    from yieldrl.cli import tuned as files
+
+    trainer_class = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
+    if tuned is None:
+        return trainer_class.config_class(**fields)
+    return dataclasses.replace(files.load(tuned, trainer_class), **fields)
+
+
+def _task(fields: dict[str, Any]) -> Task:
+    """A task as the file describes it."""
+    kinds = {"reference": Reference, "published": Published}
+    built = {name: kinds[name](**fields[name]) for name in kinds if name in fields}
+    return Task(**fields | built | {"above": tuple(fields.get("above", ()))})
+
+
+_FILE = read_file(Path(__file__).with_suffix(".yaml"))
+
+TASKS: dict[str, Task] = {name: _task(of) for name, of in _FILE["tasks"].items()}
+"""Task -> what it is. `benchmarks/results/TASK.json` keeps the result."""
+
+FIGURES: dict[str, tuple[str, ...]] = {
+    name: tuple(tasks) for name, tasks in _FILE["figures"].items()
+}
+"""Figure -> tasks of one environment, drawn on one pair of axes by `plot`."""
+
+
+def published_beside(result: dict[str, Any]) -> Published | None:
+    """What others report of the task of a learning result.
+
+    It is read from the task, as nothing that was measured depends on it.
+    """
+    task = TASKS.get(result["task"])
+    return task.published if task else None
