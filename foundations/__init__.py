@@ -1,7 +1,6 @@
 """What everything else stands on, and what knows nobody: spaces, configs, seeds."""
 
 from yieldrl.foundations.border import Border
-from yieldrl.foundations.checked import LARGEST, MOST_STEPS, MOST_TRANSITIONS
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.counters import Counters, Counting
 from yieldrl.foundations.device import (
@@ -11,6 +10,24 @@ from yieldrl.foundations.device import (
 )
 from yieldrl.foundations.errors import CheckpointError
 from yieldrl.foundations.moments import means
+from yieldrl.foundations.ranges import (
+    MAX_NUMBER,
+    MAX_STEPS,
+    MAX_TRANSITIONS,
+    BatchSize,
+    Coefficient,
+    Constraint,
+    Count,
+    LearningRate,
+    LogStd,
+    NonNegative,
+    Positive,
+    Range,
+    Steps,
+    StepsOrZero,
+    UnitInterval,
+    Widths,
+)
 from yieldrl.foundations.ranks import Ranks, mean_and_std, ranks
 from yieldrl.foundations.schedules import linear, updates_due
 from yieldrl.foundations.seeding import (
@@ -23,17 +40,36 @@ from yieldrl.foundations.seeding import (
 from yieldrl.foundations.text import Utf8Text
 from yieldrl.foundations.uninterrupted import uninterrupted
 
+LARGEST, MOST_STEPS = MAX_NUMBER, MAX_STEPS  # as they were called before
+MOST_TRANSITIONS = MAX_TRANSITIONS
+
 __all__ = [
     "LARGEST",
+    "MAX_NUMBER",
+    "MAX_STEPS",
+    "MAX_TRANSITIONS",
     "MOST_STEPS",
     "MOST_TRANSITIONS",
+    "BatchSize",
     "Border",
     "CheckpointError",
+    "Coefficient",
     "Config",
+    "Constraint",
+    "Count",
     "Counters",
     "Counting",
+    "LearningRate",
+    "LogStd",
+    "NonNegative",
+    "Positive",
+    "Range",
     "Ranks",
+    "Steps",
+    "StepsOrZero",
+    "UnitInterval",
     "Utf8Text",
+    "Widths",
     "derive_seed",
     "keep_freed_memory",
     "linear",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import operator
 import os
 import typing
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,28 +16,13 @@ import typeguard
 
 from yieldrl.foundations.folders import wrong_path
 from yieldrl.foundations.plain import NotPlainError, plain
-
-LARGEST = 1e18
-"""Largest number unless a field says less: its square still fits float32."""
-
-MOST_STEPS = 10**12
-"""Most steps, and most steps between two events, that a run can be asked for."""
-
-MOST_TRANSITIONS = 2**31 - 1
-"""Most transitions that a buffer can be asked to hold."""
-
-MOST_WIDTH = 2**16
-"""Widest layer of an MLP."""
-
-MOST_LAYERS = 64
-"""Most hidden layers of an MLP."""
-
-MOST_WEIGHTS = 2**26
-"""Most weights between the hidden layers of an MLP, 256 MiB in float32.
-
-Training needs them again as gradient and twice as Adam's moments, target networks hold
-a copy, and there are up to three such networks: 4 GiB in all.
-"""
+from yieldrl.foundations.ranges import (
+    MAX_NUMBER,
+    LayerWidths,
+    Range,
+    constrained_fields,
+    remedies,
+)
 
 _ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not the first alone
 
@@ -67,7 +53,7 @@ class FieldError(ValueError):
 class Checked:
     """A frozen dataclass that refuses values of a wrong type or out of range.
 
-    Subclasses call the checks in `__post_init__`. Every error names the field, the
+    Subclasses call `_check_fields` in `__post_init__`. Every error names the field, the
     value that was got and the remedy.
     """
 
@@ -76,15 +62,21 @@ class Checked:
         value = shown(getattr(self, name))
         return FieldError(type(self).__qualname__, name, value, remedy)
 
-    def _check_types(self) -> None:
-        """Make every value plain, so that files give it back equal.
+    def _check_fields(self) -> None:
+        """Make every value plain, so that files give it back equal, and check it.
 
-        Refuse values of a wrong type, numbers that are not finite, and what no file can
-        hold.
+        Refuse values of a wrong type, numbers that are not finite, what no file can
+        hold, and what the type's constraints exclude (`foundations.ranges`).
         """
-        hints = typing.get_type_hints(type(self))
-        for entry in dataclasses.fields(self):
-            self._check_type(entry.name, hints[entry.name])
+        hints, constrained = plain_hints(type(self)), constrained_fields(type(self))
+        names = [entry.name for entry in dataclasses.fields(self)]
+        for name in names:
+            self._check_type(name, hints[name])
+        for name in names:
+            for remedy in remedies(getattr(self, name), constrained.get(name)):
+                raise self.error(name, remedy)
+
+    _check_types = _check_fields  # its name in folders that were copied before
 
     def _check_type(self, name: str, hint: Any) -> None:
         given = getattr(self, name)
@@ -103,43 +95,37 @@ class Checked:
         object.__setattr__(self, name, value)  # of a frozen dataclass
 
     def _check_range(
-        self, name: str, low: float, high: float = LARGEST, *, above: bool = False
+        self, name: str, low: float, high: float = MAX_NUMBER, *, above: bool = False
     ) -> None:
         """Refuse a number outside `[low, high]`, or `(low, high]` with `above`.
 
-        A field that may be None and is None is in range.
+        For bounds that depend on other fields; constant ones belong in the type. A
+        field that may be None and is None is in range.
         """
-        value = getattr(self, name)
-        # Written so that NaN, which compares false with everything, is refused.
-        if value is None or (
-            (value > low if above else value >= low) and value <= high
-        ):
-            return
-        least = f"above {low}" if above else f"at least {low}"
-        raise self.error(name, f"choose a number {least} and at most {high}")
+        remedy = Range(low, high, above).remedy(getattr(self, name))
+        if remedy is not None:
+            raise self.error(name, remedy)
 
     def _check_widths(self, name: str) -> None:
-        """Refuse hidden layers without units, or too large for any machine."""
-        widths: tuple[int, ...] = getattr(self, name)
-        if any(isinstance(width, bool) or width < 1 for width in widths):
-            raise self.error(name, "every width must be at least 1")
-        if max(widths, default=1) > MOST_WIDTH:
-            raise self.error(name, f"every width must be at most {MOST_WIDTH}")
-        if len(widths) > MOST_LAYERS:
-            raise self.error(name, f"choose at most {MOST_LAYERS} layers")
-        weights = sum(inputs * outputs for inputs, outputs in pairwise(widths))
-        if weights > MOST_WEIGHTS:
-            raise self.error(
-                name,
-                f"the weights between these layers take {4 * weights:,} bytes, and"
-                f" several times that in training: choose widths whose weights take at"
-                f" most {4 * MOST_WEIGHTS:,} bytes",
-            )
+        """Refuse hidden layers without units, or too large; `Widths` does as a type."""
+        if (remedy := LayerWidths().remedy(getattr(self, name))) is not None:
+            raise self.error(name, remedy)
 
     def _check_folder(self, name: str) -> None:
         """Refuse a path that no file system can hold."""
         if (wrong := wrong_path(getattr(self, name))) is not None:
             raise self.error(name, wrong)
+
+
+def plain_hints(cls: type[Any]) -> dict[str, Any]:
+    """Field -> its type without constraints, where unions read as `float | None`."""
+    return {name: _bare(hint) for name, hint in typing.get_type_hints(cls).items()}
+
+
+def _bare(hint: Any) -> Any:
+    if typing.get_origin(hint) is not typing.Union:
+        return hint
+    return functools.reduce(operator.or_, typing.get_args(hint))
 
 
 def shown(value: Any) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import typing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from yieldrl.foundations.block_fields import in_their_words, to_fields
 from yieldrl.foundations.blocks import has_blocks
-from yieldrl.foundations.checked import MOST_STEPS, Checked, FieldError, most_threads
+from yieldrl.foundations.checked import Checked, FieldError, most_threads, plain_hints
 from yieldrl.foundations.field_values import read, written
 from yieldrl.foundations.files import read_file
 from yieldrl.foundations.folders import wrong_name
+from yieldrl.foundations.ranges import Count, Range, Steps, StepsOrZero
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Config(Checked):
     `gymnasium.wrappers:FlattenObservation`. A vector environment that you pass is taken
     as it is; an id that makes a batch in one object is refused."""
 
-    num_envs: int = 4
+    num_envs: Count = 4
     """Number of environments stepped side by side. More give more varied data for each
     update, and more steps per second where a batch is one object or each environment
     has a process; they also take more memory."""
@@ -60,11 +60,11 @@ class Config(Checked):
     `auto` takes the environment's own batched version where it has one that can reset
     within a step, and `sync` otherwise."""
 
-    total_steps: int = 100_000
+    total_steps: Steps = 100_000
     """Environment steps to train for, counted over all environments. Schedules such as
     annealing run over them, so more steps also make schedules slower."""
 
-    seed: int = 1
+    seed: Annotated[int, Range(0, 2**31 - 1)] = 1
     """Seed of networks, exploration, sampling and environments, from 0 to 2147483647.
     Two runs of one seed and config, on one machine, are equal."""
 
@@ -87,7 +87,7 @@ class Config(Checked):
     avx512_bf16 or amx_bf16 twice as fast: it pays for images and wide networks. On
     other CPUs it is slower. Weights, optimizer and actions stay float32."""
 
-    threads: int | None = None
+    threads: Annotated[int, Range(1, most_threads())] | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
     slow narrow networks down, and half of the cores for images. More pay for wide
     networks and large batches, up to the number of cores that nothing else uses."""
@@ -97,7 +97,7 @@ class Config(Checked):
     background thread, with a copy of the policy, while the learner learns. That pays
     where acting or the environment waits for something else than this process."""
 
-    max_policy_lag: int = 1
+    max_policy_lag: Annotated[int, Range(0, 1_000)] = 1
     """How many newer policies there may be when a transition is learned from, with
     `async`. More let collecting run further ahead, on older policies; 0 collects only
     with the newest, which leaves nothing to do while the learner learns."""
@@ -106,16 +106,16 @@ class Config(Checked):
     """What happens at that limit: `wait` stops collecting until the learner has come
     after, `drop` goes on and throws the oldest steps away, and counts them."""
 
-    log_every: int = 1
+    log_every: Steps = 1
     """Steps of all environments for which the loop yields one log of collecting. More
     leave less to the loop and to loggers, and change nothing else."""
 
-    eval_every: int = 10_000
+    eval_every: StepsOrZero = 10_000
     """Environment steps between evaluations; there is another one at the end, and 0
     means none at all. A lower number shows progress in finer steps and takes more
     time."""
 
-    eval_episodes: int = 10
+    eval_episodes: Annotated[int, Range(1, 10**6)] = 10
     """Episodes of each evaluation. More make the mean return less noisy and take
     longer."""
 
@@ -127,15 +127,7 @@ class Config(Checked):
     algorithm, environment, seed and time."""
 
     def __post_init__(self) -> None:
-        self._check_types()
-        self._check_range("num_envs", low=1, high=2**20)
-        self._check_range("total_steps", low=1, high=MOST_STEPS)
-        self._check_range("seed", low=0, high=2**31 - 1)
-        self._check_range("threads", low=1, high=most_threads())
-        self._check_range("max_policy_lag", low=0, high=1_000)
-        self._check_range("log_every", low=1, high=MOST_STEPS)
-        self._check_range("eval_every", low=0, high=MOST_STEPS)
-        self._check_range("eval_episodes", low=1, high=10**6)
+        self._check_fields()
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
         if self.speed in ("compile", "cudagraph") and self.uncompiled is not None:
@@ -157,7 +149,7 @@ class Config(Checked):
 
         `from_dict` makes an equal config of them.
         """
-        hints = typing.get_type_hints(type(self))
+        hints = plain_hints(type(self))
         return {
             entry.name: written(getattr(self, entry.name), hints[entry.name])
             for entry in dataclasses.fields(self)
@@ -177,7 +169,7 @@ class Config(Checked):
         values = _as_now(values)
         said, blocks = values, has_blocks(values)
         values = to_fields(values, cls) if blocks else values
-        hints = typing.get_type_hints(cls)
+        hints = plain_hints(cls)
         known = {entry.name for entry in dataclasses.fields(cls)}
         for name in values:
             if name not in known:

@@ -6,8 +6,9 @@ import dataclasses
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from yieldrl.foundations import LogStd, Range
 from yieldrl.foundations.checked import Checked
 
 OBSERVATIONS = ("rgb", "depth", "proprio", "language")
@@ -51,7 +52,7 @@ class VLAConfig(Checked):
     `language`, where they have other names: `{"rgb": "pixels"}`. Dots lead into nested
     ones, and name several cameras: `{"rgb.wrist": "images.hand"}`."""
 
-    chunk_length: int = 1
+    chunk_length: Annotated[int, Range(1, 1_024)] = 1
     """Actions that one look decides (L). More take fewer looks and react later."""
 
     execute_steps: int | None = None
@@ -63,7 +64,7 @@ class VLAConfig(Checked):
     token for each number; `gaussian` reads means off the hidden states. Choices are
     always tokens."""
 
-    action_bins: int = 256
+    action_bins: Annotated[int, Range(2, 2**16)] = 256
     """Bins of each number of an action. More are more precise and harder to learn; an
     action is off by at most 1 / bins of half its range. Choices have a bin each."""
 
@@ -73,16 +74,16 @@ class VLAConfig(Checked):
     with a pass for each when acting. `auto` takes what the weights of `model_path` were
     trained with, which of OpenVLA is `autoregressive`, and `parallel` elsewhere."""
 
-    log_std_init: float = -1.0
+    log_std_init: LogStd = -1.0
     """Logarithm of a Gaussian head's standard deviation at the start, in units of half
     an action's range. Higher explores more at first. Bins do not use it."""
 
-    lora_rank: int = 0
+    lora_rank: Annotated[int, Range(0, 2**16)] = 0
     """Rank of low-rank adapters, which are then trained instead of the language model's
     weights; 0 trains the weights. Higher can change the model more and takes more
     memory."""
 
-    lora_alpha: float | None = None
+    lora_alpha: Annotated[float, Range(0, 2**17, above=True)] | None = None
     """Scale of the adapters, divided by their rank. Higher makes them count for more;
     by default twice the rank."""
 
@@ -110,13 +111,8 @@ class VLAConfig(Checked):
     sum over the chunk, `[B]`."""
 
     def __post_init__(self) -> None:
-        self._check_types()
-        self._check_range("chunk_length", low=1, high=1_024)
+        self._check_fields()
         self._check_range("execute_steps", low=1, high=self.chunk_length)
-        self._check_range("action_bins", low=2, high=2**16)
-        self._check_range("log_std_init", low=-20, high=20)
-        self._check_range("lora_rank", low=0, high=2**16)
-        self._check_range("lora_alpha", low=0, high=2**17, above=True)
         self._check_source()
         self._check_observation_keys()
         if self.action_head == "gaussian" and self.decoding == "autoregressive":

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from yieldrl import foundations
+from yieldrl.foundations import (
+    MAX_TRANSITIONS,
+    BatchSize,
+    Coefficient,
+    LearningRate,
+    LogStd,
+    Positive,
+    Range,
+    Steps,
+    StepsOrZero,
+    UnitInterval,
+    Widths,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +49,12 @@ class Config(foundations.Config):
     returns actions, and anything else is the folder or the id of a Minari data set,
     which is read as a whole."""
 
-    demonstration_steps: int = 5_000
+    demonstration_steps: Annotated[int, Range(1, MAX_TRANSITIONS)] = 5_000
     """Environment steps that the expert takes, counted over all environments (rounded
     up to whole steps of all). More show it in more situations. A data set has as many
     as it has."""
 
-    expert_noise: float = 0.0
+    expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is
     recorded all the same: so the clone sees how the expert gets out of situations that
     it would not get into by itself (Laskey et al. 2017, arXiv:1703.09327). Higher
@@ -51,22 +64,22 @@ class Config(foundations.Config):
     """Folder, not there yet, into which what the expert did is written as a Minari data
     set, for `demonstrations` of later runs; by default nothing is written."""
 
-    num_epochs: int = 20
+    num_epochs: Annotated[int, Range(1, 10**6)] = 20
     """Passes over the demonstrations. More fit them more closely, in the end also what
     is accidental about them."""
 
-    learn_steps: int | None = None
+    learn_steps: Steps | None = None
     """Gradient steps, in place of `num_epochs`; by default as many as the passes
     take."""
 
-    batch_size: int = 128
+    batch_size: BatchSize = 128
     """Demonstrated transitions behind each gradient step. Larger batches give gradients
     with less noise and take longer."""
 
-    learning_rate: float = 3e-3
+    learning_rate: LearningRate = 3e-3
     """Learning rate of Adam at the start. Higher learns faster, too high diverges."""
 
-    warmup_steps: int = 0
+    warmup_steps: StepsOrZero = 0
     """Gradient steps over which the learning rate rises from zero at the start.
     Transformers from scratch need some hundred to bear a higher learning rate."""
 
@@ -74,16 +87,16 @@ class Config(foundations.Config):
     """Let the learning rate fall linearly to zero at the last gradient step, which
     averages out noise at the end. Turn it off to go on training later."""
 
-    max_grad_norm: float | None = None
+    max_grad_norm: Positive | None = None
     """Gradients with a larger norm are scaled down to it. Lower prevents large updates
     and slows learning from rare large errors; by default they are left as they are."""
 
-    value_coef: float = 0.5
+    value_coef: Coefficient = 0.5
     """Weight of the critic's loss, half the squared error of its values to the returns
     of the demonstrations, so that what is trained further begins with a critic. Higher
     matters where actor and critic share layers; 0 leaves the critic as it is."""
 
-    gamma: float = 0.99
+    gamma: UnitInterval = 0.99
     """Discount of future rewards in the returns that the critic learns, from 0 (only
     the next one counts) to 1 (all count alike). The policy does not depend on it."""
 
@@ -91,7 +104,7 @@ class Config(foundations.Config):
     """Gradient steps between evaluations; there is another one at the end, and 0 means
     none at all. A lower number shows progress in finer steps and takes more time."""
 
-    hidden_sizes: tuple[int, ...] = (64, 64)
+    hidden_sizes: Widths = (64, 64)
     """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
     can represent more and take longer to compute and to learn."""
 
@@ -99,7 +112,7 @@ class Config(foundations.Config):
     """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
     and deeper networks."""
 
-    log_std_init: float = 0.0
+    log_std_init: LogStd = 0.0
     """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
     deviation of 1. It falls to the size of the errors. Discrete actions do not use
     it."""
@@ -110,22 +123,7 @@ class Config(foundations.Config):
     size."""
 
     def __post_init__(self) -> None:
-        self._check_types()
-        self._check_range(
-            "demonstration_steps", low=1, high=foundations.MOST_TRANSITIONS
-        )
         super().__post_init__()
-        self._check_range("expert_noise", low=0, high=1)
-        self._check_range("num_epochs", low=1, high=10**6)
-        self._check_range("learn_steps", low=1, high=foundations.MOST_STEPS)
-        self._check_range("batch_size", low=1, high=2**17)
-        self._check_range("learning_rate", low=0, high=1_000, above=True)
-        self._check_range("warmup_steps", low=0, high=foundations.MOST_STEPS)
-        self._check_range("max_grad_norm", low=0, above=True)
-        self._check_range("value_coef", low=0, high=1e6)
-        self._check_range("gamma", low=0, high=1)
-        self._check_range("log_std_init", low=-20, high=20)
-        self._check_widths("hidden_sizes")
         if not self.demonstrations:
             raise self.error("demonstrations", "say 'expert', or name a data set")
         self._check_folder("demonstrations")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from yieldrl import foundations
 from yieldrl.algorithms import dqn
+from yieldrl.foundations import MAX_NUMBER, Range
 
 FLOAT32_EPSILON = 2.0**-23  # between neighbouring numbers of float32 around 1
 
@@ -18,24 +18,21 @@ class Config(dqn.Config):
     # The loss is a cross entropy: there is no error to square or to clip.
     error_clip: ClassVar[None] = None
 
-    num_atoms: int = 51
+    num_atoms: Annotated[int, Range(2, 4096)] = 51
     """Returns that the predicted distribution may take, spread evenly from `v_min` to
     `v_max`. More describe it more finely and take longer."""
 
-    v_min: float = 0.0
+    v_min: Annotated[float, Range(-MAX_NUMBER)] = 0.0
     """Lowest discounted return that the distribution can hold; lower ones count as this
     one. The paper has -10, for rewards clipped to [-1, 1]."""
 
-    v_max: float = 100.0
+    v_max: Annotated[float, Range(-MAX_NUMBER)] = 100.0
     """Highest discounted return that the distribution can hold; higher ones count as
     this one. Rewards of at most r add up to at most r / (1 - gamma). The paper has 10;
     higher than needed leaves atoms unused and the rest further apart."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("num_atoms", low=2, high=4096)
-        for name in ("v_min", "v_max"):
-            self._check_range(name, low=-foundations.LARGEST)
         if self.v_min >= self.v_max:
             raise self.error("v_min", f"it must lie below v_max = {self.v_max}")
         # Neighbours must still differ when they are rounded to float32.

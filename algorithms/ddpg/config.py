@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from yieldrl import foundations
+from yieldrl.foundations import (
+    BatchSize,
+    LearningRate,
+    Range,
+    Steps,
+    StepsOrZero,
+    UnitInterval,
+    Widths,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,63 +37,52 @@ class Config(foundations.Config):
     """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
     one takes less memory and forgets sooner."""
 
-    learning_starts: int = 1_000
+    learning_starts: StepsOrZero = 1_000
     """Environment steps before the first update; their actions are uniformly random.
     More fill the buffer with more varied transitions and delay learning."""
 
-    train_every: int = 1
+    train_every: Steps = 1
     """Environment steps between updates. A lower number learns more from every step and
     takes more time."""
 
-    gradient_steps: int = 1
+    gradient_steps: Annotated[int, Range(1, 10**6)] = 1
     """Gradient steps of each update. More learn faster from the same experience, until
     the critic overfits to what is in the buffer."""
 
-    batch_size: int = 256
+    batch_size: BatchSize = 256
     """Transitions drawn for each gradient step. Larger batches give gradients with less
     noise and take longer."""
 
-    target_every: int = 1
+    target_every: Steps = 1
     """Gradient steps between synchronisations of the target networks. More make targets
     steadier and learning slower."""
 
-    tau: float = 0.005
+    tau: Annotated[float, Range(0, 1, above=True)] = 0.005
     """Share of the online networks that a synchronisation moves into the target
     networks. Lower is steadier and slower; 1 copies them."""
 
-    learning_rate: float = 1e-3
+    learning_rate: LearningRate = 1e-3
     """Learning rate of Adam, of the actor and of the critic. Higher learns faster, too
     high diverges."""
 
-    gamma: float = 0.99
+    gamma: UnitInterval = 0.99
     """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
-    exploration_noise: float = 0.1
+    exploration_noise: Annotated[float, Range(0, 1_000)] = 0.1
     """Standard deviation of the normal noise added to every exploring action, as a
     share of half the width of its bounds. Higher explores more and follows the actor
     less."""
 
-    hidden_sizes: tuple[int, ...] = (256, 256)
+    hidden_sizes: Widths = (256, 256)
     """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
     can represent more and take longer to compute and to learn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_range(
-            "buffer_size", low=self.num_envs, high=foundations.MOST_TRANSITIONS
+            "buffer_size", low=self.num_envs, high=foundations.MAX_TRANSITIONS
         )
-        most = foundations.MOST_STEPS
-        self._check_range("learning_starts", low=0, high=most)
-        self._check_range("train_every", low=1, high=most)
-        self._check_range("gradient_steps", low=1, high=10**6)
-        self._check_range("batch_size", low=1, high=2**17)
-        self._check_range("target_every", low=1, high=most)
-        self._check_range("tau", low=0, high=1, above=True)
-        self._check_range("learning_rate", low=0, high=1_000, above=True)
-        self._check_range("gamma", low=0, high=1)
-        self._check_range("exploration_noise", low=0, high=1_000)
-        self._check_widths("hidden_sizes")
 
     def learn_steps_by(self, sample_step: int) -> int:
         """Gradient steps that should have been taken by an environment step."""

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from yieldrl.algorithms import dqn
+from yieldrl.foundations import Range
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(dqn.Config):
     """DQN that looks n steps ahead; all other defaults are DQN's."""
 
-    n_step: int = 3
+    n_step: Annotated[int, Range(1, 1_000)] = 3
     """Steps whose rewards are summed before the value of the state after them is
     estimated. More carry rewards back faster and depend less on the estimate; they add
     variance, and the actions of an older policy."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("n_step", low=1, high=1_000)
         if self.buffer_size < self.n_step * self.num_envs:
             raise self.error(
                 "n_step",

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from yieldrl import foundations
+from yieldrl.foundations import (
+    Coefficient,
+    Count,
+    LearningRate,
+    LogStd,
+    Positive,
+    Range,
+    UnitInterval,
+    Widths,
+)
 
 LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2  # of those that `desired_kl` sets
 
@@ -15,19 +25,19 @@ class Config(foundations.Config):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
 
-    num_steps: int = 128
+    num_steps: Count = 128
     """Steps that every environment takes for a rollout (T). More give better estimates
     of the advantage and fewer updates."""
 
-    num_epochs: int = 4
+    num_epochs: Annotated[int, Range(1, 10**4)] = 4
     """Passes over each rollout. More learn more from it and move the policy further
     from the one that acted; `clip_coef` and `target_kl` limit that."""
 
-    num_minibatches: int = 4
+    num_minibatches: Annotated[int, Range(1)] = 4
     """Minibatches into which each pass is cut, with one gradient step on each. More are
     more and smaller steps, with noisier gradients."""
 
-    learning_rate: float = 1e-3
+    learning_rate: LearningRate = 1e-3
     """Learning rate of Adam at the start. Higher learns faster, too high makes the
     policy collapse."""
 
@@ -35,15 +45,15 @@ class Config(foundations.Config):
     """Let the learning rate fall linearly to zero at `total_steps`. Turn it off to go
     on training later."""
 
-    gamma: float = 0.99
+    gamma: UnitInterval = 0.99
     """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
-    gae_lambda: float = 0.95
+    gae_lambda: UnitInterval = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic (little variance,
     more bias), 1 sums the rewards (much variance, no bias of the critic)."""
 
-    clip_coef: float = 0.2
+    clip_coef: Positive = 0.2
     """How far the probability ratio of an action may move from 1 before the objective
     stops to improve. Higher lets the policy change more per rollout; lower is slower
     and safer."""
@@ -55,12 +65,12 @@ class Config(foundations.Config):
     returns; `none` takes them for its own. Where nothing is older, only `gipo` differs
     from the others."""
 
-    gipo_sigma: float = 1.0
+    gipo_sigma: Annotated[float, Range(0, 100, above=True)] = 1.0
     """Standard deviation of the weight of `gipo`, in nats of the logarithm of the
     probability ratio. Higher lets actions of an older policy count for more, and the
     policy change more per rollout. Other corrections do not use it."""
 
-    clip_value: float | None = None
+    clip_value: Positive | None = None
     """How far a value may move from its old estimate before its loss stops to improve,
     in units of the returns that the critic learns. Lower makes the critic change more
     slowly; by default it is not limited."""
@@ -69,24 +79,24 @@ class Config(foundations.Config):
     """Subtract the mean of every minibatch's advantages and divide by their standard
     deviation, so that the size of rewards does not change the size of the steps."""
 
-    entropy_coef: float = 0.01
+    entropy_coef: Coefficient = 0.01
     """Weight of the policy's entropy in the objective. Higher keeps the policy more
     random and exploring for longer; 0 leaves it to the rewards."""
 
-    value_coef: float = 0.5
+    value_coef: Coefficient = 0.5
     """Weight of the value loss beside the policy loss. It matters most where actor and
     critic share layers, and for `max_grad_norm`, which applies to both together."""
 
-    max_grad_norm: float = 0.5
+    max_grad_norm: Positive = 0.5
     """Gradients with a larger norm are scaled down to it. Lower makes steps more even
     and smaller; a very large number turns it off."""
 
-    target_kl: float | None = None
+    target_kl: Positive | None = None
     """End the passes over a rollout after the first minibatch whose `approx_kl` (in
     nats) is above 1.5 times this number. Lower ends them sooner and keeps the policy
     closer to the one that acted; by default all passes are made."""
 
-    desired_kl: float | None = None
+    desired_kl: Positive | None = None
     """The `approx_kl` (in nats) that the learning rate follows: a minibatch with over
     twice as much divides it by 1.5, one with less than half multiplies it by 1.5, from
     1e-5 to 1e-2. Higher learns in larger steps. It takes anneal_learning_rate=False."""
@@ -99,7 +109,7 @@ class Config(foundations.Config):
     """Entries of a Dict observation that the critic reads, by default all. If they are
     others than the actor's, it has an encoder of its own."""
 
-    hidden_sizes: tuple[int, ...] = (64, 64)
+    hidden_sizes: Widths = (64, 64)
     """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
     can represent more and take longer to compute and to learn."""
 
@@ -107,7 +117,7 @@ class Config(foundations.Config):
     """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
     and deeper networks."""
 
-    log_std_init: float = 0.0
+    log_std_init: LogStd = 0.0
     """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
     deviation of 1. Higher explores more at first. Discrete actions do not use it."""
 
@@ -124,22 +134,6 @@ class Config(foundations.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("num_steps", low=1, high=2**20)
-        self._check_range("num_epochs", low=1, high=10**4)
-        self._check_range("num_minibatches", low=1)
-        self._check_range("learning_rate", low=0, high=1_000, above=True)
-        self._check_range("gamma", low=0, high=1)
-        self._check_range("gae_lambda", low=0, high=1)
-        self._check_range("clip_coef", low=0, above=True)
-        self._check_range("gipo_sigma", low=0, high=100, above=True)
-        self._check_range("clip_value", low=0, above=True)
-        self._check_range("entropy_coef", low=0, high=1e6)
-        self._check_range("value_coef", low=0, high=1e6)
-        self._check_range("max_grad_norm", low=0, above=True)
-        self._check_range("target_kl", low=0, above=True)
-        self._check_range("desired_kl", low=0, above=True)
-        self._check_range("log_std_init", low=-20, high=20)
-        self._check_widths("hidden_sizes")
         self._check_group("actor_obs")
         self._check_group("critic_obs")
         self._check_batches()
@@ -167,12 +161,12 @@ class Config(foundations.Config):
 
     def _check_batches(self) -> None:
         """Refuse rollouts and minibatches that are too large or too small."""
-        if self.batch_size > foundations.MOST_TRANSITIONS:
+        if self.batch_size > foundations.MAX_TRANSITIONS:
             raise self.error(
                 "num_steps",
                 f"{self.num_envs} environments make rollouts of {self.batch_size}"
                 f" transitions: choose at most"
-                f" {foundations.MOST_TRANSITIONS // self.num_envs}, or fewer num_envs",
+                f" {foundations.MAX_TRANSITIONS // self.num_envs}, or fewer num_envs",
             )
         if self.num_minibatches > self.batch_size:
             raise self.error(

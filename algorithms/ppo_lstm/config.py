@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from yieldrl.algorithms import ppo
+from yieldrl.foundations import Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +15,7 @@ class Config(ppo.Config):
 
     uncompiled: ClassVar[str | None] = "its loop over time takes minutes to compile"
 
-    lstm_size: int = 64
+    lstm_size: Annotated[int, Range(1, 4096)] = 64
     """Width of the LSTM's output; its memory is twice as many numbers. Wider can
     remember more and takes longer to compute and to learn."""
 
@@ -28,7 +29,6 @@ class Config(ppo.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("lstm_size", low=1, high=4096)
         if self.num_minibatches > self.num_envs:
             raise self.error(
                 "num_minibatches",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from yieldrl.algorithms import ppo
+from yieldrl.foundations import Coefficient, LearningRate, Range
 
 from .phases import PHASES
 
@@ -39,7 +40,7 @@ class Config(ppo.Config):
     and finetune the rest. More of train make a better teacher, more of the others a
     better student."""
 
-    latent_size: int = 8
+    latent_size: Annotated[int, Range(1, 4096)] = 8
     """Width of what the encoder makes of the privileged observations, and of what the
     student infers of it. Wider can say more and is harder to infer."""
 
@@ -47,27 +48,27 @@ class Config(ppo.Config):
     """What infers: an `mlp` over a window of observations and actions, or a `gru` over
     all of the episode, whose loop over time takes a minute to compile."""
 
-    window: int = 16
+    window: Annotated[int, Range(1, 1024)] = 16
     """Steps of the episode that the `mlp` sees. Longer can infer more and takes longer
     to compute and to learn. The `gru` does not use it."""
 
-    gru_size: int = 32
+    gru_size: Annotated[int, Range(1, 4096)] = 32
     """Width of the `gru`, which is all that it remembers. Wider can remember more. The
     `mlp` does not use it."""
 
-    adaptation_epochs: int = 2
+    adaptation_epochs: Annotated[int, Range(1, 10**4)] = 2
     """Passes over each rollout for the adaptation module and for imitating the teacher,
     after those of PPO. More follow the teacher faster."""
 
-    adaptation_learning_rate: float = 1e-3
+    adaptation_learning_rate: LearningRate = 1e-3
     """Learning rate of the adaptation module and of imitation. Higher follows the
     teacher faster, too high never gets close."""
 
-    ema_coef: float = 0.04
+    ema_coef: Annotated[float, Range(0, 1, above=True)] = 0.04
     """Share of the adaptation module in its moving average, which infers when the
     student acts, after every rollout. Higher follows faster and less smoothly."""
 
-    regularizer_coef: float = 0.1
+    regularizer_coef: Coefficient = 0.1
     """Weight of the regulariser, which keeps what the teacher encodes close to what the
     student can infer. Higher makes it easier to infer, at the price of the teacher's
     freedom; 0 turns it off."""
@@ -78,13 +79,6 @@ class Config(ppo.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("latent_size", low=1, high=4096)
-        self._check_range("window", low=1, high=1024)
-        self._check_range("gru_size", low=1, high=4096)
-        self._check_range("adaptation_epochs", low=1, high=10**4)
-        self._check_range("adaptation_learning_rate", low=0, high=1_000, above=True)
-        self._check_range("ema_coef", low=0, high=1, above=True)
-        self._check_range("regularizer_coef", low=0, high=1e6)
         self._check_ramp()
         self._check_phases()
         if not self.privileged_obs:

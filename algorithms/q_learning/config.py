@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from yieldrl import foundations
+from yieldrl.foundations import Range, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,33 +41,26 @@ class Config(foundations.Config):
     """Episodes of each evaluation. More make the mean return less noisy and take
     longer."""
 
-    learning_rate: float = 1.0
+    learning_rate: Annotated[float, Range(0, 1, above=True)] = 1.0
     """Learning rate at the first update of an entry: the share of the TD error by which
     the entry moves. Higher learns faster and follows chance more."""
 
-    visit_power: float = 0.6
+    visit_power: UnitInterval = 0.6
     """At its n-th update an entry moves by `learning_rate / n ** visit_power` of the TD
     error. Above 0.5 and up to 1 the table converges; lower forgets old estimates
     sooner, and 0 keeps the learning rate constant."""
 
-    gamma: float = 0.99
+    gamma: UnitInterval = 0.99
     """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
-    epsilon_start: float = 1.0
+    epsilon_start: UnitInterval = 1.0
     """Probability of a random action at the start."""
 
-    epsilon_end: float = 0.1
+    epsilon_end: UnitInterval = 0.1
     """Probability of a random action once exploration has settled. Higher explores for
     ever at the cost of the return while training; evaluations never explore."""
 
-    exploration_fraction: float = 0.5
+    exploration_fraction: UnitInterval = 0.5
     """Share of `total_steps` over which epsilon falls linearly from `epsilon_start` to
     `epsilon_end`. Higher explores for longer."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_range("learning_rate", low=0, high=1, above=True)
-        for name in ("visit_power", "gamma", "epsilon_start", "epsilon_end"):
-            self._check_range(name, low=0, high=1)
-        self._check_range("exploration_fraction", low=0, high=1)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from yieldrl.algorithms import c51, n_step_dqn, prioritized_dqn
+from yieldrl.foundations import Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +24,7 @@ class Config(prioritized_dqn.Config, n_step_dqn.Config, c51.Config):
     """Probability of a random action once `exploration_fraction` of training has
     passed. At 0 the noisy layers alone explore."""
 
-    noise_sigma: float = 0.1
+    noise_sigma: Annotated[float, Range(0, 1_000)] = 0.1
     """Standard deviation of the weights' noise at the start, in units of 1 / sqrt(p)
     for a layer of p inputs; it is learned from there. Higher explores more. The paper
     has 0.5, for layers of hundreds of inputs, which is much for layers of a few."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_range("noise_sigma", low=0, high=1_000)

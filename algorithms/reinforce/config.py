@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from yieldrl import foundations
+from yieldrl.foundations import LearningRate, UnitInterval, Widths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +29,11 @@ class Config(foundations.Config):
     """Whole episodes behind each gradient step, over all environments. More give
     gradients with less noise and fewer steps."""
 
-    learning_rate: float = 3e-3
+    learning_rate: LearningRate = 3e-3
     """Learning rate of Adam. Higher learns faster, too high makes the policy
     collapse."""
 
-    gamma: float = 0.99
+    gamma: UnitInterval = 0.99
     """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
@@ -41,13 +42,10 @@ class Config(foundations.Config):
     nothing, `mean` their running mean over earlier batches, `batch` their mean in this
     batch, which also divides them by their standard deviation."""
 
-    hidden_sizes: tuple[int, ...] = (64, 64)
+    hidden_sizes: Widths = (64, 64)
     """Widths of the hidden layers. Wider or more layers can represent more and take
     longer to compute and to learn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_range("num_episodes", low=self.num_envs, high=2**20)
-        self._check_range("learning_rate", low=0, high=1_000, above=True)
-        self._check_range("gamma", low=0, high=1)
-        self._check_widths("hidden_sizes")

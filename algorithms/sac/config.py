@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from yieldrl.algorithms import td3
+from yieldrl.foundations import Coefficient, Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +26,10 @@ class Config(td3.Config):
     """Gradient steps between synchronisations of the target critics. More make targets
     steadier and learning slower."""
 
-    temperature: float | None = None
+    temperature: Coefficient | None = None
     """Weight of the policy's entropy beside the reward. Higher keeps the policy more
     random; by default it is learned, so that the entropy is `target_entropy`."""
 
-    target_entropy: float | None = None
+    target_entropy: Annotated[float, Range(-1e6, 1e6)] | None = None
     """Entropy at which a learned temperature holds the policy, in nats, for actions in
     [-1, 1]. Higher keeps the policy more random; by default `-dim(A)`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_range("temperature", low=0, high=1e6)
-        self._check_range("target_entropy", low=-1e6, high=1e6)

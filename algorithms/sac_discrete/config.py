@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yieldrl.algorithms import sac
+from yieldrl.foundations import UnitInterval, Widths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class Config(sac.Config):
     """Share of the online critics that a synchronisation moves into the target critics.
     Lower is steadier and slower; 1 copies them."""
 
-    hidden_sizes: tuple[int, ...] = (64, 64)
+    hidden_sizes: Widths = (64, 64)
     """Widths of the hidden layers, of the actor and of the critics. Wider or more
     layers can represent more and take longer to compute and to learn."""
 
@@ -31,11 +32,7 @@ class Config(sac.Config):
     the policy more random; by default `entropy_share` of the greatest, which is
     `log A` for A actions."""
 
-    entropy_share: float = 0.5
+    entropy_share: UnitInterval = 0.5
     """Share of the greatest entropy, `log A` for A actions, that becomes the target
     where `target_entropy` names none. Higher keeps the policy more random; the paper
     has 0.98."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_range("entropy_share", low=0, high=1)

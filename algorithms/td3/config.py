@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from yieldrl import foundations
 from yieldrl.algorithms import ddpg
+from yieldrl.foundations import Range, Steps
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ddpg.Config):
     """Twin delayed DDPG; the defaults learn Pendulum-v1."""
 
-    policy_delay: int = 2
+    policy_delay: Steps = 2
     """Gradient steps of the critics for each one of the actor. More let the critics
     settle before the actor follows them; 1 moves both together."""
 
@@ -20,17 +21,11 @@ class Config(ddpg.Config):
     """Gradient steps between synchronisations of the target networks; in the paper as
     many as `policy_delay`. More make targets steadier and learning slower."""
 
-    policy_noise: float = 0.2
+    policy_noise: Annotated[float, Range(0, 1_000)] = 0.2
     """Standard deviation of the normal noise that smooths the target action, as a share
     of half the width of its bounds. Higher averages values over more actions; 0 turns
     it off."""
 
-    noise_clip: float = 0.5
+    noise_clip: Annotated[float, Range(0, 1_000)] = 0.5
     """Largest size of the noise on the target action, as a share of half the width of
     its bounds. Lower keeps the target action closer to what the actor chose."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_range("policy_delay", low=1, high=foundations.MOST_STEPS)
-        self._check_range("policy_noise", low=0, high=1_000)
-        self._check_range("noise_clip", low=0, high=1_000)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from yieldrl.algorithms import behavior_cloning, ppo
-from yieldrl.foundations import MOST_STEPS
+from yieldrl.foundations import (
+    BatchSize,
+    Count,
+    LearningRate,
+    Range,
+    Steps,
+    StepsOrZero,
+    UnitInterval,
+)
 from yieldrl.vla.config import VLAConfig
 
 
@@ -58,15 +66,15 @@ class Config(VLAConfig, ppo.Config):
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
     higher learns faster, too high forgets what was known before."""
 
-    value_learning_rate: float | None = None
+    value_learning_rate: LearningRate | None = None
     """Learning rate of the value head, which is new where the model is pretrained, and
     can take more than it. By default `learning_rate`."""
 
-    adapter_learning_rate: float | None = None
+    adapter_learning_rate: LearningRate | None = None
     """Learning rate of low-rank adapters, which can take more than the weights that
     they stand for. By default `learning_rate`."""
 
-    weight_decay: float = 0.0
+    weight_decay: Annotated[float, Range(0, 1_000)] = 0.0
     """How much of every weight AdamW takes away per step, in units of the learning
     rate. Higher keeps weights smaller."""
 
@@ -75,7 +83,7 @@ class Config(VLAConfig, ppo.Config):
     of a decision together, as PPO's theory has it; `token` one for each, which long
     chunks of many numbers leave less clipped."""
 
-    micro_batches: int = 1
+    micro_batches: Count = 1
     """Parts in which a minibatch goes through the model. More take less memory and
     somewhat more time, and give the same step to rounding."""
 
@@ -88,7 +96,7 @@ class Config(VLAConfig, ppo.Config):
     """Weight of the entropy bonus. Higher keeps the policy random for longer; a clone
     that is already good then forgets some of it."""
 
-    demonstration_steps: int = 20_000
+    demonstration_steps: Annotated[int, Range(0)] = 20_000
     """Environment steps of an expert that is cloned before PPO begins; 0 begins with
     PPO. They count as steps of `total_steps`, and annealing begins after them. With a
     data set say how many steps it has."""
@@ -99,43 +107,32 @@ class Config(VLAConfig, ppo.Config):
     returns actions, and anything else is the folder or the id of a Minari data set,
     which is read as a whole."""
 
-    expert_noise: float = 0.0
+    expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is
     recorded all the same. Higher demonstrates more recoveries and less of the task."""
 
-    clone_epochs: int = 8
+    clone_epochs: Annotated[int, Range(1, 10**6)] = 8
     """Passes over the demonstrations. More fit them more closely, in the end also what
     is accidental about them."""
 
-    clone_steps: int | None = None
+    clone_steps: Steps | None = None
     """Gradient steps of cloning, in place of `clone_epochs`; by default as many as the
     passes take."""
 
-    clone_batch_size: int = 32
+    clone_batch_size: BatchSize = 32
     """Demonstrated transitions behind each gradient step of cloning. Larger batches
     give gradients with less noise and take more memory."""
 
-    clone_warmup_steps: int = 100
+    clone_warmup_steps: StepsOrZero = 100
     """Gradient steps of cloning over which its learning rate rises from zero.
     Transformers from scratch need some hundred to bear a higher learning rate."""
 
-    clone_learning_rate: float = 8e-4
+    clone_learning_rate: LearningRate = 8e-4
     """Learning rate of cloning at its start, from which it falls to zero. Pretrained
     models take less, 1e-5 say."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range("value_learning_rate", low=0, high=1_000, above=True)
-        self._check_range("adapter_learning_rate", low=0, high=1_000, above=True)
-        self._check_range("weight_decay", low=0, high=1_000)
-        self._check_range("micro_batches", low=1, high=2**20)
-        self._check_range("demonstration_steps", low=0)
-        self._check_range("expert_noise", low=0, high=1)
-        self._check_range("clone_epochs", low=1, high=10**6)
-        self._check_range("clone_steps", low=1, high=MOST_STEPS)
-        self._check_range("clone_batch_size", low=1, high=2**17)
-        self._check_range("clone_warmup_steps", low=0, high=MOST_STEPS)
-        self._check_range("clone_learning_rate", low=0, high=1_000, above=True)
         if self.demonstration_steps >= self.total_steps:
             raise self.error(
                 "demonstration_steps",

@@ -12,7 +12,8 @@ import torch
 from gymnasium.spaces import Box, Dict
 from torch import nn
 
-from yieldrl.foundations.checked import MOST_WIDTH, Checked, FieldError, shown
+from yieldrl.foundations.checked import Checked, FieldError, shown
+from yieldrl.foundations.ranges import MAX_WIDTH
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
@@ -45,11 +46,11 @@ class TinyConfig(Checked):
     words: tuple[str, ...] | list[str] = WORDS  # that are a token each
 
     def __post_init__(self) -> None:
-        self._check_types()
+        self._check_fields()
         for field in dataclasses.fields(self):
             if field.name not in ("registers", "words", "patch_contrast"):
-                self._check_range(field.name, low=1, high=MOST_WIDTH)
-        self._check_range("registers", low=0, high=MOST_WIDTH)
+                self._check_range(field.name, low=1, high=MAX_WIDTH)
+        self._check_range("registers", low=0, high=MAX_WIDTH)
         self._check_range("patch_contrast", low=0, high=100, above=True)
         pairs = ("width", "heads"), ("vision_width", "vision_heads")
         for whole, part in pairs:

@@ -1,0 +1,145 @@
+"""Types of config fields that say which values a field takes.
+
+`gamma: UnitInterval = 0.99` is a float from 0 to 1. The base of every config checks it,
+in a union with None too (`Positive | None`) and for every number of a tuple.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Annotated, Any, get_args, get_origin
+
+MAX_NUMBER = 1e18
+"""Largest number unless a field says less: its square still fits float32."""
+
+MAX_STEPS = 10**12
+"""Most steps, and most steps between two events, that a run can be asked for."""
+
+MAX_TRANSITIONS = 2**31 - 1
+"""Most transitions that a buffer can be asked to hold."""
+
+MAX_WIDTH = 2**16
+"""Widest layer of an MLP."""
+
+MAX_LAYERS = 64
+"""Most hidden layers of an MLP."""
+
+MAX_WEIGHTS = 2**26
+"""Most weights between the hidden layers of an MLP, 256 MiB in float32.
+
+Training needs them again as gradient and twice as Adam's moments, target networks hold
+a copy, and there are up to three such networks: 4 GiB in all.
+"""
+
+
+class Constraint:
+    """What else a value must satisfy, besides its type: `Annotated[int, Range(1)]`."""
+
+    def remedy(self, value: Any) -> str | None:
+        """What to do about a value that breaks the constraint; None if it holds."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Range(Constraint):
+    """Numbers in `[low, high]`, or `(low, high]` with `above`.
+
+    >>> Range(0, 1).remedy(1.5)
+    'choose a number at least 0 and at most 1'
+    """
+
+    low: float
+    high: float = MAX_NUMBER
+    above: bool = False
+
+    def remedy(self, value: Any) -> str | None:
+        """What to choose in place of a number that is out of range."""
+        if not isinstance(value, int | float):
+            return None
+        # Written so that NaN, which compares false with everything, is refused.
+        if (value > self.low if self.above else value >= self.low) and (
+            value <= self.high
+        ):
+            return None
+        least = f"above {self.low}" if self.above else f"at least {self.low}"
+        return f"choose a number {least} and at most {self.high}"
+
+
+class LayerWidths(Constraint):
+    """Widths of hidden layers that have units, and whose weights machines can hold."""
+
+    def remedy(self, value: Any) -> str | None:
+        """What to choose in place of such widths."""
+        if any(isinstance(width, bool) or width < 1 for width in value):
+            return "every width must be at least 1"
+        if max(value, default=1) > MAX_WIDTH:
+            return f"every width must be at most {MAX_WIDTH}"
+        if len(value) > MAX_LAYERS:
+            return f"choose at most {MAX_LAYERS} layers"
+        weights = sum(inputs * outputs for inputs, outputs in pairwise(value))
+        if weights <= MAX_WEIGHTS:
+            return None
+        return (
+            f"the weights between these layers take {4 * weights:,} bytes, and several"
+            " times that in training: choose widths whose weights take at most"
+            f" {4 * MAX_WEIGHTS:,} bytes"
+        )
+
+
+Count = Annotated[int, Range(1, 2**20)]
+Steps = Annotated[int, Range(1, MAX_STEPS)]
+StepsOrZero = Annotated[int, Range(0, MAX_STEPS)]
+BatchSize = Annotated[int, Range(1, 2**17)]
+Positive = Annotated[float, Range(0, above=True)]
+NonNegative = Annotated[float, Range(0)]
+UnitInterval = Annotated[float, Range(0, 1)]
+LearningRate = Annotated[float, Range(0, 1_000, above=True)]
+Coefficient = Annotated[float, Range(0, 1e6)]
+LogStd = Annotated[float, Range(-20, 20)]
+Widths = Annotated[tuple[int, ...], LayerWidths()]
+
+
+@lru_cache(maxsize=256)
+def constrained_fields(cls: type[Any]) -> dict[str, Any]:
+    """Field -> its type with constraints, of the nearest class that declares some.
+
+    A subclass that repeats a field for another default, as a plain `float`, keeps the
+    constraints of its parent.
+    """
+    found: dict[str, Any] = {}
+    for base in cls.__mro__:
+        for name, hint in inspect.get_annotations(base, eval_str=True).items():
+            if name not in found and _has_constraint(hint):
+                found[name] = hint
+    return found
+
+
+def remedies(value: Any, hint: Any) -> Iterator[str]:
+    """What to do about every constraint of a type that a value of it breaks."""
+    kinds, origin = get_args(hint), get_origin(hint)
+    if origin is Annotated:
+        constraints = [c for c in hint.__metadata__ if isinstance(c, Constraint)]
+        found = [constraint.remedy(value) for constraint in constraints]
+        yield from [remedy for remedy in found if remedy is not None]
+        yield from remedies(value, kinds[0])
+    elif origin in (typing.Union, types.UnionType):
+        for kind in kinds:
+            yield from remedies(value, kind)
+    elif origin in (list, tuple) and isinstance(value, origin):
+        alike = origin is list or kinds[1:] == (...,)
+        children = kinds[:1] * len(value) if alike else kinds
+        for child, kind in zip(value, children, strict=True):
+            yield from remedies(child, kind)
+
+
+def _has_constraint(hint: Any) -> bool:
+    own = getattr(hint, "__metadata__", ())
+    return any(isinstance(each, Constraint) for each in own) or any(
+        map(_has_constraint, get_args(hint))
+    )
