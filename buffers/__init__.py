@@ -1,4 +1,4 @@
-"""Where transitions wait: rollouts for on-policy learning, replay for off-policy."""
+"""Storage for transitions: rollouts, replay buffers, demonstrations."""
 
 from yieldrl.buffers.circular import CircularBuffer
 from yieldrl.buffers.demonstrations import Demonstrations
@@ -11,11 +11,15 @@ from yieldrl.buffers.prioritized import (
     PrioritizedReplayBuffer,
 )
 from yieldrl.buffers.replay import ReplayBuffer
-from yieldrl.buffers.returns import discounted_returns, explained_variance, gae
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
-from yieldrl.buffers.v_trace import vtrace
 from yieldrl.buffers.windows import Windows, actions_taken
+
+# Their names before `yieldrl.functional`.
+from yieldrl.functional import discounted_returns as discounted_returns
+from yieldrl.functional import explained_variance as explained_variance
+from yieldrl.functional import gae as gae
+from yieldrl.functional import vtrace as vtrace
 
 __all__ = [
     "CircularBuffer",
@@ -30,12 +34,8 @@ __all__ = [
     "StepBuffer",
     "Windows",
     "actions_taken",
-    "discounted_returns",
-    "explained_variance",
-    "gae",
     "read_dataset",
     "sequences",
     "transitions",
-    "vtrace",
     "write_dataset",
 ]

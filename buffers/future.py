@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.returns import discounted_returns
+from yieldrl.functional import discounted_returns
 
 
 class Future(NamedTuple):

@@ -8,8 +8,10 @@ import gymnasium as gym
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn.functional import pad
 
 from yieldrl.buffers.replay import ReplayBuffer
+from yieldrl.functional import n_step_returns
 
 
 class NStepReplayBuffer(ReplayBuffer):
@@ -24,9 +26,9 @@ class NStepReplayBuffer(ReplayBuffer):
     - `discount`: `gamma^k`,
 
     with k = n, or fewer where the episode ends before. Where transitions bring a
-    `discount` of their own, their product stands for the power of gamma. It is put
-    together when it is drawn: nothing is kept twice. The latest n - 1 rows wait for
-    their future.
+    `discount` of their own, their product replaces the power of gamma. Samples are
+    computed when they are drawn: nothing is stored twice. The latest n - 1 rows cannot
+    be drawn yet.
 
     Args:
         capacity: Transitions to keep, over all environments.
@@ -62,22 +64,18 @@ class NStepReplayBuffer(ReplayBuffer):
         self._discounts = torch.tensor(powers, **like)
 
     def _gather(self, index: Tensor) -> TensorDict:
-        n, storage = self.horizon, self._storage
+        storage = self._storage
         # [B, n]: the same environment, row after row.
         path = (index.unsqueeze(1) + self._steps * self.num_envs) % self.capacity
         ended = (storage["terminated"] | storage["truncated"]).flatten()[path]
-        ended_before = ended.cumsum(1) - ended.long()
-        used = ended_before == 0
-        length = used.sum(1)
-        reward = storage["reward"].flatten()[path] * used
+        discount = self._discounts  # [n + 1]
+        if "discount" in storage:
+            product = storage["discount"].flatten()[path].cumprod(1)
+            discount = pad(product, (1, 0), value=1.0)  # [B, n + 1]
+        reward = storage["reward"].flatten()[path]
+        returns, next_discount, length = n_step_returns(reward, ended, discount)
         last = path.gather(1, length.unsqueeze(1) - 1).squeeze(1)
         later = {"next_obs": last, "terminated": last, "truncated": last}
         batch = storage.gather(index, later)
-        if "discount" not in storage:
-            batch["reward"] = reward @ self._discounts[:n]
-            batch["discount"] = self._discounts[length]
-            return batch
-        discount = storage["discount"].flatten()[path].cumprod(1)  # after each step
-        batch["reward"] = reward[:, 0] + (reward[:, 1:] * discount[:, :-1]).sum(1)
-        batch["discount"] = discount.gather(1, length.unsqueeze(1) - 1).squeeze(1)
+        batch["reward"], batch["discount"] = returns, next_discount
         return batch

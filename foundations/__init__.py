@@ -1,5 +1,7 @@
 """What everything else stands on, and what knows nobody: spaces, configs, seeds."""
 
+from typing import TYPE_CHECKING
+
 from yieldrl.foundations.border import Border
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.counters import Counters, Counting
@@ -10,6 +12,7 @@ from yieldrl.foundations.device import (
 )
 from yieldrl.foundations.errors import CheckpointError
 from yieldrl.foundations.moments import means
+from yieldrl.foundations.moved import moved_names
 from yieldrl.foundations.ranges import (
     MAX_NUMBER,
     MAX_STEPS,
@@ -29,7 +32,6 @@ from yieldrl.foundations.ranges import (
     Widths,
 )
 from yieldrl.foundations.ranks import Ranks, mean_and_std, ranks
-from yieldrl.foundations.schedules import linear, updates_due
 from yieldrl.foundations.seeding import (
     derive_seed,
     restore_generator,
@@ -72,7 +74,6 @@ __all__ = [
     "Widths",
     "derive_seed",
     "keep_freed_memory",
-    "linear",
     "mean_and_std",
     "means",
     "ranks",
@@ -83,5 +84,13 @@ __all__ = [
     "set_rng_state",
     "set_threads",
     "uninterrupted",
-    "updates_due",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = moved_names(
+        __name__,
+        {
+            "linear": "yieldrl.functional.linear",
+            "updates_due": "yieldrl.functional.updates_due",
+        },
+    )

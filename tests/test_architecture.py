@@ -9,9 +9,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "foundations": set(),
+    "functional": {"foundations"},
     "envs": {"foundations"},
     "networks": {"foundations"},
-    "buffers": {"foundations"},
+    "buffers": {"foundations", "functional"},
     "loggers": {"envs", "foundations"},
     "speed": {"foundations"},
     "runtime": {"foundations", "networks", "speed"},
@@ -40,6 +41,7 @@ ALLOWED = {
         "envs",
         "experiments",
         "foundations",
+        "functional",
         "networks",
         "runtime",
         "speed",

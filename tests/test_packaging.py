@@ -29,8 +29,10 @@ ROOMS = [
     "experiments",
     "exports",
     "foundations",
+    "functional",
     "loggers",
     "networks",
+    "runtime",
     "speed",
     "vla",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from yieldrl import foundations
+from yieldrl import foundations, functional
 from yieldrl.foundations import (
     BatchSize,
     LearningRate,
@@ -86,7 +86,7 @@ class Config(foundations.Config):
 
     def learn_steps_by(self, sample_step: int) -> int:
         """Gradient steps that should have been taken by an environment step."""
-        return foundations.updates_due(
+        return functional.updates_due(
             sample_step, self.learning_starts, self.train_every, self.gradient_steps
         )
 

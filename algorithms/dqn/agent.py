@@ -12,7 +12,8 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.foundations import derive_seed, linear, spaces
+from yieldrl.foundations import derive_seed, spaces
+from yieldrl.functional import linear
 
 from .algorithm import Algorithm
 from .config import Config

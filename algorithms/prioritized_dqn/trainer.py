@@ -7,7 +7,7 @@ from typing import Any
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
 from yieldrl.buffers import PrioritizedReplayBuffer
-from yieldrl.foundations import linear
+from yieldrl.functional import linear
 
 from .algorithm import Algorithm
 from .config import Config

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.foundations import linear
+from yieldrl.functional import linear
 
 from .algorithm import Algorithm
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import gae, vtrace
+from yieldrl.functional import gae, vtrace
 
 FEW = settings(max_examples=60)
 LAMBDAS = st.sampled_from([0.0, 0.5, 0.95, 1.0])

@@ -1,16 +1,16 @@
-"""Schedules: values and numbers of updates, as pure functions of the counters."""
+"""Schedules: values and numbers of updates as functions of the step."""
 
 from __future__ import annotations
 
 
 def linear(start: float, end: float, step: int, steps: float) -> float:
-    """A value that moves linearly from one number to another, and stays there.
+    """Linear interpolation from `start` to `end`, constant after `steps`.
 
     Args:
         start: The value at step 0.
         end: The value at step `steps` and after it.
         step: The current step.
-        steps: Steps that the way takes; with 0 the value is `end` at once.
+        steps: Length of the schedule; with 0 the value is `end` at once.
 
     >>> linear(1.0, 0.5, 25, 100), linear(1.0, 0.5, 200, 100), linear(1.0, 0.5, 0, 0)
     (0.875, 0.5, 0.5)

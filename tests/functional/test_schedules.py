@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yieldrl.foundations import linear, updates_due
+from yieldrl.functional import linear, updates_due
 
 steps = st.integers(0, 60)
 

@@ -1,6 +1,7 @@
 """Advantages and returns: exact numbers by hand, then a slow reference."""
 
 import doctest
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import discounted_returns, explained_variance, gae, returns
+from yieldrl import buffers, foundations, functional
+from yieldrl.functional import (
+    discounted_returns,
+    explained_variance,
+    gae,
+    n_step_returns,
+)
 
 FEW = settings(max_examples=60)
 LAMBDAS = st.sampled_from([0.0, 0.5, 0.95, 1.0])
@@ -406,7 +413,46 @@ def test_no_look_at_the_numbers(device):
     assert explained_variance(data[0], data[1], data[5]).shape == ()
 
 
-def test_the_example_is_run():
-    result = doctest.testmod(returns)
+# ---------------------------------------------------------------------- n_step_returns
+
+
+@settings(max_examples=60)
+@given(st.data(), st.integers(1, 5), GAMMAS)
+def test_n_step_returns_equal_the_definition(data, n, gamma):
+    count = 6
+    rewards = st.lists(st.floats(-9, 9, width=32), min_size=n, max_size=n)
+    reward = torch.tensor([data.draw(rewards) for _ in range(count)])
+    ends = st.lists(st.booleans(), min_size=n, max_size=n)
+    ended = torch.tensor([data.draw(ends) for _ in range(count)])
+    powers = torch.tensor([gamma**k for k in range(n + 1)])
+    by_power = n_step_returns(reward, ended, powers)
+    by_product = n_step_returns(reward, ended, powers.expand(count, -1))
+    for b in range(count):
+        flags = ended[b].tolist()
+        length = flags.index(True) + 1 if True in flags else n
+        expected = sum(gamma**k * float(reward[b, k]) for k in range(length))
+        for returned, discount, steps in (by_power, by_product):
+            assert steps[b] == length
+            assert float(returned[b]) == pytest.approx(expected, abs=1e-4)
+            assert float(discount[b]) == pytest.approx(gamma**length)
+
+
+@pytest.mark.parametrize("module", ["returns", "gae"])
+def test_the_examples_are_run(module):
+    result = doctest.testmod(sys.modules[f"yieldrl.functional.{module}"])
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_buffers_keep_their_old_names():
+    for name in ("gae", "vtrace", "discounted_returns", "explained_variance"):
+        assert getattr(buffers, name) is getattr(functional, name)
+
+
+@pytest.mark.parametrize("name", ["linear", "updates_due"])
+def test_foundations_say_where_schedules_are(name):
+    sentence = f"yieldrl.foundations.{name} is yieldrl.functional.{name} now"
+    with pytest.raises(ImportError, match=sentence):
+        exec(f"from yieldrl.foundations import {name}")
+    with pytest.raises(AttributeError, match="no attribute 'lineal'"):
+        _ = foundations.lineal

@@ -1,10 +1,10 @@
-"""V-trace: advantages and targets from actions of an older policy."""
+"""V-trace: off-policy correction of advantages and value targets."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-from yieldrl.buffers.returns import discount_of, sum_back
+from yieldrl.functional.returns import discounted_cumsum, expand_discount
 
 
 def vtrace(
@@ -20,7 +20,7 @@ def vtrace(
     rho_bar: float = 1.0,
     c_bar: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """V-trace: what the policy of now would have got, from actions of an older one.
+    """Advantages and value targets of a policy, from actions of an older policy.
 
     Espeholt et al. 2018, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted
     Actor-Learner Architectures", arXiv:1802.01561. Remark 1, with the lambda of
@@ -74,7 +74,7 @@ def vtrace(
     >>> a.squeeze(1), v.squeeze(1)
     (tensor([1.2500, 0.5000]), tensor([1.2500, 0.5000]))
     """
-    gamma = discount_of(gamma, reward)
+    gamma = expand_discount(gamma, reward)
     ratio = log_ratio.detach().exp()
     rho, c = ratio.clamp(max=rho_bar), ratio.clamp(max=c_bar)
     delta = (reward + gamma * next_value * ~terminated - value).detach()
@@ -83,7 +83,7 @@ def vtrace(
         delta = delta * valid
         ended = ended | ~valid
     carry = gamma * gae_lambda * ~ended
-    correction = sum_back(rho * delta, carry * c)  # v - V
+    correction = discounted_cumsum(rho * delta, carry * c)  # v - V
     advantage = delta.clone()
     advantage[:-1].addcmul_(carry[:-1], correction[1:])
     return rho * advantage, value.detach() + correction

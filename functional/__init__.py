@@ -1,0 +1,22 @@
+"""Pure functions of tensors: advantages, returns, off-policy correction, schedules."""
+
+from yieldrl.functional.gae import gae
+from yieldrl.functional.returns import (
+    discounted_cumsum,
+    discounted_returns,
+    explained_variance,
+    n_step_returns,
+)
+from yieldrl.functional.schedules import linear, updates_due
+from yieldrl.functional.vtrace import vtrace
+
+__all__ = [
+    "discounted_cumsum",
+    "discounted_returns",
+    "explained_variance",
+    "gae",
+    "linear",
+    "n_step_returns",
+    "updates_due",
+    "vtrace",
+]
