@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from mkdocs.exceptions import PluginError
-from site_logic import load
+from site_logic import rendered
 
-blocks = load("blocks")
+from yieldrl.docs._site import DirectiveError, code_blocks
 
 
 @pytest.mark.parametrize(
@@ -23,29 +22,29 @@ blocks = load("blocks")
     ],
 )
 def test_free_names_are_those_that_a_block_alone_would_lack(code, free):
-    assert sorted(blocks.free_names(code)) == sorted(free)
+    assert sorted(code_blocks.free_names(code)) == sorted(free)
 
 
 def test_a_block_says_what_it_takes():
     page = "```python\n{}\n```\n\nText.\n\n    ```python\n    print(a, b)\n    ```\n"
-    shown = blocks.on_page_markdown(page.format("a, b = 1, 2"))
+    shown = rendered(page.format("a, b = 1, 2"))
     assert shown.startswith("```python\na, b")
     assert '    ```python title="takes a and b from above"\n    print' in shown
-    with pytest.raises(PluginError, match="no block above has b"):
-        blocks.on_page_markdown(page.format("a = 1"))
+    with pytest.raises(DirectiveError, match="no block above has b"):
+        rendered(page.format("a = 1"))
 
 
 def test_a_world_needs_the_import_that_registers_it():
     world = '```python\nimport gymnasium\n\ngymnasium.make("yieldrl/Taxi-v1")\n```\n'
-    with pytest.raises(PluginError, match=r"no block above has yieldrl\.envs"):
-        blocks.on_page_markdown(world)
+    with pytest.raises(DirectiveError, match=r"no block above has yieldrl\.envs"):
+        rendered(world)
     imported = "```python\nimport yieldrl.envs\n```\n"
-    shown = blocks.on_page_markdown(imported + world)
+    shown = rendered(imported + world)
     assert 'title="takes yieldrl.envs from above"' in shown
 
 
 def test_a_file_needs_nothing():
     page = '```python title="mine.py"\nprint(1)\n```\n'
-    assert blocks.on_page_markdown(page) == page
-    with pytest.raises(PluginError, match="a file needs a from above"):
-        blocks.on_page_markdown("```python\na = 1\n```\n" + page.replace("1", "a"))
+    assert rendered(page) == page
+    with pytest.raises(DirectiveError, match="a file needs a from above"):
+        rendered("```python\na = 1\n```\n" + page.replace("1", "a"))

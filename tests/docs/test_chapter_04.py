@@ -5,17 +5,16 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.benchmarks import results
+from yieldrl.docs._site import course
 from yieldrl.envs import policy_evaluation, value_iteration
-
-chapters = load("chapters")
 
 
 @pytest.fixture(scope="module")
 def cliff():
-    names = chapters.load("cliff_walks")
+    names = course.load("cliff_walks")
     return names, gymnasium.make("CliffWalking-v1").unwrapped.P
 
 
@@ -50,7 +49,7 @@ def test_sarsas_table_is_that_of_the_policy_that_it_follows(cliff, epsilon):
 
 
 def test_the_last_arrows_that_are_wrong_are_nearly_right():
-    names = chapters.load("lake_table")
+    names = course.load("lake_table")
     world = gymnasium.make("FrozenLake-v1").unwrapped.P
     _, best = value_iteration(world, names["GAMMA"])
     *_, (_, table) = names["tables"]()

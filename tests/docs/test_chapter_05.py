@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.algorithms import q_learning
 from yieldrl.benchmarks.scores import interval, iqm
-
-chapters = load("chapters")
+from yieldrl.docs._site import course
 
 
 @pytest.mark.parametrize(("world", "size"), [("lake", 2), ("cart", 4)])
 def test_the_same_transition_passes_every_border(world, size):
-    names = chapters.load("transition_way")
+    names = course.load("transition_way")
     seen = names["followed"](names[world]())
     row, batch, n = seen["row"], seen["batch"], names["ending"](seen["row"])
     assert type(seen["obs"]) is type(seen["action"]) is np.ndarray
@@ -35,7 +34,7 @@ def test_the_same_transition_passes_every_border(world, size):
 
 @pytest.fixture(scope="module")
 def candles():
-    names = chapters.load("cut_and_end")
+    names = course.load("cut_and_end")
     return names, {way: names["Candle"](way) for way in names["LENGTHS"]}
 
 
@@ -79,7 +78,7 @@ def test_the_page_says_what_the_candles_say(candles):
 
 @pytest.fixture(scope="module")
 def fan():
-    names = chapters.load("seed_fan")
+    names = course.load("seed_fan")
     table = names["gymnasium"].make("FrozenLake-v1").unwrapped.P
     return names, table, names["learned"](table)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.benchmarks import results
+from yieldrl.docs._site import course
 
-chapters = load("chapters")
 FOUR = ("both", "no target network", "no replay", "neither")
 
 
@@ -72,7 +72,7 @@ def test_what_the_page_says_of_the_episodes_was_measured(runs, text):
 
 
 def test_the_figure_has_every_line_of_every_seed(runs):
-    names = chapters.load("replay_and_target")
+    names = course.load("replay_and_target")
     figure = names["figure"]()
     assert list(names["LOOKS"]) == list(FOUR)
     for run, (upright, falling, said) in zip(runs, figure["frames"], strict=True):

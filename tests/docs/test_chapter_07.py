@@ -8,13 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.algorithms import c51, prioritized_dqn, rainbow
 from yieldrl.benchmarks import prioritization, results
 from yieldrl.benchmarks.worlds import Cliffwalk
-
-chapters = load("chapters")
+from yieldrl.docs._site import course
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def text():
 
 @pytest.fixture(scope="module")
 def atoms():
-    return chapters.load("atoms")
+    return course.load("atoms")
 
 
 def result(name):

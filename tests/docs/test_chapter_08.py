@@ -5,18 +5,17 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.algorithms import reinforce
 from yieldrl.benchmarks import results
+from yieldrl.docs._site import course
 from yieldrl.envs import policy_evaluation
-
-chapters = load("chapters")
 
 
 @pytest.fixture(scope="module")
 def cloud():
-    names = chapters.load("gradient_cloud")
+    names = course.load("gradient_cloud")
     lake, theta = names["Lake"](), names["THETA"]
     count = names["DOTS"] * max(names["EPISODES"])
     return names, lake, theta, lake.parts(theta, count, np.random.default_rng(8))

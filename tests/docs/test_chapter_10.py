@@ -6,22 +6,21 @@ import statistics
 
 import numpy as np
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.benchmarks import results
-
-chapters = load("chapters")
+from yieldrl.docs._site import course
 
 
 @pytest.fixture(scope="module")
 def steps():
-    names = chapters.load("ppo_steps")
+    names = course.load("ppo_steps")
     data, found = names["played"]()
     return names, data, found
 
 
 def test_the_gradient_ends_only_where_leaving_the_interval_pays():
-    names = chapters.load("ppo_clip")
+    names = course.load("ppo_clip")
     good, bad = names["PANELS"]
     ratio = np.array(names["RATIOS"])
     for epsilon in names["EPSILONS"]:
@@ -34,7 +33,7 @@ def test_the_gradient_ends_only_where_leaving_the_interval_pays():
 
 
 def test_an_arrow_stands_where_there_is_a_gradient_and_a_ring_where_none():
-    names = chapters.load("ppo_clip")
+    names = course.load("ppo_clip")
     parts = [part for part in names["PARTS"] if part in RINGS_AND_ARROWS]
     at = [names["PARTS"].index(part) for part in parts]
     for ratio, seen in ((0.5, [False, True]), (1.0, [False] * 2), (1.5, [True, False])):

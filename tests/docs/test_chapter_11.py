@@ -7,16 +7,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from site_logic import DOCS, load
+from site_logic import DOCS
 from tensordict import TensorDict
 
 from yieldrl.algorithms import td3
 from yieldrl.benchmarks import results
+from yieldrl.docs._site import course
 
 
 @pytest.fixture(scope="module")
 def peak():
-    names = load("chapters").load("false_peak")
+    names = course.load("false_peak")
     critics = names["Critics"]()
     return names, critics, names["climb"](critics)
 

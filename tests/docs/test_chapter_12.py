@@ -8,14 +8,14 @@ from typing import Any
 
 import gymnasium
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.algorithms import ppo, ppo_lstm
 from yieldrl.benchmarks import results
 from yieldrl.cli import family
+from yieldrl.docs._site import course
 
 WAYS = ("north", "south")
-chapters = load("chapters")
 PAGE = (DOCS / "course" / "12-memory-and-masks.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
 
@@ -117,7 +117,7 @@ def test_without_a_reset_two_seeds_lose_nothing(signpost):
 
 
 def test_the_figure_shows_what_was_measured(signpost):
-    names, details = chapters.load("t_maze_memory"), signpost[0]["details"]
+    names, details = course.load("t_maze_memory"), signpost[0]["details"]
     shown = dict(zip(names["CHOICES"], names["figure"]()["frames"], strict=True))
     (kept, turns, _, _) = shown["kept"]
     exchanged = shown["exchanged"][0]

@@ -8,24 +8,24 @@ import statistics
 import gymnasium
 import numpy as np
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 import yieldrl.envs  # noqa: F401 (registers its worlds)
 from yieldrl.benchmarks import results, spent
+from yieldrl.docs._site import course
 
-chapters = load("chapters")
 PAGE = (DOCS / "course" / "13-batched-worlds-and-throughput.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
 
 
 @pytest.fixture(scope="module")
 def moments():
-    return chapters.load("carts_at_once")["played"]()
+    return course.load("carts_at_once")["played"]()
 
 
 @pytest.fixture(scope="module")
 def lines():
-    names = chapters.load("steps_against_n")
+    names = course.load("steps_against_n")
     return names, {world: names["measured"](world) for world in names["WORLDS"]}
 
 
@@ -58,7 +58,7 @@ def test_the_wave_is_as_the_page_says(moments):
 
 
 def test_every_cart_is_drawn_where_it_stands(moments):
-    names = chapters.load("carts_at_once")
+    names = course.load("carts_at_once")
     figure = names["figure"]()
     assert len(figure["frames"]) == len(names["SHOWN"])
     ends = [int(moment.ended.sum()) for moment in moments]
@@ -175,7 +175,7 @@ def test_what_the_page_says_of_the_time_was_measured():
 
 def test_one_step_costs_operations_that_do_not_depend_on_what_happens():
     """The overhead over their number: "about four microseconds for each"."""
-    names = chapters.load("steps_against_n")
+    names = course.load("steps_against_n")
     overhead, _ = names["fitted"](names["measured"]("CartPole")["yieldrl"])
     envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=4)
     envs.reset(seed=13)

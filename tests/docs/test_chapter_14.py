@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.benchmarks import results
+from yieldrl.docs._site import course
 from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, FOLDERS
 from yieldrl.experiments import CHECKS
 
-chapters = load("chapters")
 PAGE = (DOCS / "course" / "14-debugging.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
 
@@ -142,7 +142,7 @@ def test_the_readings_say_what_the_page_says(runs):
 
 
 def test_the_figure_has_a_line_for_every_seed_and_folder(runs):
-    names = chapters.load("six_bugs")
+    names = course.load("six_bugs")
     frames = names["figure"]()["frames"]
     assert len(frames) == len(names["READINGS"]) == 5
     for frame, reading in zip(frames, names["READINGS"].values(), strict=True):

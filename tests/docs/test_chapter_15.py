@@ -7,15 +7,15 @@ import statistics
 
 import numpy as np
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.benchmarks import results
 from yieldrl.benchmarks.scores import iqm
 from yieldrl.benchmarks.trials import lag, overhead, overlap
+from yieldrl.docs._site import course
 from yieldrl.exercises.ch15_rollout_and_training import check
 from yieldrl.exercises.checking import properties, statement
 
-chapters = load("chapters")
 PAGE = (DOCS / "course" / "15-rollout-and-training.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
 SIDES = "training", "held_out"
@@ -27,7 +27,7 @@ def runs_of(name):
 
 @pytest.fixture(scope="module")
 def timeline():
-    return chapters.load("timeline")
+    return course.load("timeline")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_the_bound_holds_in_every_frame(timeline):
 
 
 def test_the_first_frame_shows_the_price(timeline):
-    figure = chapters.load("side_by_side")["figure"]()
+    figure = course.load("side_by_side")["figure"]()
     most, kind = figure["start"]
     said = figure["frames"][most * len(timeline["WORKS"]) + kind][-1]
     assert "max_policy_lag = 1: 11 updates, and 6 in turn" in said
@@ -139,9 +139,9 @@ def test_what_the_page_says_of_a_lag_was_measured():
 
 
 def test_the_figure_shows_every_seed_of_every_lag():
-    figure = chapters.load("lag_return")["figure"]()
+    figure = course.load("lag_return")["figure"]()
     parts = [part for part, _ in figure["parts"]]
-    names = chapters.load("lag_return")
+    names = course.load("lag_return")
     runs = runs_of("collecting-lag")
     for at, frame in enumerate(figure["frames"]):
         name = lag.CORRECTIONS[at // 2]

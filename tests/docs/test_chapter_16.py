@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks import results
+from yieldrl.docs._site import course
 from yieldrl.envs.grid_world import HELD_OUT, GoToVectorEnv
 
-chapters = load("chapters")
 PAGE = next((DOCS / "course").glob("16-*.md")).read_text("utf-8")
 TEXT = " ".join(PAGE.split())
 
@@ -77,7 +77,7 @@ def test_what_the_page_says_of_waiting_was_measured():
 
 @pytest.fixture(scope="module")
 def figure():
-    names = chapters.load("two_sentences")
+    names = course.load("two_sentences")
     shape = [len(names[of]) for of in ("WALKERS", "ASKED", "STEPS")]
     frames = names["figure"]()["frames"]
     at = {
@@ -131,7 +131,7 @@ def test_the_figure_is_drawn_by_the_ten_lines_of_the_page():
     assert block is not None
     page: dict[str, Any] = {}
     exec(block[1], page)
-    listener = chapters.load("listener")
+    listener = course.load("listener")
     shown = [column[:256] for column in listener["demonstrated"]()]
     both = []
     for names in (page, listener):

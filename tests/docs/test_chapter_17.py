@@ -8,14 +8,14 @@ import re
 
 import numpy as np
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.algorithms import dqn
 from yieldrl.benchmarks import comparing, results
 from yieldrl.benchmarks.scores import difference
+from yieldrl.docs._site import course
 from yieldrl.exercises.ch17_your_own_algorithm import solution
 
-chapters = load("chapters")
 PAGE = (DOCS / "course" / "17-your-own-algorithm.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
 
@@ -28,7 +28,7 @@ def runs():
 @pytest.fixture(scope="module")
 def said():
     """Sentences of the figure by number of seeds and group."""
-    names = chapters.load("mine_and_ours")
+    names = course.load("mine_and_ours")
     frames = iter(names["figure"]()["frames"])
     counts, groups = names["COUNTS"], range(len(names["GROUPS"]))
     return {(count, group): next(frames)[-1] for count in counts for group in groups}

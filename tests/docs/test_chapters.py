@@ -5,30 +5,28 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from xml.dom import minidom
 
 import javascript
 import numpy as np
 import pytest
-from mkdocs.exceptions import PluginError
-from site_logic import DOCS, load
+from site_logic import DOCS, rendered
 
-chapters = load("chapters")
+from yieldrl.docs._site import DirectiveError, course
+from yieldrl.docs._site.sources import with_annotations
+
 PAGES = sorted((DOCS / "course").glob("[0-9][0-9]-*.md"))
-FIGURES = [
-    name for page in PAGES for name in chapters.FRAMES.findall(page.read_text("utf-8"))
-]
+FRAMES = re.compile(r"^::: frames (\w+)$", re.MULTILINE)
+FIGURES = [name for page in PAGES for name in FRAMES.findall(page.read_text("utf-8"))]
 
 
 def shown(markdown: str, path: Path = DOCS / "course" / "index.md") -> str:
-    page = SimpleNamespace(file=SimpleNamespace(abs_src_path=str(path)))
-    return chapters.on_page_markdown(markdown, page=page)
+    return rendered(markdown, path.relative_to(DOCS).as_posix())
 
 
 def test_the_table_links_to_the_chapters_that_there_are():
     rows = shown("::: chapters\n").splitlines()[2:]
-    assert len(rows) == len(chapters.CHAPTERS) == 17
+    assert len(rows) == len(course.CHAPTERS) == 17
     linked = [row for row in rows if "](" in row]
     assert [re.search(r"\]\((.+?)\)", row)[1] for row in linked] == [
         page.name for page in PAGES
@@ -42,14 +40,14 @@ def test_the_table_links_to_the_chapters_that_there_are():
 def test_a_chapter_has_its_title_and_a_place_in_the_navigation(page):
     number = int(page.name[:2])
     first = page.read_text("utf-8").partition("\n")[0]
-    assert first == f"# {number}. {chapters.CHAPTERS[number - 1]}"
+    assert first == f"# {number}. {course.CHAPTERS[number - 1]}"
     assert f"course/{page.name}" in (DOCS.parent / "mkdocs.yml").read_text("utf-8")
 
 
 def test_reading_time_is_that_of_prose():
     text = "---\nsearch: no\n---\n" + "word " * 400 + "\n```python\n" + "x = 1\n" * 900
-    assert chapters.minutes(text + "```\n::: reached by ppo\n") == 2
-    assert chapters.minutes("Hardly anything.") == 1
+    assert course.minutes(text + "```\n::: reached by ppo\n") == 2
+    assert course.minutes("Hardly anything.") == 1
     assert shown("::: reading time", PAGES[0]).startswith("*")
 
 
@@ -57,7 +55,7 @@ def test_what_an_exercise_asks_for_is_read_off_its_check():
     text = shown("::: exercise ch09")
     assert text.startswith("```bash\nyieldrl check ch09\n```\n\n- With lambda = 0 ")
     assert text.count("\n- ") == 8
-    with pytest.raises(PluginError, match="no exercise ch99"):
+    with pytest.raises(DirectiveError, match="no exercise ch99"):
         shown("::: exercise ch99")
 
 
@@ -76,17 +74,19 @@ FENCE = """\
 
 
 def test_marks_become_annotations_of_the_only_line_that_holds_them():
-    assert shown(FENCE) == (
+    assert with_annotations(FENCE) == (
         "    ```python\n    def f():\n        return 1  # (1)!\n    ```\n"
     )
     for text in ("nothing like it", "f"):  # on no line, and on two
-        with pytest.raises(PluginError, match=f"lines hold '{text}', expected one"):
-            shown(FENCE.replace('"return"', f'"{text}"').replace("return 1", "if f: 1"))
+        changed = FENCE.replace('"return"', f'"{text}"')
+        changed = changed.replace("return 1", "if f: 1")
+        with pytest.raises(DirectiveError, match=f"lines hold '{text}', expected one"):
+            with_annotations(changed)
 
 
 @pytest.fixture(scope="module", params=FIGURES)
 def figure(request):
-    return chapters.load(request.param)["figure"]()
+    return course.load(request.param)["figure"]()
 
 
 def test_a_figure_has_a_frame_for_every_choice(figure):
@@ -115,7 +115,7 @@ def test_a_figure_is_labelled_and_stands_without_a_script():
     assert ids == re.findall(r'<label for="([^"]+)"', html)
     data = json.loads(re.search(r"json\">(.*?)</script>", html)[1])
     assert set(data) == {"parts", "frames"}
-    with pytest.raises(PluginError, match="no figure nothing"):
+    with pytest.raises(DirectiveError, match="no figure nothing"):
         shown("::: frames nothing")
 
 
@@ -159,7 +159,7 @@ def test_controls_choose_the_frame_that_python_meant():
 
 
 def test_the_loop_shows_one_whole_episode_that_slips_and_arrives():
-    names = chapters.load("agent_loop")
+    names = course.load("agent_loop")
     played = names["episode"]()
     assert [step.obs for step in played[1:]] == [step.next_obs for step in played[:-1]]
     assert [step.reward for step in played] == [0.0] * (len(played) - 1) + [1.0]
@@ -172,7 +172,7 @@ def test_the_loop_shows_one_whole_episode_that_slips_and_arrives():
 
 @pytest.fixture(scope="module")
 def lake():
-    names = chapters.load("gae_lambda")
+    names = course.load("gae_lambda")
     return names["Lake"](), names["CRITICS"]
 
 
@@ -198,7 +198,7 @@ def test_the_curves_are_what_the_librarys_gae_gives_on_average(lake, gae_lambda)
 
 
 def test_sweeps_spread_from_the_goal_and_end_in_the_values_of_the_library():
-    names = chapters.load("value_iteration")
+    names = course.load("value_iteration")
     lakes = {ice: names["Lake"](slips) for ice, slips in names["ICE"].items()}
     for lake in lakes.values():
         known = [int((lake.after(count)[0] > 0).sum()) for count in range(8)]
@@ -211,7 +211,7 @@ def test_sweeps_spread_from_the_goal_and_end_in_the_values_of_the_library():
 
 def test_arrows_turn_their_back_on_the_hole():
     """And between two holes on either of them."""
-    _, best = chapters.load("value_iteration")["Lake"](is_slippery=True).after(None)
+    _, best = course.load("value_iteration")["Lake"](is_slippery=True).after(None)
     chosen = {state: np.flatnonzero(best[state]).tolist() for state in range(16)}
     left, down, right, up = range(4)
     away = {1: up, 3: up, 4: left, 8: up, 9: down, 10: left, 13: right}
@@ -221,7 +221,7 @@ def test_arrows_turn_their_back_on_the_hole():
 
 @pytest.fixture(scope="module")
 def guided():
-    names = chapters.load("regret")
+    names = course.load("regret")
     success = names["guides"]()
     played = [names["played"](success, [0.0, 1.0], end) for end in (1.0, 0.0)]
     return success, dict(zip(names["SCHEDULES"], played, strict=True))

@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 
 import pytest
-from mkdocs.exceptions import PluginError
-from site_logic import load
+from site_logic import rendered
 
 from yieldrl.cli import family
+from yieldrl.docs._site import DirectiveError, diffs
 
-differences = load("differences")
 VARIANTS = [member for member in family.family() if member.parents]
 
 
 def lines(algorithm: str, *names: str) -> list[str]:
-    return differences.shown(algorithm, list(names)).splitlines()
+    return diffs.shown(algorithm, " ".join(names)).splitlines()
 
 
 def test_what_is_overridden_stands_below_what_it_was():
-    assert differences.on_page_markdown("    ::: difference of double_dqn\n") == (
+    assert rendered("    ::: difference of double_dqn\n") == (
         '    ```diff title="algorithms/double_dqn"\n'
         "     class Algorithm(dqn.Algorithm):\n"
         "         def next_action("
@@ -56,15 +55,15 @@ def test_a_page_may_ask_for_some_names():
     assert " class Trainer(dqn.Trainer):" in shown
     assert "+    v_min: float = 0.0" not in shown
     for algorithm, name in (("c51", "Agent"), ("dqn", "projects")):
-        with pytest.raises(PluginError, match=f"{algorithm} changes no {name}"):
+        with pytest.raises(DirectiveError, match=f"{algorithm} changes no {name}"):
             lines(algorithm, name)
 
 
 @pytest.mark.parametrize("member", VARIANTS, ids=lambda member: member.name)
 def test_nothing_is_left_out_but_checks_and_nothing_is_made_up(member):
-    shown = "\n".join(differences.difference(member.name).values())
+    shown = "\n".join(diffs.difference(member.name).values())
     home = family.folder(member.name)
-    files = [home / f"{name}.py" for name in differences.FILES]
+    files = [home / f"{name}.py" for name in diffs.FILES]
     source = "".join(path.read_text("utf-8") for path in files if path.exists())
     names = set(re.findall(r"def (\w+)\(", source)) - {"__post_init__"}
     assert set(re.findall(r"^[+ ] *def (\w+)\(", shown, re.MULTILINE)) == names

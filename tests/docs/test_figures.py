@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
-from site_logic import load
 
-figures = load("figures")
+from yieldrl.docs import hooks
+from yieldrl.docs._site import result_figures as figures
 
 
 class Drawn:
@@ -48,8 +48,8 @@ def build(tmp_path: Path, content: str) -> Files:
     )
     page = File("page.md", None, config.site_dir, use_directory_urls=True)
     page.page = SimpleNamespace(content=content)  # type: ignore[assignment]
-    files = figures.on_files(Files([page]), config)
-    figures.on_env(None, files)
+    files = hooks.on_files(Files([page]), config)
+    hooks.on_env(None, files)
     return files
 
 
@@ -98,14 +98,14 @@ def test_a_figure_is_drawn_anew_when_the_code_changes(
 def test_a_result_that_no_longer_matches_its_source_fails_the_build(
     tmp_path, monkeypatch
 ):
-    figures.on_pre_build()
+    hooks.on_pre_build()
     result = figures.results.load(figures.results.FOLDER / "dqn-clipping.json")
     figures.results.save(
         result | {"statement": "It was said otherwise."}, tmp_path / "x.json"
     )
     monkeypatch.setattr(figures.results, "FOLDER", tmp_path)
     with pytest.raises(PluginError, match=r"x\.json: statement was 'It was said other"):
-        figures.on_pre_build()
+        hooks.on_pre_build()
 
 
 def test_without_matplotlib_the_build_says_what_to_install(

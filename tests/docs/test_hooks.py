@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from mkdocs.exceptions import PluginError
-from site_logic import load
+from site_logic import rendered
+
+from yieldrl.docs import hooks
+from yieldrl.docs._site import DirectiveError, html_output, sources
 
 ROOT = Path(__file__).parents[2]
 
 
-hooks = load("hooks")
-
-
 def test_source_of_a_method_is_unindented_and_whole():
-    text = hooks.source("abstractions.py", "Trainer.training_done")
+    text = sources.source("abstractions.py", "Trainer.training_done")
     assert text.startswith("@property\ndef training_done(self)")
-    assert text in hooks.source("abstractions.py", "Trainer").replace("\n    ", "\n")
+    assert text in sources.source("abstractions.py", "Trainer").replace("\n    ", "\n")
 
 
 def test_source_of_the_imports():
-    text = hooks.source("algorithms/ppo/trainer.py", "imports")
+    text = sources.source("algorithms/ppo/trainer.py", "imports")
     assert text.startswith("from __future__")
     assert text.endswith("from .model import Model")
 
 
 def test_source_of_a_constant():
-    assert hooks.source("abstractions.py", "Logs").startswith("Logs = ")
+    assert sources.source("abstractions.py", "Logs").startswith("Logs = ")
 
 
 @pytest.mark.parametrize("symbol", ["Teacher", "Trainer.juggle", "Trainer.save.juggle"])
 def test_source_that_is_not_there_is_an_error(symbol):
-    with pytest.raises(PluginError, match=r"abstractions\.py has no"):
-        hooks.source("abstractions.py", symbol)
+    with pytest.raises(DirectiveError, match=r"abstractions\.py has no"):
+        sources.source("abstractions.py", symbol)
 
 
 def test_pages_get_sources_with_the_indentation_of_the_page():
     page = (
         '    ```{.python}\n    --8<-- "abstractions.py#Trainer.training_done"\n    ```'
     )
-    shown = hooks.on_page_markdown(page)
+    shown = rendered(page)
     assert "\n    def training_done(self) -> bool:\n" in shown
     assert "--8<--" not in shown
 
@@ -49,7 +49,7 @@ def test_pages_get_sources_with_the_indentation_of_the_page():
 def test_a_star_is_everything_that_a_package_exports():
     from yieldrl import buffers
 
-    shown = hooks.on_page_markdown("::: yieldrl.buffers.*").split()
+    shown = rendered("::: yieldrl.buffers.*").split()
     names = [word.rpartition(".")[2] for word in shown if word != ":::"]
     assert names == buffers.__all__
 
@@ -69,7 +69,7 @@ def test_a_star_is_everything_that_a_package_exports():
     ],
 )
 def test_what_would_ask_another_host_is_found(text):
-    assert hooks.external(text)
+    assert html_output.external(text)
 
 
 @pytest.mark.parametrize(
@@ -84,26 +84,26 @@ def test_what_would_ask_another_host_is_found(text):
     ],
 )
 def test_what_asks_nobody_passes(text):
-    assert not hooks.external(text)
+    assert not html_output.external(text)
 
 
 def test_scripts_of_material_that_we_do_not_know_are_an_error():
     known = 'a("https://unpkg.com/x");b("https://unpkg.com/mermaid@11/m.min.js")'
-    assert not hooks.external(hooks.without_cdn(known))
-    with pytest.raises(PluginError):
-        hooks.without_cdn(known * 2)
+    assert not html_output.external(html_output.without_cdn(known))
+    with pytest.raises(DirectiveError):
+        html_output.without_cdn(known * 2)
 
 
 def test_vendored_files_are_all_there():
     styles = ROOT / "docs" / "assets" / "katex" / "katex.min.css"
-    fonts = hooks.re.findall(r"url\(([^)]+)\)", styles.read_text("utf-8"))
+    fonts = re.findall(r"url\(([^)]+)\)", styles.read_text("utf-8"))
     assert fonts
     assert all((styles.parent / font).is_file() for font in fonts)
 
 
 def test_doctests_in_docstrings_become_code():
     docstring = "Adds.\n\nExample:\n    >>> 1 + 1\n    2\n\nReturns:\n    A sum."
-    assert hooks.with_fences(docstring) == (
+    assert html_output.with_fences(docstring) == (
         "Adds.\n\nExample:\n    ```pycon\n    >>> 1 + 1\n    2\n    ```\n\n"
         "Returns:\n    A sum."
     )

@@ -6,16 +6,14 @@ import dataclasses
 import re
 
 import pytest
-from mkdocs.exceptions import PluginError
-from site_logic import load
+from site_logic import rendered
 
 from yieldrl.algorithms import ppo_masked
-
-hyperparameters = load("hyperparameters")
+from yieldrl.docs._site import DirectiveError, hyperparameters
 
 
 def test_all_fields_are_there_once_with_their_defaults():
-    shown = hyperparameters.on_page_markdown("::: hyperparameters of ppo_masked\n")
+    shown = rendered("::: hyperparameters of ppo_masked\n")
     rows = dict(re.findall(r"^    \| `(\w+)` \| `(.*?)` \|", shown, re.MULTILINE))
     fields = dataclasses.fields(ppo_masked.Config)
     assert sorted(rows) == sorted(field.name for field in fields)
@@ -36,8 +34,8 @@ def test_own_fields_come_first_and_everybodys_last():
 
 
 def test_a_page_may_ask_for_some_fields_in_its_order():
-    shown = hyperparameters.on_page_markdown("::: fields of dqn: tau gamma\n")
+    shown = rendered("::: fields of dqn: tau gamma\n")
     rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \| .{20,} \|$", shown, re.MULTILINE)
     assert rows == [("tau", "0.005"), ("gamma", "0.99")]
-    with pytest.raises(PluginError, match="algorithms/dqn has no field lambda"):
-        hyperparameters.on_page_markdown("::: fields of dqn: gamma lambda\n")
+    with pytest.raises(DirectiveError, match="algorithms/dqn has no field lambda"):
+        rendered("::: fields of dqn: gamma lambda\n")

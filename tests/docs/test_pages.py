@@ -19,10 +19,10 @@ from pathlib import Path
 import gymnasium
 import pytest
 import yaml
-from site_logic import load
 
 from yieldrl.benchmarks import __main__ as benchmarks
 from yieldrl.cli import app, family, options
+from yieldrl.docs._site import code_blocks
 from yieldrl.envs import make
 
 ROOT = Path(__file__).parents[2]
@@ -172,13 +172,13 @@ def test_numbers_on_the_way_may_differ_and_the_end_may_not(tmp_path):
 
 @pytest.mark.parametrize("page", with_fences("python"))
 def test_a_block_that_needs_others_says_so(page):
-    shown = load("blocks").on_page_markdown(page.read_text("utf-8"))
+    shown = code_blocks.with_titles(page.read_text("utf-8"), page.name)
     if page.parent == ROOT:  # nothing can be said there: each block stands alone
         assert shown == page.read_text("utf-8")
     for match in FENCE.finditer(shown):
         fence = _fence(shown, match)
         if fence.language == "python" and " from above" not in fence.title:
-            assert load("blocks").free_names(fence.body) == [], fence.line
+            assert code_blocks.free_names(fence.body) == [], fence.line
 
 
 def test_a_block_with_the_name_of_a_file_is_that_file(own_folder):

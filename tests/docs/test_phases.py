@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS, rendered
 
 from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES, Module
-
-phases = load("phases")
+from yieldrl.docs._site import phases
 
 
 def cells(line: str) -> list[str]:
@@ -17,7 +16,7 @@ def cells(line: str) -> list[str]:
 
 
 def test_a_row_for_each_module_and_two_columns_for_each_phase():
-    lines = phases.on_page_markdown("::: table phases\n").splitlines()
+    lines = rendered("::: table phases\n").splitlines()
     assert cells(lines[0])[1:3] == ["train, acting", "train, learning"]
     assert len(lines) == 2 + len(MODULES)
     assert {len(cells(line)) for line in lines} == {1 + 2 * len(PHASES)}
@@ -41,11 +40,11 @@ def test_the_table_is_that_of_the_code(monkeypatch):
     monkeypatch.setitem(phases.PHASES, "train", changed)
     lines = phases.table().splitlines()
     assert cells(lines[2])[:3] == ["`encoder_priv`", "is evaluated", "rests"]
-    assert "encoder_priv, actor" not in phases.on_page_markdown("::: flow of train")
+    assert "encoder_priv, actor" not in rendered("::: flow of train")
 
 
 def test_flow_of_the_teacher():
-    assert phases.on_page_markdown("::: flow of train") == (
+    assert rendered("::: flow of train") == (
         "```text\n"
         "acting\n"
         "  privileged  -> encoder_priv  -> z  --+\n"
@@ -65,27 +64,27 @@ def test_flow_of_the_teacher():
 
 
 def test_flow_of_the_student():
-    shown = phases.on_page_markdown("::: flow of finetune")
+    shown = rendered("::: flow of finetune")
     assert "  history     -> adapt_ema     -> z' --+\n" in shown
     assert "+--> actor_adapt --> action" in shown
     assert "  actor_adapt, critic  <-  L_PPO\n" in shown
     assert "privileged" not in shown
     assert "imitat" not in shown
-    assert "|actor_adapt" in phases.on_page_markdown("::: flow of adapt")
+    assert "|actor_adapt" in rendered("::: flow of adapt")
 
 
 @pytest.mark.parametrize("other", ["::: table phasess", "::: flow of holidays"])
 def test_what_nobody_asked_for_is_left(other):
-    assert phases.on_page_markdown(other) == other
+    assert rendered(other) == other
 
 
 def test_drawings_fit_a_page():
     for name in PHASES:
-        lines = phases.flow(PHASES[name]).splitlines()
+        lines = phases.flow(name).splitlines()
         assert max(map(len, lines)) <= 84
 
 
 def test_the_site_uses_it():
     config = (DOCS.parent / "mkdocs.yml").read_text("utf-8")
-    assert config.count("  - docs/phases.py\n") == 1
+    assert config.count("  - docs/hooks.py ") == 1
     assert "exclude_docs: |\n  *.py\n" in config

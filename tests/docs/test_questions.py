@@ -6,10 +6,9 @@ import json
 
 import javascript
 import pytest
-from mkdocs.exceptions import PluginError
-from site_logic import load
 
-questions = load("questions")
+from yieldrl.docs._site import DirectiveError
+from yieldrl.docs._site.html_output import without_stop_words
 
 SCRIPT = """
 const common = ["what", "is", "a", "how", "do", "i"]
@@ -21,11 +20,11 @@ console.log(JSON.stringify(asked.map(words)))
 
 
 def test_common_words_are_left_out_unless_there_are_no_others():
-    printed = javascript.said(["--eval", questions.understanding(SCRIPT)])
+    printed = javascript.said(["--eval", without_stop_words(SCRIPT)])
     assert json.loads(printed) == [["policy"], ["how", "do", "I"], ["GAE"], [""]]
 
 
 def test_a_script_of_the_search_that_we_do_not_know_is_an_error():
     for unknown in ("", SCRIPT * 2):
-        with pytest.raises(PluginError, match="split questions"):
-            questions.understanding(unknown)
+        with pytest.raises(DirectiveError, match="split questions"):
+            without_stop_words(unknown)

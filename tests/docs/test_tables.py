@@ -6,25 +6,21 @@ import json
 import re
 
 import pytest
-from mkdocs.exceptions import PluginError
-from site_logic import DOCS, load
+from site_logic import DOCS, rendered
 
 from yieldrl.benchmarks.tasks import TASKS, Published, Task
+from yieldrl.docs._site import DirectiveError, measured
 
-tables, speeds = load("tables"), load("speeds")
 ALGORITHMS = sorted((DOCS.parent / "algorithms").iterdir())
 
 
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A folder of results, and a function that puts one into it."""
-    for module in (tables, speeds):
-        monkeypatch.setattr(module, "ROOT", tmp_path)
-    folder = tmp_path / "benchmarks" / "results"
-    folder.mkdir(parents=True)
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
 
     def put(name, **result):
-        (folder / f"{name}.json").write_text(json.dumps(result))
+        (tmp_path / f"{name}.json").write_text(json.dumps(result))
 
     return put
 
@@ -53,7 +49,7 @@ def test_results_are_a_table_that_nobody_typed(committed, monkeypatch):
     monkeypatch.setitem(TASKS, "dqn-y", task)
     committed("dqn-y", **learned | more)
     committed("peers", kind="peers")
-    lines = tables.on_page_markdown("Text.\n\n::: table learning\n").splitlines()
+    lines = rendered("Text.\n\n::: table learning\n").splitlines()
     assert lines[2].startswith("| task | environment | steps | mean | seeds | learned")
     assert lines[4] == (
         "| [dqn-x](results/dqn-x.json) | X-v1 | 150,000 | **1.75** | 1 to 2.5 |"
@@ -67,7 +63,7 @@ def test_results_are_a_table_that_nobody_typed(committed, monkeypatch):
 
 
 def test_claims_are_a_table_too(committed):
-    assert "Nothing has been measured" in tables.on_page_markdown("::: table evidence")
+    assert "Nothing has been measured" in rendered("::: table evidence")
     numbers = [{"numbers": {"size": value}} for value in (1.0, 2.0)]
     committed(
         "a",
@@ -79,12 +75,12 @@ def test_claims_are_a_table_too(committed):
         holds=True,
         runs=numbers,
     )
-    shown = tables.on_page_markdown("::: table evidence").splitlines()[2]
+    shown = rendered("::: table evidence").splitlines()[2]
     assert "| It is so. | size: 1.5 | 2 of 2 |" in shown
 
 
 def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
-    assert "Nothing has been measured" in speeds.on_page_markdown("::: table worlds")
+    assert "Nothing has been measured" in rendered("::: table worlds")
 
     def side(speed, held=None):
         return {"steps_per_second": speed, "bytes_per_env": held}
@@ -104,7 +100,7 @@ def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
         ],
         demands=verdicts,
     )
-    lines = speeds.on_page_markdown("::: table worlds").splitlines()
+    lines = rendered("::: table worlds").splitlines()
     head = "| side | 1 | 16 | 256 | 1,024 | 16,384 | 65,536 | bytes |"
     assert lines[0] == head
     assert lines[2] == (
@@ -119,7 +115,7 @@ def test_the_speed_of_worlds_is_a_table_with_the_fastest_in_bold(committed):
 
 
 def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
-    assert "not measured" in tables.on_page_markdown("::: reached by dqn")
+    assert "not measured" in rendered("::: reached by dqn")
     learned = {
         "kind": "learning",
         "task": "dqn-x",
@@ -134,7 +130,7 @@ def test_a_page_shows_what_was_measured_of_its_algorithm_alone(committed):
     }
     committed("dqn-x", **learned)
     committed("c51-x", **learned | {"algorithm": "c51"})
-    shown = tables.on_page_markdown("::: reached by dqn")
+    shown = rendered("::: reached by dqn")
     assert shown == (
         "![Returns of dqn on X-v1 as they train](../results/dqn-x.svg)\n\n"
         "**X-v1**, 150,000 steps: mean return 1.75 over 2 seeds, from 1 to 2.5; 2 or"
@@ -157,7 +153,7 @@ def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
     for name in ("td3", "sac"):
         task = f"{name}-pendulum"
         committed(task, **measured | {"task": task, "algorithm": name})
-    shown = tables.on_page_markdown("::: reached by td3")
+    shown = rendered("::: reached by td3")
     assert shown.endswith(
         "\n\n![Returns of sac, td3, ddpg on X-v1 as they train]"
         "(../results/pendulum.svg)\n\n"
@@ -166,7 +162,7 @@ def test_a_page_shows_the_figures_that_compare_its_algorithm(committed):
     )
     assert "results/td3-pendulum.svg" in shown
     assert "halfcheetah" not in shown  # no two of its tasks were measured
-    assert "pendulum" not in tables.on_page_markdown("::: reached by dqn")
+    assert "pendulum" not in rendered("::: reached by dqn")
 
 
 def test_a_page_may_show_one_claim_or_one_comparison_alone(committed):
@@ -175,15 +171,15 @@ def test_a_page_may_show_one_claim_or_one_comparison_alone(committed):
     committed(
         "td3-a", **claim, **source, runs=[{"numbers": {"size": 1.5}, "series": {}}]
     )
-    shown = tables.on_page_markdown("::: measured td3-a")
-    assert shown == tables.on_page_markdown("::: reached by td3")
+    shown = rendered("::: measured td3-a")
+    assert shown == rendered("::: reached by td3")
     assert "**It is so.** Means over seeds: size: 1.5. It held on 1 of 1" in shown
     config = {"env_id": "X-v1", "total_steps": 1}
     learned = {"kind": "learning", "whole_config": config, "criterion": "none"}
     for name in ("td3", "sac"):
         task = {"task": f"{name}-pendulum", "algorithm": name, "runs": runs(2.0)}
         committed(f"{name}-pendulum", **learned, **source, **task)
-    figure, _, *members = tables.on_page_markdown("::: measured pendulum").splitlines()
+    figure, _, *members = rendered("::: measured pendulum").splitlines()
     assert figure == (
         "![Returns of sac, td3 on X-v1 as they train](../results/pendulum.svg)"
     )
@@ -192,8 +188,8 @@ def test_a_page_may_show_one_claim_or_one_comparison_alone(committed):
         "- [td3](../algorithms/td3.md)",
     ]
     assert "results/td3-pendulum.json) is from `python -m benchmarks x`" in members[1]
-    with pytest.raises(PluginError, match="called td3-b"):
-        tables.on_page_markdown("::: measured td3-b")
+    with pytest.raises(DirectiveError, match="called td3-b"):
+        rendered("::: measured td3-b")
 
 
 def test_controls_come_last_and_say_what_they_are_for(committed):
@@ -216,7 +212,7 @@ def test_controls_come_last_and_say_what_they_are_for(committed):
         ("ppo-other", "ppo", nothing),
     ):
         committed(name, **measured | of | {"task": name, "algorithm": algorithm})
-    shown = tables.on_page_markdown("::: reached by ppo")
+    shown = rendered("::: reached by ppo")
     first, heading, controls = shown.partition("### As a control")
     assert heading
     assert re.findall(r"results/([\w-]+)\.json", first) == ["ppo-zoo"]
@@ -224,16 +220,16 @@ def test_controls_come_last_and_say_what_they_are_for(committed):
     assert "(../results/cartpole-memory.svg)" in controls
     assert "**X-v1 (velocities=False)**, 5 steps, a control for [ppo_lstm]" in controls
     assert "(../results/ppo-other.svg)\n\n**X-v1 (velocities=False)**" in controls
-    lstm = tables.on_page_markdown("::: reached by ppo_lstm")
+    lstm = rendered("::: reached by ppo_lstm")
     assert "As a control" not in lstm
     assert "On the same axes with [ppo](../algorithms/ppo.md)" in lstm
-    rows = tables.on_page_markdown("::: table learning").splitlines()[2:6]
+    rows = rendered("::: table learning").splitlines()[2:6]
     assert ["a control" in row for row in rows] == [False, False, True, True]
 
 
 def test_peers_are_a_section_once_there_is_a_result(committed):
-    assert speeds.on_page_markdown("Before.\n\n::: table peers\n") == "Before.\n\n\n"
-    assert "Nothing has been measured" in speeds.on_page_markdown("::: table beside")
+    assert rendered("Before.\n\n::: table peers\n") == "Before.\n\n\n"
+    assert "Nothing has been measured" in rendered("::: table beside")
     medians = {"steps_per_second": 8973.4, "return": 480.0, "returns": [450.0, 500.0]}
     medians["steps"] = 1_000
     slow = medians | {"steps_per_second": 2954.4, "ratio": 3.04, "ratios": [2.9, 3.2]}
@@ -252,7 +248,7 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
         summary={"yieldrl": medians, "sb3": slow},
         demands=[verdict | {"bound": 3.5, "holds": False}, learned | {"holds": True}],
     )
-    shown = speeds.on_page_markdown("::: table peers")
+    shown = rendered("::: table peers")
     assert shown.startswith("## Beside other libraries\n")
     title, own, other = [row for row in shown.splitlines() if row.startswith("|")][2:]
     assert title.startswith("| **PPO, X-v1**<br>[peers-W1](results/peers-W1.json) |")
@@ -266,7 +262,7 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
         " | 1.90 (1.80 to 2.00) | 480 (450 to 500, 900 steps) |   |"
     )
     assert shown.endswith("On 2 cores of A CPU.")
-    brief = speeds.on_page_markdown("::: table beside").splitlines()[2]
+    brief = rendered("::: table beside").splitlines()[2]
     assert brief == (
         "| PPO, X-v1<br>[peers-W1](results/peers-W1.json) | Stable-Baselines3"
         " | kept code | **3.04 (2.90 to 3.20)** | 1.90 (1.80 to 2.00)"
@@ -275,7 +271,7 @@ def test_peers_are_a_section_once_there_is_a_result(committed):
 
 
 def test_the_family_is_a_table_of_every_algorithm():
-    shown = load("family").on_page_markdown("::: table family").splitlines()
+    shown = rendered("::: table family").splitlines()
     names = {line.split("`")[1] for line in shown[2:]}
     assert names == {path.name for path in ALGORITHMS if (path / "trainer.py").exists()}
     rainbow = next(line for line in shown if "`rainbow`" in line)

@@ -6,14 +6,13 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 from yieldrl.cli import family
+from yieldrl.docs._site import family_tree as tree
 
-tree = load("tree")
 ROWS = family.tree()
-SHOWN = tree.on_page_markdown("::: drawing of the family\n\n::: members of the family")
-DRAWN, WRITTEN = SHOWN.split("\n\n", 1)
+DRAWN, WRITTEN = tree.drawing(), tree.members()
 PAGE = (DOCS / "algorithms" / "family-tree.md").read_text("utf-8")
 
 

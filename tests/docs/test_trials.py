@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
-from site_logic import load
+from site_logic import rendered
 
 from yieldrl.benchmarks.trials import overlap
-
-trials = load("trials")
+from yieldrl.docs._site import measured
 
 
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A folder of results, and a function that puts one into it."""
-    monkeypatch.setattr(trials, "ROOT", tmp_path)
-    folder = tmp_path / "benchmarks" / "results"
-    folder.mkdir(parents=True)
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
 
     def put(name, **result):
         result = {"hardware": {"cpu": "A CPU", "cores": 2}, **result}
-        (folder / f"collecting-{name}.json").write_text(json.dumps(result))
+        (tmp_path / f"collecting-{name}.json").write_text(json.dumps(result))
 
     return put
 
 
 def test_trials_are_a_table_that_nobody_typed(committed):
-    assert "Nothing has been measured" in trials.on_page_markdown(
-        "::: table collecting"
-    )
+    assert "Nothing has been measured" in rendered("::: table collecting")
     demands = [
         {"demand": "faster", "value": 1.9123, "bound": 1.8, "holds": True},
         {"demand": "bigger", "value": 3.0, "bound": 4.0, "holds": False},
@@ -38,7 +32,7 @@ def test_trials_are_a_table_that_nobody_typed(committed):
     command = "python -m benchmarks collecting"
     committed("lag", command=f"{command} lag", demands=[])
     committed("overlap", command=f"{command} overlap", demands=demands)
-    lines = trials.on_page_markdown("::: table collecting\n").splitlines()
+    lines = rendered("::: table collecting\n").splitlines()
     assert lines[2] == (
         f"| [overlap](results/collecting-overlap.json) | {overlap.TRIAL.statement} |"
         " faster: **1.912**<br>bigger: **3**, **not enough** | 1.8<br>4 |"
@@ -49,14 +43,14 @@ def test_trials_are_a_table_that_nobody_typed(committed):
 
 
 def test_a_trial_is_shown_with_its_figure_and_command(committed):
-    assert "not measured" in trials.on_page_markdown("::: collecting overlap")
+    assert "not measured" in rendered("::: collecting overlap")
     runs = [
         {"ratio": ratio, "seed": 1, "sync": 16.0, "async": 8.0}
         for ratio in overlap.RATIOS
     ]
     command = "python -m benchmarks collecting overlap"
     committed("overlap", command=command, demands=[], runs=runs)
-    text = trials.on_page_markdown("::: collecting overlap")
+    text = rendered("::: collecting overlap")
     figure = f"![{overlap.TRIAL.statement}](results/collecting-overlap.svg)"
     assert text.startswith(f"{figure}\n\n| collecting : learning |")
     assert "| 1:4 " in text
@@ -64,7 +58,6 @@ def test_a_trial_is_shown_with_its_figure_and_command(committed):
         "[Every number](results/collecting-overlap.json) is from"
         f" `{command}`, on 2 cores of A CPU."
     )
-    deeper = SimpleNamespace(file=SimpleNamespace(src_uri="algorithms/ppo.md"))
-    text = trials.on_page_markdown("::: collecting overlap", page=deeper)
+    text = rendered("::: collecting overlap", "algorithms/ppo.md")
     assert "](../results/collecting-overlap.svg)" in text
     assert "](../results/collecting-overlap.json)" in text

@@ -10,14 +10,14 @@ import re
 import numpy as np
 import pytest
 import yaml
-from site_logic import DOCS, load
+from site_logic import DOCS
 
 import yieldrl
 from yieldrl.benchmarks import results, scores
 from yieldrl.cli import family
+from yieldrl.docs._site import hyperparameters
 
 ROOT = DOCS.parent
-hyperparameters = load("hyperparameters")
 
 
 def test_the_version_is_one():

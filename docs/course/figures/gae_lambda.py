@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from frozen_lake import Lake
+
+from .frozen_lake import Lake
 
 LAMBDAS = [round(0.05 * k, 2) for k in range(21)]
 CRITICS = {"untrained": 0, "young": 10, "exact": 10_000}

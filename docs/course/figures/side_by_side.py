@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from timeline import LAGS, TICKS, WORKS, Piece, Played, SideBySide, in_turn
+from .timeline import LAGS, TICKS, WORKS, Piece, Played, SideBySide, in_turn
 
 CAPTION = """\
 Above, one after the other; below, a collector in the background. In the lanes of

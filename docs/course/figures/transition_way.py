@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from torch import Tensor
-from watched import ending, followed
 
 from yieldrl.algorithms import dqn, q_learning
+
+from .watched import ending, followed
 
 STATIONS = ("observation", "tensor", "Q(s, ·)", "action", "answer", "row", "batch")
 STATIONS += ("target", "log")

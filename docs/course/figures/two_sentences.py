@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from listener import READERS, demonstrated, policy, seen, taught
 
 from yieldrl.envs.grid_world import COLORS, KINDS, GoToVectorEnv
+
+from .listener import READERS, demonstrated, policy, seen, taught
 
 STEPS = [0, 1, 2, 5, 10, 20, 50, 100, 300]
 THINGS = {

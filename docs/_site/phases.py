@@ -6,12 +6,10 @@
 
 from __future__ import annotations
 
-import re
-
 from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES, Phase, Use
 
-TABLE = re.compile(r"^::: table phases$", re.MULTILINE)
-FLOW = re.compile(rf"^::: flow of ({'|'.join(PHASES)})$", re.MULTILINE)
+from .directives import directive
+
 WORDS: dict[Use, str] = {
     "infer": "is evaluated",
     "ppo": "**learns**: PPO",
@@ -24,12 +22,7 @@ ACTING: dict[Use, str] = {**WORDS, "infer": "**acts**"}
 WIDTH = 14  # of a module's name in a drawing
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Put the table and drawings where pages ask for them."""
-    markdown = TABLE.sub(lambda _: table(), markdown)
-    return FLOW.sub(lambda match: flow(PHASES[match[1]]), markdown)
-
-
+@directive("table phases")
 def table() -> str:
     """A row for each module, two columns for each phase."""
     columns = [f"{name}, {side}" for name in PHASES for side in ("acting", "learning")]
@@ -44,8 +37,10 @@ def table() -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def flow(phase: Phase) -> str:
+@directive(rf"flow of ({'|'.join(PHASES)})")
+def flow(name: str) -> str:
     """Who feeds whom while a phase acts, and what its modules learn from."""
+    phase = PHASES[name]
     lines = ["acting", *acting(phase), "", "learning", *learning(phase)]
     return "\n".join(["```text", *lines, "```"])
 

@@ -1,5 +1,6 @@
-"""The page of the family tree: drawn and written from the folders, not typed.
+"""The family of algorithms, drawn and written from their folders.
 
+- `::: table family` is a table of every algorithm below its parent.
 - `::: drawing of the family` is an SVG: a row for every algorithm below its parent, the
   classes that its folder defines, and a bar as long as its lines. Names are links.
 - `::: members of the family` is a section for each: paper, parent, difference, curve.
@@ -10,16 +11,16 @@ from __future__ import annotations
 import html
 import importlib
 import re
-from typing import Any
 
-from yieldrl.benchmarks import plot, results
+from yieldrl.benchmarks import plot
 from yieldrl.benchmarks.learned import is_control, world
 from yieldrl.benchmarks.tasks import FIGURES
 from yieldrl.cli import family
 from yieldrl.cli.family import Member
 
-DRAWING = re.compile(r"^::: drawing of the family$", re.MULTILINE)
-MEMBERS = re.compile(r"^::: members of the family$", re.MULTILINE)
+from .directives import directive, listed
+from .measured import Result, committed
+
 ARXIV = re.compile(r"arXiv:(\d+\.\d+)(?: and (\d+\.\d+))?")
 CLASSES = ("Config", "Model", "Algorithm", "Agent", "Trainer")
 
@@ -28,12 +29,23 @@ GUTTER, BOXES, BOX = 196, 216, 18  # where further parents' lines run, where box
 BARS, LONGEST, WIDTH = 322, 300, 670
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the drawing and the sections where a page asks for them."""
-    markdown = DRAWING.sub(lambda _: drawing(), markdown)
-    return MEMBERS.sub(lambda _: members(), markdown)
+@directive("table family")
+def table() -> str:
+    """Every algorithm below its parent, with the size of the difference."""
+    titles = family.descriptions()
+    rows = ["| algorithm | lines | classes of its own | from |", "|---|---:|---|---|"]
+    for depth, member in family.tree():
+        step = "&nbsp;" * 4 * depth + ("└&nbsp;" if depth else "")
+        others = ", ".join(member.parents[1:])
+        origin = _linked(titles[member.name]) + (f"; also from {others}" * bool(others))
+        rows.append(
+            f"| {step}[`{member.name}`]({member.name}.md) | {member.lines} |"
+            f" {', '.join(member.changed)} | {origin} |"
+        )
+    return "\n".join(rows)
 
 
+@directive("drawing of the family")
 def drawing() -> str:
     """The tree as an SVG of links, in a box that a narrow screen scrolls."""
     rows = family.tree()
@@ -52,6 +64,7 @@ def drawing() -> str:
     )
 
 
+@directive("members of the family")
 def members() -> str:
     """A section for every algorithm, in the order of the tree."""
     titles = family.descriptions()
@@ -62,7 +75,7 @@ def _section(member: Member, title: str) -> str:
     name = member.name
     parts = [f"### {name} {{ #{name} }}", f"{_linked(title)} {_size(member)}"]
     if member.parents:
-        parts.append(f'??? example "The difference to {_listed(member.parents)}"')
+        parts.append(f'??? example "The difference to {listed(member.parents)}"')
         parts.append(f"    ::: difference of {name}")
     return "\n\n".join([*parts, curve(member)])
 
@@ -79,10 +92,10 @@ def _linked(title: str) -> str:
 def _size(member: Member) -> str:
     """Where it stands, in a sentence or two."""
     page, lines = f"[its page]({member.name}.md)", f"**{member.lines} lines**"
-    own = _listed(member.changed, "`{}`")
+    own = listed(member.changed, "`{}`")
     classes = "class" if len(member.changed) == 1 else "classes"
     if member.parents:
-        parents = _listed(member.parents, "[{0}](#{0})")
+        parents = listed(member.parents, "[{0}](#{0})")
         return f"{lines} on top of {parents}: {classes} {own}; see {page}."
     borrowed = _borrowed(member)
     rest = f"; its {borrowed}" if borrowed else ", nothing from another algorithm"
@@ -103,12 +116,11 @@ def _borrowed(member: Member) -> str:
 
 def curve(member: Member) -> str:
     """What it learned beside another library, or beside its parent, or by itself."""
+    learned = committed("learning")
     found = {
-        path.stem: result
-        for path in sorted(results.FOLDER.glob(f"{member.name}-*.json"))
-        if (result := results.load(path))["kind"] == "learning"
-        and result["algorithm"] == member.name
-        and not is_control(result)
+        name: result
+        for name, result in learned.items()
+        if result["algorithm"] == member.name and not is_control(result)
     }
     for name, result in found.items():
         if "reference" in result:
@@ -117,10 +129,9 @@ def curve(member: Member) -> str:
             return _figure(name, f"{member.name} and {library}", result)
     for name, tasks in FIGURES.items():
         with_it = [task for task in tasks if task in found]
-        relatives = [results.load(results.FOLDER / f"{t}.json") for t in tasks]
-        names = [of["algorithm"] for of in relatives]
+        names = [learned[task]["algorithm"] for task in tasks]
         if with_it and set(names) & {*member.parents}:
-            return _figure(name, _listed(names), found[with_it[0]])
+            return _figure(name, listed(names), found[with_it[0]])
     for name, result in found.items():
         return _figure(name, member.name, result)
     return (
@@ -128,14 +139,9 @@ def curve(member: Member) -> str:
     )
 
 
-def _figure(name: str, who: str, result: dict[str, Any]) -> str:
-    text = f"Returns of {who} on {world(result)} as they train"
+def _figure(name: str, algorithms: str, result: Result) -> str:
+    text = f"Returns of {algorithms} on {world(result)} as they train"
     return f"![{text}](../results/{name}.svg)\n\n*{text}.*"
-
-
-def _listed(names: tuple[str, ...] | list[str], each: str = "{}") -> str:
-    shown = [each.format(name) for name in names]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def _heads() -> str:
@@ -184,7 +190,7 @@ def _row(depth: int, member: Member, row: int, longest: int) -> str:
     width = max(2, round(LONGEST * member.lines / longest))
     said = f"{member.name}, {member.lines} lines"
     if member.parents:
-        said += f" on top of {_listed(member.parents)}"
+        said += f" on top of {listed(member.parents)}"
     return (
         f'<a href="#{member.name}" aria-label="{html.escape(said)}">'
         f'<rect class="touch" x="0" y="{y}" width="{WIDTH}" height="{ROW}"/>'

@@ -12,39 +12,31 @@ import ast
 import difflib
 import importlib
 import inspect
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mkdocs.exceptions import PluginError
+from .directives import DirectiveError, directive
 
 PACKAGE = "yieldrl.algorithms"
-DIFFERENCE = re.compile(r"^( *)::: difference of (\w+)((?: \w+)*)$", re.MULTILINE)
 FILES = ("config", "model", "algorithm", "agent", "trainer")
 CHECKS = "__post_init__"
 Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign | ast.Assign
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put differences where pages ask for them."""
-    return DIFFERENCE.sub(
-        lambda match: textwrap.indent(shown(match[2], match[3].split()), match[1]),
-        markdown,
-    )
-
-
-def shown(algorithm: str, names: list[str]) -> str:
+@directive(r"difference of (\w+)((?: \w+)*)")
+def shown(algorithm: str, some: str) -> str:
     """A block of all that a folder changes, or of some names in it.
 
     Raises:
-        PluginError: If the folder does not change what is asked for.
+        DirectiveError: If the folder does not change what is asked for.
     """
     found = difference(algorithm)
+    names = some.split()
     lost = [name for name in names if name not in found]
     if lost or not found:
-        raise PluginError(f"algorithms/{algorithm} changes no {' '.join(lost)}")
+        raise DirectiveError(f"algorithms/{algorithm} changes no {' '.join(lost)}")
     body = "\n\n".join(found[name] for name in names or found)
     return f'```diff title="algorithms/{algorithm}"\n{body}\n```'
 
@@ -60,8 +52,8 @@ def difference(algorithm: str) -> dict[str, str]:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef):
                 continue
             thing = getattr(module, name)
-            whole = inspect.isfunction(thing) or not parents(thing)
-            found[name] = added(text(module, node)) if whole else changed(thing)
+            varies = inspect.isclass(thing) and parents(thing)
+            found[name] = changed(thing) if varies else added(text(module, node))
     return {name: lines for name, lines in found.items() if lines}
 
 

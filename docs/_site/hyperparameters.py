@@ -11,38 +11,31 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import re
 from typing import Any
-
-from mkdocs.exceptions import PluginError
 
 from yieldrl.cli.field_options import docstrings
 
-ALL = re.compile(r"^::: hyperparameters of (\w+)$", re.MULTILINE)
-SOME = re.compile(r"^::: fields of (\w+):((?: \w+)+)$", re.MULTILINE)
+from .directives import DirectiveError, directive
+
 HEAD = ["| field | default | what it does |", "| --- | --- | --- |"]
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the tables where a page asks for them."""
-    markdown = SOME.sub(lambda match: table(match[1], match[2].split()), markdown)
-    return ALL.sub(lambda match: tables(match[1]), markdown)
-
-
-def table(algorithm: str, names: list[str]) -> str:
+@directive(r"fields of (\w+):((?: \w+)+)")
+def table(algorithm: str, some: str) -> str:
     """Some fields of an algorithm's config, a row each.
 
     Raises:
-        PluginError: If it has no such field.
+        DirectiveError: If it has no such field.
     """
-    cls = _config(algorithm)
+    cls, names = _config(algorithm), some.split()
     fields = {field.name: field for field in dataclasses.fields(cls)}
     if lost := [name for name in names if name not in fields]:
-        raise PluginError(f"algorithms/{algorithm} has no field {' '.join(lost)}")
+        raise DirectiveError(f"algorithms/{algorithm} has no field {' '.join(lost)}")
     texts = docstrings(cls)
     return "\n".join([*HEAD, *(_row(fields[n], texts.get(n, "")) for n in names)])
 
 
+@directive(r"hyperparameters of (\w+)")
 def tables(algorithm: str) -> str:
     """A folded table for every class that has fields, the algorithm's own first."""
     cls = _config(algorithm)
@@ -82,8 +75,8 @@ def _title(base: type[Any], algorithm: str) -> str:
 
 
 def _row(field: dataclasses.Field[Any], text: str) -> str:
-    missing = field.default_factory is dataclasses.MISSING
-    default = field.default if missing else field.default_factory()
+    made = field.default_factory
+    default = field.default if made is dataclasses.MISSING else made()
     large = type(default) is int and abs(default) >= 10_000
     shown = f"{default:_}" if large else repr(default)
     return f"| `{field.name}` | `{shown}` | {text.replace('|', chr(92) + '|')} |"

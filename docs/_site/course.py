@@ -1,30 +1,28 @@
-"""What the course's pages have besides text: made from what is there, not typed.
+"""Chapters, reading times, exercises and interactive figures of the course.
 
 - `::: chapters` is the table of chapters; one that has no page yet has no link.
-- `::: reading time` is what a page's prose takes, at 200 words a minute.
+- `::: reading time` is how long a page's prose takes, at 200 words a minute.
 - `::: exercise ch09` is what `yieldrl check ch09` asks for, read off its `check.py`.
 - `::: frames gae_lambda` is a figure of `docs/course/figures/`: all of its frames are
   computed here, and `docs/assets/course/frames.js` shows the one that is chosen.
-- In a fence, after a source, `--8<-- (1) "delta = "` makes the one line that holds this
-  text carry annotation 1, and `--8<-- without docstrings` leaves docstrings out.
 """
 
 from __future__ import annotations
 
 import ast
 import html
-import importlib.util
+import importlib
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
-from mkdocs.exceptions import PluginError
+from .directives import DOCS, ROOT, DirectiveError, Page, directive
+from .sources import FENCE
 
-DOCS = Path(__file__).parent
 COURSE = DOCS / "course"
-EXERCISES = DOCS.parent / "exercises"
+EXERCISES = ROOT / "exercises"
+FIGURES = "yieldrl.docs.course.figures"
 CHAPTERS = (
     "What is an agent",
     "Bandits and exploration",
@@ -45,24 +43,13 @@ CHAPTERS = (
     "Your own algorithm",
 )
 WORDS_A_MINUTE = 200
-TABLE = re.compile(r"^::: chapters$", re.MULTILINE)
-TIME = re.compile(r"^::: reading time$", re.MULTILINE)
-EXERCISE = re.compile(r"^::: exercise (ch\d\d)$", re.MULTILINE)
-FRAMES = re.compile(r"^::: frames (\w+)$", re.MULTILINE)
-FENCE = re.compile(r"^( *)(`{3,})[^`\n]*\n.*?^\1\2 *$", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r'^ *--8<-- \((\d+)\) "(.+)"\n', re.MULTILINE)
-SHORT = re.compile(r"^ *--8<-- without docstrings\n", re.MULTILINE)
-DOCSTRING = re.compile(r'^ +"""(?:.*?)"""\n', re.MULTILINE | re.DOTALL)
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Put all of it where pages ask for it; sources are in their fences by then."""
-    text = Path(page.file.abs_src_path).read_text("utf-8")  # before any hook
-    shown = TIME.sub(lambda _: _minutes(minutes(text)), markdown)
-    shown = TABLE.sub(lambda _: table(), shown)
-    shown = EXERCISE.sub(lambda match: exercise(match[1]), shown)
-    shown = FRAMES.sub(lambda match: frames(match[1]), shown)
-    return FENCE.sub(lambda match: annotated(match[0]), shown)
+@directive("reading time")
+def reading_time(page: Page) -> str:
+    """How long the prose of a page takes to read, in words."""
+    count = minutes(page.text)
+    return f"*{count} minutes to read; code and exercises take as long as they take.*"
 
 
 def minutes(text: str) -> int:
@@ -72,6 +59,7 @@ def minutes(text: str) -> int:
     return max(1, round(len(prose.split()) / WORDS_A_MINUTE))
 
 
+@directive("chapters")
 def table() -> str:
     """A row for each chapter, with a link and its reading time where it has a page."""
     rows = ["| | chapter | to read | exercise |", "|---:|---|---|---|"]
@@ -91,15 +79,16 @@ def chapter(number: int) -> Path | None:
     return next(iter(COURSE.glob(f"{number:02}-*.md")), None)
 
 
+@directive(r"exercise (ch\d\d)")
 def exercise(key: str) -> str:
     """The properties that are asked for, and the command that asks.
 
     Raises:
-        PluginError: If there is no such exercise.
+        DirectiveError: If there is no such exercise.
     """
     found = list(EXERCISES.glob(f"{key}_*/check.py"))
     if not found:
-        raise PluginError(f"there is no exercise {key}")
+        raise DirectiveError(f"there is no exercise {key}")
     body = ast.parse(found[0].read_text("utf-8")).body
     asked = [n for n in body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
     said = [(ast.get_docstring(node) or "").partition("\n")[0] for node in asked]
@@ -107,25 +96,7 @@ def exercise(key: str) -> str:
     return "\n".join(["```bash", f"yieldrl check {key}", "```", "", *lines])
 
 
-def annotated(fence: str) -> str:
-    """A fence with its marks as annotations of the lines that they name.
-
-    Raises:
-        PluginError: If not exactly one line holds the text of a mark.
-    """
-    marks, short = MARK.findall(fence), SHORT.search(fence)
-    if not marks and not short:
-        return fence
-    fence = SHORT.sub("", MARK.sub("", fence))
-    lines = (DOCSTRING.sub("", fence) if short else fence).splitlines()
-    for number, text in marks:
-        held = [at for at, line in enumerate(lines[1:-1], 1) if text in line]
-        if len(held) != 1:
-            raise PluginError(f"{len(held)} lines hold {text!r}, expected one")
-        lines[held[0]] += f"  # ({number})!"
-    return "\n".join(lines)
-
-
+@directive(r"frames (\w+)")
 def frames(name: str) -> str:
     """A figure that controls turn over; without a script it is its first frame.
 
@@ -162,18 +133,15 @@ def frames(name: str) -> str:
 
 
 def load(name: str) -> dict[str, Any]:
-    """The names of a module of figures."""
+    """The names of a module of figures.
+
+    Raises:
+        DirectiveError: If there is no such module.
+    """
     path = COURSE / "figures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise PluginError(f"there is no figure {name}: {path} is missing")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))  # figures may share what they need
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(path.parent))
-    return vars(module)
+    if not path.exists():
+        raise DirectiveError(f"there is no figure {name}: {path} is missing")
+    return vars(importlib.import_module(f"{FIGURES}.{name}"))
 
 
 def _control(figure: str, name: str, labels: list[str], start: int) -> str:
@@ -192,7 +160,3 @@ def _control(figure: str, name: str, labels: list[str], start: int) -> str:
         for i, label in enumerate(labels)
     )
     return f"<fieldset><legend>{name}</legend>{buttons}</fieldset>"
-
-
-def _minutes(count: int) -> str:
-    return f"*{count} minutes to read; code and exercises take as long as they take.*"

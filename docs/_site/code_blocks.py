@@ -1,7 +1,7 @@
-"""Says over a block of Python what it takes from the blocks above it on its page.
+"""Titles of Python blocks that say which names they take from the blocks above.
 
-The tests run the blocks of a page one after the other, in one namespace. Who pastes a
-single one has to know what it lacks, so that is found in its code, not typed.
+The tests run the blocks of a page one after the other, in one namespace. A reader who
+pastes a single one has to know what it lacks, so that is found in its code.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import dis
 import re
 import textwrap
 from types import CodeType
-from typing import Any
 
-from mkdocs.exceptions import PluginError
+from .directives import DirectiveError, listed
 
 BLOCK = re.compile(
     r'^(?P<indent> *)```python(?P<title> title="[^"]*")?\n'
@@ -25,14 +24,13 @@ WORLD = '"yieldrl/'  # an id that Gymnasium knows once the package is imported
 LONGEST = 4  # names in a title
 
 
-def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
+def with_titles(markdown: str, path: str) -> str:
     """Give blocks that need others a title that says so.
 
     Raises:
-        PluginError: If a block uses a name that no block above it has, or one that is a
-            file needs another block.
+        DirectiveError: If a block uses a name that no block above it has, or one that
+            is a file needs another block.
     """
-    where = page.file.src_uri if page else "page"
     known: set[str] = set()
 
     def titled(match: re.Match[str]) -> str:
@@ -40,14 +38,16 @@ def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
         imports = OURS.search(body) is not None
         taken = free_names(body) + ["yieldrl.envs"] * (WORLD in body and not imports)
         if lost := [name for name in taken if name not in known]:
-            raise PluginError(f"{where}: no block above has {', '.join(lost)}:\n{body}")
+            raise DirectiveError(
+                f"{path}: no block above has {', '.join(lost)}:\n{body}"
+            )
         if taken and match["title"]:
-            raise PluginError(f"{where}: a file needs {', '.join(taken)} from above")
+            raise DirectiveError(f"{path}: a file needs {', '.join(taken)} from above")
         known.update(bound_names(body), ["yieldrl.envs"] * imports)
         if not taken:
             return match[0]
         head, rest = match[0].split("\n", 1)
-        return f'{head} title="takes {_listed(taken)} from above"\n{rest}'
+        return f'{head} title="takes {_shortened(taken)} from above"\n{rest}'
 
     return BLOCK.sub(titled, markdown)
 
@@ -96,6 +96,6 @@ def _is_implicit(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def _listed(names: list[str]) -> str:
-    shown = names if len(names) <= LONGEST else [*names[: LONGEST - 1], "more"]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+def _shortened(names: list[str]) -> str:
+    short = len(names) <= LONGEST
+    return listed(names if short else [*names[: LONGEST - 1], "more"])

@@ -1,0 +1,56 @@
+"""Turns the pages of `docs/` into plain Markdown: `render(path, markdown)`.
+
+A page may hold directives, `::: table learning`, and fences of Python may ask for
+sources, `--8<-- "abstractions.py#Trainer"`. What they stand for is computed from the
+code and from committed results. Nothing here knows a generator of sites: MkDocs calls
+it by `docs/hooks.py`, and `python -m docs._site FOLDER` writes all pages to a folder.
+"""
+
+from __future__ import annotations
+
+from . import (
+    code_blocks,
+    course,
+    diffs,
+    directives,
+    family_tree,
+    gallery,
+    hyperparameters,
+    learning,
+    phases,
+    sources,
+    speed,
+    trials,
+)
+from .directives import DirectiveError, Page
+
+__all__ = [
+    "DirectiveError",
+    "Page",
+    "course",
+    "diffs",
+    "family_tree",
+    "gallery",
+    "hyperparameters",
+    "learning",
+    "phases",
+    "render",
+    "speed",
+    "trials",
+]
+
+
+def render(path: str, markdown: str) -> str:
+    """A page as plain Markdown.
+
+    Args:
+        path: Of the page below `docs/`, as `course/10-ppo.md`.
+        markdown: The page as it was written.
+
+    Raises:
+        DirectiveError: If something that the page asks for is not there.
+    """
+    text = code_blocks.with_titles(markdown, path)  # before sources are in the fences
+    text = sources.with_sources(text)
+    text = directives.expand(text, Page(path, markdown))
+    return sources.with_annotations(text)
