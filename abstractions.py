@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from typing import Any, ClassVar, Literal, Self, TypedDict
+from typing import Any, ClassVar, Self
 
 import gymnasium
 import torch
@@ -35,22 +35,11 @@ from yieldrl.foundations import (
     ranks,
     restore_generator,
 )
+from yieldrl.foundations.logs import LogData as LogData
+from yieldrl.foundations.logs import Logs as Logs
+from yieldrl.foundations.logs import LogType as LogType
 from yieldrl.foundations.other_words import arguments_here, check_entries, takes
 from yieldrl.runtime import Learner
-
-Logs = dict[str, Any]
-"""Metric name -> a number, or a detached 0-dim tensor that is read when written."""
-
-LogType = Literal["collect", "train", "evaluate"]
-
-
-class LogData(TypedDict):
-    """What every step of a trainer yields."""
-
-    log_type: LogType  # which kind of step it was
-    sample_step: int  # environment steps so far, over all environments
-    learn_step: int  # gradient steps so far
-    logs: Logs  # `episode_return` and `episode_length` among them
 
 
 class Model(nn.Module):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from yieldrl.loggers.loops import close_loop, start_loop
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import LogData, Trainer
+    from yieldrl.foundations.logs import LogData
 
     Stream = Generator[LogData, None, None]
 
@@ -53,7 +53,7 @@ class Logger(ABC):
     at work in the first process, which alone writes."""
 
     @abstractmethod
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log of `logs`, doing what is to be done before each `yield`.
 
         Work at the end belongs into `finally`: it is reached after the last step, a
@@ -65,7 +65,7 @@ class Logger(ABC):
         """Where this logger writes: of two alike over an instance the later stays."""
         return None
 
-    def wrap(self, trainer: Trainer, logs: Stream) -> Stream:
+    def wrap(self, trainer: Any, logs: Stream) -> Stream:
         """`run`, with the wrapped generator closed after it, whatever happens."""
         from yieldrl.foundations import ranks  # and with it PyTorch, loaded by now
 
@@ -95,7 +95,7 @@ class Logger(ABC):
 
     def _over_function(self, function: Callable[..., Stream]) -> Callable[..., Stream]:
         @functools.wraps(function)
-        def decorated(trainer: Trainer, *args: Any, **kwargs: Any) -> Stream:
+        def decorated(trainer: Any, *args: Any, **kwargs: Any) -> Stream:
             start = functools.partial(function, trainer, *args, **kwargs)
             return start_loop(trainer, lambda: self.wrap(trainer, start()))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments, files
 from yieldrl.loggers.base import Logger
@@ -23,7 +23,7 @@ from yieldrl.loggers.means import read
 from yieldrl.loggers.write_errors import refuse_file, refuse_folder
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import LogData, Trainer
+    from yieldrl.foundations.logs import LogData
     from yieldrl.loggers.base import Stream
 
 SHARE = 0.05
@@ -75,7 +75,7 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
         """The folder."""
         return self.folder
 
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Save while logs pass, and at the end."""
         saver = _Saver(self, trainer, files.place(trainer, self.folder, FOLDER))
         with Interrupts() as interrupts:
@@ -113,7 +113,7 @@ def latest_checkpoint(run_dir: str | Path) -> Path:
 class _Saver:
     """Decides when to save, and writes checkpoints into a folder."""
 
-    def __init__(self, settings: checkpoint, trainer: Trainer, folder: Path) -> None:
+    def __init__(self, settings: checkpoint, trainer: Any, folder: Path) -> None:
         self.settings, self.trainer, self.folder = settings, trainer, folder
         refuse_file(folder)
         refuse_folder(folder / BEST)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from yieldrl.loggers import arguments
 from yieldrl.loggers.base import Logger
 from yieldrl.loggers.means import read
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import Trainer
     from yieldrl.loggers.base import Stream
 
 
@@ -64,7 +63,7 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
         """The metric that is watched."""
         return self.log_type, self.metric
 
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield logs until the metric is good enough, or has stopped improving."""
         sign = 1.0 if self.mode == "max" else -1.0
         goal = None if self.threshold is None else sign * self.threshold

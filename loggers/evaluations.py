@@ -10,7 +10,6 @@ from yieldrl.loggers import arguments, states
 from yieldrl.loggers.base import Logger
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import Trainer
     from yieldrl.loggers.base import Stream
 
 
@@ -50,7 +49,7 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
         """The seed: evaluations on others measure something else."""
         return self.seed
 
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log, and evaluations between them."""
         own = trainer.config.eval_every
         if own != 0:
@@ -70,7 +69,7 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
         if trainer.agent.sample_step > last.step:
             yield self._evaluate(trainer, last)
 
-    def _evaluate(self, trainer: Trainer, last: _LastOne) -> Any:
+    def _evaluate(self, trainer: Any, last: _LastOne) -> Any:
         last.step = trainer.agent.sample_step
         return trainer.evaluate(self.episodes, self.seed)
 

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import LogData
+    from yieldrl.foundations.logs import LogData
     from yieldrl.loggers.base import Stream
 
 

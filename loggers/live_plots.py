@@ -18,7 +18,6 @@ from yieldrl.loggers.notebook import in_notebook
 from yieldrl.loggers.svg import Curve, draw_panels
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import Trainer
     from yieldrl.loggers.base import Stream
     from yieldrl.loggers.means import Row
 
@@ -61,7 +60,7 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
                     f" example 'train/loss' (types: {list(TYPES)})"
                 )
 
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Redraw now and then while logs pass, and for the last time at the end."""
         if not in_notebook():
             yield from logs

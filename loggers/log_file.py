@@ -7,13 +7,12 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from yieldrl.loggers import arguments, files
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import Trainer
     from yieldrl.loggers.means import Row
 
 
@@ -37,23 +36,23 @@ class LogFile(Writer):
         return self.path
 
     @contextmanager
-    def open(self, trainer: Trainer) -> Iterator[Callable[[list[Row]], None]]:
+    def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
         """A function that appends to the file."""
         path = self._file(trainer)
         first = f"{self.header}\n".encode() if self.header else b""
         yield lambda rows: files.append(path, self.lines(rows).encode(), first)
 
-    def position(self, trainer: Trainer) -> int:
+    def position(self, trainer: Any) -> int:
         """The size of the file in bytes."""
         return files.size(self._file(trainer))
 
-    def rewind(self, trainer: Trainer, position: int | None) -> None:
+    def rewind(self, trainer: Any, position: int | None) -> None:
         """Cut the file back to a size, and drop rows beyond the trainer's steps."""
         now = trainer.agent.sample_step, trainer.agent.learn_step
         path = self._file(trainer)
         files.rewind(path, now, self.steps_of, self.header, position)
 
-    def _file(self, trainer: Trainer) -> Path:
+    def _file(self, trainer: Any) -> Path:
         return files.place(trainer, self.path, self.file_name)
 
     @staticmethod

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from yieldrl.abstractions import LogData
+    from yieldrl.foundations.logs import LogData
 
 _CHUNK = 1024  # logs that wait before they are summed up, in a window that is long
 

@@ -12,7 +12,7 @@ from yieldrl.loggers.means import read
 from yieldrl.loggers.notebook import in_notebook
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import LogData, Trainer
+    from yieldrl.foundations.logs import LogData
     from yieldrl.loggers.base import Stream
 
 
@@ -26,7 +26,7 @@ class progress(Logger):  # noqa: N801 (used like a function)
     ten seconds where the output is a file.
     """
 
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Draw the bar while logs pass."""
         watched = in_notebook() or sys.stderr.isatty()
         period = 0.1 if watched else 10.0
@@ -46,7 +46,7 @@ class progress(Logger):  # noqa: N801 (used like a function)
 
 
 class _Bar:
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, trainer: Any) -> None:
         from tqdm.auto import tqdm
 
         self.total = trainer.config.total_steps

@@ -19,7 +19,6 @@ from yieldrl.loggers.write_errors import refuse_file
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import Trainer
     from yieldrl.loggers.means import Row
 
 _FILES = "events.out.tfevents.*"
@@ -50,7 +49,7 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         return self.log_dir
 
     @contextmanager
-    def open(self, trainer: Trainer) -> Iterator[Callable[[list[Row]], None]]:
+    def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
         """Begin an event file."""
         folder = self._folder(trainer)
         refuse_file(folder)
@@ -66,12 +65,12 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         files.append(path, _records([_version(), *first]))
         yield lambda rows: files.append(path, _records(_scalars(rows)))
 
-    def position(self, trainer: Trainer) -> dict[str, int]:
+    def position(self, trainer: Any) -> dict[str, int]:
         """The size of every event file in bytes."""
         found = sorted(self._folder(trainer).glob(_FILES))
         return {path.name: files.size(path) for path in found}
 
-    def rewind(self, trainer: Trainer, position: dict[str, int] | None) -> None:
+    def rewind(self, trainer: Any, position: dict[str, int] | None) -> None:
         """Cut the files back to their sizes, and delete those that were not there."""
         if position is None:
             return  # TensorBoard hides later steps for the start that `open` writes
@@ -82,7 +81,7 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
             elif size < files.size(path):
                 os.truncate(path, size)
 
-    def _folder(self, trainer: Trainer) -> Path:
+    def _folder(self, trainer: Any) -> Path:
         return files.place(trainer, self.log_dir, "tensorboard")
 
 

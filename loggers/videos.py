@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments, files
 from yieldrl.loggers.base import Logger
@@ -14,7 +14,6 @@ from yieldrl.loggers.recording import record_video
 from yieldrl.loggers.write_errors import refuse_file
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import Trainer
     from yieldrl.loggers.base import Stream
 
 
@@ -55,7 +54,7 @@ class video(Logger):  # noqa: N801 (used like a function)
         """The folder."""
         return self.folder
 
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record while logs pass, and at the end unless it was just done."""
         refuse_file(files.place(trainer, self.folder, "videos"))
         recorded = trainer.agent.sample_step
@@ -68,7 +67,7 @@ class video(Logger):  # noqa: N801 (used like a function)
         if trainer.agent.sample_step > recorded:
             self._record(trainer)
 
-    def _record(self, trainer: Trainer) -> None:
+    def _record(self, trainer: Any) -> None:
         folder = files.place(trainer, self.folder, "videos")
         path = folder / f"step_{trainer.agent.sample_step:09d}.mp4"
         record_video(trainer, path, self.episodes, fps=self.fps)

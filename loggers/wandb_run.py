@@ -13,7 +13,6 @@ from yieldrl.loggers.write_errors import naming_failures
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import Trainer
     from yieldrl.loggers.means import Row
 
 Mode = Literal["online", "offline", "disabled", "shared"]
@@ -61,7 +60,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         return self.project, self.init_kwargs.get("id")
 
     @contextmanager
-    def open(self, trainer: Trainer) -> Iterator[Callable[[list[Row]], None]]:
+    def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
         """Begin the run, or go on with it."""
         import wandb as sdk
 
@@ -90,7 +89,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             run.finish()
 
 
-def _run_id(trainer: Trainer) -> str:
+def _run_id(trainer: Any) -> str:
     path = files.place(trainer, None, "wandb_id.txt")
     if not path.exists():
         files.write_atomically(path, secrets.token_hex(4) + "\n")

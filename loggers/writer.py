@@ -13,7 +13,7 @@ from yieldrl.loggers.base import Logger
 from yieldrl.loggers.means import Means
 
 if TYPE_CHECKING:
-    from yieldrl.abstractions import LogData, Trainer
+    from yieldrl.foundations.logs import LogData
     from yieldrl.loggers.base import Stream
     from yieldrl.loggers.means import Row
 
@@ -40,12 +40,10 @@ class Writer(Logger):
             arguments.whole("every", self.every, low=0)
 
     @abstractmethod
-    def open(
-        self, trainer: Trainer
-    ) -> AbstractContextManager[Callable[[list[Row]], None]]:
+    def open(self, trainer: Any) -> AbstractContextManager[Callable[[list[Row]], None]]:
         """A context whose value is a function that writes rows."""
 
-    def position(self, trainer: Trainer) -> Any:
+    def position(self, trainer: Any) -> Any:
         """How much was written so far, in plain values; None if nothing can be undone.
 
         By default None: then the window that is pending when a loop is left becomes a
@@ -53,7 +51,7 @@ class Writer(Logger):
         """
         return None
 
-    def rewind(self, trainer: Trainer, position: Any) -> None:
+    def rewind(self, trainer: Any, position: Any) -> None:
         """Before `open`: undo what was written after a position, and later steps.
 
         Args:
@@ -61,7 +59,7 @@ class Writer(Logger):
             position: What `position` returned; None if that is not known.
         """
 
-    def run(self, trainer: Trainer, logs: Stream) -> Stream:
+    def run(self, trainer: Any, logs: Stream) -> Stream:
         """Write the rows that are due before each `yield`, and the rest at the end."""
         every = self.every
         if every is None:
@@ -80,7 +78,7 @@ class Writer(Logger):
 
     def _pass(
         self,
-        trainer: Trainer,
+        trainer: Any,
         logs: Stream,
         account: _Account,
         write: Callable[[list[Row]], None],

@@ -90,7 +90,7 @@ class Compiled:
         try:
             found = pytorch.with_settings(self._code, *args)
         except pytorch.compile_error() as error:
-            said = said_by(error)
+            said = pytorch.said_by(error)
             if first and self.plan.strict:
                 raise RuntimeError(
                     f"speed={self.plan.mode!r}: the {self.name} cannot be compiled:"
@@ -157,11 +157,3 @@ def in_plain_words(reason: str) -> str:
         guard = guard.replace(method, "self").strip()
     said = guard if "mismatch" in guard else f"{guard or 'a guard'} no longer holds"
     return f"{said} ({places[0].strip()})"[:200] if places else said[:200]
-
-
-def said_by(error: Exception) -> str:
-    """The first line of an error's message, and the line of code that it names."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    first = lines[0][:200].rstrip(".") if lines else type(error).__name__
-    places = [line for line in lines if line.startswith('File "')]
-    return f"{first} ({places[-1]})" if places else first

@@ -77,3 +77,11 @@ def settable(parameters: Sequence[Any]) -> bool:
         p.grad is not None or p._backward_hooks or p._post_accumulate_grad_hooks
         for p in parameters
     )
+
+
+def said_by(error: Exception) -> str:
+    """The first line of an error's message, and the line of code that it names."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = lines[0][:200].rstrip(".") if lines else type(error).__name__
+    places = [line for line in lines if line.startswith('File "')]
+    return f"{first} ({places[-1]})" if places else first

@@ -11,16 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cloudpickle
 import torch
 from torch.utils.benchmark import Timer
 
 from yieldrl.foundations import compile_cache
-
-if TYPE_CHECKING:
-    from yieldrl.speed.compiled import Compiled
+from yieldrl.speed import pytorch
 
 
 class WarmUp:
@@ -32,7 +30,7 @@ class WarmUp:
         ended: None until the process has ended; then why it failed, or "".
     """
 
-    def __init__(self, functions: Sequence[Compiled]) -> None:
+    def __init__(self, functions: Sequence[Any]) -> None:
         compile_cache.prepare()
         first = sorted(functions, key=lambda f: f.name, reverse=True)  # gradient steps
         task = [(f, f.example()) for f in first if f.example is not None]
@@ -62,8 +60,6 @@ class WarmUp:
 
 def main() -> None:
     """Compile what standard input holds; print what was found, in lines of JSON."""
-    from yieldrl.speed.compiled import said_by
-
     threading.Thread(target=_end_with, args=[int(sys.argv[1])], daemon=True).start()
     path, threads = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
@@ -72,11 +68,11 @@ def main() -> None:
         try:
             found: Any = measure(function, args)
         except Exception as error:
-            found = said_by(error)
+            found = pytorch.said_by(error)
         print(f"\n{json.dumps({function.name: found})}", flush=True)
 
 
-def measure(function: Compiled, args: tuple[Any, ...]) -> tuple[float, float]:
+def measure(function: Any, args: tuple[Any, ...]) -> tuple[float, float]:
     """Compile a function, then again from the cache: see `WarmUp.found`."""
     copy.copy(function)(*args)
     torch.compiler.reset()

@@ -1,7 +1,8 @@
 """The arrows between rooms run one way."""
 
 import ast
-from graphlib import TopologicalSorter
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -77,18 +78,25 @@ def is_for_type_checkers(node):
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-def imports(tree):
-    """Names of modules that running code imports, at the top or inside functions."""
+def nodes(tree, *, type_checking=False):
+    """Import statements of running code, at the top or inside functions."""
     for node in ast.iter_child_nodes(tree):
-        if is_for_type_checkers(node):
+        if is_for_type_checkers(node) and not type_checking:
             continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        else:
+            yield from nodes(node, type_checking=type_checking)
+
+
+def imports(tree):
+    """Names of modules that running code imports absolutely."""
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        elif node.level == 0:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        else:
-            yield from imports(node)
 
 
 def files_of(room):
@@ -112,6 +120,65 @@ def test_a_room_imports_only_what_lies_below_it(room):
 def test_no_circle():
     order = list(TopologicalSorter(ALLOWED).static_order())
     assert order.index("envs") < order.index("abstractions") < order.index("cli")
+
+
+def module_name(file):
+    parts = ("yieldrl", *file.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(file): file for room in ALLOWED for file in files_of(room)}
+"""Module -> its file, of all rooms; the root only passes one name on."""
+
+
+@cache
+def imported_names(module):
+    """(module, name in it or None, name here) of each import, for type checkers too."""
+    file, found = MODULES[module], []
+    for node in nodes(ast.parse(file.read_text()), type_checking=True):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, None, alias.asname) for alias in node.names]
+            continue
+        parts = module.split(".")
+        up = node.level - (file.name == "__init__.py") if node.level else len(parts)
+        source = ".".join([*parts[: len(parts) - up], *filter(None, [node.module])])
+        found += [(source, a.name, a.asname or a.name) for a in node.names]
+    return found
+
+
+def modules_behind(source, name):
+    """Modules that an import of a name reads: a package, and what defines the name."""
+    if f"{source}.{name}" in MODULES:
+        return {f"{source}.{name}"}
+    if source not in MODULES:
+        return set()
+    if name is not None and MODULES[source].name == "__init__.py":
+        for origin, original, here in imported_names(source):
+            if here == name and origin != source:
+                return {source} | modules_behind(origin, original)
+    return {source}
+
+
+def files_imported(module):
+    imported = imported_names(module)
+    found = {m for source, name, _ in imported for m in modules_behind(source, name)}
+    return found - {module}
+
+
+def test_no_circle_of_files():
+    """Imports for type checkers count too: who reads one file must open the other."""
+    graph = {module: files_imported(module) for module in MODULES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail("imported by: " + " -> ".join(error.args[1]))
+
+
+def test_names_that_a_package_passes_on_lead_to_the_file_that_defines_them():
+    origin = "yieldrl.foundations.logs"
+    assert origin in files_imported("yieldrl.abstractions")
+    assert "yieldrl.foundations.border" in files_imported("yieldrl.abstractions")
+    assert "yieldrl.algorithms.dqn.config" in files_imported("yieldrl.algorithms.dqn")
 
 
 def test_an_algorithm_imports_its_own_files_relatively():

@@ -27,9 +27,8 @@ def backbone_of(model: nn.Module) -> nn.Module:
 
 def inner_model(model: nn.Module) -> nn.Module:
     """The model inside of a `VLAPolicy`; any other as it is."""
-    from yieldrl.vla.policy import VLAPolicy  # which needs this file
-
-    return model.model if isinstance(model, VLAPolicy) else model
+    inside: Any = getattr(model, "model", model)
+    return inside if getattr(model, "wraps_model", False) else model
 
 
 def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import gymnasium
 import torch
@@ -47,6 +47,8 @@ class VLAPolicy(FrozenInEval, Policy):
         ValueError: If there is nothing that the model could read, or the action space
             is not one of chunks of this length.
     """
+
+    wraps_model: ClassVar[bool] = True  # see `parts.inner_model`
 
     def __init__(
         self,

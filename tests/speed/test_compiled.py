@@ -16,7 +16,6 @@ from yieldrl.speed.compiled import (
     Compiled,
     NotCompiledError,
     in_plain_words,
-    said_by,
 )
 
 
@@ -103,7 +102,7 @@ def test_reasons_are_said_in_plain_words():
     shape = "tensor 'x' size mismatch at index 0. expected 4, actual 3"
     assert in_plain_words(f"- 0/0: {shape}") == shape
     assert in_plain_words("") == "a guard no longer holds"
-    assert said_by(ValueError()) == "ValueError"
+    assert pytorch.said_by(ValueError()) == "ValueError"
 
 
 def test_settings_of_the_compiler_hold_within_a_call_alone():
