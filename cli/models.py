@@ -10,7 +10,7 @@ from typing import Any
 
 from yieldrl.abstractions import Policy
 from yieldrl.cli import family
-from yieldrl.foundations.blocks import nearest
+from yieldrl.foundations.config_blocks import nearest
 
 
 def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:

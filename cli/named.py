@@ -12,8 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from yieldrl.cli import family, models
-from yieldrl.foundations.blocks import Part, nearest
-from yieldrl.foundations.words import NAMES, VLA
+from yieldrl.foundations.config_blocks import NAMES, VLA, Part, nearest
 
 DEFAULT = "default"
 """The model that an algorithm makes by itself."""

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from yieldrl.cli import named
 from yieldrl.experiments import run_files
-from yieldrl.foundations.blocks import (
+from yieldrl.foundations.config_blocks import (
     BLOCKS,
+    VLA,
     Part,
     divided,
     has_blocks,
@@ -18,7 +19,6 @@ from yieldrl.foundations.blocks import (
     part,
     to_blocks,
 )
-from yieldrl.foundations.words import VLA
 
 MODEL = Part(named.DEFAULT, {})
 """What a run gets that names no model: that of its algorithm."""

@@ -13,7 +13,7 @@ from yieldrl.cli import named, options
 from yieldrl.cli.plan import Plan
 from yieldrl.experiments import CheckpointError, run_files
 from yieldrl.experiments.checkpoint import load_trainer_state
-from yieldrl.foundations.blocks import has_blocks
+from yieldrl.foundations.config_blocks import has_blocks
 
 
 def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Plan, Path]:

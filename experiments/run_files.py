@@ -26,7 +26,7 @@ import torch
 import yaml
 
 import yieldrl
-from yieldrl.foundations.blocks import flat, to_blocks
+from yieldrl.foundations.config_blocks import flat, to_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.checkpoint_index import BEST

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from yieldrl.foundations.block_fields import in_their_words, to_fields
-from yieldrl.foundations.blocks import has_blocks
+from yieldrl.foundations.aliases import named_as_in_file, to_fields
 from yieldrl.foundations.checked import Checked, FieldError, most_threads, plain_hints
+from yieldrl.foundations.config_blocks import has_blocks
 from yieldrl.foundations.field_values import read, written
 from yieldrl.foundations.files import read_file
 from yieldrl.foundations.folders import wrong_name
@@ -160,7 +160,7 @@ class Config(Checked):
         """The config that `to_dict` or a config file describes.
 
         Of a file with blocks it takes the fields, in our words or those that
-        `yieldrl.foundations.words` knows; models and loggers are no part of a config.
+        `yieldrl.foundations.aliases` knows; models and loggers are no part of a config.
 
         Raises:
             ValueError: If a name is unknown (the nearest known one is proposed) or a
@@ -180,7 +180,7 @@ class Config(Checked):
         except FieldError as error:
             if not blocks:
                 raise
-            raise in_their_words(error, said, cls) from None
+            raise named_as_in_file(error, said, cls) from None
 
     @classmethod
     def _unknown(cls, name: Any) -> ValueError:

@@ -14,7 +14,7 @@ from yieldrl import loggers
 from yieldrl.algorithms import ppo
 from yieldrl.cli import plan
 from yieldrl.experiments import run_files
-from yieldrl.foundations.blocks import to_blocks
+from yieldrl.foundations.config_blocks import to_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.write_errors import UnwritableError

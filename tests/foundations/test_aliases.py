@@ -8,8 +8,7 @@ import pytest
 
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm, reinforce
 from yieldrl.foundations import Config
-from yieldrl.foundations.block_fields import to_fields
-from yieldrl.foundations.words import WORDS
+from yieldrl.foundations.aliases import ALIASES, to_fields
 
 # The first example of a founding document of the project, as it stands there.
 DOCUMENT = """{
@@ -83,7 +82,7 @@ def test_words_are_translated(
 
 def test_every_word_stands_for_a_field_of_some_algorithm() -> None:
     known = {*ppo.Config().to_dict(), *dqn.Config().to_dict()}
-    assert {word.ours for word in WORDS.values()} <= known
+    assert {word.field for word in ALIASES.values()} <= known
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
-"""A run in one file: its blocks, and the config's fields that stand in them."""
+"""A whole run in one file: its blocks, and which config fields each of them holds."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
-
-from yieldrl.foundations.words import NAMES, VLA
 
 BLOCKS = ("trainer", "env", "policy", "algorithm", "collector", "loggers")
 
@@ -19,6 +17,20 @@ HOMES = {
     "collector": ("collection", "max_policy_lag", "when_stale"),
 }
 """Block -> fields that `to_blocks` writes there; the others go into `algorithm`."""
+
+GUESTS = {"collector": ("num_steps", "num_envs", "vectorization")}
+"""Block -> fields that are read there too. `trainer`, `algorithm` and, of a model that
+is not your own, `policy` take every field."""
+
+NAMES = {
+    "policy": {"actor_critic": "default"},
+    "loggers": {"progress_bar": "progress", "early_stopping": "early_stop"},
+}
+"""Block -> their name of something that is registered here -> ours."""
+
+VLA = "vla"
+"""The policy whose values are not fields of the config but arguments of its own: what
+stands in its `vla_config` is a field only where the config has such fields."""
 
 
 class Part(NamedTuple):

@@ -6,7 +6,14 @@ import pytest
 
 from yieldrl.algorithms import dqn, ppo, reinforce
 from yieldrl.foundations import Config
-from yieldrl.foundations.blocks import Part, flat, has_blocks, home, part, to_blocks
+from yieldrl.foundations.config_blocks import (
+    Part,
+    flat,
+    has_blocks,
+    home,
+    part,
+    to_blocks,
+)
 
 
 @pytest.mark.parametrize("config_class", [dqn.Config, ppo.Config, reinforce.Config])

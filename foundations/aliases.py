@@ -1,0 +1,202 @@
+"""Config fields by the names of other libraries (SB3, CleanRL), in files with blocks.
+
+`ALIASES` is the table. `to_fields` reads the blocks of a file, by those names or ours.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from yieldrl.foundations.checked import FieldError, shown
+from yieldrl.foundations.config_blocks import BLOCKS, GUESTS, HOMES, home, keys, nearest
+
+Look = Callable[[str], int]
+"""Field -> its value in the file, or its default; a whole number."""
+
+
+def _kind(given: Any, look: Look) -> str:
+    kinds = {"standard": "sync", "vla": "async"}
+    if given not in kinds:
+        raise ValueError(f"choose one of {list(kinds)}")
+    return kinds[given]
+
+
+def _steps(given: Any, look: Look) -> int:
+    return _whole(given) * look("num_steps") * look("num_envs")
+
+
+def _minibatches(given: Any, look: Look) -> int:
+    rollout = look("num_steps") * look("num_envs")
+    if rollout % _whole(given):
+        raise ValueError(
+            f"it must divide the rollout of num_steps * num_envs = {look('num_steps')}"
+            f" * {look('num_envs')} = {rollout} transitions"
+        )
+    return rollout // given
+
+
+def _whole(given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ValueError("give a whole number, at least 1")
+    return given
+
+
+class Alias(NamedTuple):
+    """Our field for a name of another library.
+
+    Attributes:
+        field: Our field.
+        value: Our value, from the given one and the values of our other fields.
+    """
+
+    field: str
+    value: Callable[[Any, Look], Any] = lambda given, look: given
+
+
+ALIASES = {
+    # Steps, rollouts and minibatches. Of an off-policy algorithm, whose fields they
+    # are, buffer_size and batch_size stay what they are.
+    "buffer_size": Alias("num_steps"),
+    "n_steps": Alias("num_steps"),
+    "buffer_type": Alias("collection", _kind),  # standard: sync, vla: async
+    "iterations": Alias("total_steps", _steps),  # iterations * num_steps * num_envs
+    "total_timesteps": Alias("total_steps"),
+    "n_epochs": Alias("num_epochs"),
+    "update_epochs": Alias("num_epochs"),
+    "batch_size": Alias("num_minibatches", _minibatches),  # num_steps * num_envs / it
+    "minibatch_size": Alias("num_minibatches", _minibatches),
+    "n_envs": Alias("num_envs"),
+    "train_freq": Alias("train_every"),
+    "target_update_interval": Alias("target_every"),
+    # Coefficients.
+    "lr": Alias("learning_rate"),
+    "clip_range": Alias("clip_coef"),
+    "clip_range_vf": Alias("clip_value"),
+    "ent_coef": Alias("entropy_coef"),
+    "vf_coef": Alias("value_coef"),
+    "exploration_final_eps": Alias("epsilon_end"),
+    # The run.
+    "eval_freq": Alias("eval_every"),
+    "num_eval_episodes": Alias("eval_episodes"),
+    "exp_name": Alias("run_name"),
+    # Names that mean something in one block alone.
+    "env.name": Alias("env_id"),
+    "env.id": Alias("env_id"),
+    "env.cfg": Alias("env_kwargs"),
+    "env.kwargs": Alias("env_kwargs"),
+    "collector.name": Alias("collection"),
+}
+"""Their name, or `block.name` -> ours."""
+
+
+class _Given(NamedTuple):
+    block: str
+    key: str
+    value: Any
+    alias: Alias
+
+
+def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, Any]:
+    """The fields of a config that stand in the blocks of a file, by our names.
+
+    Raises:
+        ValueError: If a block or key is unknown, or two say the same. The message names
+            the block, the key and what was probably meant.
+    """
+    given = _given(values, config_class)
+
+    def look(name: str) -> int:
+        if name not in _fields(config_class):
+            raise ValueError(f"{config_class.__module__} has no {name} to count it in")
+        value = given[name].value if name in given else getattr(config_class, name, 0)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"it needs {name}, which is {value!r}")
+        return value
+
+    found: dict[str, Any] = {}
+    for name, (block, key, value, alias) in given.items():
+        try:
+            found[name] = alias.value(value, look)
+        except ValueError as reason:
+            raise ValueError(f"block {block!r}: {key} = {value!r}: {reason}") from None
+    return found
+
+
+def named_as_in_file(
+    error: FieldError, values: Mapping[str, Any], config_class: type[Any]
+) -> ValueError:
+    """The error of a field, with the block and the key that stand in the file."""
+    given = _given(values, config_class).get(error.field)
+    if given is None:
+        return error
+    said = f"block {given.block!r}: {given.key} = {shown(given.value)}"
+    ours = f", our {error.field} = {error.value}" if given.key != error.field else ""
+    return ValueError(f"{said}{ours}: {error.remedy}")
+
+
+def _given(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, _Given]:
+    """Field -> where and how it stands in the blocks."""
+    _check_names(values, config_class)
+    found: dict[str, _Given] = {}
+    known = _fields(config_class)
+    for block in BLOCKS[:-1]:
+        for key, value in keys(block, values.get(block), known).items():
+            alias = _alias(block, key, config_class)
+            _check(block, key, alias.field, config_class)
+            if alias.field in found:
+                other = found[alias.field]
+                raise ValueError(
+                    f"{other.key!r} of the block {other.block!r} and {key!r} of the"
+                    f" block {block!r} both say {alias.field!r}: leave one out"
+                )
+            found[alias.field] = _Given(block, key, value, alias)
+    return found
+
+
+def _fields(config_class: type[Any]) -> set[str]:
+    return {entry.name for entry in dataclasses.fields(config_class)}
+
+
+def _alias(block: str, key: Any, config_class: type[Any]) -> Alias:
+    known = _fields(config_class)
+    alias = ALIASES.get(f"{block}.{key}", ALIASES.get(key))
+    return Alias(key) if key in known or alias is None else alias
+
+
+def _check_names(values: Mapping[str, Any], config_class: type[Any]) -> None:
+    for name in values:
+        if name in BLOCKS:
+            continue
+        ours = _alias("", name, config_class).field
+        if ours in _fields(config_class):
+            raise ValueError(
+                f"{name!r} stands beside the blocks: it goes into {home(ours)!r}"
+            )
+        raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
+
+
+def _check(block: str, key: Any, ours: str, config_class: type[Any]) -> None:
+    """Refuse a key that is no field, or not one of this block."""
+    fields = _fields(config_class)
+    here = {*HOMES.get(block, ()), *GUESTS.get(block, ())} & fields
+    here = fields if block in ("trainer", "algorithm", "policy") else here
+    if ours in here:
+        return
+    start = f"block {block!r} has no key {key!r}: "
+    if ours in fields:
+        raise ValueError(f"{start}it goes into the block {home(ours)!r}")
+    if ours in config_class.__dataclass_fields__ or key in ALIASES:
+        means = "it means" if ours == key else f"it is our {ours!r}, which means"
+        owner = config_class.__module__
+        raise ValueError(f"{start}{means} nothing to {owner}, leave it out")
+    known = set(here)
+    for name, alias in ALIASES.items():
+        owner, _, last = name.rpartition(".")
+        if owner in ("", block) and alias.field in here:
+            known.add(last)
+    if block == "env" and not difflib.get_close_matches(str(key), sorted(known), n=1):
+        raise ValueError(f"{start}arguments of the environment go into 'env_kwargs'")
+    raise ValueError(start + nearest(key, known))
