@@ -1,7 +1,7 @@
 """What a run leaves behind and starts from: configs, checkpoints, plots."""
 
+from yieldrl.experiments.check_algorithm import CHECKS, ContractError, check_algorithm
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
-from yieldrl.experiments.contract import CHECKS, ContractError, check_algorithm
 from yieldrl.experiments.loop_by_hand import LoopByHand
 from yieldrl.experiments.owner import RunInUseError
 from yieldrl.experiments.run import Run

@@ -15,7 +15,7 @@ from yieldrl import envs as environments
 from yieldrl.collectors import AsyncCollector, Buffer, Collector, Evaluator
 from yieldrl.experiments import run_files
 from yieldrl.experiments.agreement import agree_on_start, agree_on_state
-from yieldrl.experiments.contract.concerns import warn_of
+from yieldrl.experiments.check_algorithm.report import warn_of_concerns
 from yieldrl.experiments.copies import Copies
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import (
@@ -107,7 +107,7 @@ class TrainingRun(Copies, Run):
         self.threads = set_threads(config.threads, images=images)
         keep_freed_memory()
         self.agent = self._make_agent(model, algorithm, agent)
-        warn_of(self)
+        warn_of_concerns(self)
         self._join_others()
         self.buffer = self.make_buffer() if buffer is None else buffer
         self.collector = self._make_collector(collector)

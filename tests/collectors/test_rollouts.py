@@ -13,7 +13,7 @@ from yieldrl.algorithms import dqn, ppo, ppo_lstm, reinforce, sarsa, vla_ppo
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
-from yieldrl.experiments.contract.values import changed, leaves
+from yieldrl.experiments.check_algorithm.report import changed, leaves
 from yieldrl.foundations import means
 
 STEPS, ENVS, UPDATES = 8, 2, 4

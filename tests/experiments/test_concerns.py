@@ -10,6 +10,7 @@ from torch import nn
 
 import yieldrl
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm, reinforce, sac
+from yieldrl.experiments.check_algorithm.report import warn_of_concerns
 from yieldrl.networks import drops_or_norms_batches
 
 SMALL = {"eval_every": 0, "device": "cpu", "num_envs": 2, "hidden_sizes": (8,)}
@@ -179,5 +180,5 @@ def test_the_documents_model_is_said_to_act_alike_in_training_and_evaluation():
     with pytest.warns(UserWarning, match=match):
         trainer = ppo.Trainer(config, envs=Camera, model=policy_of(Document()))
     with pytest.warns(UserWarning, match=match):
-        yieldrl.experiments.contract.concerns.warn_of(trainer)
+        warn_of_concerns(trainer)
     ppo.Trainer(config, envs=Camera, model=policy_of(Telling()))

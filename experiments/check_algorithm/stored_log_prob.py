@@ -10,7 +10,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.experiments.contract.report import Report
+from yieldrl.experiments.check_algorithm.report import Report
 
 MOST_COPIES = 8
 

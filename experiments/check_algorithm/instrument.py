@@ -1,4 +1,4 @@
-"""Looks on while a trainer trains: what acts, what learns, and in which mode."""
+"""Wraps the methods of a trainer's parts: what acts, what learns, in which mode."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from yieldrl.experiments.contract.ledger import Ledger
-from yieldrl.experiments.contract.modes import ACTING, Modes, module_names
-from yieldrl.experiments.contract.report import Report, expect_metrics
-from yieldrl.experiments.contract.stored import StoredLogProbs
+from yieldrl.experiments.check_algorithm.observers import (
+    ACTING,
+    ChangeLog,
+    Modes,
+    module_names,
+)
+from yieldrl.experiments.check_algorithm.report import Report, expect_metrics
+from yieldrl.experiments.check_algorithm.stored_log_prob import StoredLogProbs
 
 FEW = 8  # evaluation steps of which each is looked at
 LEARNING = ("agent.learn", "algorithm.learn")
 
 
-class Watch:
+class Instrument:
     """A context in which the methods of a trainer's parts are followed.
 
     They are wrapped on the objects, never on classes, and freed at the end. What other
@@ -35,22 +39,22 @@ class Watch:
         tolerance: Of log-probabilities, as `StoredLogProbs` has it.
 
     Attributes:
-        ledger: What changed, and through what.
+        changes: What changed, and through what.
         counts: Of calls: `learn` of the algorithm, `step` of the environments, and how
             often the trainer `acted` in this thread.
         moved: Names of the model's parameters that learning changed.
-        quiet: Whether every loss (or TD error) was zero: then nothing need move.
+        zero_loss: Whether every loss (or TD error) was zero: then nothing need move.
         seen: The latest observations that were acted on.
     """
 
     def __init__(self, trainer: Any, report: Report, tolerance: float) -> None:
         self.trainer, self.report = trainer, report
         self.agent, self.algorithm = trainer.agent, trainer.algorithm
-        self.ledger = Ledger(self.agent, report)
+        self.changes = ChangeLog(self.agent, report)
         self.stored = StoredLogProbs(self.agent, report, tolerance)
         self.counts: Counter[str] = Counter()
         self.moved: set[str] = set()
-        self.quiet = True
+        self.zero_loss = True
         self.seen: deque[Any] = deque(maxlen=8)
         model = self.algorithm.model
         self.modes = Modes(model, report, lambda: (self._phases or [""])[-1])
@@ -62,7 +66,7 @@ class Watch:
         self._undo = ExitStack()
 
     def __enter__(self) -> Self:
-        self.follow(self.agent, self.ledger)
+        self.follow(self.agent, self.changes)
         self._wrap(self.agent, "learn", self._within, "agent.learn")
         self._wrap(self.algorithm, "learn", self._learning, "algorithm.learn")
         self._wrap(self.algorithm, "sync_target", self._syncing, "sync_target")
@@ -76,9 +80,9 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self._undo.close()
 
-    def follow(self, agent: Any, ledger: Ledger) -> None:
-        """Look on while an agent acts, and enter what changes into its ledger."""
-        around = functools.partial(self._acting, ledger)
+    def follow(self, agent: Any, changes: ChangeLog) -> None:
+        """Look on while an agent acts, and enter what changes into its changes."""
+        around = functools.partial(self._acting, changes)
         for name in ("sample", "predict"):
             self._wrap(agent, name, around, f"agent.{name}")
         self.modes.names |= module_names(agent.model)
@@ -111,28 +115,28 @@ class Watch:
         with self.phase(name):
             return call(*args, **kwargs)
 
-    def _acting(self, ledger: Ledger, name: str, call: Any, obs: Any) -> Any:
+    def _acting(self, changes: ChangeLog, name: str, call: Any, obs: Any) -> Any:
         if any(phase in ACTING for phase in self._phases):
             return call(obs)
         self.counts["evaluated"] += "evaluate" in self._phases
         if self.counts["evaluated"] > FEW:  # compared once more at the end
             return self._within(name, call, obs)
-        ledger.note("the trainer")
-        ledger.version()
+        changes.record("the trainer")
+        changes.version()
         if name == "agent.sample":
             self.seen.append(copy.deepcopy(obs))
             self.counts["acted"] += "collector.step" in self._phases
         with self.phase(name):
-            self.modes.acts(ledger.agent.model)
+            self.modes.acts(changes.agent.model)
             answer = call(obs)
-        ledger.acted(name)
+        changes.acted(name)
         self.modes.acted(name, answer)
         return answer
 
     def _learning(self, name: str, call: Any, data: Any) -> Any:
         if name in self._phases:
             return call(data)
-        self.ledger.note("the trainer")
+        self.changes.record("the trainer")
         self.stored.learns(data, self.trainer.buffer)
         if not self.seen:  # another thread acts: its observations will do
             rows = data.reshape(-1)[: self.trainer.envs.num_envs]
@@ -141,14 +145,14 @@ class Watch:
             self.modes.learns(self.algorithm.model)
             logs = call(data)
         self.counts["learn"] += 1
-        self.moved |= self._parameters & set(self.ledger.note(name))
+        self.moved |= self._parameters & set(self.changes.record(name))
         loss = logs.get("loss", logs.get("td_error", 1.0))
-        self.quiet &= float(loss) == 0
+        self.zero_loss &= float(loss) == 0
         expect_metrics(self.report, logs, name, finite=True)
         return logs
 
     def _syncing(self, name: str, call: Any) -> Any:
-        self.ledger.note("the trainer")
+        self.changes.record("the trainer")
         acting = [phase for phase in self._phases if phase in ACTING]
         if acting:
             self.report.expect(
@@ -159,7 +163,7 @@ class Watch:
             )
         with self.phase(name):
             answer = call()
-        self.ledger.synced |= set(self.ledger.note(name))
+        self.changes.synced |= set(self.changes.record(name))
         return answer
 
     def _collecting(self, name: str, call: Any) -> Any:

@@ -9,28 +9,28 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.experiments.contract.ledger import Ledger
-from yieldrl.experiments.contract.report import listed
-from yieldrl.experiments.contract.values import (
+from yieldrl.experiments.check_algorithm.instrument import Instrument
+from yieldrl.experiments.check_algorithm.observers import ChangeLog
+from yieldrl.experiments.check_algorithm.report import (
     Values,
     changed,
     copied,
     generators,
     leaves,
+    listed,
     same,
 )
-from yieldrl.experiments.contract.watch import Watch
 
 
-def predict_twice(watch: Watch) -> None:
+def predict_twice(instrument: Instrument) -> None:
     """The same observations have the same deterministic action, drawn from nothing."""
-    agent, algorithm = watch.agent, watch.algorithm
-    for obs in watch.seen:
+    agent, algorithm = instrument.agent, instrument.algorithm
+    for obs in instrument.seen:
         owners = {"agent": agent, "algorithm": algorithm, "model": algorithm.model}
         before = generators(**owners)
         once, again = (_predicted(agent, obs) for _ in range(2))
         drawn = changed(before, generators(**owners))
-        watch.report.expect(
+        instrument.report.expect(
             "predict_is_deterministic",
             same(once, again) and not drawn,
             f"predict gave {once.tolist()} and then {again.tolist()} for the same"
@@ -39,14 +39,14 @@ def predict_twice(watch: Watch) -> None:
         )
 
 
-def evaluate(watch: Watch) -> None:
+def evaluate(instrument: Instrument) -> None:
     """Evaluation leaves everything that training needs alone."""
-    trainer, agent = watch.trainer, watch.agent
+    trainer, agent = instrument.trainer, instrument.agent
     before = agent.sample_step
-    with watch.phase("evaluate"):
+    with instrument.phase("evaluate"):
         trainer.evaluate(1)
-    watch.ledger.acted("evaluate")
-    watch.report.expect(
+    instrument.changes.acted("evaluate")
+    instrument.report.expect(
         "evaluating_steps_no_training_environment",
         agent.sample_step == before,
         f"evaluate moved sample_step from {before} to {agent.sample_step}: count the"
@@ -54,16 +54,24 @@ def evaluate(watch: Watch) -> None:
     )
 
 
-class Moment:
-    """A moment of training: how the agent acted then, and what was saved of it.
+def has_eval_envs(trainer: Any) -> bool:
+    """Whether there are environments to evaluate in."""
+    try:
+        return trainer.eval_envs is not None
+    except ValueError:  # no second one of the kind can be made
+        return False
+
+
+class Snapshot:
+    """State and actions at one step of training, to be compared with those later.
 
     Args:
         trainer: The trainer.
-        watch: Looks on.
+        instrument: Looks on.
     """
 
-    def __init__(self, trainer: Any, watch: Watch) -> None:
-        self.trainer, self.agent, self.watch = trainer, trainer.agent, watch
+    def __init__(self, trainer: Any, instrument: Instrument) -> None:
+        self.trainer, self.agent, self.instrument = trainer, trainer.agent, instrument
         self.obs: Any = None
         self.state: Any = None
         self.saved: Values = {}
@@ -72,8 +80,8 @@ class Moment:
         self.weights: Values = {}
         self.version = 0
 
-    def keep(self) -> None:
-        """Keep what there is now."""
+    def take(self) -> None:
+        """Take it now."""
         self.obs = self._observations()
         self.state = copy.deepcopy(self.trainer.state_dict())
         self.saved = copied(leaves(self.trainer.algorithm.state_dict()))
@@ -85,12 +93,12 @@ class Moment:
             self._expect_of_copy("when it was made")
 
     def try_state(self) -> None:
-        """Go back to the moment: the actions must be those of then."""
+        """Load the state: the actions must be those of then."""
         self.trainer.load_state_dict(copy.deepcopy(self.state))
         now = leaves(self.trainer.algorithm.state_dict())
         lost = changed(self.saved, now)
         lost += changed(self.actions, self._actions())
-        self.watch.report.expect(
+        self.instrument.report.expect(
             "state_dict",
             not lost,
             f"state_dict() was loaded after more training, and {listed(lost)} differ"
@@ -103,17 +111,19 @@ class Moment:
         if self.actor is None:
             return
         self._expect_of_copy("after more was learned")
-        self.watch.follow(self.actor, Ledger(self.actor, self.watch.report))
+        self.instrument.follow(
+            self.actor, ChangeLog(self.actor, self.instrument.report)
+        )
         self.actor.predict(self.obs)
         self.actor.sample(self.obs)
-        self.watch.ledger.acted("agent.actor()")
+        self.instrument.changes.acted("agent.actor()")
 
     def _expect_of_copy(self, when: str) -> None:
         actor, chosen = self.actor, self.actions["predict"]
         action = _predicted(actor, self.obs)
         wrong = changed(self.weights, leaves(actor.model.state_dict()))
         wrong += [n for n, p in actor.model.named_modules() if p.training]
-        self.watch.report.expect(
+        self.instrument.report.expect(
             "acting_copy",
             same(action, chosen) and actor.policy_version == self.version and not wrong,
             f"{when}, agent.actor() chose {action.tolist()} at policy_version"
@@ -125,15 +135,15 @@ class Moment:
 
     def _observations(self) -> Any:
         """The latest that were acted on; drawn ones, if another thread acted."""
-        if self.watch.seen:
-            return self.watch.seen[-1]
+        if self.instrument.seen:
+            return self.instrument.seen[-1]
         envs = self.trainer.envs
         space = batch_space(envs.single_observation_space, envs.num_envs)
         space.seed(0)
         return space.sample()
 
     def _actions(self) -> Values:
-        """What the agent does in the observations of the moment."""
+        """What the agent does in these observations."""
         sampled = [self.agent.sample(self.obs)[0] for _ in range(4)]
         samples = {f"sample {i}": _array(x) for i, x in enumerate(sampled, 1)}
         return {"predict": _predicted(self.agent, self.obs), **samples}

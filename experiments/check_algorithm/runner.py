@@ -1,0 +1,214 @@
+"""`check_algorithm`: run a trainer with instrumentation, and check every step."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+from yieldrl.experiments.check_algorithm.instrument import Instrument
+from yieldrl.experiments.check_algorithm.probes import (
+    Snapshot,
+    evaluate,
+    has_eval_envs,
+    predict_twice,
+)
+from yieldrl.experiments.check_algorithm.report import (
+    ContractError,
+    Report,
+    expect_metrics,
+    listed,
+    warn_of_concerns,
+)
+
+
+def check_algorithm(
+    trainer: Any, *, max_steps: int = 20_000, tolerance: float = 1e-5
+) -> dict[str, int]:
+    """Train for a while and look on; raise if acting and learning are not kept apart.
+
+    The trainer takes steps until it has learned from two rollouts (or two batches; from
+    some more beside a collector in the background), and evaluates for an episode.
+    `yieldrl.experiments.CHECKS` says what is looked at: in which mode the model acts
+    and learns, what each of them changes, what `policy_version` says of it, what was
+    written down when acting, what a state holds. What trainers warn of when they are
+    made, such as dropout in PPO, is said again. Where another thread acts, the agent
+    that it acts with is tried in this one.
+
+    Afterwards the trainer is where it was: its `state_dict` from before is loaded.
+    Environments that cannot restore their state begin new episodes, as from a
+    checkpoint. Give it small networks and short rollouts, and no loggers, which would
+    log the steps. Values of the algorithm are compared after every step, which takes
+    some memory and much time for a large model.
+
+    Args:
+        trainer: A trainer that has steps left to take.
+        max_steps: After how many of its steps to give up, if it has not learned.
+        tolerance: Largest difference of a stored log-probability from the one computed
+            again, in units of one nat and its own size. Raise it for half precision,
+            and for TF32 on a GPU.
+
+    Returns:
+        Name of each check -> how often it was looked at: 0 where there is nothing of
+        the kind, such as a target network.
+
+    Raises:
+        ContractError: If anything was found; it lists the first of each check.
+        ValueError: If the trainer did not learn.
+
+    Example:
+        >>> from yieldrl.algorithms import dqn
+        >>> config = dqn.Config(learning_starts=16, total_steps=64)
+        >>> looks = check_algorithm(dqn.Trainer(config))
+        >>> looks["acting_in_eval_mode"] > 0, looks["stored_log_prob"]
+        (True, 0)
+    """
+    report = Report()
+    warn_of_concerns(trainer)
+    _ = has_eval_envs(trainer)  # made before anything is wrapped
+    before = copy.deepcopy(trainer.state_dict())
+    try:
+        recorded = _train_and_check(trainer, report, max_steps, tolerance)
+        if hasattr(trainer.agent, "records_policy") and not recorded:
+            trainer.load_state_dict(copy.deepcopy(before))
+            _train_recording(trainer, report, max_steps, tolerance)
+    finally:
+        trainer.load_state_dict(before)
+    if report.found:
+        raise ContractError(trainer.name, report.found)
+    return report.looks
+
+
+def _train_and_check(
+    trainer: Any, report: Report, max_steps: int, tolerance: float
+) -> bool:
+    """Run all checks; whether log-probabilities were recorded when acting."""
+    instrument = Instrument(trainer, report, tolerance)
+    snapshot = Snapshot(trainer, instrument)
+    with instrument:
+        TrainingChecks(instrument, max_steps).run(at_first=snapshot.take)
+        predict_twice(instrument)
+        if has_eval_envs(trainer):
+            evaluate(instrument)
+        trainer.algorithm.sync_target()
+        snapshot.try_copy()
+    instrument.changes.target()
+    calls = instrument.counts["learn"]
+    report.expect(
+        "learning_moves_parameters",
+        instrument.moved or instrument.zero_loss,
+        f"{calls} calls of algorithm.learn changed nothing: give the optimizer the"
+        " parameters that the loss depends on, and let it step",
+    )
+    snapshot.try_state()
+    return instrument.stored.recorded
+
+
+def _train_recording(
+    trainer: Any, report: Report, max_steps: int, tolerance: float
+) -> None:
+    """Train once more, with log-probabilities recorded when acting."""
+    if len(trainer.buffer) > 0:  # a rollout under way goes on without
+        with closing(trainer()) as logs:
+            for _ in itertools.islice(logs, max_steps):
+                if len(trainer.buffer) == 0:
+                    break
+    was, trainer.agent.records_policy = trainer.agent.records_policy, True
+    try:
+        with Instrument(trainer, report, tolerance) as instrument:
+            TrainingChecks(instrument, max_steps).run()
+    finally:
+        trainer.agent.records_policy = was
+
+
+class TrainingChecks:
+    """Takes steps until the trainer has learned from some rollouts, and acted again.
+
+    Args:
+        instrument: Looks on; it has been entered.
+        max_steps: After how many steps of the trainer to give up.
+    """
+
+    def __init__(self, instrument: Instrument, max_steps: int) -> None:
+        self.instrument, self.max_steps = instrument, max_steps
+        self.report, self.trainer = instrument.report, instrument.trainer
+        self._counted = self._counters()
+
+    def run(self, at_first: Callable[[], None] | None = None) -> None:
+        """Train; `at_first` is called after the first step.
+
+        Raises:
+            ValueError: If the trainer does not learn.
+        """
+        taken, rounds, kind, calls = 0, 0, "", self.instrument.counts
+        lag = getattr(self.trainer.config, "max_policy_lag", 0)
+        with closing(self.trainer()) as logs:
+            for log in itertools.islice(logs, self.max_steps):
+                self._check(log)
+                if taken == 0 and at_first is not None:
+                    at_first()
+                taken += 1
+                rounds += log["log_type"] == "train" and kind != "train"
+                kind = log["log_type"]
+                # Until weights that learned have acted, beside another thread too.
+                due = 2 if calls["acted"] else 3 + lag
+                if rounds >= due and calls["learn"] > 1 and kind != "train":
+                    break
+        if calls["learn"] == 0:
+            raise ValueError(
+                f"{self.trainer.name} took {taken} steps and did not learn: check a"
+                " trainer that has steps left (total_steps) and learns early"
+                " (learning_starts, num_steps, num_episodes)"
+            )
+
+    def _check(self, log: Any) -> None:
+        kind, changes = log["log_type"], self.instrument.changes
+        by = f"a {kind} step"
+        changes.record(by)
+        if kind == "train":
+            changes.version()
+        else:
+            changes.unchanged_version(by)
+        expect_metrics(self.report, log["logs"], by, finite=False)
+        parts = self.trainer.model.named_modules()
+        training = [name or "model" for name, part in parts if part.training]
+        self.report.expect(
+            "learning_in_train_mode",
+            not training,
+            f"{listed(training)} stayed in train mode after {by}: learn through"
+            " agent.learn, which goes back to eval mode",
+        )
+        before, self._counted = self._counted, self._counters()
+        self._check_counters(log, before, self._counted)
+        self.report.expect(
+            "learning_steps_no_environment",
+            kind != "train" or self._counted["envs"] == before["envs"],
+            f"{by} called envs.step() or reset(): collect in _run_collect",
+        )
+
+    def _check_counters(
+        self, log: Any, before: dict[str, int], now: dict[str, int]
+    ) -> None:
+        kind = log["log_type"]
+        sampled = self.trainer.envs.num_envs if kind == "collect" else 0
+        learned = now["learn"] - before["learn"]
+        for name, due in (("sample_step", sampled), ("learn_step", learned)):
+            moved = now[name] - before[name]
+            self.report.expect(
+                "counters",
+                moved == due and log[name] == now[name],
+                f"{name} went from {before[name]} to {now[name]} in a {kind} step in"
+                f" which {due} were taken, and the log says {log[name]}: count every"
+                " step once, and log the agent's counters",
+            )
+
+    def _counters(self) -> dict[str, int]:
+        agent, calls = self.trainer.agent, self.instrument.counts
+        return {
+            "sample_step": agent.sample_step,
+            "learn_step": agent.learn_step,
+            "learn": calls["learn"],
+            "envs": calls["step"] + calls["reset"],
+        }
