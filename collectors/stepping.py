@@ -12,7 +12,7 @@ from torch import Tensor
 from yieldrl.collectors.looks import check_numbers, check_values, entries
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.autoreset import Step, StepReader, copied, replaced
-from yieldrl.envs.batched_support import tree_map
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import spaces
 from yieldrl.foundations.choices import ChoiceRange, choice_ranges

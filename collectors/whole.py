@@ -11,7 +11,7 @@ from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.statistics import TensorStatistics
 from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.sync import SyncCollector
-from yieldrl.envs import batched_whole
+from yieldrl.envs.batched import fused
 from yieldrl.speed import CompiledCall, Plan
 
 OBSERVATIONS = ("obs", "next_obs")
@@ -53,7 +53,7 @@ class WholeCollector(SyncCollector):
         """Whether a collector's steps can be taken in one piece."""
         return (
             type(other) is SyncCollector
-            and batched_whole.fits(other.envs)
+            and fused.fits(other.envs)
             and type(other.buffer) is RolloutBuffer
             and not other.has_memory
         )
@@ -64,7 +64,7 @@ class WholeCollector(SyncCollector):
             return super().step()
         self.obs = None  # until the step is written
         with torch.no_grad():
-            obs, last = batched_whole.accept(self.envs, found)
+            obs, last = fused.accept(self.envs, found)
         self.agent.sign({}, self.envs.num_envs)
         self.buffer.count_row()
         logs = self.sums.count_row(last, found["action"])
@@ -89,7 +89,7 @@ class WholeCollector(SyncCollector):
         agent, obs = self.agent, inputs["obs"]
         chosen = agent.acting.function({"obs": obs}, generator)
         action = agent.border.actions.to_env(chosen["action"])
-        found = batched_whole.step(self.envs, inputs["world"], action)
+        found = fused.step(self.envs, inputs["world"], action)
         flags = {k: found.pop(k) for k in ("reward", "terminated", "truncated")}
         seen = {"obs": inputs["seen"], "next_obs": found["next_obs"]}
         _write(inputs["row"], {**seen, **flags, **chosen})
@@ -108,15 +108,15 @@ class WholeCollector(SyncCollector):
         row = self.buffer.row_to_write()
         if row is None:
             return None
-        packed = {k: batched_whole.packed(self.envs, row[k]) for k in OBSERVATIONS}
+        packed = {k: fused.packed(self.envs, row[k]) for k in OBSERVATIONS}
         inputs = {
             "obs": self.obs,
-            "seen": batched_whole.packed(self.envs, self.obs),
-            "world": batched_whole.inputs(self.envs),
+            "seen": fused.packed(self.envs, self.obs),
+            "world": fused.inputs(self.envs),
             "row": _whole_tensors({**row, **packed}),
             "sums": _whole_tensors(self.sums.next_row()),
         }
-        with torch.no_grad(), batched_whole.in_compiled_form():
+        with torch.no_grad(), fused.in_compiled_form():
             return call.by_code(inputs, self.agent.generator)
 
 

@@ -11,7 +11,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
+from yieldrl.envs import gymnasium_pictures
 from yieldrl.envs.batched import TorchVectorEnv
 
 MAX_SPEED_1 = 4 * math.pi  # rad/s
@@ -152,4 +152,4 @@ class AcrobotVectorEnv(TorchVectorEnv):
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
         """The picture uint8 `[500, 500, 3]`, drawn by gymnasium (with pygame)."""
-        return support.painted(self, "Acrobot-v1", state=state)
+        return gymnasium_pictures.draw(self, "Acrobot-v1", state=state)

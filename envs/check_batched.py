@@ -11,9 +11,8 @@ from gymnasium.vector import AutoresetMode
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from yieldrl.envs import batched_support as support
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched_checks import action_tensor
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.check_answers import SEED, compare, named, play
 
 
@@ -24,9 +23,9 @@ def check_batched(envs: TorchVectorEnv, seed: int) -> None:
     for mode in same_step_first:
         variant = _variant(envs, mode)
         _check_steps(variant, seed)
-        if variant._looks:
+        if variant._can_branch:
             waitless = _variant(envs, mode)
-            waitless._looks = False  # as on a GPU
+            waitless._can_branch = False  # as on a GPU
             _check_steps(waitless, seed)
     _check_copies(envs, seed)
 
@@ -76,7 +75,7 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
         first = results()
     for new in (first["initial_state"], first["dynamics"][0]):
         # In the order of the new one, as a dict may come back in another.
-        again = support.tree_map(lambda _, x: x, new, play.unfold(play.fold(new)))
+        again = tree_map(lambda _, x: x, new, play.unfold(play.fold(new)))
         if not _alike(_leaves(again), _leaves(new)):
             raise ValueError("unfold(fold(state)) gave another state: keep all of it")
     if not _alike(before, _leaves(given)):
@@ -107,7 +106,7 @@ def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
     envs.reset(seed=seed)
     mode = envs.autoreset_mode
     for t, action in enumerate(_actions(envs, seed, 25)):
-        now = (envs.state, envs.elapsed, envs._ended, action, envs._noise)
+        now = (envs.state, envs.elapsed, envs._ended, action, envs._noise.pending)
         chance = envs.generator.get_state()
         with torch.no_grad():
             answer = TorchVectorEnv.pure_step(envs, *now)
@@ -175,7 +174,7 @@ SAVED = (
 def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
     chooser = copy.deepcopy(envs.action_space)
     chooser.seed(seed)
-    return [action_tensor(envs, chooser.sample()) for _ in range(count)]
+    return [envs._action_reader.read(chooser.sample()) for _ in range(count)]
 
 
 def _leaves(tree: Any) -> list[Tensor]:

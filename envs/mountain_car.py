@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
+from yieldrl.envs import gymnasium_pictures
 from yieldrl.envs.batched import TorchVectorEnv
 
 MIN_POSITION, MAX_POSITION = -1.2, 0.6
@@ -91,4 +91,4 @@ class MountainCarVectorEnv(TorchVectorEnv):
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
         """The picture uint8 `[400, 600, 3]`, drawn by gymnasium (with pygame)."""
-        return support.painted(self, "MountainCar-v0", state=state)
+        return gymnasium_pictures.draw(self, "MountainCar-v0", state=state)

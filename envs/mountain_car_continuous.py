@@ -9,7 +9,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
+from yieldrl.envs import gymnasium_pictures
 from yieldrl.envs.mountain_car import MountainCarVectorEnv
 
 
@@ -55,4 +55,4 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
         """The picture uint8 `[400, 600, 3]`, drawn by gymnasium (with pygame)."""
-        return support.painted(self, "MountainCarContinuous-v0", state=state)
+        return gymnasium_pictures.draw(self, "MountainCarContinuous-v0", state=state)

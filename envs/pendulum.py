@@ -11,7 +11,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
+from yieldrl.envs import gymnasium_pictures
 from yieldrl.envs.batched import TorchVectorEnv
 
 MAX_SPEED = 8.0  # rad/s
@@ -99,4 +99,4 @@ class PendulumVectorEnv(TorchVectorEnv):
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
         """The picture uint8 `[500, 500, 3]`, drawn by gymnasium (with pygame)."""
-        return support.painted(self, "Pendulum-v1", state=state, last_u=None)
+        return gymnasium_pictures.draw(self, "Pendulum-v1", state=state, last_u=None)

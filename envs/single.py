@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched_support import tree_map
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.experts import expert_actions
 
 

@@ -232,6 +232,6 @@ class TaxiVectorEnv(TableVectorEnv):
         Not if it is compiled, where looking them up would cost a tenth of the step.
         """
         answer = super().step(actions)
-        if self._step == self.pure_step:
+        if not self.compiles:
             answer[4]["action_mask"] = self.action_mask.index_select(0, self.state)
         return answer

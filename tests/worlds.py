@@ -16,7 +16,7 @@ from yieldrl.envs import TorchVectorEnv
 
 def blind(envs: Any) -> Any:
     """`envs`; on a CPU it steps and draws now as on a GPU or compiled."""
-    envs._looks = False
+    envs._can_branch = False
     return envs
 
 

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from yieldrl.envs import batched_support as support
-from yieldrl.envs.batched_support import is_compiled
+from yieldrl.envs.batched.tree import is_compiled, pack_bools
 
 SIZE = 10  # rows and columns of every game
 OUTSIDE = -1  # a column that is not seen
@@ -138,7 +137,7 @@ def in_fours(obs: Tensor) -> Tensor:
     """The bytes of observations bool `[N, 10, 10, C]` as int32 `[N, 25 C]`."""
     if is_compiled():
         return obs  # as `unpack` left it
-    return support.in_fours(obs)
+    return pack_bools(obs)
 
 
 def with_board(fours: Tensor, mask: Tensor, board: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs.batched_support import where
+from yieldrl.envs.batched.tree import where
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.simulation import SimulationVectorEnv
 

@@ -13,7 +13,6 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import batched_attributes as attributes
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.physics import model as models
 from yieldrl.envs.physics.backend import Backend, State
@@ -170,7 +169,7 @@ class SimulationVectorEnv(TorchVectorEnv):
         self, values: Mapping[str, Any], where: Tensor | None = None
     ) -> None:
         """As in the base class; MuJoCo computes anew for those worlds that change."""
-        attributes.check_parameters(self, values)
+        self._check_parameters(values)
         if where is None:
             self.vary(**values)
             return

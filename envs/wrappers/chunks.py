@@ -107,7 +107,7 @@ class ActionChunks(BatchWrapper):
         self._everybody = ~self.zeros(torch.bool)
         # Where looking is free, or where environments on the CPU wait anyhow.
         on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
-        self._looks = on_cpu or self.inside.type == "cpu"
+        self._can_branch = on_cpu or self.inside.type == "cpu"
         self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
 
     def action(self, actions: Any) -> Any:
@@ -129,10 +129,10 @@ class ActionChunks(BatchWrapper):
         sums = ChunkSums(step, running)
         for i in range(1, self.execute):
             going_on = running & ~step.ended
-            if self._looks and not going_on.any():
+            if self._can_branch and not going_on.any():
                 break
             running = going_on
-            all_run = self._looks and bool(running.all())
+            all_run = self._can_branch and bool(running.all())
             if not (all_run or self.reader.new_memory):
                 sums.keep(step)
             if self._by_caller:
@@ -147,12 +147,12 @@ class ActionChunks(BatchWrapper):
 
     def _reset_unseen(self, step: Step) -> None:
         """DISABLED mode: let those go on, unseen, whose episode is over."""
-        if not self._looks or step.ended.any():
+        if not self._can_branch or step.ended.any():
             self.reset_inside(step, step.ended)
 
     def _begun(self, step: Step, unseen: Tensor) -> Step:
         """The first observations of those who were in an episode that nobody saw."""
-        if self._looks and not unseen.any():
+        if self._can_branch and not unseen.any():
             return step
         step, fresh = self.reset_inside(step, unseen)
         if self.resets_at_once:

@@ -12,8 +12,8 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space, create_empty_array
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
 from yieldrl.envs.autoreset import Step, replaced
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
 from yieldrl.foundations import Utf8Text, spaces
 
@@ -62,21 +62,21 @@ class FrameStack(BatchWrapper):
         self.num_frames, self.padding = num_frames, padding
         space = envs.single_observation_space
         empty = as_tensors(create_empty_array(space, self.num_envs))
-        self.frames = support.tree_map(lambda x: self._filled(x.to(self.inside)), empty)
+        self.frames = tree_map(lambda x: self._filled(x.to(self.inside)), empty)
         self.single_observation_space = _stacked_space(space, num_frames)
         self.observation_space = batch_space(
             self.single_observation_space, self.num_envs
         )
 
     def begin(self, obs: Any, where: Tensor) -> Any:
-        filled = support.tree_map(self._filled, obs)
+        filled = tree_map(self._filled, obs)
         self.frames = replaced(self.frames, filled, where)
         return _shown(self.env.single_observation_space, self.frames)
 
     def take(self, step: Step) -> Step:
         space = self.env.single_observation_space
-        frames = support.tree_map(_pushed, self.frames, step.next_obs)
-        filled = support.tree_map(self._filled, step.obs)
+        frames = tree_map(_pushed, self.frames, step.next_obs)
+        filled = tree_map(self._filled, step.obs)
         self.frames = replaced(frames, filled, step.begins)
         shown = _shown(space, frames), _shown(space, self.frames)
         return step._replace(next_obs=shown[0], obs=shown[1])

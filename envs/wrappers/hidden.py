@@ -102,7 +102,7 @@ class HiddenParameters(BatchWrapper):
         checks.check_first_states(world, chosen)
         self._draws = intervals.Draws([chosen[name] for name in self.names], world)
         self._seed: Any = None  # of the reset under way
-        self._looks = world.device.type == "cpu"  # where looking is free
+        self._can_branch = world.device.type == "cpu"  # where looking is free
         self._everybody = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
         self.parameters = self._draws()
         self._apply(self._everybody)
@@ -135,7 +135,7 @@ class HiddenParameters(BatchWrapper):
             where = where.to(self.world.device)
             if self._seed is not None:
                 drawn = self._draws.seeded(self._seed)
-            elif not self._looks:
+            elif not self._can_branch:
                 drawn = self._draws()
             else:
                 columns = where.nonzero().view(-1)
@@ -170,13 +170,13 @@ class HiddenParameters(BatchWrapper):
 
     def state_dict(self) -> dict[str, Any]:
         """What the base class saves, and the generator."""
-        generator = self._draws.generator.get_state()
+        generator = self._draws.noise.generator.get_state()
         return {**super().state_dict(), "generator": generator}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
         super().load_state_dict(saved)
-        self._draws.generator.set_state(saved["generator"].cpu())
+        self._draws.noise.generator.set_state(saved["generator"].cpu())
         self.parameters = self.parameters.to(self.world.device)
         self._apply(self._everybody)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers.intervals import Intervals, overlap
 
 SIDES = ("training", "held_out")
@@ -76,7 +76,7 @@ def check_first_states(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> N
             state = world.initial_state(noise)
             leaves: list[Tensor] = []
             for tree in (state, world.observe(state)):
-                support.tree_map(lambda x, to=leaves: to.append(x.clone()), tree)
+                tree_map(lambda x, to=leaves: to.append(x.clone()), tree)
         found.append(leaves)
     if not all(map(torch.equal, *found)):
         raise ValueError(

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.envs import batched_noise
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.noise import NoiseSource
 
 Intervals = list[tuple[float, float]]
 """Low and high ends, the lowest interval first."""
@@ -66,45 +66,37 @@ def overlap(these: Intervals, those: Intervals) -> bool:
 
 
 class Draws:
-    """Draws a number for each of P names and each environment, and has a generator.
+    """Draws a number for each of P names and each environment.
 
     Args:
-        intervals: Of each name those that its number comes from, uniformly.
-        world: Says how many environments there are, where the numbers live, and of
-            which dtype they are.
+        intervals: For each name, the intervals of its number, which is uniform.
+        world: Gives the number of environments, the dtype and the device.
 
     Attributes:
-        generator: Of all the numbers. It is seeded apart from the world's own, so that
-            the same seed makes other numbers here.
+        noise: Where the numbers come from. Its generator is seeded apart from the
+            world's, so that the same seed gives other numbers here.
     """
 
     def __init__(self, intervals: Sequence[Intervals], world: TorchVectorEnv) -> None:
-        self.num_envs, self.noise_size = world.num_envs, len(intervals)
-        self.dtype, self.device = world.dtype, world.device
-        self.generator = torch.Generator(self.device)
-        self.generator.seed()  # unpredictable, until somebody gives a seed
+        self.noise = NoiseSource(
+            len(intervals), world.num_envs, world.dtype, world.device
+        )
         most = max(map(len, intervals))
         rows = [_padded(row, most) for row in intervals]
-        like = {"dtype": self.dtype, "device": self.device}
+        like = {"dtype": world.dtype, "device": world.device}
         self._low, self._high, self._start = torch.tensor(rows, **like).unbind(-1)
         total = [[sum(high - low for low, high in row)] for row in intervals]
         self._total = torch.tensor(total, **like)  # [P, 1]
 
-    def draw_noise(self, count: int | None = None) -> Tensor:
-        """Uniform numbers in [0, 1), `[P, count or N]`."""
-        size = self.noise_size, self.num_envs if count is None else count
-        like = {"dtype": self.dtype, "device": self.device}
-        return torch.rand(size, generator=self.generator, **like)
-
     def __call__(self, count: int | None = None) -> Tensor:
         """Numbers `[P, count or N]`, a row for each name."""
-        return self.placed(self.draw_noise(count))
+        return self.placed(self.noise.draw(count))
 
     def seeded(self, seed: Any) -> Tensor:
-        """Numbers `[P, N]` by one seed, or N; the generator goes on from there."""
+        """Numbers `[P, N]` by one seed, or N; the generator continues from there."""
         several = np.ndim(seed) > 0
         own = [_other_seed(s) for s in seed] if several else _other_seed(seed)
-        return self.placed(batched_noise.seeded_noise(self, own))
+        return self.placed(self.noise.seed(own))
 
     def placed(self, noise: Tensor) -> Tensor:
         """Where noise `[P, n]` in [0, 1) falls, with the intervals end to end."""

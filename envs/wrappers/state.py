@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from yieldrl.envs import batched_support as support
+from yieldrl.envs.batched.tree import layout, tree_map
 
 
 def save(envs: Any) -> dict[str, Any]:
@@ -19,17 +19,17 @@ def save(envs: Any) -> dict[str, Any]:
 def load(envs: Any, saved: Mapping[str, Any]) -> None:
     """Take over what `save` returned, after a look whether it fits."""
     mine, wrapper = _own(envs), saved.get("wrapper", {})
-    if support.layout(wrapper) != support.layout(mine):
+    if layout(wrapper) != layout(mine):
         raise ValueError(
-            f"saved was {support.layout(wrapper)}, {type(envs).__name__} has"
-            f" {support.layout(mine)}: wrap as many of the same environments in the"
+            f"saved was {layout(wrapper)}, {type(envs).__name__} has"
+            f" {layout(mine)}: wrap as many of the same environments in the"
             " same order"
         )
     for name in envs.learned:  # in place: those who evaluate look at it too
-        support.tree_map(Tensor.copy_, getattr(envs, name), wrapper[name])
+        tree_map(Tensor.copy_, getattr(envs, name), wrapper[name])
     for name in (*envs.carried, "_resets"):
         here = lambda x: x.to(envs.inside, copy=True)  # noqa: E731
-        setattr(envs, name, support.tree_map(here, wrapper[name]))
+        setattr(envs, name, tree_map(here, wrapper[name]))
     if saved["envs"] is not None:
         envs.env.load_state_dict(saved["envs"])
 
@@ -37,4 +37,4 @@ def load(envs: Any, saved: Mapping[str, Any]) -> None:
 def _own(envs: Any) -> dict[str, Any]:
     names = (*envs.learned, *envs.carried, "_resets")
     copied = lambda x: x.detach().clone()  # noqa: E731
-    return {name: support.tree_map(copied, getattr(envs, name)) for name in names}
+    return {name: tree_map(copied, getattr(envs, name)) for name in names}

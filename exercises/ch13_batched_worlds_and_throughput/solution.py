@@ -53,7 +53,7 @@ class Carts(CartPoleVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         super().__init__(num_envs, **kwargs)
-        self._looks = False  # first states are made for everybody, as on a GPU
+        self._can_branch = False  # first states are made for everybody, as on a GPU
 
     @property
     def limit(self) -> int:

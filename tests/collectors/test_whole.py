@@ -165,7 +165,7 @@ def test_no_step_waits_for_the_device(speed, traced):
     """As on a GPU, where nobody looks at who has to begin an episode."""
     settings = {"normalize_observation": True, "total_steps": 100_000}
     with trainer("CartPole", speed, **settings) as made:
-        made.envs._looks = False
+        made.envs._can_branch = False
         for _ in range(3):
             made.collector.step()
         with NoSync():

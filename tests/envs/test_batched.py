@@ -15,9 +15,8 @@ from gymnasium.vector import AutoresetMode
 from torch import Tensor
 from worlds import NoSync, blind
 
-from yieldrl.envs import batched
-from yieldrl.envs import batched_support as support
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import TorchVectorEnv, vector_env
+from yieldrl.envs.batched.tree import tree_map
 
 MODES = list(AutoresetMode)
 
@@ -79,7 +78,7 @@ def assert_same(these: list[Tensor], those: list[Tensor]) -> None:
 
 
 def test_doctest() -> None:
-    assert doctest.testmod(batched).failed == 0
+    assert doctest.testmod(vector_env).failed == 0
 
 
 def test_shapes_and_dtypes() -> None:
@@ -417,7 +416,7 @@ def test_actions_out_of_range_are_refused(space, right, wrong, named: str) -> No
         envs.step(kind(right))
         with pytest.raises(ValueError, match=named):
             envs.step(kind(wrong))
-    assert Chooser(2, compile=True)._choices is None
+    assert Chooser(2, compile=True)._action_reader._choices is None
 
 
 def test_lists_are_actions() -> None:
@@ -507,7 +506,7 @@ def test_deep_copies_go_on_alike_and_apart() -> None:
     compiled = Thrown(3, compile=True)
     again = copy.deepcopy(compiled)
     assert again._step is not compiled._step
-    assert again._step._envs is again
+    assert again._step._step.__self__ is again
 
 
 @pytest.mark.parametrize(
@@ -551,7 +550,7 @@ def test_actions_that_are_not_finite_are_refused(env_id: str, bad: float) -> Non
     for given in (action, torch.from_numpy(action), action.tolist()):
         with pytest.raises(ValueError, match=message):
             envs.step(given)
-    support.tree_map(
+    tree_map(
         torch.testing.assert_close, before, envs.unwrapped.state
     )  # nothing has moved
     alone = gym.make(env_id, disable_env_checker=True)
@@ -573,7 +572,8 @@ def test_an_action_that_is_ignored_may_be_anything() -> None:
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
 def test_where_looking_waits_the_reward_says_so(mode: AutoresetMode) -> None:
     envs = blind(gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode))
-    envs._looks_at_floats, envs._marks_rewards = False, True  # as on a GPU
+    reader = envs._action_reader
+    reader.checks_finite, reader.marks_rewards = False, True  # as on a GPU
     envs.reset(seed=0)
     action = torch.tensor([[0.5], [torch.inf], [torch.nan]])
     with NoSync():

@@ -19,10 +19,10 @@ from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import (
     HiddenParameters,
     TorchVectorEnv,
-    batched_checks,
     check,
     make_eval,
 )
+from yieldrl.envs.batched import checks
 from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.wrappers import (
@@ -192,7 +192,7 @@ def several(draw: Any) -> list[tuple[float, float]]:
 @given(rows=st.lists(several(), min_size=1, max_size=3), extreme=st.booleans())
 def test_numbers_lie_in_the_intervals(rows: Any, extreme: bool) -> None:
     draws = Draws(rows, Gain(200))
-    noise = draws.draw_noise()
+    noise = draws.noise.draw()
     if extreme:  # the smallest and the largest that there are
         noise = (noise > 0.5) * (1 - 2**-24)
     found = draws.placed(noise)
@@ -207,7 +207,7 @@ def test_numbers_are_uniform_and_independent() -> None:
     n = 20_000
     rows = [[(0.0, 1.0)], [(-3.0, -2.0), (0.0, 3.0)]]
     draws = Draws(rows, Gain(n))
-    draws.generator.manual_seed(0)
+    draws.noise.generator.manual_seed(0)
     one, two = draws()
     level = torch.where(two < 0, (two + 3) / 4, (two + 1) / 4)  # its share of 4
     steps = (torch.arange(n) + 0.5) / n
@@ -348,7 +348,7 @@ def test_no_step_waits_for_the_device(
     mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Which looks on a CPU whether the caller forgot a reset.
-    monkeypatch.setattr(batched_checks, "check_running", lambda envs: None)
+    monkeypatch.setattr(checks, "check_running", lambda *_: None)
     envs = hidden(2, mode, looks=False)
     envs.reset(seed=0)
     with _NoWaiting():
@@ -368,7 +368,7 @@ def test_compiled_worlds_see_new_parameters_without_compiling_again() -> None:
 
     compiled, plain = made(compile=True), blind(made())
     blind(plain.world)
-    plain._looks = True
+    plain._can_branch = True
     torque = torch.ones(3, 1)
     with torch.inference_mode():  # as collectors act
         for envs in (compiled, plain):

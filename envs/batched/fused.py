@@ -1,7 +1,7 @@
-"""A step of a `TorchVectorEnv` (always `envs`) as part of a larger function of tensors.
+"""A step of a batched world as part of a larger function of tensors.
 
-Acting, stepping and writing down can then be compiled as one. The numbers are those of
-`step`: random ones too, which are drawn here as they are drawn there.
+Acting, stepping and storing can then be compiled as one. The numbers are those of
+`step`, random ones included.
 """
 
 from __future__ import annotations
@@ -13,51 +13,50 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs import batched_checks as checks
-from yieldrl.envs import batched_noise
-from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched_support import in_compiled_form, in_fours
+from yieldrl.envs.batched.tree import in_compiled_form, pack_bools
+from yieldrl.envs.batched.vector_env import TorchVectorEnv
 
 __all__ = ["accept", "fits", "in_compiled_form", "inputs", "packed", "step", "unpacked"]
 
 
 def fits(envs: Any) -> bool:
-    """Whether there are such functions: of a world whose step nobody has changed."""
+    """Whether `step` below does what `envs.step` does: not if a subclass changed it."""
     return (
         isinstance(envs, TorchVectorEnv)
         and type(envs).step is TorchVectorEnv.step
         and envs.autoreset_mode is AutoresetMode.SAME_STEP
-        and envs._step == envs.pure_step
+        and not envs.compiles
     )
 
 
 def inputs(envs: TorchVectorEnv) -> dict[str, Any]:
-    """What the next step goes by, besides the actions."""
-    checks.check_running(envs)
+    """What the next step depends on, besides the actions."""
+    envs.check_running()
     own = {"state": envs.state, "elapsed": envs.elapsed, "ended": envs._ended}
-    return own if envs._noise is None else {**own, "noise": envs._noise}
+    noise = envs._noise.pending
+    return own if noise is None else {**own, "noise": noise}
 
 
 def packed(envs: TorchVectorEnv, obs: Any) -> Any:
-    """Observations `[N, ...]` as `step` answers them, in the same memory."""
-    return in_fours(obs) if envs.packs_bools else obs
+    """Observations `[N, ...]` as `step` returns them, in the same memory."""
+    return pack_bools(obs) if envs.packs_bools else obs
 
 
 def unpacked(envs: TorchVectorEnv, obs: Any) -> Any:
-    """What `packed` was given."""
+    """The inverse of `packed`."""
     if not envs.packs_bools:
         return obs
     return obs.view(torch.bool).view(envs.observation_space.shape)
 
 
 def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
-    """From `inputs` and actions `[N, ...]` to what the step answers, as tensors.
+    """From `inputs` and actions `[N, ...]` to the results of a step, as tensors.
 
     Returns:
         By name `state`, `elapsed`, `ended`, `next_obs` (before any reset), `reward`,
-        `terminated` and `truncated`. Where a step has noise for everybody the resets
-        are done, and `obs` are the observations after them. Observations are `packed`.
-        Where it is not compiled, it must run `in_compiled_form`.
+        `terminated` and `truncated`. Where a step has noise for all environments the
+        resets are done, and `obs` are the observations after them. Observations are
+        `packed`. Where it is not compiled, it must run `in_compiled_form`.
     """
     action = action.to(envs.action_dtype, copy=True)  # which dynamics may write into
     if "noise" in given:
@@ -80,7 +79,7 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
 
 
 def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Go on from what `step` answered.
+    """Continue from what `step` returned.
 
     Returns:
         The observations `[N, ...]` to act on next, and those before any reset.
@@ -90,14 +89,13 @@ def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> tuple[Any, Any]:
         found[name] for name in ("state", "elapsed", "ended")
     )
     last = unpacked(envs, found["next_obs"])
-    known = "obs" in found
-    obs = unpacked(envs, found["obs"]) if known else _restarted(envs, last)
-    envs._noise = batched_noise.renewed(envs, before)
+    obs = unpacked(envs, found["obs"]) if "obs" in found else _restarted(envs, last)
+    envs.renew_noise(before)
     return obs, last
 
 
 def _restarted(envs: TorchVectorEnv, final_obs: Any) -> Any:
-    """Begin episodes where they ended; the observations after it."""
+    """Begin episodes where they ended; the observations after that."""
     ended, last = envs._ended, envs.unfold(envs.state)
     state = envs.restart(ended, last, None)
     if state is last:

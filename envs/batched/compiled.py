@@ -1,41 +1,45 @@
-"""A step of `TorchVectorEnv` (always `envs`) compiled for the device."""
+"""A step of a world compiled for its device."""
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
-from yieldrl.envs.batched_support import layout, tree_map
+from yieldrl.envs.batched.tree import layout, tree_map
+from yieldrl.envs.batched.world import World
 from yieldrl.foundations import compile_cache
 
-_STATE = 0  # where it is in what `pure_step` takes and answers
-_FLAGS = (2, 5, 6)  # where it answers bools
+_STATE = 0  # its position in the arguments and results of `pure_step`
+_FLAGS = (2, 5, 6)  # positions of bools in its results
 _OBSERVATIONS = (3, 7)
 
 
-class CompiledPureStep:
-    """`pure_step` under `torch.compile`, apart from that of other instances.
+class CompiledStep:
+    """`pure_step` under `torch.compile`, separately for each instance.
 
-    PyTorch guards what the step reads, tensors and plain values: parameters of the
-    environments that are changed later have their effect.
+    PyTorch guards what the step reads, tensors and plain values: changing a parameter
+    of the environments later takes effect.
+
+    Args:
+        world: The world, whose spaces are known.
+        num_envs: N.
+        space: Of one environment's observation.
     """
 
-    def __init__(self, envs: Any) -> None:
-        self._envs = envs
+    def __init__(self, world: World, num_envs: int, space: Any) -> None:
+        self._step: Callable[..., Any] = world.pure_step
+        self._cpp_wrapper = world.many_tensors and world.device.type == "cpu"
+        self._num_envs, self._space = num_envs, space
         self._code: Any = None
-        # To make of its answers; None before the first step.
+        # Results that must be viewed as another dtype; None before the first step.
         self._views: list[tuple[int, Any]] | None = None
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledPureStep:
-        """For a copy of the environments, which compiles for itself."""
-        return CompiledPureStep(copy.deepcopy(self._envs, memo))
-
     def __getstate__(self) -> dict[str, Any]:
-        """For another process, which compiles for itself."""
+        """For a copy, here or in another process, which compiles for itself."""
         return {**vars(self), "_code": None, "_views": None}
 
     def __call__(self, *tensors: Any) -> list[Any]:
@@ -51,13 +55,12 @@ class CompiledPureStep:
         return answer
 
     def _views_of(self, answer: list[Any], state: Any) -> list[tuple[int, Any]]:
-        """Which answers are bytes of other tensors, and of which."""
-        envs = self._envs
-        seen = create_empty_array(envs.single_observation_space, envs.num_envs)
-        seen = tree_map(lambda x: torch.from_numpy(x).to("meta"), seen)
-        wanted = {_STATE: state, **dict.fromkeys(_OBSERVATIONS, seen)}
+        """Which results are bytes of other tensors, and their dtypes and shapes."""
+        obs = create_empty_array(self._space, self._num_envs)
+        obs = tree_map(lambda x: torch.from_numpy(x).to("meta"), obs)
+        wanted = {_STATE: state, **dict.fromkeys(_OBSERVATIONS, obs)}
         return [
-            (i, tree_map(_kind, like))
+            (i, tree_map(lambda x: (x.dtype, x.shape), like))
             for i, like in wanted.items()
             if layout(answer[i]) != layout(like)
         ]
@@ -65,14 +68,14 @@ class CompiledPureStep:
     def _compiled(self) -> Any:
         """The step with its flags as bytes, compiled at its first call."""
         compile_cache.prepare()
-        envs = self._envs
+        pure_step = self._step
 
         def step_in_bytes(*tensors: Any) -> list[Any]:
-            return [tree_map(_in_bytes, part) for part in envs.pure_step(*tensors)]
+            return [tree_map(_in_bytes, part) for part in pure_step(*tensors)]
 
         options: dict[str, Any] = {
-            "size_asserts": False,  # the guards look at the sizes already
-            "cpp_wrapper": envs.many_tensors and envs.device.type == "cpu",
+            "size_asserts": False,  # the guards check the sizes already
+            "cpp_wrapper": self._cpp_wrapper,
         }
         compiled: Any = torch.compile
         return compiled(
@@ -88,10 +91,6 @@ def _in_bytes(x: Tensor) -> Tensor:
     """Flags as bytes: compiled for a CPU, storing a bool takes 5 to 8 ns, storing a
     byte next to nothing. With three of them, that is a third of CartPole's step."""
     return x.to(torch.int32).to(torch.int8) if x.dtype == torch.bool else x
-
-
-def _kind(x: Tensor) -> tuple[torch.dtype, torch.Size]:
-    return x.dtype, x.shape
 
 
 def _viewed_as(x: Tensor, kind: tuple[torch.dtype, torch.Size]) -> Tensor:

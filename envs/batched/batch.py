@@ -1,0 +1,185 @@
+"""N copies of a world: their state, their random numbers, and checkpoints of both."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from yieldrl.envs.batched import checks
+from yieldrl.envs.batched.actions import ActionReader
+from yieldrl.envs.batched.compiled import CompiledStep
+from yieldrl.envs.batched.noise import NoiseSource
+from yieldrl.envs.batched.parameters import Parameters
+from yieldrl.envs.batched.tree import clone, layout, tree_map
+from yieldrl.envs.batched.world import World
+from yieldrl.foundations.device import usable_device
+
+
+class Batch(World, Parameters):
+    """What `TorchVectorEnv` keeps between steps; its docstring has the arguments."""
+
+    closed: bool
+    single_action_space: Any
+    single_observation_space: Any
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as in gymnasium)
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the arguments, for `clone`."""
+        envs = super().__new__(cls)
+        envs._arguments = args[1:], {k: kwargs[k] for k in kwargs if k != "num_envs"}
+        return envs
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype = torch.float32,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.SAME_STEP,
+        render_mode: str | None = None,
+        compile: bool = False,  # noqa: A002 (as in PyTorch)
+    ) -> None:
+        self.num_envs, self.max_episode_steps = num_envs, max_episode_steps
+        self.device = usable_device(device)  # "cuda" becomes "cuda:0"
+        self.dtype, self.render_mode, self.compiles = dtype, render_mode, compile
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        checks.check_arguments(self)
+        # Copies, because a space has a random generator that instances must not share.
+        self.single_action_space = copy.deepcopy(self.single_action_space)
+        self.single_observation_space = copy.deepcopy(self.single_observation_space)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        observation = np.empty(0, self.single_observation_space.dtype)
+        self._obs_dtype = torch.from_numpy(observation).dtype
+        self._limit = max_episode_steps or torch.iinfo(torch.int64).max
+        self._transposes = type(self).observe is World.observe
+        self._is_random = type(self).random_dynamics is not World.random_dynamics
+        self._action_reader = ActionReader(
+            self.single_action_space, num_envs, dtype, self.device, compiled=compile
+        )
+        self._noise = NoiseSource(self.noise_size, num_envs, dtype, self.device)
+        self.state: Any = None
+        self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
+        self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
+        self._painter: Any = None  # draws for this environment, if anything does
+        space = self.single_observation_space
+        self._step = CompiledStep(self, num_envs, space) if compile else self.pure_step
+        if compile or self.device.type != "cpu":
+            self._can_branch = False
+
+    @property
+    def action_dtype(self) -> torch.dtype:
+        """Of the actions that `dynamics` gets."""
+        return self._action_reader.dtype
+
+    @property
+    def generator(self) -> torch.Generator:
+        """The generator of all random numbers."""
+        return self._noise.generator
+
+    def draw_noise(self, count: int | None = None) -> Tensor:
+        """Uniform numbers in [0, 1), `[noise_size, count or N]`, from the generator."""
+        return self._noise.draw(count)
+
+    def renew_noise(self, ended_before: Tensor) -> None:
+        """Draw the noise of the next step, where the latest one used it.
+
+        `ended_before` is true where the step before it ended an episode, bool `[N]`.
+        """
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        used = self._ended if same_step else ended_before
+        self._noise.renew(used, all_used=self._is_random)
+
+    @property
+    def _takes_noise(self) -> bool:
+        """Whether a step is given noise."""
+        return self._is_random or not self._can_branch
+
+    def _first_states(self, noise: Tensor, parameters: Mapping[str, Tensor]) -> Any:
+        """`initial_state`, with other parameters for this once."""
+        usual = {name: getattr(self, name) for name in parameters}
+        vars(self).update(parameters)
+        try:
+            return self.initial_state(noise)
+        finally:
+            vars(self).update(usual)
+
+    def check_running(self) -> None:
+        """Raise if there is nothing to step (on a CPU, also if an episode is over)."""
+        reads = self.device.type == "cpu"
+        by_caller = reads and self.autoreset_mode is AutoresetMode.DISABLED
+        ended = self._ended if by_caller else None
+        checks.check_running(self.state, self.closed, ended)
+
+    def detach(self) -> None:
+        """Cut the state off from the graph of the steps that led to it."""
+        self.state = tree_map(Tensor.detach, self.state)
+
+    def clone(self, num_envs: int, *, render_mode: str | None = None) -> Self:
+        """New environments, made with the same arguments except these two."""
+        args, kwargs = self._arguments
+        return type(self)(num_envs, *args, **{**kwargs, "render_mode": render_mode})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, which make a painter of their own."""
+        return {**vars(self), "_painter": None}
+
+    def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
+        """Pictures uint8 `[H, W, 3]` of all environments, or of those at `indices`."""
+        if self.render_mode is None:
+            raise ValueError('to render, construct with render_mode="rgb_array"')
+        if self.state is None:
+            raise ResetNeeded("nothing to render yet: call reset() first")
+        state = tree_map(lambda x: x.detach().cpu().numpy(), self.state)
+        chosen = range(self.num_envs) if indices is None else indices
+        columns = [tree_map(lambda x, i=i: x[..., i], state) for i in chosen]
+        return tuple(map(self.draw, columns, chosen))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Release the state's memory."""
+        self.state = self._noise.pending = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that stepping needs to continue bitwise, except the constants."""
+        parts = {
+            "state": self.state,
+            "elapsed": self.elapsed,
+            "ended": self._ended,
+            "noise": self._noise.pending,
+        }
+        return {**clone(parts), "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
+        own, size = self.state_dict(), (self.noise_size, self.num_envs)
+        noise = torch.zeros(size, dtype=self.dtype, device=self.device)
+        with torch.no_grad():
+            own["state"] = self.fold(self.initial_state(noise))
+        if state.get("state") is None:
+            own["state"] = None  # saved before the first reset
+        # Whether steps take noise depends on the device, and on whether they are
+        # compiled.
+        own["noise"] = noise if state.get("noise") is not None else None
+        if layout(state) != layout(own):
+            raise ValueError(
+                f"saved was {layout(state)}, these environments have {layout(own)}:"
+                " make them with the saved num_envs, dtype and kind of device"
+            )
+        self.generator.set_state(state["generator"].cpu())
+        copies = tree_map(lambda x: x.to(self.device, copy=True), state)
+        self.state, self.elapsed = copies["state"], copies["elapsed"]
+        self._ended, self._noise.pending = copies["ended"], None
+        if self._takes_noise and self.state is not None:
+            saved = copies["noise"]
+            self._noise.pending = self.draw_noise() if saved is None else saved

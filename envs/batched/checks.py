@@ -1,0 +1,122 @@
+"""Whether a world's arguments fit, and its functions agree with its spaces."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector.utils import create_empty_array
+from torch import Tensor
+
+from yieldrl.envs.batched.actions import ActionReader
+from yieldrl.envs.batched.tree import last_axes, layout, tree_map
+
+
+def check_arguments(envs: Any) -> None:
+    """Raise if what the constructor was given, or the subclass names, is wrong."""
+    name = type(envs).__name__
+    for word in ("single_observation_space", "single_action_space", "noise_size"):
+        if not hasattr(envs, word):
+            raise TypeError(f"{name} has no {word}: set it in the class body")
+    if envs.single_action_space.shape is None:
+        space = envs.single_action_space
+        raise TypeError(f"{name}.single_action_space = {space}: must be of one array")
+    for word in ("num_envs", "max_episode_steps"):
+        number = getattr(envs, word)
+        if number is None and word == "max_episode_steps":
+            continue
+        if not isinstance(number, int | np.integer):
+            raise TypeError(f"{word} = {number!r}: must be an int")
+        if number < 1:
+            raise ValueError(f"{word} = {number}: must be at least 1")
+    if not (isinstance(envs.dtype, torch.dtype) and envs.dtype.is_floating_point):
+        raise ValueError(f"dtype = {envs.dtype!r}: use torch.float32 or torch.float64")
+    modes = [None, *envs.metadata["render_modes"]]
+    if envs.render_mode not in modes:
+        raise ValueError(f"render_mode = {envs.render_mode!r}: {name} has {modes}")
+
+
+def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:
+    """Run `dynamics` and `observe` once; raise ValueError if a result does not fit."""
+
+    def expect(what: str, got: Any, wanted: Any) -> None:
+        if got != wanted:
+            name = type(envs).__name__
+            raise ValueError(f"{name}.{what} must be {wanted}, got {got}")
+
+    n = envs.num_envs
+    expect("initial_state: the last axis", last_axes(state), {n})
+    space = copy.deepcopy(envs.action_space)  # its random generator is the caller's
+    space.seed(0)
+    with torch.no_grad():
+        action = reader.read(np.asarray(space.sample()))
+        noise = torch.zeros(envs.noise_size, n, dtype=envs.dtype, device=envs.device)
+        moved, reward, terminated = envs.random_dynamics(state, action, noise)
+        obs = envs.observe(state)
+    expect("dynamics: the next state", layout(moved), layout(state))
+    expect("dynamics: the reward's shape", list(reward.shape), [n])
+    expect("dynamics: terminated", layout(terminated), f"bool[{n}]")
+    wanted_obs = create_empty_array(envs.single_observation_space, n)
+    wanted_obs = layout(tree_map(torch.from_numpy, wanted_obs))
+    expect("observe: the observations", layout(obs), wanted_obs)
+
+
+def check_running(state: Any, closed: bool, ended: Tensor | None) -> None:
+    """Raise if there is no state to step, or an episode of `ended` `[N]` is over.
+
+    Raises:
+        ResetNeeded: Before the first reset, or if an episode is over.
+        ClosedEnvironmentError: After `close`.
+    """
+    if state is None and closed:
+        raise ClosedEnvironmentError("a step after close(): make new environments")
+    if state is None:
+        raise ResetNeeded("nothing to step yet: call reset() first")
+    if ended is not None and ended.any():
+        raise ResetNeeded(
+            f"the episodes of {ended.nonzero().flatten().tolist()} are over:"
+            ' call reset(options={"reset_mask": terminated | truncated})'
+        )
+
+
+def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Tensor]]:
+    """Which environments to reset, and parameters for this reset.
+
+    Returns:
+        A mask bool `[N]`, None for all; and by the attribute's name the parameters that
+        `reset_parameters` lists.
+
+    Raises:
+        ResetNeeded: If a mask comes before the first reset.
+        ValueError: If an option is unknown, or does not fit.
+    """
+    options = dict(options or {})
+    mask = _reset_mask(envs, options.pop("reset_mask", None))
+    names = envs.reset_parameters
+    unknown = sorted(options.keys() - names.keys())
+    if unknown:
+        known = ["reset_mask", *names]
+        raise ValueError(f"options {unknown} are unknown: use {' or '.join(known)}")
+    found = {names[key]: envs.parameter(key, value) for key, value in options.items()}
+    if found.keys() & {"low", "high"}:
+        bounds: dict[str, Any] = {"low": envs.low, "high": envs.high, **found}
+        low, high = bounds["low"], bounds["high"]
+        if (low > high).any():
+            raise ValueError(
+                f"low = {low.tolist()} is above high = {high.tolist()}: give both"
+            )
+    return mask, found
+
+
+def _reset_mask(envs: Any, mask: Any) -> Tensor | None:
+    if mask is None:
+        return None
+    if envs.state is None:
+        raise ResetNeeded("reset_mask before the first reset: reset all of them first")
+    mask = torch.as_tensor(mask, device=envs.device)
+    if mask.dtype != torch.bool or mask.shape != (envs.num_envs,):
+        raise ValueError(f"reset_mask is {layout(mask)}, not bool[{envs.num_envs}]")
+    return mask

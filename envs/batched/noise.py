@@ -1,0 +1,100 @@
+"""Random numbers of a batch of worlds: from one generator, seeded by one or N seeds."""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+LARGE = 4096
+"""Numbers from which it takes less time to draw only those that were used."""
+
+
+class NoiseSource:
+    """Uniform numbers in [0, 1), `[size, N]`: a column for each environment.
+
+    Args:
+        size: Numbers of one environment.
+        num_envs: N.
+        dtype: Of the numbers.
+        device: Where they are drawn.
+
+    Attributes:
+        generator: Of all numbers; its seed is unpredictable until `seed` is called.
+        pending: The noise of the next step; None if steps take none.
+    """
+
+    def __init__(
+        self, size: int, num_envs: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self.size, self.num_envs, self.dtype, self.device = (
+            size,
+            num_envs,
+            dtype,
+            device,
+        )
+        self.generator = torch.Generator(device)
+        self.generator.seed()
+        self.pending: Tensor | None = None
+
+    def draw(self, count: int | None = None) -> Tensor:
+        """New numbers `[size, count or N]`."""
+        shape = self.size, self.num_envs if count is None else count
+        like = {"dtype": self.dtype, "device": self.device}
+        return torch.rand(shape, generator=self.generator, **like)
+
+    def renew(self, used: Tensor, *, all_used: bool) -> None:
+        """Draw pending noise anew, if there is any: at least where it was `used` `[N]`.
+
+        On a GPU all of it, so that nothing waits. On a CPU reading `used` is free, and
+        in large batches drawing for the few that reset saves a quarter of CartPole's
+        step.
+        """
+        noise = self.pending
+        if noise is None:
+            return
+        if all_used or not noise.is_cpu or noise.numel() < LARGE:
+            self.pending = self.draw()
+            return
+        columns = used.nonzero().view(-1)
+        self.pending = noise.index_copy(1, columns, self.draw(len(columns)))
+
+    def seed(self, seed: Any) -> Tensor:
+        """Seed the generator; returns the noise `[size, N]` for first states.
+
+        Among several seeds None means an unpredictable one, as in Gymnasium.
+
+        Raises:
+            ValueError: If it is neither an int >= 0 nor N of them.
+        """
+        several = np.ndim(seed) > 0
+        given = list(seed) if several else [seed]
+        seeds = [secrets.randbits(63) if s is None else _as_int(s) for s in given]
+        if min(seeds, default=-1) < 0 or (several and len(seeds) != self.num_envs):
+            raise ValueError(
+                f"seed = {seed!r}: must be an int >= 0, or {self.num_envs} of them (or"
+                " None)"
+            )
+        if not several:
+            self.generator.manual_seed(seeds[0])
+            return self.draw()
+        (together,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
+        self.generator.manual_seed(int(together >> np.uint64(1)))
+        own = torch.Generator()  # on the CPU, so that a seed means the same everywhere
+        columns = [
+            torch.rand(self.size, generator=own.manual_seed(s), dtype=self.dtype)
+            for s in seeds
+        ]
+        return torch.stack(columns, dim=-1).to(self.device)
+
+
+def _as_int(seed: Any) -> int:
+    """A seed as an int, -1 if it is none: 1.5 must not silently become 1."""
+    try:
+        return operator.index(seed)
+    except (TypeError, ValueError):
+        return -1

@@ -1,0 +1,69 @@
+"""Nested dicts of tensors, and whether they are computed by compiled code."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class _Form(threading.local):
+    compiled = False
+
+
+_form = _Form()
+
+
+def is_compiled() -> bool:
+    """Whether what is computed now becomes part of compiled code."""
+    return torch.compiler.is_compiling() or _form.compiled
+
+
+@contextmanager
+def in_compiled_form() -> Iterator[None]:
+    """Have worlds compute as they do where they are compiled, in this thread."""
+    before, _form.compiled = _form.compiled, True
+    try:
+        yield
+    finally:
+        _form.compiled = before
+
+
+def pack_bools(bools: Tensor) -> Tensor:
+    """The bytes of bools `[N, ...]` as int32 `[N, K]`, in the same memory."""
+    return bools.view(len(bools), -1).view(torch.int32)
+
+
+def tree_map(function: Callable[..., Any], *trees: Any) -> Any:
+    """Apply a function to tensors, or to those in dicts of the same structure."""
+    if isinstance(trees[0], Tensor):  # before asking for a Mapping, which takes longer
+        return function(*trees)
+    if isinstance(trees[0], Mapping):
+        return {k: tree_map(function, *(tree[k] for tree in trees)) for k in trees[0]}
+    return None if trees[0] is None else function(*trees)
+
+
+def where(mask: Tensor, this: Any, other: Any) -> Any:
+    """The state with the columns of `this` where the mask `[N]` is set."""
+    return tree_map(lambda x, y: torch.where(mask, x, y), this, other)
+
+
+def clone(tree: Any) -> Any:
+    """Copies of the tensors, detached from the graph."""
+    return tree_map(lambda x: x.detach().clone(), tree)
+
+
+def last_axes(tree: Any) -> set[int]:
+    """The sizes of the last axes, 0 for a number."""
+    sizes: set[int] = set()
+    tree_map(lambda x: sizes.add(x.shape[-1] if x.ndim else 0), tree)
+    return sizes
+
+
+def layout(tree: Any) -> Any:
+    """Dtype and shape in place of each tensor, to compare and to print."""
+    return tree_map(lambda x: f"{str(x.dtype)[6:]}{list(x.shape)}", tree)

@@ -1,0 +1,137 @@
+"""The base class of batched worlds: `reset` and `step` as Gymnasium has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from torch import Tensor
+
+from yieldrl.envs.batched import checks, tree
+from yieldrl.envs.batched.batch import Batch
+
+
+class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
+    """Base class of device-batched environments.
+
+    A subclass names its spaces and how many random numbers a reset takes, and writes
+    two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
+    is more than transposing. Resets, time limit, seeds and checkpoints are done here.
+    No step waits for the device. On a CPU, where reading values is free, actions that
+    are not finite are refused, and first states are computed only for environments that
+    begin an episode. Elsewhere the reward of such an action is NaN, which a collector
+    reports the next time it checks.
+
+    A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
+    dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
+    where `dynamics` is smooth; the graph grows over steps only if the state or the
+    actions require gradients, until `detach`.
+
+    Args:
+        num_envs: N, the number of environments; the first argument of subclasses too.
+        max_episode_steps: `truncated` is set from this step on; None for no limit.
+        device: Where the tensors live.
+        dtype: Precision of the state. Observations have the dtype of their space.
+        autoreset_mode: SAME_STEP resets within the step that ends an episode; NEXT_STEP
+            in the one after it, which ignores the action; DISABLED leaves it to
+            `reset(options={"reset_mask": ended})`.
+        render_mode: None, or "rgb_array" where the subclass can `draw`.
+        compile: Whether to `torch.compile` the pure step.
+
+    Attributes:
+        state: The state (see `fold`), None before the first reset. It may be replaced.
+        elapsed: Steps of the current episodes, int64 `[N]`.
+        compiles: The argument `compile`.
+
+    Example:
+        >>> from gymnasium.spaces import Box
+        >>> class Walk(TorchVectorEnv):
+        ...     single_observation_space = Box(-9, 9, (1,))
+        ...     single_action_space = Box(-1, 1, ())
+        ...     noise_size = 1
+        ...     def initial_state(self, noise):
+        ...         return noise - 0.5
+        ...     def dynamics(self, state, action):
+        ...         state = state + action
+        ...         return state, -state[0].abs(), state[0].abs() > 3
+        >>> envs = Walk(num_envs=2, max_episode_steps=50)
+        >>> obs, info = envs.reset(seed=0)
+        >>> obs, reward, terminated, truncated, info = envs.step(torch.tensor([0.0, 4]))
+        >>> terminated, info["final_obs"].shape
+        (tensor([False,  True]), torch.Size([2, 1]))
+    """
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes: observations of all environments, and an empty info.
+
+        Args:
+            seed: An int seeds the generator, and so all that follows. N ints give each
+                environment the first state of its own seed, at any place in the batch
+                and on any device; later episodes share the generator, which all N seed.
+                A None among them stands for an unpredictable seed.
+            options: `{"reset_mask": bool [N]}` resets those environments alone. Unlike
+                Gymnasium's, the mask may be all False: checking it would wait. Also
+                those of `reset_parameters`, for this reset alone: a number, or `[N]`.
+
+        Raises:
+            ValueError: If an argument is not as above, or if the subclass's functions
+                disagree with each other or with its spaces.
+        """
+        mask, parameters = checks.reset_options(self, options)
+        noise = self._noise.pending  # which no step has used yet
+        if seed is not None:
+            noise = self._noise.seed(seed)
+        elif noise is None:
+            noise = self.draw_noise()
+        fresh = self._first_states(noise, parameters)
+        if self.state is None:
+            checks.check_functions(self, self._action_reader, fresh)
+        self._noise.pending = self.draw_noise() if self._takes_noise else None
+        fresh = self.fold(fresh)
+        if mask is None:
+            mask, self.state = torch.ones_like(self._ended), fresh
+        self.state = tree.where(mask, fresh, self.state)
+        self.elapsed = self.elapsed.masked_fill(mask, 0)
+        self._ended = self._ended & ~mask
+        return self.observe(self.unfold(self.state)), {}
+
+    def step(
+        self, actions: Tensor | np.ndarray
+    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step every environment once.
+
+        Args:
+            actions: `[N, ...]`, a tensor on the environments' device, an array or a
+                list.
+
+        Returns:
+            `obs [N, ...]`, `reward` float32 `[N]`, `terminated` and `truncated` bool
+            `[N]`, and info; all new tensors. In SAME_STEP mode info has `final_obs`
+            `[N, ...]`, the observations before any reset, and the mask `_final_obs` of
+            the environments whose episode ended.
+
+        Raises:
+            ResetNeeded: Before the first reset, and (on the CPU only) if in DISABLED
+                mode an episode has ended that was not reset.
+            ClosedEnvironmentError: After `close`.
+            TypeError, ValueError: If the actions are not as above, or (on the CPU only)
+                not finite, or (if not compiled, where it would cost a tenth of the
+                step) not in the space.
+        """
+        self.check_running()
+        before = self._ended
+        ignored = before if self.autoreset_mode is AutoresetMode.NEXT_STEP else None
+        action = self._action_reader.read(actions, ignored)
+        self.state, self.elapsed, self._ended, *answer, final_obs = self._step(
+            self.state, self.elapsed, before, action, self._noise.pending
+        )
+        if self._action_reader.marks_rewards:
+            answer[1] = self._action_reader.mark(answer[1], action, ignored)
+        self.renew_noise(before)
+        info = {"final_obs": final_obs, "_final_obs": self._ended}
+        return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})

@@ -1,0 +1,187 @@
+"""A world of tensors as pure functions: first states, dynamics, observations."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import Tensor
+
+from yieldrl.envs.batched.tree import is_compiled, last_axes, tree_map, where
+
+
+class World:
+    """The functions that a subclass of `TorchVectorEnv` writes, and their step.
+
+    They depend on their arguments and on constants of the instance, and write to
+    neither. A state is a tensor `[D, N]` or a dict of tensors whose last axis is `N`.
+    """
+
+    num_envs: int
+    device: torch.device
+    dtype: torch.dtype
+    autoreset_mode: AutoresetMode
+    noise_size: int
+    observed_rows: slice | None = None
+    """The rows of the state that `observe` transposes; None for all of them."""
+    many_tensors: bool = False
+    """Whether a step makes dozens of tensors: if compiled, C++ makes them then."""
+    packs_bools: bool = False
+    """Whether compiled code leaves observations of bools as int32 `[N, K]`, four of
+    them each: it stores bools one by one."""
+    _limit: int  # the time limit in steps, or a number that no episode reaches
+    _obs_dtype: torch.dtype
+    _transposes: bool  # whether observing is transposing the state
+
+    def initial_state(self, noise: Tensor) -> Any:
+        """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states.
+
+        It may get fewer than N columns, unless parameters `[N]` take part in it.
+        """
+        raise NotImplementedError(f"{type(self)} lacks initial_state(noise)")
+
+    def dynamics(self, state: Any, action: Tensor) -> tuple[Any, Tensor, Tensor]:
+        """Next state, reward `[N]` and bool `terminated` `[N]`; writes to no argument.
+
+        Actions `[N, ...]` are int64, or of the state's `dtype` in a Box of floats.
+        """
+        raise NotImplementedError(f"{type(self)} lacks dynamics(state, action)")
+
+    def random_dynamics(
+        self, state: Any, action: Tensor, noise: Tensor
+    ) -> tuple[Any, Tensor, Tensor]:
+        """`dynamics`; override this one instead if the dynamics are random.
+
+        `noise` `[noise_size, N]` is also what `initial_state` gets within the same
+        step: use rows that it does not use.
+        """
+        return self.dynamics(state, action)
+
+    def observe(self, state: Any) -> Any:
+        """Observations `[N, ...]` in memory of their own; here the transposed state."""
+        state = state if self.observed_rows is None else state[self.observed_rows]
+        size = (state.shape[-1], *state.shape[:-1])
+        obs = torch.empty(size, dtype=self._obs_dtype, device=state.device)
+        # The other way round, `obs.copy_(state.t())`, a matrix is copied in square
+        # blocks, which takes twice as long for the few rows of a state.
+        (obs.t() if obs.ndim <= 2 else obs.movedim(0, -1)).copy_(state)
+        return obs
+
+    def draw_noise(self, count: int | None = None) -> Tensor:
+        """Uniform numbers in [0, 1), `[noise_size, count or N]`, from the generator."""
+        raise NotImplementedError
+
+    def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
+        """The state, with first states where `ended` `[N]` is set.
+
+        Where Python may branch, first states are computed for those environments
+        alone, from their columns of the noise `[noise_size, N]`, or from new noise if
+        it is None; if no episode ended, the same object is returned. Elsewhere they
+        are computed for all environments, which never waits for the device.
+        """
+        if not self._branches:
+            assert noise is not None
+            return where(ended, self.initial_state(noise), state)
+        columns = ended.nonzero().view(-1)
+        if not len(columns):
+            return state
+        few = len(columns)
+        own = self.draw_noise(few) if noise is None else noise[:, columns]
+        fresh = self.initial_state(own)
+        return tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
+
+    def observe_restarted(self, ended: Tensor, state: Any, final_obs: Any) -> Any:
+        """`observe(state)` after a `restart`, in memory of its own.
+
+        Override it where it is cheaper to change the observations from before the
+        restart, `final_obs`, where `ended` `[N]` is set.
+        """
+        return self.observe(state)
+
+    def observe_last(self, state: Any) -> Any:
+        """`observe(state)` of a state that is dropped, so it may share its memory.
+
+        If not compiled, a view is quicker: a tensor whose first axis is not the slowest
+        one.
+        """
+        if not (self._branches and self._transposes):
+            return self.observe(state)
+        state = state if self.observed_rows is None else state[self.observed_rows]
+        state = state.to(self._obs_dtype)
+        return state.t() if state.ndim <= 2 else state.movedim(-1, 0)
+
+    def fold(self, state: Any) -> Any:
+        """The state as it is kept between steps, in fewer tensors if possible.
+
+        A tensor that goes into a compiled step and comes out of it costs microseconds.
+        """
+        return state
+
+    def unfold(self, state: Any) -> Any:
+        """The state that was folded, as the functions above take it."""
+        return state
+
+    def draw(self, state: Any, index: int) -> np.ndarray:
+        """Picture uint8 `[H, W, 3]` of environment `index`, its state as an array."""
+        raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
+
+    def pure_step(
+        self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
+    ) -> tuple[Any, ...]:
+        """One step of all environments as a function of tensors; it can be compiled.
+
+        `ended` is true where the step before ended an episode, bool `[N]` (for
+        NEXT_STEP); `noise` `[noise_size, N]`, uniform in [0, 1), is for
+        `random_dynamics` and for resets. It is None where the dynamics are not random
+        and Python may branch: `restart` then draws as much as it needs.
+
+        Returns:
+            `state, elapsed, ended` for the next step, and what `step` returns: `obs,
+            reward, terminated, truncated, final_obs`.
+        """
+        state = self.unfold(state)
+        state, reward, terminated = self.random_dynamics(state, action, noise)
+        elapsed = elapsed + 1
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            state = self.restart(ended, state, noise)
+            elapsed.masked_fill_(ended, 0)
+            reward = reward.masked_fill(ended, 0)
+            terminated = terminated & ~ended
+        truncated = elapsed >= self._limit
+        ended = terminated | truncated
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            last, state = state, self.restart(ended, state, noise)
+            if state is last:  # no episode ended
+                obs = self.observe(state)
+                final_obs = tree_map(Tensor.clone, obs)
+            else:
+                final_obs = self.observe_last(last)
+                obs = self.observe_restarted(ended, state, final_obs)
+                elapsed.masked_fill_(ended, 0)
+        else:
+            obs = final_obs = self.observe(state)
+        state, reward = self.fold(state), reward.to(torch.float32)
+        return state, elapsed, ended, obs, reward, terminated, truncated, final_obs
+
+    @cached_property
+    def _can_branch(self) -> bool:
+        """Whether Python may branch on values of tensors between compiled functions.
+
+        False where reading them would wait for the device, and where first states
+        cannot be made of fewer than N columns of noise, because of parameters `[N]`.
+        Set it to False to compute as on a GPU.
+        """
+        noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
+        try:
+            with torch.no_grad():
+                return last_axes(self.initial_state(noise)) == {1}
+        except (IndexError, RuntimeError, ValueError):  # shapes that do not fit
+            return False
+
+    @property
+    def _branches(self) -> bool:
+        """Whether Python may branch in what is computed now."""
+        return self._can_branch and not is_compiled()
