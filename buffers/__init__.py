@@ -1,6 +1,5 @@
 """Storage for transitions: rollouts, replay buffers, demonstrations."""
 
-from yieldrl.buffers.circular import CircularBuffer
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.episodes import EpisodeBuffer
 from yieldrl.buffers.minari_data import read_dataset, write_dataset
@@ -11,6 +10,7 @@ from yieldrl.buffers.prioritized import (
     PrioritizedReplayBuffer,
 )
 from yieldrl.buffers.replay import ReplayBuffer
+from yieldrl.buffers.ring import CircularBuffer
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
 from yieldrl.buffers.windows import Windows, actions_taken

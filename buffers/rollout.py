@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -10,10 +11,24 @@ import torch
 from tensordict import TensorDict
 
 from yieldrl.buffers.passes import Passes
-from yieldrl.buffers.progress import Progress, RolloutProgress
 from yieldrl.buffers.spec import entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage, add_rows, is_rollout
 from yieldrl.foundations.other_words import CalledHere
+
+
+@dataclass
+class Progress:
+    """All that `clear` forgets, in one object: an exception leaves no half of it."""
+
+    row: int = 0
+    passes: Passes | None = None
+    continues: bool = True  # episodes go on from the rollout before
+    abandoned: bool = False  # no episode will go on in the next one
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether its passes have nothing left to learn from."""
+        return self.passes is not None and self.passes.exhausted
 
 
 class RolloutBuffer:
@@ -86,35 +101,40 @@ class RolloutBuffer:
             value=num_steps,
             beside=-(-copied // self.num_segments),
         )
-        self._progress = RolloutProgress()
+        self._progress = Progress()
 
     def __len__(self) -> int:
-        return self._now.row
+        return self._progress.row
 
     @property
     def full(self) -> bool:
         """Whether all T rows are written."""
-        return self._now.row == self.num_steps
+        return len(self) == self.num_steps
 
     @property
     def passes(self) -> Passes | None:
         """The passes over this rollout; None until `begin`."""
-        return self._now.passes
+        return self._progress.passes
 
     @property
     def exhausted(self) -> bool:
         """Whether the passes over this rollout have nothing left to learn from."""
-        return self._now.exhausted
+        return self._progress.exhausted
+
+    @property
+    def continues(self) -> bool:
+        """Whether this rollout continues the episodes of the one before.
+
+        If not, `end_episodes` was called between them, or rows were lost: reset sums
+        over episodes that are carried from rollout to rollout. Within a rollout
+        `truncated` says as much.
+        """
+        return self._progress.continues
 
     @property
     def begins_anew(self) -> bool:
-        """Whether this rollout does not continue the one before.
-
-        Then `end_episodes` was called between them, or rows were lost. Whoever carries
-        sums of episodes from rollout to rollout must forget them. Within a rollout
-        `truncated` says as much.
-        """
-        return self._now.begins_anew
+        """The opposite of `continues`; its old name."""
+        return not self.continues
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
@@ -153,7 +173,7 @@ class RolloutBuffer:
         now = self._progress
         if now.row > 0:
             self._storage.truncate(now.row - 1)
-        now.anew |= now.row == 0
+        now.continues &= now.row > 0
         now.abandoned |= now.passes is not None  # it was read before: mark the next one
 
     def rollout(self) -> TensorDict:
@@ -179,7 +199,7 @@ class RolloutBuffer:
             "row": now.row,
             "num_steps": self.num_steps,
             "passes": None if now.passes is None else now.passes.state_dict(),
-            "begins_anew": now.anew,
+            "begins_anew": not now.continues,
             "abandoned": now.abandoned,
         }
 
@@ -198,16 +218,12 @@ class RolloutBuffer:
             )
         self.clear()
         self._storage.load_state_dict(state["storage"])
-        self._progress = RolloutProgress(
+        self._progress = Progress(
             state["row"],
             None if passes is None else Passes.from_state(passes, self.device),
-            state["begins_anew"],
+            not state["begins_anew"],
             state["abandoned"],
         )
 
-    @property
-    def _now(self) -> Progress:
-        return self._progress
-
-    def _cleared(self) -> RolloutProgress:
-        return RolloutProgress(anew=self._progress.abandoned)
+    def _cleared(self) -> Progress:
+        return Progress(continues=not self._progress.abandoned)

@@ -355,8 +355,32 @@ def test_what_is_done_to_a_ring_is_done_or_not(do):
             break
 
 
+@pytest.mark.parametrize("do", ["hand_over", "clear"])
+def test_ctrl_c_at_any_instruction_leaves_the_lock_free(do):
+    for after in everywhere(1):
+        ring = circle_of()
+        for number in range(3):
+            ring.write(step(number))
+        hit = interrupted(getattr(ring, do), after)
+        writer = threading.Thread(target=ring.write, args=(step(3),), daemon=True)
+        writer.start()
+        writer.join(10)
+        assert not writer.is_alive()
+        if not hit:
+            break
+    assert after > 50
+
+
+def test_what_fails_changes_nothing():
+    ring = circle_of()
+    before = dict(vars(ring._progress))
+    with pytest.raises(RuntimeError, match="no row waits"):
+        ring.discard()
+    assert vars(ring._progress) == before
+
+
 def test_a_reader_that_is_interrupted_does_not_hold_up_the_writer():
-    """Nothing is locked: the other thread goes on, and no row comes twice."""
+    """The lock is left free: the other thread goes on, and no row comes twice."""
     ring, seen, rows = circle_of(), {}, 150
     failure = []
 

@@ -99,7 +99,7 @@ def unread(trainer):
     """The rows that wait, taken out of the ring's memory."""
     ring = trainer.collector.ring
     storage = ring._storage.tensordict()
-    now = ring._now
+    now = ring._progress
     first = now.row if now.claimed in now.slots else 0
     places = [
         now.place(n, row)

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from yieldrl.buffers.positions import NONE
-from yieldrl.buffers.ring import RingProgress
+from yieldrl.buffers.ring_positions import NONE, RingPositions
 from yieldrl.collectors.lag import PolicyLag
 
 ROWS, TICKS = 6, 144
@@ -78,7 +77,7 @@ class SideBySide:
 
     def __init__(self, works: Works, max_policy_lag: int) -> None:
         slots = (NONE,) * (max_policy_lag + 2)  # as a trainer's ring has
-        self.ring = RingProgress(num_steps=ROWS, slots=slots)
+        self.ring = RingPositions(ROWS, slots)
         self.works, self.most = works, max_policy_lag
         self.lag = PolicyLag(0)
         self.limit = self.oldest = 0
@@ -111,7 +110,8 @@ class SideBySide:
 
     def write(self, step: Piece) -> None:
         """A step is done: one more row of the ring, and who acted in it."""
-        self.ring = self.ring.opened().counted()
+        self.ring.open_segment()
+        self.ring.written += 1
         self.rows.append(int(step.number))
         self.collected.append(step)
         self.step = None
@@ -122,11 +122,12 @@ class SideBySide:
             if self.learning.end > now:
                 return
             self.learned.append(self.learning)
-            self.learning, self.ring = None, self.ring.cleared()
+            self.learning = None
+            self.ring.clear()
             self.lag.publish(len(self.learned))
         self.limit = self.ring.next_segment + self.most
         while self.ring.waiting and self.ring.row < ROWS:
-            self.ring = self.ring.handed_over()
+            self.ring.hand_over()
             row = self.ring.claimed * ROWS + self.ring.row - 1
             self.lag.add(self.rows[row])
         if self.ring.row == ROWS:
