@@ -26,12 +26,12 @@ def online(seed: int) -> dict[str, Any]:
         Of each the line "NAME" (means of `EPISODES_A_POINT` episodes) and "return of
         NAME", the mean over the second half of the steps.
     """
-    from yieldrl.cli import tuned
+    from yieldrl.cli import presets
 
     measured: dict[str, Any] = {}
     for name in ALGORITHMS:
         module = importlib.import_module(f"yieldrl.algorithms.{name}")
-        config = tuned.load("q_learning/cliffwalking", module.Trainer)
+        config = presets.load("q_learning/cliffwalking", module.Trainer)
         config = dataclasses.replace(config, seed=seed, eval_every=0, device="cpu")
         steps, returns = [], []
         with module.Trainer(config) as trainer:

@@ -112,7 +112,7 @@ def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> An
     Raises:
         ValueError: If there is no such tuned file, or a value does not fit.
     """
-    from yieldrl.cli import tuned as files
+    from yieldrl.cli import presets as files
 
     trainer_class = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
     if tuned is None:

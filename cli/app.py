@@ -130,9 +130,9 @@ def export(
         checkpoint: `best` (the last, if none was the best), `last`, or a file.
     """
     with usage_errors():
-        from yieldrl.cli import exporting
+        from yieldrl.cli import restoring
 
-        found, path = exporting.export(run, format, out, checkpoint)
+        found, path = restoring.export(run, format, out, checkpoint)
     print(f"checkpoint: {found}")
     print(f"policy: {path}")
 
@@ -211,10 +211,10 @@ def new(
 
 
 def _train(algorithm: str | None, words: list[str]) -> None:
-    from yieldrl.cli import named, training
+    from yieldrl.cli import resolve, training
 
-    named.importable_from_here()
+    resolve.importable_from_here()
     with usage_errors():
-        trainer_class = None if algorithm is None else named.trainer_class(algorithm)
+        trainer_class = None if algorithm is None else resolve.trainer_class(algorithm)
     prog = " ".join(["yieldrl train", *([] if algorithm is None else [algorithm])])
     training.train_command(trainer_class, words, prog=prog)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from yieldrl.cli import family, tuned
+from yieldrl.cli import catalog, presets
 
 REACHED = re.compile(r"# Reached: (.+) \(benchmarks/results/[\w.-]+\)\.")
 """First line of a tuned config file whose result is committed."""
@@ -13,12 +13,12 @@ REACHED = re.compile(r"# Reached: (.+) \(benchmarks/results/[\w.-]+\)\.")
 
 def table() -> str:
     """One line an algorithm, and one below it for each of its tuned configs."""
-    homes, rows = family.folders(), family.descriptions()
+    homes, rows = catalog.folders(), catalog.descriptions()
     width = max(map(len, rows))
     lines: list[str] = []
     for name, text in rows.items():
         lines.append(f"{name:{width}}  {text}")
-        for path in tuned.files(homes[name]):
+        for path in presets.files(homes[name]):
             lines.append(f"{'':{width}}    --config {path.stem}: {reached(path)}")
     return "\n".join(lines)
 
@@ -31,13 +31,13 @@ def reached(path: Path) -> str:
 
 def tree() -> str:
     """Every algorithm below the one it extends, with the size of the difference."""
-    rows = [("  " * depth + member.name, member) for depth, member in family.tree()]
+    rows = [("  " * depth + member.name, member) for depth, member in catalog.tree()]
     width = max(len(label) for label, _ in rows)
     lines = [f"{label:{width}}  {_summary(member)}" for label, member in rows]
     return "\n".join([f"{'algorithm':{width}}  lines  classes of its own", *lines])
 
 
-def _summary(member: family.Member) -> str:
+def _summary(member: catalog.Member) -> str:
     classes = " ".join(member.changed) or "none"
     others = ", ".join(member.parents[1:])
     return f"{member.lines:5}  {classes}" + (f" (also from {others})" if others else "")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from yieldrl.abstractions import Policy
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.foundations.config_blocks import nearest
 
 
@@ -24,7 +24,7 @@ def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
         ValueError: If the model is not one of the kind that the trainer has, at once,
             or when it is made: if the trainer's config lacks one of its fields.
     """
-    model = importlib.import_module(f"{family.PACKAGE}.{name}").Model
+    model = importlib.import_module(f"{catalog.PACKAGE}.{name}").Model
     user = trainer_class.__module__
     usual = _wanted(trainer_class)
     start = f"block 'policy': the model of {name} does not fit {user}"

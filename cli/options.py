@@ -1,4 +1,4 @@
-"""From the words of a command line, and a file, to a run: its plan and its config."""
+"""From the words of a command line, and a file, to a run: its spec and its config."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import tyro
 
-from yieldrl.cli import named, tuned
+from yieldrl.cli import presets, resolve
 from yieldrl.cli.field_options import options_of, refuse_stray_values
-from yieldrl.cli.plan import Plan
+from yieldrl.cli.run_spec import RunSpec
 from yieldrl.foundations.files import read_file
 
 
@@ -50,12 +50,12 @@ class Command:
     """What a command line asks for.
 
     Attributes:
-        plan: Algorithm, model and loggers.
+        spec: Algorithm, model and loggers.
         config: The algorithm's config.
         print_config: Whether to print that instead of training.
     """
 
-    plan: Plan
+    spec: RunSpec
     config: Any
     print_config: bool = False
 
@@ -78,7 +78,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     first, _ = tyro.cli(
         Options, args=words, prog=prog, return_unknown_args=True, add_help=False
     )
-    plan, config = _from_file(first.config, trainer_class)
+    spec, config = _from_file(first.config, trainer_class)
     fields = [*options_of(Options), *options_of(type(config))]
     refuse_stray_values(words, dict(fields))
     # A plain stand-in without checks: its defaults are then never refused half way.
@@ -88,48 +88,50 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
         prog=prog,
         description=type(config).__doc__,
         args=words,
-        default=stand_in(**vars(of_plan(plan)), **_values(config)),
+        default=stand_in(**vars(of_spec(spec)), **_values(config)),
     )
     values = vars(chosen)
     options = Options(**{name: values.pop(name) for name in _values(Options())})
     _refuse_wrong(options)
-    plan = with_options(plan, options)
-    return Command(plan, type(config)(**values), options.print_config)
+    spec = with_options(spec, options)
+    return Command(spec, type(config)(**values), options.print_config)
 
 
-def of_plan(plan: Plan) -> Options:
-    """The options that say what the loggers of a plan are."""
+def of_spec(spec: RunSpec) -> Options:
+    """The options that say what the loggers of a spec are."""
     return Options(
-        wandb=plan.has("wandb"),
-        video=plan.has("video"),
-        checkpoint_every=plan.argument("checkpoint", "every", Options.checkpoint_every),
-        checkpoint_seconds=plan.argument(
+        wandb=spec.has("wandb"),
+        video=spec.has("video"),
+        checkpoint_every=spec.argument("checkpoint", "every", Options.checkpoint_every),
+        checkpoint_seconds=spec.argument(
             "checkpoint", "seconds", Options.checkpoint_seconds
         ),
     )
 
 
-def with_options(plan: Plan, options: Options) -> Plan:
-    """The plan with the loggers that the options ask for."""
-    plan = plan.with_logger("video", options.video).with_logger("wandb", options.wandb)
+def with_options(spec: RunSpec, options: Options) -> RunSpec:
+    """The spec with the loggers that the options ask for."""
+    spec = spec.with_logger("video", options.video).with_logger("wandb", options.wandb)
     every, seconds = options.checkpoint_every, options.checkpoint_seconds
     if (every, seconds) != (Options.checkpoint_every, Options.checkpoint_seconds):
-        plan = plan.with_logger("checkpoint", True)
-    return plan.with_arguments("checkpoint", every=every, seconds=seconds)
+        spec = spec.with_logger("checkpoint", True)
+    return spec.with_arguments("checkpoint", every=every, seconds=seconds)
 
 
-def _from_file(name: str | None, trainer_class: type[Any] | None) -> tuple[Plan, Any]:
+def _from_file(
+    name: str | None, trainer_class: type[Any] | None
+) -> tuple[RunSpec, Any]:
     if name is None:
-        plan = Plan.of({}, trainer_class)
-        return plan, plan.trainer_class.config_class()
-    path = tuned.find(name, trainer_class)
-    with tuned.naming(path):
+        spec = RunSpec.of({}, trainer_class)
+        return spec, spec.trainer_class.config_class()
+    path = presets.find(name, trainer_class)
+    with presets.naming(path):
         values = read_file(path)
-        plan = Plan.of(values, trainer_class)
-        for one in plan.loggers:
+        spec = RunSpec.of(values, trainer_class)
+        for one in spec.loggers:
             if one.name == "checkpoint":  # its arguments become defaults of options
-                named.logger(one)
-        return plan, plan.trainer_class.config_class.from_dict(values)
+                resolve.logger(one)
+        return spec, spec.trainer_class.config_class.from_dict(values)
 
 
 def _refuse_wrong(options: Options) -> None:

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.abstractions import Trainer
-from yieldrl.cli import named, options
-from yieldrl.cli.plan import Plan
+from yieldrl.cli import options, resolve
+from yieldrl.cli.run_spec import RunSpec
 from yieldrl.experiments import CheckpointError, run_files
 from yieldrl.experiments.checkpoint import load_trainer_state
 from yieldrl.foundations.config_blocks import has_blocks
 
 
-def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, Plan, Path]:
-    """The trainer and plan of the newest checkpoint that can be read, and that one.
+def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Path]:
+    """The trainer and spec of the newest checkpoint that can be read, and that one.
 
     A checkpoint that cannot be read is named on stderr, and the one written before it
     is tried, that of the best evaluation last. The trainer goes on in the folder where
@@ -58,7 +58,7 @@ def player(path: Path, episodes: int, device: str | None) -> Trainer:
     config = _config(cls, state, path)
     changes = {} if device is None else {"device": device}
     config = dataclasses.replace(config, eval_episodes=episodes, **changes)
-    trainer = cls(config, **_plan(cls, path).parts())
+    trainer = cls(config, **_spec(cls, path).parts())
     try:
         trainer.algorithm.load_state_dict(state["agent"]["algorithm"])
         trainer.agent.restore_counters(state["agent"])
@@ -68,6 +68,32 @@ def player(path: Path, episodes: int, device: str | None) -> Trainer:
             f"{path}: does not fit {cls.__module__}: {reason}"
         ) from None
     return trainer
+
+
+def export(run: str, form: str, out: str | None, checkpoint: str) -> tuple[Path, Path]:
+    """Write the deterministic policy of a checkpoint; give the checkpoint and the file.
+
+    Args:
+        run: Folder of a run, or a checkpoint file.
+        form: `json` or `onnx`.
+        out: The file; by default `policy.json` or `policy.onnx` in the folder of the
+            run, or beside a checkpoint file.
+        checkpoint: `best`, `last`, or a file.
+
+    Raises:
+        CheckpointError: If the checkpoint is damaged or does not fit its trainer.
+        FileNotFoundError: If there is none.
+        ImportError: If a package is missing that the format takes.
+        ValueError: If the format cannot say what the policy computes.
+    """
+    from yieldrl import exports
+
+    writers = {"json": exports.write_json, "onnx": exports.write_onnx}
+    found = run_files.find_checkpoint(run, checkpoint)
+    folder = Path(run) if Path(run).is_dir() else found.parent
+    path = folder / f"policy.{form}" if out is None else Path(out)
+    with player(found, 1, "cpu") as trainer:
+        return found, writers[form](trainer.agent, path)
 
 
 def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
@@ -80,7 +106,7 @@ def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
     """
     name: str = state["algorithm"]
     package, class_name = name.partition(".")[0], state["trainer"][len(name) + 1 :]
-    named.importable_from_here()
+    resolve.importable_from_here()
     try:
         found = getattr(importlib.import_module(name), class_name, None)
     except ModuleNotFoundError as reason:
@@ -98,7 +124,7 @@ def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
     return found
 
 
-def _load(path: Path, total_steps: int | None) -> tuple[Trainer, Plan]:
+def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
     state = load_trainer_state(path)
     cls = trainer_class(state, path)
     config = _config(cls, state, path)
@@ -110,22 +136,22 @@ def _load(path: Path, total_steps: int | None) -> tuple[Trainer, Plan]:
             total_steps = run_files.read_config(run_dir).get("total_steps")
     if total_steps is not None:
         config = dataclasses.replace(config, total_steps=total_steps)
-    plan = _plan(cls, path)
-    return cls.load(path, config=config, **plan.parts()), plan
+    spec = _spec(cls, path)
+    return cls.load(path, config=config, **spec.parts()), spec
 
 
-def _plan(cls: type[Trainer], path: Path) -> Plan:
+def _spec(cls: type[Trainer], path: Path) -> RunSpec:
     """What the run of a checkpoint was begun with; the usual, if nothing says it."""
     run_dir = path.parent.parent
     known = run_files.read_run(run_dir)
     if path.parent.name != run_files.CHECKPOINTS or not known:
-        return Plan(cls)
+        return RunSpec(cls)
     blocks: dict[str, Any] = known.get("config") or {}
     if has_blocks(blocks):
-        return Plan.of({**blocks, "algorithm": None}, cls)
+        return RunSpec.of({**blocks, "algorithm": None}, cls)
     names = {entry.name for entry in dataclasses.fields(options.Options)}
     given = {name: value for name, value in known.items() if name in names - {"config"}}
-    return options.with_options(Plan(cls), options.Options(**given))
+    return options.with_options(RunSpec(cls), options.Options(**given))
 
 
 def _config(cls: type[Trainer], state: dict[str, Any], path: Path) -> Any:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 
 
 def copy(name: str, source: str, into: str | Path = ".") -> str:
@@ -27,7 +27,7 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
         ValueError: If the name is no good, or there is no such algorithm.
         FileExistsError: If the copy's folder is there already.
     """
-    origin, target = family.folder(source), Path(into) / name
+    origin, target = catalog.folder(source), Path(into) / name
     _check_name(name)
     if target.exists():
         raise FileExistsError(f"{target} is there already: choose another name")
@@ -59,7 +59,7 @@ def _check_free(name: str) -> None:
 def _renamed(text: str, source: str, name: str) -> str:
     """Text that spoke of the algorithm's module and now speaks of the copy's."""
     text = re.sub(rf"\byieldrl train {source}\b", f"python -m {name}", text)
-    return re.sub(rf"\b{re.escape(family.PACKAGE)}\.{source}\b", name, text)
+    return re.sub(rf"\b{re.escape(catalog.PACKAGE)}\.{source}\b", name, text)
 
 
 def _next_steps(target: Path, source: str) -> str:

@@ -16,7 +16,7 @@ from yieldrl.cli.errors import fail, usage_errors
 from yieldrl.loggers import list_checkpoints
 
 if TYPE_CHECKING:
-    from yieldrl.cli.plan import Plan
+    from yieldrl.cli.run_spec import RunSpec
 
 
 def train_command(
@@ -43,13 +43,13 @@ def train_command(
         from yieldrl.cli import options
 
         command = options.parse(trainer_class, words, prog or "yieldrl train")
-        plan, config = command.plan, command.config
-        plan.check()
+        spec, config = command.spec, command.config
+        spec.check()
         if command.print_config:
-            print(yaml.safe_dump(plan.to_dict(config), sort_keys=False), end="")
+            print(yaml.safe_dump(spec.to_dict(config), sort_keys=False), end="")
             return
-        trainer = plan.trainer_class(config, **plan.parts())
-        logged = _logged(trainer, plan)
+        trainer = spec.trainer_class(config, **spec.parts())
+        logged = _logged(trainer, spec)
     _run(trainer, logged)
 
 
@@ -62,25 +62,25 @@ def resume(run: str, total_steps: int | None = None) -> None:
     with usage_errors():
         from yieldrl.cli import restoring
 
-        trainer, plan, checkpoint = restoring.last_usable(run, total_steps)
+        trainer, spec, checkpoint = restoring.last_usable(run, total_steps)
         if trainer.training_done:
             raise ValueError(
                 f"{run}: finished, {trainer.agent.sample_step:,} of"
                 f" {trainer.config.total_steps:,} steps are taken; to train on, give"
                 " --total-steps a larger number"
             )
-        logged = _logged(trainer, plan)
+        logged = _logged(trainer, spec)
     _say(f"goes on from {checkpoint}, step {trainer.agent.sample_step:,}")
     _run(trainer, logged)
 
 
-def _logged(trainer: Any, plan: Plan) -> Any:
+def _logged(trainer: Any, spec: RunSpec) -> Any:
     """The trainer with its loggers, and a folder that says what it is."""
     from yieldrl.experiments import run_files
 
-    logged = plan.logged(trainer)
+    logged = spec.logged(trainer)
     if _first():
-        run_files.describe(trainer, plan.to_dict(trainer.config))
+        run_files.describe(trainer, spec.to_dict(trainer.config))
         print(f"run folder: {_shown(trainer.run_dir)}", flush=True)
     return logged
 

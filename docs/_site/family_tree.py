@@ -15,8 +15,8 @@ import re
 from yieldrl.benchmarks import plot
 from yieldrl.benchmarks.learned import is_control, world
 from yieldrl.benchmarks.tasks import FIGURES
-from yieldrl.cli import family
-from yieldrl.cli.family import Member
+from yieldrl.cli import catalog
+from yieldrl.cli.catalog import Member
 
 from .directives import directive, listed
 from .measured import Result, committed
@@ -32,9 +32,9 @@ BARS, LONGEST, WIDTH = 322, 300, 670
 @directive("table family")
 def table() -> str:
     """Every algorithm below its parent, with the size of the difference."""
-    titles = family.descriptions()
+    titles = catalog.descriptions()
     rows = ["| algorithm | lines | classes of its own | from |", "|---|---:|---|---|"]
-    for depth, member in family.tree():
+    for depth, member in catalog.tree():
         step = "&nbsp;" * 4 * depth + ("└&nbsp;" if depth else "")
         others = ", ".join(member.parents[1:])
         origin = _linked(titles[member.name]) + (f"; also from {others}" * bool(others))
@@ -48,7 +48,7 @@ def table() -> str:
 @directive("drawing of the family")
 def drawing() -> str:
     """The tree as an SVG of links, in a box that a narrow screen scrolls."""
-    rows = family.tree()
+    rows = catalog.tree()
     at = {member.name: i for i, (_, member) in enumerate(rows)}
     depth = {member.name: d for d, member in rows}
     lines = [_branch(d, m, at) for d, m in rows]
@@ -67,8 +67,8 @@ def drawing() -> str:
 @directive("members of the family")
 def members() -> str:
     """A section for every algorithm, in the order of the tree."""
-    titles = family.descriptions()
-    return "\n\n".join(_section(m, titles[m.name]) for _, m in family.tree())
+    titles = catalog.descriptions()
+    return "\n\n".join(_section(m, titles[m.name]) for _, m in catalog.tree())
 
 
 def _section(member: Member, title: str) -> str:
@@ -104,8 +104,8 @@ def _size(member: Member) -> str:
 
 def _borrowed(member: Member) -> str:
     """The classes that a root takes as they are from another folder."""
-    module = importlib.import_module(f"{family.PACKAGE}.{member.name}")
-    taken = {part: getattr(module, part) for part in family.PARTS}
+    module = importlib.import_module(f"{catalog.PACKAGE}.{member.name}")
+    taken = {part: getattr(module, part) for part in catalog.PARTS}
     return " and ".join(
         f"`{part}` is that of [{home}](#{home})"
         for part, cls in taken.items()

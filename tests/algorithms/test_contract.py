@@ -11,11 +11,11 @@ from small import config_of
 from torch import Tensor, nn
 
 import yieldrl
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.collectors import AsyncCollector
 from yieldrl.networks import MLP
 
-ALL = list(family.folders())
+ALL = list(catalog.folders())
 EVALUATED = ["a2c", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa", "vla_ppo"]
 OFFLINE = ["behavior_cloning"]
 """Nothing is collected after learning has begun."""
@@ -57,7 +57,7 @@ def moody(model_class: Any) -> Any:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_algorithm_keeps_the_contract(name: str) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
     looks = yieldrl.check_algorithm(module.Trainer(config_of(module)))
     assert (looks.pop("stored_log_prob") > 0) == (name in EVALUATED)
     assert (looks.pop("target_by_sync_alone") > 0) == (name in TARGETS)
@@ -67,7 +67,7 @@ def test_every_algorithm_keeps_the_contract(name: str) -> None:
 @pytest.mark.parametrize("name", sorted({*ALL} - {"q_learning", "sarsa", "rainbow"}))
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
 
     class Trainer(module.Trainer):
         model_class = moody(module.Model)
@@ -81,7 +81,7 @@ def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted({*ALL} - {*OFFLINE, "reinforce", "sarsa"}))
 def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
     trainer = module.Trainer(config_of(module, collection="async"))
     assert isinstance(trainer.collector, AsyncCollector)
     looks = yieldrl.check_algorithm(trainer)
@@ -91,7 +91,7 @@ def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted({*EVALUATED} - {"vla_ppo"}))
 def test_it_does_with_normalized_observations(name: str) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
     trainer = module.Trainer(config_of(module, normalize_observation=True))
     assert trainer.model.normalizer is not None
     assert yieldrl.check_algorithm(trainer)["stored_log_prob"] > 0
@@ -99,7 +99,7 @@ def test_it_does_with_normalized_observations(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ppo", "ppo_lstm", "sac"])
 def test_it_does_with_clipped_actions_on_tensor_environments(name: str) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
     config = config_of(module, env_id="yieldrl/Pendulum-v1")
     yieldrl.check_algorithm(module.Trainer(config))
 
@@ -116,7 +116,7 @@ def first_losses(module: Any, **options: Any) -> list[float]:
 
 @pytest.mark.parametrize("name", sorted({*ALL} - {"q_learning", "sarsa", "vla_ppo"}))
 def test_it_learns_in_bfloat16(name: str) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
     precise = first_losses(module)
     rounded = first_losses(module, precision="bfloat16")
     assert precise != rounded
@@ -135,7 +135,7 @@ def float64_by_default():
 def test_it_trains_whatever_the_default_dtype_is(
     name: str, float64_by_default: None
 ) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
     cloned = {} if name in OFFLINE else {"total_steps": 128, "eval_every": 128}
     config = config_of(module, eval_episodes=1, **cloned)
     with module.Trainer(config) as trainer:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from yieldrl.cli import family, main
+from yieldrl.cli import catalog, main
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +26,12 @@ def forget_copies() -> None:
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", list(family.folders()))
+@pytest.mark.parametrize("name", list(catalog.folders()))
 def test_a_copy_is_imported_apart_from_its_original(name: str) -> None:
     main(["new", f"copy_of_{name}", "--from", name])
     copied = importlib.import_module(f"copy_of_{name}")
-    original = importlib.import_module(f"{family.PACKAGE}.{name}")
-    for part in family.PARTS:
+    original = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    for part in catalog.PARTS:
         copied_part, original_part = getattr(copied, part), getattr(original, part)
         if original_part.__module__.startswith(f"{original.__name__}."):
             assert copied_part.__module__.startswith(f"copy_of_{name}.")

@@ -14,18 +14,18 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.algorithms import ppo, ppo_lstm, ppo_roa
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.networks import MLP
 
 from .test_contract import config_of, moody
 
-NORMED = sorted({*family.folders()} - {"q_learning", "sarsa", "rainbow"})
+NORMED = sorted({*catalog.folders()} - {"q_learning", "sarsa", "rainbow"})
 
 
 @pytest.mark.parametrize("name", NORMED)
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_frozen_layers_with_statistics_stay_as_they_are(name: str) -> None:
-    module = importlib.import_module(f"{family.PACKAGE}.{name}")
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
 
     class Trainer(module.Trainer):
         model_class = moody(module.Model)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 
 from yieldrl.algorithms import q_learning
-from yieldrl.cli import tuned
+from yieldrl.cli import presets
 from yieldrl.envs import SerialVectorEnv, policy_evaluation, value_iteration
 
 
@@ -274,13 +274,13 @@ class TestLearning:
         assert greedy_value(trainer)[0] < 0.1 * best
 
     def test_the_shortest_way_along_the_cliff(self):
-        config = tuned.load("cliffwalking", q_learning.Trainer)
+        config = presets.load("cliffwalking", q_learning.Trainer)
         trainer = trained(dataclasses.replace(config, total_steps=5_000))
         assert trainer.evaluate(1)["logs"]["episode_return"] == -13
 
     @pytest.mark.slow
     def test_a_taxi_driver(self):
-        config = tuned.load("taxi", q_learning.Trainer)
+        config = presets.load("taxi", q_learning.Trainer)
         # Of more taxis than in the file, a step of which costs little more than of one.
         config = dataclasses.replace(config, num_envs=64, total_steps=120_000)
         value, best = greedy_value(trained(config))

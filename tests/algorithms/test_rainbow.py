@@ -12,7 +12,7 @@ from quick_tasks import learned_error
 from yieldrl.algorithms import c51, double_dqn, dqn, prioritized_dqn, rainbow
 from yieldrl.algorithms.dueling_dqn.model import DuelingHead
 from yieldrl.buffers import PrioritizedNStepReplayBuffer
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.networks import MLP, noisy_layers
 
 FOLDER = Path(rainbow.__path__[0])
@@ -58,7 +58,7 @@ class TestParts:
                 assert not kinds & {ast.If, ast.IfExp}, file.name
 
     def test_its_place_in_the_family(self):
-        members = {member.name: member for member in family.family()}
+        members = {member.name: member for member in catalog.members()}
         assert members["rainbow"].parents == (
             "double_dqn",
             "prioritized_dqn",

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from yieldrl.benchmarks import results, tuned
-from yieldrl.cli import family, listing
-from yieldrl.cli import tuned as files
+from yieldrl.cli import catalog, listing
+from yieldrl.cli import presets as files
 
-FILES = [path for home in family.folders().values() for path in files.files(home)]
+FILES = [path for home in catalog.folders().values() for path in files.files(home)]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parts[-3]}/{p.stem}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import yieldrl.algorithms
-from yieldrl.cli import family, listing, main
+from yieldrl.cli import catalog, listing, main
 
 DOUBLE = '''"""Double test DQN (nobody 2026)."""
 
@@ -90,17 +90,17 @@ def test_list_says_what_each_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_algorithm_has_a_description_and_five_classes() -> None:
-    for name, text in family.descriptions().items():
+    for name, text in catalog.descriptions().items():
         assert text.endswith("."), name
-    for member in family.family():
+    for member in catalog.members():
         assert member.changed, f"{member.name} changes nothing"
         assert member.lines > 0
 
 
 def test_the_family_is_read_off_the_classes(relatives: Path) -> None:
-    members = {member.name: member for member in family.family()}
+    members = {member.name: member for member in catalog.members()}
     assert members["dqn"].parents == members["ppo"].parents == ()
-    assert members["dqn"].changed == family.PARTS
+    assert members["dqn"].changed == catalog.PARTS
     assert members["test_double"].parents == ("dqn",)
     assert members["test_double"].changed == ("Algorithm", "Trainer")
     assert members["test_double"].lines == 4 + 6 + 4
@@ -138,7 +138,7 @@ def f():
         x
     )
 '''
-    assert family.code_lines(source) == 1 + 3 + 1 + 3
+    assert catalog.code_lines(source) == 1 + 3 + 1 + 3
 
 
 HEAVY = "{'torch', 'matplotlib', 'wandb', 'tensorboard', 'gymnasium', 'numpy'}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.cli import family, main
+from yieldrl.cli import catalog, main
 
 
 def test_a_copy_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,7 +17,7 @@ def test_a_copy_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert "  python -m my_ppo --help\n" in out
     assert "cd " not in out
     copied = {path.name for path in Path("my_ppo").iterdir()}
-    original = {path.name for path in family.folder("ppo").iterdir()}
+    original = {path.name for path in catalog.folder("ppo").iterdir()}
     assert copied == original - {"__pycache__"}
     text = Path("my_ppo/__main__.py").read_text()
     assert "`python -m my_ppo --help`" in text
@@ -25,7 +25,7 @@ def test_a_copy_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
         assert "yieldrl.algorithms" not in path.read_text()
 
 
-@pytest.mark.parametrize("name", list(family.folders()))
+@pytest.mark.parametrize("name", list(catalog.folders()))
 def test_every_algorithm_can_be_copied(name: str) -> None:
     main(["new", f"my_{name}", "--from", name])
     assert Path(f"my_{name}/__main__.py").is_file()
@@ -47,7 +47,7 @@ def test_only_the_source_is_renamed(
         "from yieldrl.algorithms.ppo_big import Model\n"
         "from yieldrl.algorithms import dqn\n"
     )
-    monkeypatch.setattr(family, "folders", lambda: {"ppo": home})
+    monkeypatch.setattr(catalog, "folders", lambda: {"ppo": home})
     main(["new", "mine", "--from", "ppo"])
     assert Path("mine/__init__.py").read_text() == (
         "# python -m mine; yieldrl train ppo_big; mine.agent\n"

@@ -13,7 +13,7 @@ import yaml
 from yieldrl import loggers
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
-from yieldrl.cli.plan import Plan
+from yieldrl.cli.run_spec import RunSpec
 from yieldrl.loggers import list_checkpoints
 
 Refused = Callable[..., str]
@@ -102,7 +102,7 @@ def logs(run: Path) -> str:
 def test_the_file_of_the_document_trains_as_it_stands() -> None:
     Path("my_config.json").write_text(DOCUMENT)
     command = options.parse(None, ["--config", "my_config.json"], "yieldrl train")
-    assert command.plan.trainer_class is ppo.Trainer
+    assert command.spec.trainer_class is ppo.Trainer
     assert command.config == ppo.Config(
         num_steps=2048,
         num_epochs=10,
@@ -236,7 +236,7 @@ def test_models_of_other_algorithms_have_names() -> None:
     file = write({"algorithm": "double_dqn", "policy": policy})
     command = options.parse(None, ["--config", file], "test")
     assert command.config.hidden_sizes == (8,)
-    assert command.plan.parts()["model"].__module__.endswith("dueling_dqn.model")
+    assert command.spec.parts()["model"].__module__.endswith("dueling_dqn.model")
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ def test_a_tuned_name_needs_its_algorithm(refused: Refused) -> None:
 def test_without_a_word_of_loggers_a_run_has_the_usual_ones() -> None:
     with ppo.Trainer(ppo.Config(num_envs=1)) as trainer:
         usual = repr(loggers.default(trainer))
-        assert repr(Plan(ppo.Trainer).logged(trainer)) == usual
+        assert repr(RunSpec(ppo.Trainer).logged(trainer)) == usual
 
 
 def test_an_environment_that_is_not_there_is_named(
@@ -406,8 +406,8 @@ def test_an_environment_that_is_not_there_is_named(
 )
 def test_loggers_are_a_list_or_a_mapping(said: Any, names: list[str]) -> None:
     words = ["--config", write({**TINY, "loggers": said})]
-    plan = options.parse(None, words, "test").plan
-    assert [one.name for one in plan.loggers] == names
+    spec = options.parse(None, words, "test").spec
+    assert [one.name for one in spec.loggers] == names
 
 
 def test_options_change_the_loggers_of_the_file() -> None:
@@ -415,8 +415,8 @@ def test_options_change_the_loggers_of_the_file() -> None:
     file = write({**TINY, "loggers": [checkpoint, "video"]})
 
     def chosen(*words: str) -> dict[str, Any]:
-        plan = options.parse(None, ["--config", file, *words], "test").plan
-        return dict(plan.loggers)
+        spec = options.parse(None, ["--config", file, *words], "test").spec
+        return dict(spec.loggers)
 
     assert chosen() == {**checkpoint, "video": {}}
     changed = chosen("--checkpoint-every", "8", "--no-video", "--wandb")

@@ -148,10 +148,10 @@ def test_forty_lines_are_a_model() -> None:
 
 def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> None:
     command = options.parse(None, ["--config", write()], "yieldrl train")
-    assert command.plan.trainer_class is ppo.Trainer
+    assert command.spec.trainer_class is ppo.Trainer
     assert command.config.collection == "async"
     assert command.config.num_steps == 16
-    with command.plan.trainer_class(command.config, **command.plan.parts()) as trainer:
+    with command.spec.trainer_class(command.config, **command.spec.parts()) as trainer:
         model: Any = trainer.model
         assert isinstance(model, VLAPolicy)
         for name, tensor in model.model.state_dict().items():
@@ -198,8 +198,8 @@ def test_other_models_fit_vla_ppo_and_the_default_does_not_fit_ppo(
     env = {"id": "yieldrl/CartPole-v1", "cfg": {}}
     file = write(algorithm="vla_ppo", policy="ppo", trainer={}, env=env)
     command = options.parse(None, ["--config", file], "yieldrl train")
-    assert command.plan.trainer_class is vla_ppo.Trainer
-    with vla_ppo.Trainer(command.config, **command.plan.parts()) as trainer:
+    assert command.spec.trainer_class is vla_ppo.Trainer
+    with vla_ppo.Trainer(command.config, **command.spec.parts()) as trainer:
         assert isinstance(trainer.model, ppo.Model)
     file = write(algorithm="ppo", policy="vla_ppo", trainer={}, env=env)
     assert "the model of vla_ppo does not fit" in refused("train", "--config", file)

@@ -8,7 +8,7 @@ import torch
 from worlds import Doors
 
 from yieldrl import algorithms
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.collectors import AsyncCollector
 
 OFF_POLICY = {
@@ -83,7 +83,7 @@ def metrics(trainer):
 
 
 def test_all_algorithms_are_here():
-    assert {*CASES, *ALWAYS_SYNC, *BY_ITSELF} == set(family.descriptions())
+    assert {*CASES, *ALWAYS_SYNC, *BY_ITSELF} == set(catalog.descriptions())
 
 
 KINDS = [(name, tensors) for name in CASES for tensors in (False, True)]

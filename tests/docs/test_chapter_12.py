@@ -12,7 +12,7 @@ from site_logic import DOCS
 
 from yieldrl.algorithms import ppo, ppo_lstm
 from yieldrl.benchmarks import results
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.docs._site import course
 
 WAYS = ("north", "south")
@@ -145,7 +145,7 @@ def test_what_the_page_says_of_the_library():
     assert "no recurrent algorithm with a replay buffer" in TEXT
     trainers = {
         name: importlib.import_module(f"yieldrl.algorithms.{name}").Trainer
-        for name in family.folders()
+        for name in catalog.folders()
     }
     remembering = {n: t for n, t in trainers.items() if t.agent_class.has_memory}
     assert "ppo_lstm" in remembering

@@ -7,10 +7,10 @@ import re
 import pytest
 from site_logic import rendered
 
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.docs._site import DirectiveError, diffs
 
-VARIANTS = [member for member in family.family() if member.parents]
+VARIANTS = [member for member in catalog.members() if member.parents]
 
 
 def lines(algorithm: str, *names: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_a_page_may_ask_for_some_names():
 @pytest.mark.parametrize("member", VARIANTS, ids=lambda member: member.name)
 def test_nothing_is_left_out_but_checks_and_nothing_is_made_up(member):
     shown = "\n".join(diffs.difference(member.name).values())
-    home = family.folder(member.name)
+    home = catalog.folder(member.name)
     files = [home / f"{name}.py" for name in diffs.FILES]
     source = "".join(path.read_text("utf-8") for path in files if path.exists())
     names = set(re.findall(r"def (\w+)\(", source)) - {"__post_init__"}

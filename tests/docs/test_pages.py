@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from yieldrl.benchmarks import __main__ as benchmarks
-from yieldrl.cli import app, family, options
+from yieldrl.cli import app, catalog, options
 from yieldrl.docs._site import code_blocks
 from yieldrl.envs import make
 
@@ -272,7 +272,7 @@ def check(words: list[str]) -> None:
 def parse_options(name: str, words: list[str]) -> None:
     import importlib
 
-    trainer = importlib.import_module(f"{family.PACKAGE}.{name}").Trainer
+    trainer = importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     if "--config" in words and "RUN" in words[words.index("--config") + 1]:
         at = words.index("--config")
         words = words[:at] + words[at + 2 :]

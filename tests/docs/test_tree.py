@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 from site_logic import DOCS
 
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.docs._site import family_tree as tree
 
-ROWS = family.tree()
+ROWS = catalog.tree()
 DRAWN, WRITTEN = tree.drawing(), tree.members()
 PAGE = (DOCS / "algorithms" / "family-tree.md").read_text("utf-8")
 

@@ -14,7 +14,7 @@ from site_logic import DOCS
 
 import yieldrl
 from yieldrl.benchmarks import results, scores
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.docs._site import hyperparameters
 
 ROOT = DOCS.parent
@@ -54,7 +54,7 @@ def test_the_comparison_says_what_is_left_open():
     assert low < 0 < high
 
 
-@pytest.mark.parametrize("name", family.folders())
+@pytest.mark.parametrize("name", catalog.folders())
 def test_all_fields_of_a_config_are_explained_on_its_algorithms_page(name):
     """Those that it inherits, too."""
     page = (DOCS / "algorithms" / f"{name}.md").read_text("utf-8")
@@ -63,7 +63,7 @@ def test_all_fields_of_a_config_are_explained_on_its_algorithms_page(name):
     rows = dict(
         re.findall(r"^    \| `(\w+)` \| `.*?` \| (.*) \|$", shown, re.MULTILINE)
     )
-    trainer = importlib.import_module(f"{family.PACKAGE}.{name}").Trainer
+    trainer = importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     fields = [field.name for field in dataclasses.fields(trainer.config_class)]
     assert sorted(rows) == sorted(fields)
     assert all(len(text) > 20 for text in rows.values()), rows

@@ -12,7 +12,7 @@ import torch
 
 from yieldrl import loggers
 from yieldrl.algorithms import ppo
-from yieldrl.cli import plan
+from yieldrl.cli import run_spec
 from yieldrl.experiments import run_files
 from yieldrl.foundations.config_blocks import to_blocks
 from yieldrl.foundations.files import read_file
@@ -53,7 +53,7 @@ def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path: Path) -> None:
     with ppo.Trainer(config) as usual:
         for _ in loggers.csv()(usual)():
             pass
-        found = plan.Plan.of(read_file(usual.run_dir / "config.yaml"), None)
+        found = run_spec.RunSpec.of(read_file(usual.run_dir / "config.yaml"), None)
         assert found.trainer_class is ppo.Trainer
         assert ppo.Config.from_file(usual.run_dir / "config.yaml") == config
         (usual.run_dir / "config.yaml").write_text("mine")

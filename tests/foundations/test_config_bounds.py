@@ -13,13 +13,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 from yieldrl.foundations import Config
 from yieldrl.foundations.checked import most_threads
 
 CLASSES = {
     name: importlib.import_module(f"yieldrl.algorithms.{name}").Trainer.config_class
-    for name in family.folders()
+    for name in catalog.folders()
 }
 WHOLE = [-(2**64), -1, 0, 1, 2, 7, 2**10, 2**16, 2**20, 2**24, 10**9, 2**31 - 1, 2**31]
 WHOLE += [2**53, 2**63, 2**64, 10**400, 10**5000]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from yieldrl.cli import tuned
+from yieldrl.cli import presets
 from yieldrl.foundations.files import SUFFIXES, read_file
 
 VALUES = {"trainer": {"seed": 3, "learning_rate": 3e-4}, "loggers": ["csv", "jsonl"]}
@@ -53,7 +53,7 @@ def test_a_mistake_is_shown_where_it_is(
 
 
 def test_the_command_line_takes_what_can_be_read() -> None:
-    assert tuned.SUFFIXES == SUFFIXES
+    assert presets.SUFFIXES == SUFFIXES
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -63,28 +63,28 @@ def descriptions() -> dict[str, str]:
     return {name: _first_line(path) for name, path in folders().items()}
 
 
-def family() -> list[Member]:
+def members() -> list[Member]:
     """All algorithms, each after its parents."""
-    members = {name: _member(name) for name in folders()}
+    found = {name: _member(name) for name in folders()}
     ordered: dict[str, Member] = {}
 
     def add(name: str) -> None:
-        for parent in members[name].parents:
+        for parent in found[name].parents:
             add(parent)
-        ordered[name] = members[name]
+        ordered[name] = found[name]
 
-    for name in members:
+    for name in found:
         add(name)
     return list(ordered.values())
 
 
 def tree() -> list[tuple[int, Member]]:
     """All algorithms, each below its nearest parent, with its depth."""
-    members = family()
+    known = members()
 
     def below(parents: tuple[str, ...], depth: int) -> list[tuple[int, Member]]:
         rows: list[tuple[int, Member]] = []
-        for member in members:
+        for member in known:
             if member.parents[:1] == parents:
                 rows += [(depth, member), *below((member.name,), depth + 1)]
         return rows

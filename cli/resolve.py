@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from yieldrl.cli import family, models
+from yieldrl.cli import catalog, models
 from yieldrl.foundations.config_blocks import NAMES, VLA, Part, nearest
 
 DEFAULT = "default"
@@ -35,14 +35,14 @@ def trainer_class(name: str) -> type[Any]:
         ImportError: If there is no such module.
         ValueError: If there is no such algorithm, or the path leads to something else.
     """
-    if name in family.folders():
-        return importlib.import_module(f"{family.PACKAGE}.{name}").Trainer
+    if name in catalog.folders():
+        return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     if ":" in name or "." in name:
         found = _find("algorithm", name, inside="Trainer")
     else:
         module = _module(name)
         if module is None:
-            family.folder(name)  # says which there are
+            catalog.folder(name)  # says which there are
         found = getattr(module, "Trainer", None)
     from yieldrl.abstractions import Trainer
 
@@ -88,7 +88,7 @@ def _check_vla_arguments(policy: Part) -> None:
 
 def check_model(name: str) -> None:
     """Refuse the name of a model that is not there."""
-    known = {DEFAULT, VLA, *family.folders()}
+    known = {DEFAULT, VLA, *catalog.folders()}
     if name not in known:
         raise _unknown("policy", "policy", name, known)
 

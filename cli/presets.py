@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from yieldrl.cli import family
+from yieldrl.cli import catalog
 
 FOLDER = "configs"
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")  # what `foundations.files` reads
@@ -63,7 +63,7 @@ def available(trainer_class: type[Any]) -> dict[str, Path]:
     """Name -> file of everything that was tuned."""
     home = Path(inspect.getfile(trainer_class)).parent
     own = {path.stem: path for path in files(home)}
-    folders = [*family.folders().values(), home]
+    folders = [*catalog.folders().values(), home]
     return own | {f"{f.name}/{path.stem}": path for f in folders for path in files(f)}
 
 

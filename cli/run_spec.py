@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from yieldrl.cli import named
+from yieldrl.cli import resolve
 from yieldrl.experiments import run_files
 from yieldrl.foundations.config_blocks import (
     BLOCKS,
@@ -20,7 +20,7 @@ from yieldrl.foundations.config_blocks import (
     to_blocks,
 )
 
-MODEL = Part(named.DEFAULT, {})
+MODEL = Part(resolve.DEFAULT, {})
 """What a run gets that names no model: that of its algorithm."""
 
 LOGGERS = (
@@ -33,7 +33,7 @@ LOGGERS = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunSpec:
     """What training needs besides the config.
 
     Attributes:
@@ -48,7 +48,7 @@ class Plan:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], trainer_class: type[Any] | None) -> Self:
-        """The plan of a file, which may have blocks or fields alone.
+        """The spec of a file, which may have blocks or fields alone.
 
         Args:
             values: What stands in the file.
@@ -61,21 +61,21 @@ class Plan:
         if not has_blocks(values):
             return cls(_known(values, trainer_class))
         name = part("algorithm", values.get("algorithm")).name
-        found = named.trainer_class(name) if name else _known(values, trainer_class)
+        found = resolve.trainer_class(name) if name else _known(values, trainer_class)
         if trainer_class not in (None, found):
             raise ValueError(
                 f"block 'algorithm': its name is {name!r}, and the command line says"
                 f" {run_files.trainer_name(trainer_class)!r}: leave one of them out"
             )
-        policy = part("policy", values.get("policy"), named.DEFAULT)
+        policy = part("policy", values.get("policy"), resolve.DEFAULT)
         if not policy.is_path:
-            named.check_model(policy.name)
+            resolve.check_model(policy.name)
             policy = Part(policy.name, _arguments(policy, found))
         return cls(found, policy, _loggers(values.get("loggers")))
 
     def parts(self) -> dict[str, Any]:
         """What the trainer's constructor takes besides the config."""
-        made = named.model(self.policy, self.trainer_class)
+        made = resolve.model(self.policy, self.trainer_class)
         return {} if made is None else {"model": made}
 
     def check(self) -> None:
@@ -87,12 +87,12 @@ class Plan:
         """
         self.parts()
         for one in self.loggers:
-            named.logger(one)
+            resolve.logger(one)
 
     def logged(self, trainer: Any) -> Any:
         """The trainer with the loggers around it."""
         for logger in self.loggers:
-            trainer = named.logger(logger)(trainer)
+            trainer = resolve.logger(logger)(trainer)
         return trainer
 
     def argument(self, logger: str, name: str, default: Any) -> Any:
@@ -184,5 +184,5 @@ def _logger(said: Any) -> Part:
         said = {"name": name, "cfg": None if cfg is True else cfg}
     found = part("loggers", said)
     if not found.is_path:
-        named.check_logger(found.name)
+        resolve.check_logger(found.name)
     return found
