@@ -8,7 +8,7 @@ Each lies in a folder of its own: `exercise.py` is working code with a gap, `che
 the properties of an answer, `solution.py` the answer of the authors.
 """
 
-from yieldrl.exercises.checking import Wrong, expect, expect_close
+from yieldrl.exercises.comparing import Wrong, expect, expect_close
 from yieldrl.exercises.finding import chapters, check
 
 __all__ = ["Wrong", "chapters", "check", "expect", "expect_close"]

@@ -1,90 +1,27 @@
-"""What a `check.py` is made of: expectations, hints, and the run that reports them.
+"""The run of a `check.py`, property by property, and what it prints.
 
-A property is a public function of `check.py`. The first line of its docstring states
-it; it takes the reader's module and raises `Wrong` if that is not so.
+A property is a function of the reader's module that raises `Wrong` if it does not hold.
+The first line of its docstring states it.
 """
 
 from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-import torch
+from yieldrl.exercises.comparing import Wrong
 
 Property = Callable[[Any], None]
 
 
-class Wrong(Exception):  # noqa: N818 - a verdict, no error of the program
-    """A property does not hold.
-
-    Args:
-        message: What was found, and what was expected.
-        hint: Where to look, or the mistake itself, if it is a known one.
-    """
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
-
-
-def expect(holds: bool, message: str, hint: str = "") -> None:
-    """Raise `Wrong` unless something holds."""
-    if not holds:
-        raise Wrong(message, hint)
-
-
-def expect_close(
-    got: Any,
-    want: Any,
-    *,
-    named: str,
-    hint: str = "",
-    mistakes: Mapping[str, Any] | None = None,
-    tolerance: float = 1e-4,
-) -> None:
-    """Raise `Wrong` with the first wrong index, unless two results are equal.
-
-    Args:
-        got: The answer's, which may be anything.
-        want: The right one: a tensor, an array or a number.
-        named: What it is called in the message.
-        hint: What to say if the mistake is not known.
-        mistakes: Hint -> what comes out with that mistake.
-        tolerance: Largest difference, absolute or relative.
-
-    Raises:
-        ValueError: If a mistake gives the right result, so that it would go unnoticed.
-
-    >>> expect_close([1.0, 2.0], np.array([1.0, 3.0]), named="value")
-    Traceback (most recent call last):
-    yieldrl.exercises.checking.Wrong: value is a list, expected an ndarray
-    """
-    right, known = _array(want), dict(mistakes or {})
-    for text, values in known.items():
-        if _equal(_array(values), right, tolerance).all():
-            raise ValueError(f"the right {named} is also that of the mistake {text!r}")
-    _expect_same_kind(got, want, named)
-    answer = _array(got)
-    equal = _equal(answer, right, tolerance)
-    if equal.all():
-        return
-    index = tuple(int(i) for i in np.argwhere(~equal)[0])
-    place = f"{named}{list(index)}" if index else named
-    of = f" ({(~equal).sum()} of {equal.size} are wrong)" if equal.size > 1 else ""
-    made = [t for t, v in known.items() if _equal(_array(v), answer, tolerance).all()]
-    raise Wrong(
-        f"{place} is {answer[index]:.5g}, expected {right[index]:.5g}{of}",
-        made[0] if made else hint,
-    )
-
-
 def properties(checks: ModuleType) -> list[Property]:
-    """The public functions that a `check.py` defines, in their order."""
+    """`PROPERTIES` of a `check.py`, or its public functions in their order."""
+    if hasattr(checks, "PROPERTIES"):
+        return list(checks.PROPERTIES)
     return [
         member
         for name, member in vars(checks).items()
@@ -145,45 +82,3 @@ def _raised(error: BaseException, answer: Any) -> Wrong:
     if not own:
         return Wrong(f"it raised {text}")
     return Wrong(f"it raised {text}", f"line {own[-1].lineno}: {own[-1].line}")
-
-
-def _expect_same_kind(got: Any, want: Any, named: str) -> None:
-    """The type, shape and dtype of the right result; a number may be any number."""
-    if got is None:
-        raise Wrong(f"{named} is None", "does the function return its result?")
-    if not isinstance(want, torch.Tensor | np.ndarray):
-        expect(_is_number(got), f"{named} is {_kind(got)}, expected a number")
-        return
-    same = isinstance(got, type(want))
-    expect(same, f"{named} is {_kind(got)}, expected {_kind(want)}")
-    shape, expected = list(got.shape), list(want.shape)
-    expect(shape == expected, f"{named} has the shape {shape}, expected {expected}")
-    expect(got.dtype == want.dtype, f"{named} is {got.dtype}, expected {want.dtype}")
-
-
-def _is_number(thing: Any) -> bool:
-    if isinstance(thing, torch.Tensor):
-        return thing.numel() == 1
-    return (
-        isinstance(thing, float | int | np.number | np.ndarray) and np.size(thing) == 1
-    )
-
-
-def _kind(thing: Any) -> str:
-    name = type(thing).__name__
-    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"
-
-
-def _array(thing: Any) -> np.ndarray:
-    """Numbers as float64; a single one, of whatever shape, as 0-dim."""
-    if isinstance(thing, torch.Tensor):
-        thing = thing.detach().cpu().numpy()
-    array = np.asarray(thing, dtype=np.float64)
-    return array.reshape(()) if array.size == 1 else array
-
-
-def _equal(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:
-    """Where two are equal, elementwise; nowhere if their shapes differ."""
-    if a.shape != b.shape:
-        return np.zeros(a.shape, bool)
-    return np.isclose(a, b, rtol=tolerance, atol=tolerance)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,15 +49,17 @@ def check(
         FileNotFoundError: If there is no such file.
     """
     folder = find(chapter)
-    path = folder / "exercise.py" if file is None else Path(file)
+    exercise, solution = folder / "exercise.py", folder / "solution.py"
+    path = exercise if file is None else Path(file)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file")
-    # A reader's file may hold anything; the solution has the names for sure.
-    given = _given(answer, functions, names(folder / "solution.py"))
+    # A reader's file may hold anything; the solution has the gaps for sure.
+    known = [*names(solution), *_names_if_valid(exercise)]
+    given = _given(answer, functions, list(dict.fromkeys(known)))
     what = f"{', '.join(given)} as given" if given else _shown(path)
     print(f"{title(folder)}: {what}")
     try:
-        module = load(path, given)
+        module = load(exercise, path, gaps=names(solution), given=given)
     except (Exception, SystemExit) as error:
         print(f"  FAIL  Python can import it\n        {_reason(error, path)}")
         return False
@@ -87,26 +88,56 @@ def title(folder: Path) -> str:
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0].rstrip(".")
 
 
-def load(path: Path, given: Mapping[str, Any] | None = None) -> ModuleType:
-    """A file as a new module, with `given` in the place of what it defines itself."""
+def load(
+    exercise: Path,
+    path: Path,
+    gaps: Sequence[str] = (),
+    given: Mapping[str, Any] | None = None,
+) -> ModuleType:
+    """An answer: `exercise.py`, with what a file and a caller put in its place.
+
+    Args:
+        exercise: The chapter's `exercise.py`, whose helpers need not be repeated.
+        path: The file with the answer; it may be the same.
+        gaps: The names that the file must define itself.
+        given: What takes the place of both.
+    """
     name = f"answer_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise ImportError(f"{path} is no Python file: its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(name)
     sys.modules[name] = module  # where dataclasses look for the names in annotations
-    spec.loader.exec_module(module)
+    _run(exercise, module)
+    if path.resolve() != exercise.resolve():
+        for gap in gaps:
+            vars(module).pop(gap, None)
+        _run(path, module)
     vars(module).update(given or {})
     codes = [getattr(part, "__code__", None) for part in (given or {}).values()]
     files = [code.co_filename for code in codes if code is not None]
-    vars(module)["__answers__"] = (str(path), *files)
+    vars(module)["__answers__"] = (str(exercise), str(path), *files)
     return module
+
+
+def _run(path: Path, module: ModuleType) -> None:
+    """Run a file in a module."""
+    vars(module)["__file__"] = str(path)
+    text = path.read_text("utf-8-sig")
+    exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
 
 
 def names(path: Path) -> list[str]:
     """The functions and classes that a file defines, without importing it."""
     body = ast.parse(path.read_text("utf-8-sig")).body
     return [n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+
+
+def _names_if_valid(path: Path) -> list[str]:
+    """Those of a file that Python can read; none of another."""
+    try:
+        return names(path)
+    except SyntaxError:
+        return []
 
 
 def _given(
@@ -134,7 +165,8 @@ def _given(
 def _reason(error: BaseException, path: Path) -> str:
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
-        text = f"{path.name}, line {error.lineno}: {error.msg}"
+        name = Path(error.filename or path).name
+        text = f"{name}, line {error.lineno}: {error.msg}"
     return " ".join(text.split())
 
 

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import ast
 import html
 import importlib
 import json
@@ -86,12 +85,14 @@ def exercise(key: str) -> str:
     Raises:
         DirectiveError: If there is no such exercise.
     """
-    found = list(EXERCISES.glob(f"{key}_*/check.py"))
-    if not found:
+    from yieldrl.exercises import chapters
+    from yieldrl.exercises.checking import properties, statement
+
+    folder = chapters().get(key)
+    if folder is None:
         raise DirectiveError(f"there is no exercise {key}")
-    body = ast.parse(found[0].read_text("utf-8")).body
-    asked = [n for n in body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
-    said = [(ast.get_docstring(node) or "").partition("\n")[0] for node in asked]
+    check = importlib.import_module(f"yieldrl.exercises.{folder.name}.check")
+    said = [f"{statement(holds)}." for holds in properties(check)]
     lines = [f"- {html.escape(text, quote=False)}" for text in said]
     return "\n".join(["```bash", f"yieldrl check {key}", "```", "", *lines])
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from tensordict import TensorDict
 from torch import Tensor
-
-from yieldrl.algorithms import q_learning, sarsa
 
 
 def q_learning_target(
@@ -38,70 +35,3 @@ def sarsa_target(
     taken = table[next_state, next_action]
     future = taken * ~terminated
     return reward + gamma * future
-
-
-class QLearning(q_learning.Algorithm):
-    """Q-learning that moves towards the first target."""
-
-    def td_target(self, data: TensorDict) -> Tensor:
-        """Targets `[B]` of transitions `[B]`."""
-        return q_learning_target(
-            self.model.table,
-            self.model.state(data["obs"]),
-            data["action"],
-            data["reward"],
-            self.model.state(data["next_obs"]),
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-        )
-
-
-class Sarsa(sarsa.Algorithm):
-    """SARSA that moves towards the second target."""
-
-    def td_target(self, data: TensorDict) -> Tensor:
-        """Targets `[B]` of transitions `[B]`."""
-        return sarsa_target(
-            self.model.table,
-            self.model.state(data["obs"]),
-            data["action"],
-            data["reward"],
-            self.model.state(data["next_obs"]),
-            data["next_action"],
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-        )
-
-
-class QLearningTrainer(q_learning.Trainer):
-    """The schedule of Q-learning, as it is."""
-
-    algorithm_class = QLearning
-
-
-class SarsaTrainer(sarsa.Trainer):
-    """The schedule of SARSA, as it is."""
-
-    algorithm_class = Sarsa
-
-
-if __name__ == "__main__":
-    for trainer_class in (QLearningTrainer, SarsaTrainer):
-        config = trainer_class.config_class(
-            env_id="CliffWalking-v1",
-            env_kwargs={"max_episode_steps": 200},
-            total_steps=20_000,
-            eval_every=2_000,
-            eval_episodes=1,
-            learning_rate=0.5,
-            visit_power=0.0,
-            gamma=1.0,
-            epsilon_start=0.1,
-            epsilon_end=0.1,
-        )
-        for log in trainer_class(config)():
-            if log["log_type"] == "evaluate":
-                earned = float(log["logs"]["episode_return"])
-                print(trainer_class.__name__, log["sample_step"], earned)

@@ -6,94 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.comparing import expect, expect_close
 
-HINTS = {
-    "mean": "that is the mean of all scores: leave out a quarter at each end",
-    "median": "that is the median: the mean of the middle half is asked for",
-    "one end": "only the highest quarter is left out: both ends lose theirs",
-    "other end": "only the lowest quarter is left out: both ends lose theirs",
-    "unordered": "the scores are not ordered before the quarters are cut off",
-    "half each": "an eighth is cut at each end: a quarter is, so that half remains",
-    "per task": "the quarters are cut in each task: pool all scores first",
-    "task means": "means over tasks are taken first: pool the scores themselves",
-    "up": "the quarter is rounded up: round it down, `len // 4`",
-    "90": "from 5 to 95 is an interval of 90 %: 2.5 to 97.5",
-    "extremes": "those are the extremes of the resamples: take percentiles",
-    "scores": "those are percentiles of the scores: take them of the IQMs of resamples",
-    "of means": "the resamples' plain means are taken: take their `iqm`",
-    "normal": "that is mean and standard error, for a normal distribution: resample",
-}
-"""Mistake -> what to say of it."""
-
-
-def _right_iqm(scores: np.ndarray) -> float:
-    """The mean of the middle half of all scores."""
-    ordered = np.sort(scores.reshape(-1))
-    cut = ordered.size // 4
-    return float(ordered[cut : ordered.size - cut].mean())
-
-
-def _cut_off(scores: np.ndarray, low: int, high: int) -> float:
-    """The mean of what is left without so many at each end."""
-    ordered = np.sort(scores.reshape(-1))
-    return float(ordered[low : ordered.size - high].mean())
-
-
-def _as_if(scores: np.ndarray) -> dict[str, float]:
-    """Known mistakes -> the number that each makes of scores `[tasks, runs]`."""
-    flat, quarter = scores.reshape(-1), scores.size // 4
-    return {
-        "mean": float(flat.mean()),
-        "median": float(np.median(flat)),
-        "one end": _cut_off(scores, 0, quarter),
-        "other end": _cut_off(scores, quarter, 0),
-        "unordered": float(flat[quarter : flat.size - quarter].mean()),
-        "half each": _cut_off(scores, scores.size // 8, scores.size // 8),
-        "per task": float(np.mean([_right_iqm(row) for row in scores])),
-        "task means": _right_iqm(scores.mean(0)),
-        "up": _cut_off(scores, -(-scores.size // 4), -(-scores.size // 4)),
-    }
-
-
-def _expect_iqm(answer: Any, scores: np.ndarray, *mistakes: str) -> None:
-    """Compare the answer's mean with the right one and with those of mistakes."""
-    wrong, own = _as_if(scores), scores.copy()
-    known = {HINTS[name]: wrong[name] for name in mistakes}
-    got = answer.iqm(own)
-    expect_close(got, _right_iqm(scores), named="iqm", mistakes=known)
-    hint = "the argument was changed in place: `np.sort` makes a new array"
-    expect_close(own, scores, named="scores", hint=hint)
-
-
-def middle_half(answer: Any) -> None:
-    """The interquartile mean is the mean of the middle half of the scores."""
-    scores = np.array([[9.0, 1.0, 30.0, 4.0, 0.0, 16.0, 2.0, 5.0]])
-    mistakes = ("mean", "median", "one end", "other end", "unordered", "half each")
-    _expect_iqm(answer, scores, *mistakes)
-
-
-def rounded_down(answer: Any) -> None:
-    """Of ten scores two are left out at each end: a quarter is rounded down."""
-    scores = np.array([[7.0, 0.0, 1.0, 3.0, 12.0, 5.0, 20.0, 2.0, 40.0, 9.0]])
-    _expect_iqm(answer, scores, "up", "mean", "half each")
-
-
-def pooled(answer: Any) -> None:
-    """The scores of all tasks are pooled before the quarters are left out."""
-    scores = np.array([[0.0, 1.0, 3.0, 2.0], [60.0, 40.0, 90.0, 50.0], [5, 4, 9, 8]])
-    _expect_iqm(answer, scores, "per task", "task means", "mean")
+INTERVALS = (
+    "from 5 to 95 is an interval of 90 %: 2.5 to 97.5",
+    "those are the extremes of the resamples: take percentiles",
+    "those are percentiles of the scores: take them of the IQMs of resamples",
+    "the resamples' plain means are taken: take their `iqm`",
+    "that is mean and standard error, for a normal distribution: resample",
+)
+# Scores of three tasks, seven runs each; no two are equal.
+SCORES = np.array([[0.0], [100.0], [200.0]]) + np.array([5.0, 1, 20, 3, 12, 0, 8])
 
 
 def own_runs(answer: Any) -> None:
     """A resample has as many runs of every task, and each is one of that task."""
-    scores = _scores()
-    own = scores.copy()
-    rng = np.random.default_rng(5)
-    got = np.array([_resample(answer, own, rng) for _ in range(50)])
+    got, own = _resamples(answer, 50, seed=5)
     hint = "the argument was changed in place: make a new array"
-    expect_close(own, scores, named="scores", hint=hint)
-    for task, row in enumerate(scores):
+    expect_close(own, SCORES, named="scores", hint=hint)
+    for task, row in enumerate(SCORES):
         foreign = np.setdiff1d(got[:, task], row)
         expect(
             foreign.size == 0,
@@ -104,21 +36,14 @@ def own_runs(answer: Any) -> None:
 
 def replaced(answer: Any) -> None:
     """Runs are drawn with replacement, all of them alike, and anew each time."""
-    scores, rng = _scores(), np.random.default_rng(6)
-    got = np.array([_resample(answer, scores, rng) for _ in range(400)])
-    expect(
-        bool((got != got[0]).any()),
-        "400 resamples are all the same",
-        "draw from the `rng` that is given, not from a new one",
-    )
+    got, _ = _resamples(answer, 400, seed=6)
+    hint = "draw from the `rng` that is given, not from a new one"
+    expect(bool((got != got[0]).any()), "400 resamples are all the same", hint)
     ordered = np.sort(got, axis=2)
     twice = (ordered[:, :, 1:] == ordered[:, :, :-1]).any(2)
-    expect(
-        bool(twice.any()),
-        "no run is ever drawn twice",
-        "the runs are only shuffled: draw with replacement",
-    )
-    for task, row in enumerate(scores):
+    hint = "the runs are only shuffled: draw with replacement"
+    expect(bool(twice.any()), "no run is ever drawn twice", hint)
+    for task, row in enumerate(SCORES):
         shares = np.array([(got[:, task] == score).mean() for score in row])
         off = int(np.abs(shares - 1 / len(row)).argmax())
         expect(
@@ -131,9 +56,8 @@ def replaced(answer: Any) -> None:
 
 def by_itself(answer: Any) -> None:
     """Each task's runs are drawn by themselves."""
-    scores, rng = _scores(), np.random.default_rng(7)
-    got = np.array([_resample(answer, scores, rng) for _ in range(50)])
-    place = got - scores[:, :1]  # the tasks' scores differ by what they begin with
+    got, _ = _resamples(answer, 50, seed=7)
+    place = got - SCORES[:, :1]  # the tasks' scores differ by what they begin with
     expect(
         bool((place != place[:, :1]).any()),
         "all tasks have drawn the same runs, 50 times",
@@ -143,32 +67,36 @@ def by_itself(answer: Any) -> None:
 
 def percentiles(answer: Any) -> None:
     """The interval holds the middle 95 % of the interquartile means of resamples."""
-    scores, count = _scores() ** 1.3, 200
-    rng = np.random.default_rng(8)
+    scores, count, rng = SCORES**1.3, 200, np.random.default_rng(8)
     drawn = [answer.resample(scores, rng) for _ in range(count)]
-    found, means = [_right_iqm(of) for of in drawn], [of.mean() for of in drawn]
+    found = [CHAPTER.solution.right.iqm(of) for of in drawn]
     hint = "mend `resample` first: nothing changes from one to the next"
     expect(max(found) > min(found), "all resamples have the same IQM", hint)
-    middle = scores.mean()
-    far = 1.96 * scores.std() / scores.size**0.5
-    known = {
-        "90": np.percentile(found, [5, 95]),
-        "extremes": np.array([min(found), max(found)]),
-        "scores": np.percentile(scores, [2.5, 97.5]),
-        "of means": np.percentile(means, [2.5, 97.5]),
-        "normal": np.array([middle - far, middle + far]),
-    }
     got = answer.interval(scores.copy(), np.random.default_rng(8), count)
     expect(
         isinstance(got, tuple) and len(got) == 2,
         f"the interval is {got!r}, expected two numbers",
         "return both ends, the lower first",
     )
+    far = 1.96 * scores.std() / scores.size**0.5
+    means, ends = [of.mean() for of in drawn], [2.5, 97.5]
     expect_close(
         np.array(got, dtype=np.float64),
-        np.percentile(found, [2.5, 97.5]),
+        np.percentile(found, ends),
         named="interval",
-        mistakes={HINTS[name]: ends for name, ends in known.items()},
+        mistakes=dict(
+            zip(
+                INTERVALS,
+                (
+                    np.percentile(found, [5, 95]),
+                    np.percentile(found, [0, 100]),
+                    np.percentile(scores, ends),
+                    np.percentile(means, ends),
+                    scores.mean() + far * np.array([-1, 1]),
+                ),
+                strict=True,
+            )
+        ),
         hint="call `resample` as often as `resamples` says, and with the `rng` given",
     )
 
@@ -184,19 +112,43 @@ def coverage(answer: Any) -> None:
     expect(80 <= held < 100, f"{held} of 100 intervals hold the truth")
 
 
-def _scores() -> np.ndarray:
-    """Scores of three tasks, seven runs each; no two are equal."""
-    return np.array([[0.0], [100.0], [200.0]]) + np.array([5.0, 1, 20, 3, 12, 0, 8])
+def _resamples(answer: Any, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Many resamples `[count, tasks, runs]`, and what the scores are after that."""
+    rng, own, drawn = np.random.default_rng(seed), SCORES.copy(), []
+    for _ in range(count):
+        got = answer.resample(own, rng)
+        hint = "does the function return its result?"
+        expect(got is not None, "resample is None", hint)
+        shape, want = list(np.shape(got)), list(SCORES.shape)
+        found = f"a resample has the shape {shape}, expected {want}"
+        expect(shape == want, found, "every task keeps as many runs as it has")
+        drawn.append(np.asarray(got, dtype=np.float64))
+    return np.array(drawn), own
 
 
-def _resample(answer: Any, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """What the answer draws, of the shape that it must have."""
-    got = answer.resample(scores, rng)
-    expect(got is not None, "resample is None", "does the function return its result?")
-    shape, want = list(np.shape(got)), list(scores.shape)
-    expect(
-        shape == want,
-        f"a resample has the shape {shape}, expected {want}",
-        "every task keeps as many runs as it has",
-    )
-    return np.asarray(got, dtype=np.float64)
+def _iqm(answer: Any, scores: list[list[float]]) -> Any:
+    """The interquartile mean, if the scores stay as they were."""
+    own = np.array(scores)
+    got = answer.iqm(own)
+    hint = "the argument was changed in place: `np.sort` makes a new array"
+    expect_close(own, np.array(scores), named="scores", hint=hint)
+    return got
+
+
+CHAPTER = Chapter(__name__)
+PROPERTIES = [
+    *CHAPTER.same(
+        _iqm,
+        "The interquartile mean is the mean of the middle half of the scores",
+        ([[9.0, 1.0, 30.0, 4.0, 0.0, 16.0, 2.0, 5.0]],),
+        "Of ten scores two are left out at each end: a quarter is rounded down",
+        ([[7.0, 0.0, 1.0, 3.0, 12.0, 5.0, 20.0, 2.0, 40.0, 9.0]],),
+        "The scores of all tasks are pooled before the quarters are left out",
+        ([[0.0, 1.0, 3.0, 2.0], [60.0, 40.0, 90.0, 50.0], [5, 4, 9, 8]],),
+    ),
+    own_runs,
+    replaced,
+    by_itself,
+    percentiles,
+    coverage,
+]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import rainbow
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 HINTS = {
     "target": "the target network chooses, and judges itself: that is DQN",

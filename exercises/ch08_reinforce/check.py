@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import reinforce
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 RETURNS = {
     "whole": "every step has the return of the whole episode: only what follows counts",

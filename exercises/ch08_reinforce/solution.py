@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import torch
-from tensordict import TensorDict
 from torch import Tensor
-
-from yieldrl.abstractions import Logs
-from yieldrl.algorithms import reinforce
 
 
 def returns_to_go(reward: Tensor, ended: Tensor, gamma: float) -> Tensor:
@@ -27,37 +23,3 @@ def policy_loss(
     log_prob = logits.log_softmax(1).gather(1, action[:, None]).squeeze(1)
     weight = returns - baseline.detach()
     return -(weight * log_prob).mean()
-
-
-class Algorithm(reinforce.Algorithm):
-    """REINFORCE that learns by the returns and the loss above."""
-
-    @torch.no_grad()
-    def prepare(self, episodes: TensorDict) -> TensorDict:
-        """From steps `[T, N]` to those of whole episodes `[B]`, with `returns`."""
-        ended = episodes["terminated"] | episodes["truncated"]
-        reward, gamma = episodes["reward"], self.config.gamma
-        episodes["returns"] = returns_to_go(reward, ended, gamma)
-        steps = episodes.flatten(0, 1)
-        return steps[steps["valid"]].select("obs", "action", "returns")
-
-    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """The loss over steps `[B]`, and what to log."""
-        logits, returns = self.model.action(data["obs"]), data["returns"]
-        baseline = self.running_mean.value.expand_as(returns)
-        loss = policy_loss(logits, data["action"], returns, baseline)
-        logs = {"loss": loss.detach(), "returns": returns.mean()}
-        return loss, logs
-
-
-class Trainer(reinforce.Trainer):
-    """The schedule of REINFORCE, as it is."""
-
-    algorithm_class = Algorithm
-
-
-if __name__ == "__main__":
-    config = reinforce.Config(total_steps=50_000, eval_every=5_000, baseline="mean")
-    for log in Trainer(config)():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import a2c
 from yieldrl.buffers import gae
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 HINTS = {
     "no value": "V(s_t) is not subtracted: these are returns, not advantages",

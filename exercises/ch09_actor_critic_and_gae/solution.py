@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import torch
-from tensordict import TensorDict
 from torch import Tensor
-
-from yieldrl.algorithms import a2c
 
 
 def gae(
@@ -27,31 +24,3 @@ def gae(
         following = delta[t] + carry[t] * following
         advantage[t] = following
     return advantage.detach()
-
-
-class Algorithm(a2c.Algorithm):
-    """A2C that learns from the advantages above."""
-
-    def advantages(self, rollout: TensorDict) -> Tensor:
-        """Advantages `[T, N]` of a rollout, of rewards as they are."""
-        return gae(
-            rollout["reward"],
-            rollout["value"],
-            self.next_values(rollout),
-            rollout["terminated"],
-            rollout["truncated"],
-            self.config.gamma,
-            self.config.gae_lambda,
-        )
-
-
-class Trainer(a2c.Trainer):
-    """The schedule of A2C, as it is."""
-
-    algorithm_class = Algorithm
-
-
-if __name__ == "__main__":
-    for log in Trainer(a2c.Config(total_steps=30_000, eval_every=5_000))():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))

@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 HINTS = {
     "sign": "the sign is missing: an objective is maximised, a loss is minimised",

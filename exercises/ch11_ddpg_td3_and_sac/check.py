@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from yieldrl.algorithms import sac, td3
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 HINTS = {
     "noise not clipped": "the noise is not clipped: it may not exceed noise_clip",

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import math
 
-import torch
-from tensordict import TensorDict
 from torch import Tensor
 from torch.nn.functional import softplus
-
-from yieldrl.algorithms import sac, td3
 
 
 def smoothed_action(action: Tensor, noise: Tensor, noise_clip: float) -> Tensor:
@@ -38,66 +34,3 @@ def td_target(
     soft_value = next_value.amin(0) - alpha * log_prob
     target = reward + gamma * soft_value * ~terminated
     return target.detach()
-
-
-class TD3(td3.Algorithm):
-    """TD3 that moves towards the target above."""
-
-    def target_action(self, data: TensorDict) -> Tensor:
-        """The target actor's action with clipped noise, `[B, D]`."""
-        action = self.target_model.action(data["next_obs"])
-        noise = torch.randn_like(action) * self.config.policy_noise
-        return smoothed_action(action, noise, self.config.noise_clip)
-
-    def td_target(self, data: TensorDict) -> Tensor:
-        """Targets `[B]` of transitions `[B]`."""
-        action = self.target_action(data)
-        return td_target(
-            data["reward"],
-            self.target_model.value(data["next_obs"], action),
-            torch.zeros_like(data["reward"]),
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-            alpha=0.0,
-        )
-
-
-class SAC(sac.Algorithm):
-    """SAC that moves towards the same, with the entropy of its policy."""
-
-    def td_target(self, data: TensorDict) -> Tensor:
-        """Targets `[B]` of transitions `[B]`."""
-        policy = self.model.policy(data["next_obs"])
-        noise = torch.randn_like(policy.mean)
-        normal = policy.mean + policy.log_std.exp() * noise
-        return td_target(
-            data["reward"],
-            self.target_model.value(data["next_obs"], torch.tanh(normal)),
-            squashed_log_prob(normal, policy.mean, policy.log_std),
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-            self.temperature(),
-        )
-
-
-class TD3Trainer(td3.Trainer):
-    """The schedule of TD3, as it is."""
-
-    algorithm_class = TD3
-
-
-class SACTrainer(sac.Trainer):
-    """The schedule of SAC, as it is."""
-
-    algorithm_class = SAC
-
-
-if __name__ == "__main__":
-    for trainer_class in (TD3Trainer, SACTrainer):
-        config = trainer_class.config_class(total_steps=10_000, eval_every=1_000)
-        for log in trainer_class(config)():
-            if log["log_type"] == "evaluate":
-                earned = float(log["logs"]["episode_return"])
-                print(trainer_class.__name__, log["sample_step"], round(earned))

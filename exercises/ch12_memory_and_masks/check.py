@@ -10,7 +10,7 @@ from torch import Tensor
 from yieldrl.algorithms import ppo_lstm, ppo_masked
 from yieldrl.exercises.ch12_memory_and_masks import known
 from yieldrl.exercises.ch12_memory_and_masks.known import HINTS
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 from yieldrl.networks import LSTM, Categorical
 
 

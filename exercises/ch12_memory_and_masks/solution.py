@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from yieldrl.algorithms import ppo_lstm, ppo_masked
-from yieldrl.networks import LSTM, Categorical
-
-Cell = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""A step of a recurrent network: from inputs `[n, F]` and memories `[n, M]` to outputs
-`[n, H]` and the memories after it, `[n, M]`."""
+from yieldrl.exercises.ch12_memory_and_masks.exercise import Cell
 
 
 def walk(cell: Cell, x: Tensor, memory: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
@@ -40,80 +32,3 @@ def entropy(log_p: Tensor) -> Tensor:
 def predict(logits: Tensor, mask: Tensor) -> Tensor:
     """The most likely action `[B]` that is possible."""
     return logits.masked_fill(~mask, -torch.inf).argmax(-1)
-
-
-class Walked(LSTM):
-    """The library's LSTM, through which `walk` leads."""
-
-    def forward(
-        self, x: Tensor, memory: Tensor, first: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Outputs `[T, N, H]`, and the memory `[N, M]` after them."""
-        one_step = super().forward
-
-        def cell(inputs: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-            never = torch.zeros_like(first[:1])
-            output, after = one_step(inputs[None], before, never)
-            return output[0], after
-
-        return walk(cell, x, memory, first)
-
-
-class RecurrentModel(ppo_lstm.Model):
-    """The network of recurrent PPO, with `walk` in it."""
-
-    def __init__(self, observation_space: Any, action_space: Any, config: Any) -> None:
-        super().__init__(observation_space, action_space, config)
-        self.lstm = Walked(self.encoder.size, config.lstm_size)
-
-
-class Choice(Categorical):
-    """A choice whose logits are those of `log_probs`."""
-
-    def entropy(self) -> Tensor:
-        """In nats, `[B]`."""
-        return entropy(self.logits)
-
-
-class MaskedModel(ppo_masked.Model):
-    """The network of PPO with masks, with the functions above in it."""
-
-    def actor_output(self, features: Tensor, obs: Any) -> Tensor:
-        """Log-probabilities `[B, A]`."""
-        return log_probs(self.actor(features), obs["action_mask"].bool())
-
-    def distribution(self, output: Tensor) -> Choice:
-        """What log-probabilities `[B, A]` stand for."""
-        return Choice(output)
-
-    def predict(self, obs: Any) -> Tensor:
-        """The most likely action `[B]`."""
-        logits = self.actor(self.features(obs))
-        return predict(logits, obs["action_mask"].bool())
-
-
-class RecurrentTrainer(ppo_lstm.Trainer):
-    """The schedule of recurrent PPO, as it is."""
-
-    model_class = RecurrentModel
-
-
-class MaskedTrainer(ppo_masked.Trainer):
-    """The schedule of PPO with masks, as it is."""
-
-    model_class = MaskedModel
-
-
-if __name__ == "__main__":
-    t_maze = {"env_id": "yieldrl/TMaze-v1", "env_kwargs": {"length": 3}}
-    configs = {
-        RecurrentTrainer: ppo_lstm.Config(
-            **t_maze, num_steps=32, total_steps=16_000, eval_every=4_000
-        ),
-        MaskedTrainer: ppo_masked.Config(total_steps=60_000, eval_every=10_000),
-    }
-    for trainer_class, config in configs.items():
-        print(config.env_id)
-        for log in trainer_class(config)():
-            if log["log_type"] == "evaluate":
-                print(log["sample_step"], float(log["logs"]["episode_return"]))

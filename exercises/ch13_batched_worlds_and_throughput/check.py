@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.algorithms import ppo
 from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.exercises.checking import Wrong, expect, expect_close
+from yieldrl.exercises.comparing import Wrong, expect, expect_close
 
 NAMES: tuple[str, ...] = ("state", "elapsed", "obs", "reward")
 NAMES += ("terminated", "truncated", "final_obs")

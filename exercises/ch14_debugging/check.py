@@ -14,7 +14,7 @@ from yieldrl.buffers import gae
 from yieldrl.exercises.ch14_debugging import diagnostics
 from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, FOLDERS, with_part
 from yieldrl.exercises.ch14_debugging.seen import SEEN
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 RULES = {
     "none": "no reading is exact: 1.0009 is 1, and 0.995 of the entropy is all of it",

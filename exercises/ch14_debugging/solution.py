@@ -19,11 +19,7 @@ from yieldrl.exercises.ch14_debugging import (
 )
 from yieldrl.exercises.ch14_debugging.broken_01.correction import Clip
 from yieldrl.exercises.ch14_debugging.diagnostics import (
-    FOLDERS,
     Readings,
-    examine,
-    trainer_of,
-    with_part,
 )
 from yieldrl.networks import MLP, action_size
 
@@ -110,11 +106,3 @@ class Mended06(broken_06.Algorithm):
         logs |= {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss}
         logs |= {"entropy": entropy.mean()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
-
-
-if __name__ == "__main__":
-    parts = Mended01, Mended02, Mended03, Mended04, Mended05, Mended06
-    for folder, part in zip(FOLDERS, parts, strict=True):
-        broken, mended = trainer_of(folder), with_part(folder, part)
-        print(f"{folder}: {diagnose(examine(broken))}", end="")
-        print(f", mended: {diagnose(examine(mended))}")

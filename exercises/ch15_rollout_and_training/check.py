@@ -10,7 +10,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import ppo
 from yieldrl.exercises.ch15_rollout_and_training.cases import HINTS, Case, case, rows
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 NAMES = "advantage", "target"
 

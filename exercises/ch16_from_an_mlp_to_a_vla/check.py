@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 PARTS = ("reward", "discount", "num_steps")
 HINTS = {

@@ -10,7 +10,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.exercises.checking import expect, expect_close
+from yieldrl.exercises.comparing import expect, expect_close
 
 HINTS = {
     "online": "the network that learns is asked: the target network speaks here, of"

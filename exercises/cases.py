@@ -1,0 +1,200 @@
+"""Properties as data: for these arguments an answer must give what the solution gives.
+
+A `check.py` has a few arguments, and a list of properties that it makes of them:
+
+    CHAPTER = Chapter(__name__)
+    PROPERTIES = CHAPTER.same(
+        "td_target",
+        "After a terminated step nothing follows",
+        steps(terminated=[1]),
+    )
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from yieldrl.exercises.calls import (
+    Function,
+    Names,
+    call,
+    learns,
+    moved_by,
+    name_of,
+    parts,
+)
+from yieldrl.exercises.checking import Property
+from yieldrl.exercises.comparing import Wrong, expect, expect_close
+from yieldrl.exercises.mistakes import Results, Solution
+
+IN_PLACE = "the argument was changed in place: make a new tensor"
+
+
+class Chapter:
+    """Makes the properties of a `check.py`.
+
+    Args:
+        name: `__name__` of the `check.py`, which lies beside its `solution.py`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.solution = Solution(Path(str(sys.modules[name].__file__)).parent)
+
+    def same(
+        self,
+        function: Function,
+        *table: str | Sequence[Any],
+        named: Names = "",
+        hint: str = "",
+        tolerance: float = 1e-4,
+        solved: bool = False,
+    ) -> list[Property]:
+        """In all cases an answer must give what the solution gives.
+
+        Args:
+            function: What is called, with copies of the arguments.
+            table: A property, in one sentence, and its cases, which are arguments; the
+                next property and its cases.
+            named: What the result is called, if not as the function.
+            hint: What to say of a mistake that is not known.
+            tolerance: Largest difference, absolute or relative.
+            solved: Whether each case ends with its right result.
+        """
+        close = {"named": named or name_of(function), "hint": hint}
+        close |= {"tolerance": tolerance}
+        rows: dict[str, list[Any]] = {}
+        for part in table:
+            if isinstance(part, str):
+                rows[part] = []
+            else:
+                rows[list(rows)[-1]].append(part)
+        made = []
+        for says, cases in rows.items():
+            want = [[case[-1]] for case in cases] if solved else None
+            given = [case[:-1] for case in cases] if solved else cases
+            made.append(self._same(says, function, given, {**close, "want": want}))
+        return made
+
+    def _same(
+        self, says: str, function: Function, cases: Any, close: dict[str, Any]
+    ) -> Property:
+        def solve(module: Any) -> Results:
+            results = [call(module, function, copy.deepcopy(case)) for case in cases]
+            return [parts(result, close["named"], function) for result in results]
+
+        def holds(answer: Any) -> None:
+            self.compare(answer, solve, **close)
+
+        return self._property(says, holds)
+
+    def gradient(
+        self, says: str, function: Function, case: Sequence[Any], of: int, hint: str
+    ) -> Property:
+        """The gradient for argument number `of` must be the solution's."""
+
+        def solve(module: Any) -> Results:
+            given = list(copy.deepcopy(case))
+            inputs = learns(given, of)
+            result = call(module, function, given)
+            some = isinstance(result, Tensor) and result.requires_grad
+            expect(some, f"the result of {name_of(function)} has no gradient", hint)
+            return [list(torch.autograd.grad(result.sum(), inputs))]
+
+        def holds(answer: Any) -> None:
+            self.compare(answer, solve, "gradient", hint)
+
+        return self._property(says, holds)
+
+    def constant(
+        self,
+        says: str,
+        *calls: tuple[Function, Sequence[Any]],
+        of: Sequence[int] = (),
+        hint: str = "",
+        in_place: str = IN_PLACE,
+    ) -> Property:
+        """Arguments must stay as they were, and some must get no gradient.
+
+        Args:
+            says: The property, in one sentence.
+            calls: Functions, each with its arguments.
+            of: Numbers of the first function's arguments that must get no gradient.
+            hint: What to say if one gets a gradient.
+            in_place: What to say if an argument was changed.
+        """
+
+        def holds(answer: Any) -> None:
+            for function, case in calls:
+                given = copy.deepcopy(case)
+                call(answer, function, given)
+                for name, part, was in self._tensors(function, given, case):
+                    expect_close(part, was, named=name, hint=in_place)
+            function, case = calls[0]
+            for number in of:
+                given = list(copy.deepcopy(case))
+                inputs = learns(given, number)
+                moved = moved_by(call(answer, function, given), inputs)
+                name = self._arguments(function)[number]
+                text = f"the result of {name_of(function)} has a gradient, of {name}"
+                expect(not moved, text, hint)
+
+        return self._property(says, holds)
+
+    def compare(
+        self,
+        answer: Any,
+        solve: Callable[[Any], Results],
+        named: Names,
+        hint: str = "",
+        tolerance: float = 1e-4,
+        want: Results | None = None,
+    ) -> None:
+        """Raise `Wrong` unless an answer's results are the solution's.
+
+        Args:
+            answer: The answer's module.
+            solve: From a module to its results.
+            named: What the parts of a result are called.
+            hint: What to say of a mistake that is not known.
+            tolerance: Largest difference, absolute or relative.
+            want: The right results, if they are not those of the solution.
+        """
+        got = solve(answer)
+        want = want or solve(self.solution.right)
+        names = [named] if isinstance(named, str) else named
+        for i, row in enumerate(want):
+            for j, name in enumerate(names):
+                try:
+                    close = {"named": name, "hint": hint, "tolerance": tolerance}
+                    expect_close(got[i][j], row[j], **close)
+                except Wrong as wrong:
+                    known = self.solution.hint(solve, got, (i, j), tolerance)
+                    raise Wrong(wrong.message, known or wrong.hint) from None
+
+    def _arguments(self, function: Function) -> list[str]:
+        """The names of a function's arguments, without the module."""
+        if callable(function):
+            return list(inspect.signature(function).parameters)[1:]
+        right = getattr(self.solution.right, function)
+        return list(inspect.signature(right).parameters)
+
+    def _tensors(
+        self, function: Function, given: Sequence[Any], case: Sequence[Any]
+    ) -> list[tuple[str, Any, Any]]:
+        """Name, value now and value before of the arguments that are arrays."""
+        arguments = zip(self._arguments(function), given, case, strict=False)
+        return [of for of in arguments if hasattr(of[2], "dtype")]
+
+    def _property(self, says: str, holds: Property) -> Property:
+        """A property with its statement."""
+        holds.__doc__, holds.__module__ = says, self.name
+        return holds
