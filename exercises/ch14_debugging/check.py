@@ -42,7 +42,7 @@ HINTS = {
     " actions, or of another policy",
     "constant": "log_prob has lost its gradient: of the two it is the one that learns",
     "stale": "the optimizer holds the parameters of an actor that is no more: what it"
-    " is to train must be there before it is made, and before `self.step`",
+    " is to train must be there before it is made",
     "width": "the actor is as wide as the critic: mend it, and keep what was wanted",
     "state": "an attribute is no part of a state: `register_buffer`, and all three",
     "raw": "observations pass as they are: mend it, and keep what was wanted",

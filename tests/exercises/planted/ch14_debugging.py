@@ -38,9 +38,8 @@ PLANTED = [
     ),
     (
         "        ppo.Algorithm.__init__(self, model, config)\n",
-        "        super().__init__(model, config)\n"
-        "        self.optimizer = self.make_optimizer()\n",
-        "before `self.step`",
+        "        super().__init__(model, config)\n",
+        "must be there before it is made",
     ),
     ("[2 * width for", "[width for", "as wide as the critic"),
     ('("count", "total", "squares")', '("count", "total")', "all three"),
