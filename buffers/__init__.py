@@ -1,10 +1,11 @@
 """Storage for transitions: rollouts, replay buffers, demonstrations."""
 
+from yieldrl.buffers.action_chunks import Windows, actions_taken
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.episodes import EpisodeBuffer
 from yieldrl.buffers.minari_data import read_dataset, write_dataset
+from yieldrl.buffers.minibatches import Minibatches, sequences, transitions
 from yieldrl.buffers.n_step import NStepReplayBuffer
-from yieldrl.buffers.passes import Passes, sequences, transitions
 from yieldrl.buffers.prioritized import (
     PrioritizedNStepReplayBuffer,
     PrioritizedReplayBuffer,
@@ -13,7 +14,6 @@ from yieldrl.buffers.replay import ReplayBuffer
 from yieldrl.buffers.ring import CircularBuffer
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
-from yieldrl.buffers.windows import Windows, actions_taken
 
 # Their names before `yieldrl.functional`.
 from yieldrl.functional import discounted_returns as discounted_returns
@@ -21,12 +21,14 @@ from yieldrl.functional import explained_variance as explained_variance
 from yieldrl.functional import gae as gae
 from yieldrl.functional import vtrace as vtrace
 
+Passes = Minibatches  # its old name
+
 __all__ = [
     "CircularBuffer",
     "Demonstrations",
     "EpisodeBuffer",
+    "Minibatches",
     "NStepReplayBuffer",
-    "Passes",
     "PrioritizedNStepReplayBuffer",
     "PrioritizedReplayBuffer",
     "ReplayBuffer",

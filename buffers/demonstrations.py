@@ -9,9 +9,9 @@ import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
+from yieldrl.buffers.action_chunks import Windows
 from yieldrl.buffers.spec import transition_spec
 from yieldrl.buffers.storage import Storage
-from yieldrl.buffers.windows import Windows
 
 
 class Demonstrations:

@@ -11,7 +11,7 @@ import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
-from yieldrl.buffers.passes import Passes
+from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.ring_positions import NONE, RingPositions
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.storage import add_rows, is_rollout
@@ -229,7 +229,7 @@ class CircularBuffer(RolloutBuffer):
         begin = 0 if now.claimed == NONE else now.place(now.claimed)
         return self._storage.tensordict(begin + now.row, begin + now.taken)
 
-    def begin(self, passes: Passes) -> None:
+    def begin(self, passes: Minibatches) -> None:
         """Keep the minibatches of this segment until `clear`."""
         self._change(passes=passes)
 
@@ -261,7 +261,7 @@ class CircularBuffer(RolloutBuffer):
         now.load_state_dict(state)
         self._storage.load_state_dict(state["storage"])
         if passes is not None:
-            now.passes = Passes.from_state(passes, self.device)
+            now.passes = Minibatches.from_state(passes, self.device)
         self._progress = now
 
     def _empty(self) -> RingPositions:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from yieldrl.buffers.passes import Passes
+from yieldrl.buffers.minibatches import Minibatches
 
 NONE = -1
 """No segment: they are numbered from 0 on, as they are written."""
@@ -29,7 +29,7 @@ class RingPositions:
     row: int = 0  # rows of it that were handed over
     taken: int = 0  # those of them that `set_aside` was called for
     held: bool = False  # whether `rollout` returned it
-    passes: Passes | None = None  # its minibatches
+    passes: Minibatches | None = None  # its minibatches
     seen: int = NONE  # the latest segment that was claimed or skipped
     last: int = NONE  # the segment that was read before, if the next one continues it
     dropped: int = 0  # rows that were lost before they were read

@@ -10,7 +10,7 @@ import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
-from yieldrl.buffers.passes import Passes
+from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.spec import entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage, add_rows, is_rollout
 from yieldrl.foundations.other_words import CalledHere
@@ -21,38 +21,39 @@ class Progress:
     """All that `clear` forgets, in one object: an exception leaves no half of it."""
 
     row: int = 0
-    passes: Passes | None = None
+    passes: Minibatches | None = None
     continues: bool = True  # episodes go on from the rollout before
     abandoned: bool = False  # no episode will go on in the next one
 
     @property
     def exhausted(self) -> bool:
-        """Whether its passes have nothing left to learn from."""
+        """Whether all minibatches were learned from."""
         return self.passes is not None and self.passes.exhausted
 
 
 class RolloutBuffer:
     """A rollout `[T, N]`: filled, learned from, cleared.
 
-    `add` fills row after row until `full`. What an algorithm makes of the whole rollout
-    are `Passes` over it; `begin` keeps them beside the data that they are of. Once they
-    are `exhausted`, `clear` makes room for the next rollout.
+    `add` fills row after row until `full`. An algorithm cuts the rollout into
+    `Minibatches`; `begin` keeps them beside the data. `clear` makes room for the next
+    rollout, when they are `exhausted`.
 
-    >>> from yieldrl.buffers import transitions
+    >>> from yieldrl.buffers import Minibatches, transitions
     >>> space = gym.spaces.Discrete(2)
     >>> buffer = RolloutBuffer(2, space, space, num_envs=1)
     >>> step = {"obs": [0], "next_obs": [1], "action": [0], "reward": [1.0]}
     >>> for _ in range(2):
     ...     buffer.add({**step, "terminated": [False], "truncated": [False]})
     >>> data = transitions(buffer.rollout())
-    >>> buffer.begin(Passes(data, num_epochs=3, num_minibatches=2, seed=0))
+    >>> minibatches = Minibatches(data, num_epochs=3, num_minibatches=2, seed=0)
+    >>> buffer.begin(minibatches)
     >>> while not buffer.exhausted:
     ...     data = buffer.passes.minibatch()  # learn from it, then
     ...     buffer.passes.advance()
     >>> buffer.clear()
 
-    An exception between any two calls loses nothing: the minibatch that was not
-    counted is due again. All of this is in `state_dict`.
+    An exception between any two calls loses nothing: a minibatch that was not counted
+    is returned again. All of this is in `state_dict`.
 
     Args:
         num_steps: `T`, steps of a rollout.
@@ -112,13 +113,13 @@ class RolloutBuffer:
         return len(self) == self.num_steps
 
     @property
-    def passes(self) -> Passes | None:
-        """The passes over this rollout; None until `begin`."""
+    def passes(self) -> Minibatches | None:
+        """The minibatches of this rollout; None until `begin`."""
         return self._progress.passes
 
     @property
     def exhausted(self) -> bool:
-        """Whether the passes over this rollout have nothing left to learn from."""
+        """Whether all minibatches of this rollout were learned from."""
         return self._progress.exhausted
 
     @property
@@ -180,8 +181,8 @@ class RolloutBuffer:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
         return self._storage.tensordict(len(self))
 
-    def begin(self, passes: Passes) -> None:
-        """Keep the passes over this rollout until `clear`."""
+    def begin(self, passes: Minibatches) -> None:
+        """Keep the minibatches of this rollout until `clear`."""
         self._progress.passes = passes
 
     def clear(self) -> None:
@@ -220,7 +221,7 @@ class RolloutBuffer:
         self._storage.load_state_dict(state["storage"])
         self._progress = Progress(
             state["row"],
-            None if passes is None else Passes.from_state(passes, self.device),
+            None if passes is None else Minibatches.from_state(passes, self.device),
             not state["begins_anew"],
             state["abandoned"],
         )

@@ -12,7 +12,13 @@ from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import CircularBuffer, Passes, RolloutBuffer, memory, transitions
+from yieldrl.buffers import (
+    CircularBuffer,
+    Minibatches,
+    RolloutBuffer,
+    memory,
+    transitions,
+)
 
 ENVS = 2
 SPACE = Dict(a=Box(-np.inf, np.inf, (2,)), camera=Box(0, 255, (2, 2), np.uint8))
@@ -220,7 +226,7 @@ def learn(ring, _):
     if not ring.full:
         return
     if ring.passes is None:
-        ring.begin(Passes(transitions(ring.rollout()), 1, 2, 0))
+        ring.begin(Minibatches(transitions(ring.rollout()), 1, 2, 0))
     elif not ring.exhausted:
         ring.passes.minibatch()
         ring.passes.advance()
@@ -250,7 +256,7 @@ def test_it_is_a_list_of_segments(steps, segments, moves):
         if before.exhausted:
             model.clear()
         elif before.passes is not None:
-            assert ring.passes.learned == before.passes.learned
+            assert ring.passes.position == before.passes.position
             assert (ring.passes.minibatch() == before.passes.minibatch()).all()
         assert (ring.passes is None) == (before.passes is None or before.exhausted)
         model.keep(segments)
@@ -337,7 +343,7 @@ def test_alone_it_is_a_rollout_buffer():
         assert (ring.rollout() == plain.rollout()).all()
         for buffer in (ring, plain):
             assert not buffer.begins_anew
-            buffer.begin(Passes(transitions(buffer.rollout()), 1, 1, 0))
+            buffer.begin(Minibatches(transitions(buffer.rollout()), 1, 1, 0))
             buffer.passes.advance()
             assert buffer.exhausted
             if number == 12:
@@ -446,7 +452,7 @@ def filled():
     ring = ring_of(3, 4)
     for number in range(8):
         ring.add(step(number))
-    ring.begin(Passes(transitions(ring.rollout()), 2, 3, 5))
+    ring.begin(Minibatches(transitions(ring.rollout()), 2, 3, 5))
     ring.passes.advance()
     return ring
 

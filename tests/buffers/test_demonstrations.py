@@ -67,7 +67,7 @@ class TestWindows:
         batch = everything(buffer, whole=True)
         assert batch["action"].tolist() == [[0, 1, 2], [1, 2, 3]]
         assert batch["num_steps"].tolist() == [3, 3]
-        with pytest.raises(RuntimeError, match="of no episode there are 5 steps"):
+        with pytest.raises(RuntimeError, match="no episode has 5 steps"):
             demonstrations("..x..", chunk_length=5).windows.minibatch(0, 1, whole=True)
 
     def test_environments_side_by_side(self) -> None:

@@ -14,8 +14,8 @@ from yieldrl import buffers
 from yieldrl.buffers import (
     CircularBuffer,
     EpisodeBuffer,
+    Minibatches,
     NStepReplayBuffer,
-    Passes,
     PrioritizedNStepReplayBuffer,
     PrioritizedReplayBuffer,
     ReplayBuffer,
@@ -247,9 +247,9 @@ def test_passes_go_on_where_they_were_interrupted(pieces):
         while not buffer.exhausted:
             if buffer.passes is None:
                 data = pieces(buffer.rollout())
-                buffer.begin(Passes(data, 2, 2, 0, sequences=pieces is sequences))
+                buffer.begin(Minibatches(data, 2, 2, 0, sequences=pieces is sequences))
             batch = buffer.passes.minibatch()
-            seen[buffer.passes.learned] = batch["action"].flatten().tolist()
+            seen[buffer.passes.position] = batch["action"].flatten().tolist()
             buffer.passes.advance()
 
     for after in everywhere(131):
@@ -280,7 +280,7 @@ def read(ring, seen):
         if ring.full:
             if ring.passes is None:
                 data = transitions(ring.rollout())
-                ring.begin(Passes(data, 1, 1, 0))
+                ring.begin(Minibatches(data, 1, 1, 0))
             if not ring.exhausted:
                 whole(ring.passes.minibatch(), ring.rollout()["action"][:, 0].tolist())
                 ring.passes.advance()

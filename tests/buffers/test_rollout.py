@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
 
-from yieldrl.buffers import Passes, RolloutBuffer, transitions
+from yieldrl.buffers import Minibatches, RolloutBuffer, transitions
 
 VECTOR = Box(-np.inf, np.inf, (2,))
 NESTED = Dict(
@@ -45,7 +45,7 @@ def fill(buffer, first=0, **extras):
 def begin(buffer, epochs=3, minibatches=2, seed=0):
     rollout = buffer.rollout()
     rollout["advantage"] = rollout["reward"] * 10
-    buffer.begin(Passes(transitions(rollout), epochs, minibatches, seed))
+    buffer.begin(Minibatches(transitions(rollout), epochs, minibatches, seed))
 
 
 def draw(buffer):

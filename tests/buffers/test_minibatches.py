@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
-from yieldrl.buffers import Passes, sequences, transitions
+from yieldrl import buffers
+from yieldrl.buffers import Minibatches, sequences, transitions
 
 FEW = settings(max_examples=40)
 
@@ -25,12 +26,12 @@ def rollout_of(steps=4, envs=3, valid=None):
 
 def passes_of(steps=4, envs=3, valid=None, epochs=3, minibatches=2, seed=0):
     data = transitions(rollout_of(steps, envs, valid))
-    return Passes(data, epochs, minibatches, seed)
+    return Minibatches(data, epochs, minibatches, seed)
 
 
 def sequences_of(steps=4, envs=3, valid=None, epochs=3, minibatches=2, seed=0):
     data = sequences(rollout_of(steps, envs, valid))
-    return Passes(data, epochs, minibatches, seed, sequences=True)
+    return Minibatches(data, epochs, minibatches, seed, sequences=True)
 
 
 def draw(passes):
@@ -79,8 +80,8 @@ def test_what_matters_at_the_first_step_alone_is_kept_once(valid):
     rollout = rollout_of(3, 2, valid)
     rollout["memory"] = torch.randn(3, 2, 50)
     rows = sequences(rollout, starts=["memory"])
-    passes = Passes(rows, 2, 1, 0, sequences=True)
-    again = Passes.from_state(saved_and_loaded(passes.state_dict()))
+    passes = Minibatches(rows, 2, 1, 0, sequences=True)
+    again = Minibatches.from_state(saved_and_loaded(passes.state_dict()))
     data = passes.minibatch()
     which = data["action"][0] // 100
     assert data.shape == (3, len(which))
@@ -109,7 +110,7 @@ def test_environments_that_only_reset_are_left_out():
     for _ in range(2):
         assert passes.minibatch()["valid"].tolist() == [[True]]
         passes.advance()
-    assert passes.learned == 2
+    assert passes.position == 2
 
 
 # ------------------------------------------------------------------- epoch after epoch
@@ -195,7 +196,7 @@ def test_fewer_transitions_than_minibatches_are_one_minibatch_each():
     """An empty minibatch would be a loss of NaN."""
     passes = passes_of(2, 2, [True, False, True, False], epochs=2, minibatches=4)
     first = draw(passes)
-    other = Passes.from_state(saved_and_loaded(passes.state_dict()))
+    other = Minibatches.from_state(saved_and_loaded(passes.state_dict()))
     for one in (passes, other):
         drawn = [first] + [draw(one) for _ in range(3)]
         assert [len(batch) for batch in drawn] == [1, 1, 1, 1]
@@ -216,7 +217,7 @@ def test_a_rollout_of_resets_alone_is_exhausted_at_once(make):
 def test_numbers_below_one_are_refused(name):
     numbers = {"num_epochs": 1, "num_minibatches": 1, name: 0}
     with pytest.raises(ValueError, match=rf"{name} = 0: choose at least 1"):
-        Passes(TensorDict(), seed=0, **numbers)
+        Minibatches(TensorDict(), seed=0, **numbers)
 
 
 # -------------------------------------------------------- what was learned from counts
@@ -272,8 +273,8 @@ def test_it_goes_on_in_the_middle_of_an_epoch(make, looked, learned):
         draw(one)
     if looked:
         one.minibatch()
-    other = Passes.from_state(saved_and_loaded(one.state_dict()))
-    assert other.learned == one.learned
+    other = Minibatches.from_state(saved_and_loaded(one.state_dict()))
+    assert other.position == one.position
     while not one.exhausted:
         expected, got = draw(one), draw(other)
         assert expected.shape == got.shape
@@ -292,13 +293,22 @@ def test_saving_does_not_disturb():
 def test_pieces_do_not_drag_what_they_are_a_part_of_along():
     pieces = rollout_of(10_000)[:2].flatten(0, 1)
     file = io.BytesIO()
-    torch.save(Passes(pieces, 1, 1, 0).state_dict(), file)
+    torch.save(Minibatches(pieces, 1, 1, 0).state_dict(), file)
     assert file.tell() < 10_000
 
 
 def test_minibatches_are_copies():
     rollout = rollout_of()
-    batch = Passes(transitions(rollout), 1, 1, 0).minibatch()
+    batch = Minibatches(transitions(rollout), 1, 1, 0).minibatch()
     before = batch.clone()
     rollout.zero_()
     assert (batch == before).all()
+
+
+def test_the_old_names_are_kept():
+    assert buffers.Passes is Minibatches
+    minibatches = Minibatches(TensorDict({"reward": torch.ones(4)}, [4]), 2, 2, 0)
+    minibatches.advance()
+    assert minibatches.learned == minibatches.position == 1
+    minibatches.learned = 3
+    assert minibatches.position == 3

@@ -1,20 +1,81 @@
-"""Windows of an expert's actions, within its episodes, in minibatches."""
+"""Chunks of an expert's actions and their returns, in minibatches."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 from tensordict import TensorDict
 from torch import Generator, Tensor
 
-from yieldrl.buffers.future import look_ahead
+from yieldrl.functional import discounted_returns
+
+
+class Future(NamedTuple):
+    """The rest of the episode of each transition `[B]` of a flattened rollout."""
+
+    left: Tensor
+    """Steps to the episode's end, including this one; 0 where a step only reset."""
+
+    end: Tensor
+    """Flat position of the episode's last transition."""
+
+    returns: Tensor
+    """Discounted sum of the rewards up to there."""
+
+    discount: Tensor
+    """Discount of the value after it: `gamma ** left`, 0 if the episode terminated."""
+
+    cut: bool
+    """Whether any episode ended otherwise than by termination."""
+
+
+def look_ahead(rollout: TensorDict, gamma: float) -> Future:
+    """Steps to the episode's end and returns-to-go of a rollout `[T, N]`.
+
+    Episodes that have not ended at the last row count as truncated there. On a GPU this
+    waits for the device.
+
+    Args:
+        rollout: Has `reward`, `terminated`, `truncated`, and `valid` where steps may
+            only reset an environment.
+        gamma: Discount of a step.
+
+    >>> flags = torch.tensor([[False], [True], [False]])
+    >>> rollout = {"reward": torch.ones(3, 1), "truncated": torch.zeros_like(flags)}
+    >>> ahead = look_ahead(TensorDict({**rollout, "terminated": flags}, [3, 1]), 0.5)
+    >>> ahead.left.tolist(), ahead.returns.tolist(), ahead.discount.tolist()
+    ([2, 1, 1], [1.5, 1.0, 1.0], [0.0, 0.0, 0.5])
+    """
+    terminated, truncated = rollout["terminated"], rollout["truncated"]
+    steps, num_envs = rollout.batch_size
+    row = torch.arange(steps, device=terminated.device).unsqueeze(1)
+    ends = torch.where(terminated | truncated, row, steps - 1)
+    end = ends.flip(0).cummin(0).values.flip(0)  # the first end that is to come
+    left = end - row + 1
+    valid = rollout.get("valid", None)
+    if valid is not None:  # an end lies before every reset, so none is passed over
+        left = left * valid
+    goes_on = ~terminated.gather(0, end)
+    reward = rollout["reward"]
+    returns = discounted_returns(
+        reward, torch.zeros_like(reward), terminated, truncated, gamma
+    )
+    place = torch.arange(num_envs, device=terminated.device)
+    return Future(
+        left=left.flatten(),
+        end=(end * num_envs + place).flatten(),
+        returns=returns.flatten(),
+        discount=(gamma**left * goes_on).flatten(),
+        cut=bool((goes_on & (left > 0)).any()),
+    )
 
 
 class Windows:
-    """Cuts a rollout into windows of the next L actions, and draws them in epochs.
+    """Minibatches of windows: the next L actions from each step of a rollout.
 
-    None reaches from one episode into another, nor beyond the last row. Epoch k has an
-    order of its own, which follows from the seed and k: so minibatches are numbered,
-    and to ask for one twice is to get it twice.
+    No window reaches into another episode, or beyond the last row. The order of epoch k
+    follows from the seed and k, so that a minibatch's number says what it holds.
 
     Args:
         rollout: Transitions `[T, N]`.
@@ -23,7 +84,7 @@ class Windows:
         seed: Epoch k has the order that a generator seeded with `seed + k` draws.
 
     Attributes:
-        future: What lies ahead of every transition, in the order `t * N + n`.
+        future: The rest of every transition's episode, in the order `t * N + n`.
     """
 
     def __init__(
@@ -58,15 +119,15 @@ class Windows:
         count = len(self.starts(whole=whole))
         if count == 0:
             raise RuntimeError(
-                f"of no episode there are {self.length if whole else 1} steps: choose"
-                " shorter chunks, or demonstrate more"
+                f"no episode has {self.length if whole else 1} steps: choose shorter"
+                " chunks, or demonstrate more"
             )
         return -(-count // batch_size)
 
     def minibatch(
         self, number: int, batch_size: int, *, whole: bool = False, values: bool = True
     ) -> TensorDict:
-        """The minibatch `[B]` of a number: copies, which outlive the rollout.
+        """The minibatch `[B]` with a number: copies, which outlive the rollout.
 
         It holds `obs`, and `action [B, ...]`; with chunks the next actions
         `[B, L, ...]`, and `num_steps [B]`, how many of them exist: those after the
@@ -124,10 +185,10 @@ class Windows:
 
 
 def actions_taken(num_steps: Tensor, length: int) -> Tensor:
-    """Which actions of chunks `[B, L]` there are, or were executed: the first ones.
+    """Mask `[B, L]` of the actions of chunks that exist, or were executed.
 
     Args:
-        num_steps: How many of each chunk, int64 `[B]`.
+        num_steps: How many of each chunk do, from the first one on: int64 `[B]`.
         length: `L`.
 
     >>> actions_taken(torch.tensor([1, 3]), 3)

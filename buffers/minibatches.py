@@ -1,4 +1,4 @@
-"""Passes over data at hand: epochs in random order, cut into minibatches."""
+"""Minibatches of a rollout: several epochs, each in a random order."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ def transitions(rollout: TensorDict) -> TensorDict:
 
 
 def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
-    """The environments' sequences `[N, T]` of a rollout `[T, N]`, each in one piece.
+    """The sequences `[N, T]` of a rollout `[T, N]`, one for each environment.
 
     Environments in which all steps only reset are left out; elsewhere such steps
-    (`valid` is False) stay in their places.
+    (`valid` is False) stay.
 
     Args:
         rollout: What was collected.
-        starts: Entries that matter at the first step alone, such as the memory that a
-            sequence is walked through from. At all other steps they show the same, and
-            cost neither memory nor copying.
+        starts: Entries that are needed at the first step alone, such as the state of a
+            recurrent network. They are expanded over all steps without a copy.
     """
     rest = rollout.exclude(*starts)
     rows = rest.transpose(0, 1).contiguous()
@@ -42,33 +41,32 @@ class _Epoch(NamedTuple):
     minibatches: tuple[TensorDict, ...]
 
 
-class Passes:
-    """Some epochs over pieces `[B]`, each in a random order, in minibatches.
+class Minibatches:
+    """The minibatches of several epochs over pieces `[B]`, each in a random order.
 
-    Where they stand is one number, `learned`, and the order of an epoch follows from
-    the seed and the epoch's number. So an exception between two calls leaves nothing
-    half done, and a checkpoint goes on in the middle of an epoch.
+    The whole state is one number, `position`; the order of an epoch follows from the
+    seed and the epoch's number. So an exception between two calls leaves nothing half
+    done, and a checkpoint can be taken in the middle of an epoch.
 
     >>> data = TensorDict({"reward": torch.arange(4)}, [4])
-    >>> passes = Passes(data, num_epochs=2, num_minibatches=2, seed=0)
+    >>> minibatches = Minibatches(data, num_epochs=2, num_minibatches=2, seed=0)
     >>> drawn = []
-    >>> while not passes.exhausted:
-    ...     drawn += passes.minibatch()["reward"].tolist()  # learn from it, then
-    ...     passes.advance()
+    >>> while not minibatches.exhausted:
+    ...     drawn += minibatches.minibatch()["reward"].tolist()  # learn from it, then
+    ...     minibatches.advance()
     >>> sorted(drawn)
     [0, 0, 1, 1, 2, 2, 3, 3]
 
     Args:
         pieces: What is shuffled, `[B, ...]`: `transitions` or `sequences`.
         num_epochs: How many times each piece is learned from.
-        num_minibatches: Into how many minibatches an epoch is cut; where there are
-            fewer pieces, into one of each: none is empty. Without any pieces, the
-            passes are exhausted at once.
+        num_minibatches: Minibatches of an epoch; with fewer pieces than that, each is
+            a minibatch: none is empty. Without pieces, they are exhausted at once.
         seed: Epoch k has the order that a generator seeded with `seed + k` draws.
         sequences: Whether pieces are `[N, T]` and a minibatch of n of them `[T, n]`.
 
     Attributes:
-        learned: Minibatches that were learned from, over all epochs.
+        position: Minibatches that were learned from, over all epochs.
         num_minibatches: Minibatches of an epoch, none of which is empty.
 
     Raises:
@@ -93,13 +91,22 @@ class Passes:
         self.pieces, self.seed, self.sequences = pieces, seed, sequences
         self.num_epochs, self._at_most = num_epochs, num_minibatches
         self.num_minibatches = min(num_minibatches, len(pieces))
-        self.learned = 0
+        self.position = 0
         self._epoch: _Epoch | None = None
 
     @property
     def exhausted(self) -> bool:
         """Whether nothing is left to learn from."""
-        return self.learned >= self.num_epochs * self.num_minibatches
+        return self.position >= self.num_epochs * self.num_minibatches
+
+    @property
+    def learned(self) -> int:
+        """The old name of `position`."""
+        return self.position
+
+    @learned.setter
+    def learned(self, position: int) -> None:
+        self.position = position
 
     def minibatch(self) -> TensorDict:
         """The minibatch that is due, however often it is called.
@@ -111,7 +118,7 @@ class Passes:
             RuntimeError: If nothing is left.
         """
         self._check_not_exhausted()
-        number, position = divmod(self.learned, self.num_minibatches)
+        number, position = divmod(self.position, self.num_minibatches)
         epoch = self._epoch
         if epoch is None or epoch.number != number:
             self._epoch = epoch = None  # frees the memory of the epoch before
@@ -125,14 +132,14 @@ class Passes:
             RuntimeError: If nothing is left.
         """
         self._check_not_exhausted()
-        self.learned += 1
+        self.position += 1
 
     def stop(self) -> None:
         """Leave nothing to learn from."""
-        self.learned = self.num_epochs * self.num_minibatches
+        self.position = self.num_epochs * self.num_minibatches
 
     def state_dict(self) -> dict[str, Any]:
-        """The pieces, how they are passed over, and how far they were learned from."""
+        """The pieces, the arguments, and how far they were learned from."""
         # A view would drag the memory of all that it is a part of into the file.
         pieces = self.pieces.apply(lambda leaf: leaf.clone() if _part(leaf) else leaf)
         assert pieces is not None
@@ -143,23 +150,23 @@ class Passes:
             "num_minibatches": self._at_most,
             "seed": self.seed,
             "sequences": self.sequences,
-            "learned": self.learned,
+            "learned": self.position,
         }
 
     @classmethod
     def from_state(
         cls, state: Mapping[str, Any], device: torch.device | str = "cpu"
-    ) -> Passes:
-        """What `state_dict` was taken of, on a device."""
-        passes = cls(
+    ) -> Minibatches:
+        """The minibatches that a `state_dict` was taken of, on a device."""
+        minibatches = cls(
             TensorDict(state["pieces"], state["size"]).to(device),
             state["num_epochs"],
             state["num_minibatches"],
             state["seed"],
             sequences=state["sequences"],
         )
-        passes.learned = state["learned"]
-        return passes
+        minibatches.position = state["learned"]
+        return minibatches
 
     def _order(self, epoch: int) -> Tensor:
         leaf = next(iter(self.pieces.values(include_nested=True, leaves_only=True)))
@@ -184,7 +191,7 @@ class Passes:
 
 
 def _gathered(leaf: Tensor, order: Tensor) -> Tensor:
-    """Pieces in an order; what is the same at all steps still lies there once."""
+    """Pieces in an order; a leaf that is expanded over time stays expanded."""
     if leaf.ndim > 1 and leaf.stride(1) == 0:
         first = leaf[:, :1].index_select(0, order)
         return first.expand(-1, *leaf.shape[1:])
