@@ -101,11 +101,10 @@ def exercise(key: str) -> str:
 def frames(name: str) -> str:
     """A figure that controls turn over; without a script it is its first frame.
 
-    Its module has a function `figure` that returns a dictionary: `title`, `caption`,
-    `svg` (what is drawn in an SVG of the size `size`), `controls` (name -> labels of
-    its values), `start` (an index for each control), `parts` (pairs of a CSS selector
-    and the attribute that a frame sets; `text` for its text) and `frames` (for each
-    choice, the last control fastest: for each part a value, or one for each element).
+    Its module has a function `figure` that returns a dictionary, made by `figure` of
+    `docs/course/figures/drawing.py`: `parts` are pairs of a CSS selector and the
+    attribute that a frame sets, `frames` has for each choice, the last control fastest,
+    a value for each part, or one for each of its elements.
     """
     figure = load(name)["figure"]()
     sizes = [len(labels) for labels in figure["controls"].values()]
@@ -115,8 +114,10 @@ def frames(name: str) -> str:
     data = {key: figure[key] for key in ("parts", "frames")}
     width, height = figure["size"]
     controls = "".join(
-        _control(name, *item, start)
-        for item, start in zip(figure["controls"].items(), figure["start"], strict=True)
+        _control(name, control, labels, start)
+        for (control, labels), start in zip(
+            figure["controls"].items(), figure["start"], strict=True
+        )
     )
     said = [i for i, (selector, _) in enumerate(figure["parts"]) if selector == ".says"]
     text = "".join(str(figure["frames"][at][i]) for i in said)

@@ -56,7 +56,7 @@ def test_the_last_arrows_that_are_wrong_are_nearly_right():
     lost = (best.max(1) - best[np.arange(16), table.argmax(1)])[names["FIELDS"]]
     assert (lost > 1e-6).sum() == 2  # "two arrows are still dashed"
     assert lost.max() < 0.05  # "by a few hundredths"
-    _, _, dashes, *_ = names["look"](table, best)
+    dashes = names["look"](table, best)["shaft stroke-dasharray"]
     assert [dash != "none" for dash in dashes] == (lost > 1e-6).tolist()
 
 

@@ -34,15 +34,11 @@ def test_the_gradient_ends_only_where_leaving_the_interval_pays():
 
 def test_an_arrow_stands_where_there_is_a_gradient_and_a_ring_where_none():
     names = course.load("ppo_clip")
-    parts = [part for part in names["PARTS"] if part in RINGS_AND_ARROWS]
-    at = [names["PARTS"].index(part) for part in parts]
     for ratio, seen in ((0.5, [False, True]), (1.0, [False] * 2), (1.5, [True, False])):
-        rings, arrows = (names["frame"](ratio, 0.2)[i] for i in at)
+        frame = names["frame"](ratio, 0.2)
+        rings, arrows = frame["ring visibility"], frame["push d"]
         assert [ring == "visible" for ring in rings] == seen
         assert [arrow == "" for arrow in arrows] == seen
-
-
-RINGS_AND_ARROWS = [(".ring", "visibility"), (".push", "d")]
 
 
 def test_a_rollouts_promise_grows_while_its_policy_gets_worse(steps):

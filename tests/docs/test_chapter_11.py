@@ -17,7 +17,7 @@ from yieldrl.docs._site import course
 
 @pytest.fixture(scope="module")
 def peak():
-    names = course.load("false_peak")
+    names = course.load("fitted_critics") | course.load("false_peak")
     critics = names["Critics"]()
     return names, critics, names["climb"](critics)
 

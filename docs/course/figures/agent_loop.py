@@ -13,6 +13,10 @@ import gymnasium
 
 from yieldrl.envs import value_iteration
 
+from . import drawing as svg
+from .drawing import Frame
+from .frozen_lake import LAKE
+
 SEED = 42  # of an episode that is short, slips, and arrives
 ACTIONS = ("left", "down", "right", "up")
 MOVES = {-1: "left", 4: "down", 1: "right", -4: "up"}  # change of place -> its name
@@ -37,18 +41,15 @@ class Step(NamedTuple):
 def figure() -> dict[str, Any]:
     """All frames: one for every step."""
     played = episode()
-    shown = [frame(played, t) for t in range(len(played))]
-    start = 3
-    return {
-        "title": "The agent acts, the environment answers with a reward and a view",
-        "caption": CAPTION,
-        "size": (480, 320),
-        "svg": drawing(shown[start]),
-        "controls": {"step": [str(t + 1) for t in range(len(played))]},
-        "start": (start,),
-        "parts": PARTS,
-        "frames": shown,
-    }
+    return svg.figure(
+        title="The agent acts, the environment answers with a reward and a view",
+        caption=CAPTION,
+        size=(480, 320),
+        svg=drawing(),
+        controls={"step": {str(t + 1): t for t in range(len(played))}},
+        start=("4",),
+        frame=lambda t: frame(played, t),
+    )
 
 
 def episode() -> list[Step]:
@@ -66,12 +67,8 @@ def episode() -> list[Step]:
     return played
 
 
-PARTS = [(".saw", "text"), (".did", "text"), (".earned", "text"), (".sees", "text")]
-PARTS += [(".flags", "text"), (".was", "d"), (".is", "d"), (".says", "text")]
-
-
-def frame(played: list[Step], t: int) -> list[Any]:
-    """The values of `PARTS` for step `t`."""
+def frame(played: list[Step], t: int) -> Frame:
+    """Step `t`."""
     step = played[t]
     wanted = ACTIONS[step.action]
     earned = sum(one.reward for one in played[: t + 1])
@@ -81,16 +78,16 @@ def frame(played: list[Step], t: int) -> list[Any]:
         f" {went(step)}. Reward {step.reward:g}; return so far {earned:g}. The episode"
         f" {'is over' if ended else 'goes on'}."
     )
-    return [
-        f"sees {step.obs}, so it goes {wanted}",
-        f"{step.action}, {wanted}",
-        f"{step.reward:g}",
-        f"{step.next_obs}",
-        f"terminated: {step.terminated}, truncated: {step.truncated}",
-        cell(step.obs, 2),
-        cell(step.next_obs, 5),
-        said,
-    ]
+    return {
+        "saw text": f"sees {step.obs}, so it goes {wanted}",
+        "did text": f"{step.action}, {wanted}",
+        "earned text": f"{step.reward:g}",
+        "sees text": f"{step.next_obs}",
+        "flags text": f"terminated: {step.terminated}, truncated: {step.truncated}",
+        "was d": cell(step.obs, 2),
+        "is d": cell(step.next_obs, 5),
+        "says text": said,
+    }
 
 
 def went(step: Step) -> str:
@@ -101,44 +98,43 @@ def went(step: Step) -> str:
     return f"{'went' if way == wanted else 'slipped'} {way}, to {step.next_obs}"
 
 
-def drawing(first: list[Any]) -> str:
-    """Both boxes, the arrows between them and the lake, as the first frame has them."""
-    saw, did, earned, sees, flags, was, now, _ = first
-    return (
-        f"{box(14, 58)}{box(190, 120)}{lake()}"
-        f'<path class="was ink line dotted" d="{was}"/>'
-        f'<path class="is red line" d="{now}"/>'
-        '<path class="red line" d="M370 43H458V250H376"/>'
-        '<path class="red line" d="M384 244L376 250L384 256"/>'
-        '<path class="blue line dashed" d="M150 228H112V56H144"/>'
-        '<path class="blue line" d="M136 50L144 56L136 62"/>'
-        '<path class="ink line" d="M150 272H22V32H144"/>'
-        '<path class="ink line" d="M136 26L144 32L136 38"/>'
-        f"{text(260, 36, 'agent', bold=True)}{text(260, 56, saw, 'saw')}"
-        f"{text(206, 212, 'environment', bold=True)}"
-        f"{text(206, 230, 'the frozen lake')}"
-        f"{text(430, 118, 'action', bold=True)}{text(430, 136, did, 'did')}"
-        f"{text(142, 118, 'reward', bold=True)}{text(142, 136, earned, 'earned')}"
-        f"{text(64, 118, 'observation', bold=True)}{text(64, 136, sees, 'sees')}"
-        f"{text(260, 176, flags, 'flags')}"
-    )
-
-
-def box(y: int, height: int) -> str:
-    """A box in the middle."""
-    return f'<rect class="axis" x="150" y="{y}" width="220" height="{height}" rx="5"/>'
-
-
-def lake() -> str:
-    """The map: start, frozen ice, holes, goal."""
-    return "".join(
-        f'<path class="axis" d="{cell(place, 0)}"/>'
-        + text(
-            LEFT + CELL * (place % 4) + CELL // 2,
-            TOP + CELL * (place // 4) + CELL // 2 + 4,
-            letter,
+def drawing() -> str:
+    """Both boxes, the arrows between them and the lake."""
+    lake = "".join(
+        svg.line("axis", cell(place, 0))
+        + svg.label(
+            LEFT + CELL * (place % 4) + 11,
+            TOP + CELL * (place // 4) + 15,
+            *(letter, "middle"),
         )
-        for place, letter in enumerate("SFFFFHFHFFFHHFFG")
+        for place, letter in enumerate(LAKE)
+    )
+    arrows = (
+        svg.line("red line", "M370 43H458V250H376")
+        + svg.line("red line", "M384 244L376 250L384 256")
+        + svg.line("blue line dashed", "M150 228H112V56H144")
+        + svg.line("blue line", "M136 50L144 56L136 62")
+        + svg.line("ink line", "M150 272H22V32H144")
+        + svg.line("ink line", "M136 26L144 32L136 38")
+    )
+    titles = ((260, 36, "agent"), (206, 212, "environment"), (430, 118, "action"))
+    titles += ((142, 118, "reward"), (64, 118, "observation"))
+    names = "".join(svg.label(*at, "middle", font_weight=600) for at in titles)
+    texts = {"saw": (260, 56), "did": (430, 136), "earned": (142, 136)}
+    texts |= {"sees": (64, 136), "flags": (260, 176)}
+    values = "".join(
+        svg.label(*at, anchor="middle", class_=name) for name, at in texts.items()
+    )
+    return svg.parts(
+        svg.box("axis", 150, 14, 220, 58, rx=5),
+        svg.box("axis", 150, 190, 220, 120, rx=5),
+        lake,
+        svg.line("was ink line dotted"),
+        svg.line("is red line"),
+        arrows,
+        names,
+        svg.label(206, 230, "the frozen lake", "middle"),
+        values,
     )
 
 
@@ -147,12 +143,3 @@ def cell(place: int, inset: int) -> str:
     x, y = LEFT + CELL * (place % 4) + inset, TOP + CELL * (place // 4) + inset
     side = CELL - 2 * inset
     return f"M{x} {y}h{side}v{side}h-{side}z"
-
-
-def text(x: int, y: int, words: str, name: str = "", bold: bool = False) -> str:
-    """Centred text, of a class if frames are to change it."""
-    of_class = f' class="{name}"' if name else ""
-    weight = ' font-weight="600"' if bold else ""
-    return (
-        f'<text{of_class} x="{x}" y="{y}" text-anchor="middle"{weight}>{words}</text>'
-    )

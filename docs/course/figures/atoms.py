@@ -10,12 +10,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import gymnasium
 import torch
 from torch import Tensor
 
 from yieldrl.algorithms.c51.algorithm import project
 from yieldrl.envs import value_iteration
+
+from . import drawing as svg
+from .drawing import Frame
+from .frozen_lake import transitions
 
 ATOMS = torch.linspace(0, 1, 11, dtype=torch.float64)
 FIELD, DISCOUNT, SWEEPS = 14, 0.9, 200  # of the distribution that is moved
@@ -31,34 +34,29 @@ gets more. Triangles: means. Dashed: r + &gamma;(1 &minus; d) Q, the target of a
 LEFT, UNIT = 112, 176  # of the return 0, and of a return of 1, in pixels
 UPPER, MIDDLE, LOWER = 72, 222, 384  # baselines
 HIGH = 120  # of the probability 1
-PARTS = [(".thread", "d"), (".moved", "d"), (".link", "d"), (".link", "stroke-opacity")]
-PARTS += [(".bar", "d"), (".now", "d"), (".mean", "d"), (".says", "text")]
 
 
 def figure() -> dict[str, Any]:
     """All frames: a reward, a discount and whether the episode ended each."""
-    choices = [(r, g, end) for r in REWARDS for g in GAMMAS for end in ENDS.values()]
-    shown = [frame(*choice) for choice in choices]
-    return {
-        "title": "C51's target: atoms are moved, and shared by the atoms beside them",
-        "caption": CAPTION,
-        "size": (480, 424),
-        "svg": drawing(shown[choices.index((0.0, 0.9, False))]),
-        "controls": {
-            "reward": [minus(f"{reward:.1f}") for reward in REWARDS],
-            "discount": [f"{gamma:g}" for gamma in GAMMAS],
-            "the episode": list(ENDS),
+    return svg.figure(
+        title="C51's target: atoms are moved, and shared by the atoms beside them",
+        caption=CAPTION,
+        size=(480, 424),
+        svg=drawing(),
+        controls={
+            "reward": svg.labelled(REWARDS, ".1f"),
+            "discount": svg.labelled(GAMMAS, "g"),
+            "the episode": ENDS,
         },
-        "start": (REWARDS.index(0.0), GAMMAS.index(0.9), 0),
-        "parts": PARTS,
-        "frames": shown,
-    }
+        start=("0.0", "0.9", "goes on"),
+        frame=frame,
+    )
 
 
 @cache
 def following() -> Tensor:
     """Probabilities of the returns from the field, `[K]`."""
-    table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
+    table = transitions()
     best = value_iteration(table, DISCOUNT)[1].argmax(1)
     outcomes = [
         (state, *outcome)
@@ -90,30 +88,32 @@ def shares(reward: float, gamma: float, ended: bool) -> Tensor:
     return project(each, moved(reward, gamma, ended).expand_as(each), ATOMS)
 
 
-def frame(reward: float, gamma: float, ended: bool) -> list[Any]:
-    """The values of `PARTS`."""
+def frame(reward: float, gamma: float, ended: bool) -> Frame:
+    """One choice."""
     choice, z = (reward, gamma, ended), following()
     places, on_atoms = moved(*choice), target(z, *choice)
     # At an end all lie on one another: the first is as high as all of them.
     heights = torch.eye(len(ATOMS))[0] if ended else z
     largest = shares(*choice).topk(2)
-    return [
-        [
+    return {
+        "thread d": [
             f"M{across(a)} {UPPER + 2}L{across(x)} {round(MIDDLE - HIGH * float(h))}"
             for a, x, h in zip(ATOMS, places, heights, strict=True)
         ],
-        [stick(x, MIDDLE, h) for x, h in zip(places, heights, strict=True)],
-        [
+        "moved d": [stick(x, MIDDLE, h) for x, h in zip(places, heights, strict=True)],
+        "link d": [
             f"M{across(x)} {MIDDLE + 4}L{across(ATOMS[i])} {MIDDLE + 40}"
             for x, two in zip(places, largest.indices, strict=True)
             for i in two
         ],
-        [round(float(share), 1) for share in largest.values.flatten()],
-        [stick(a, LOWER, p) for a, p in zip(ATOMS, on_atoms, strict=True)],
-        f"M{across(places @ z)} {MIDDLE - HIGH}V{LOWER}",
-        triangle(on_atoms @ ATOMS, LOWER),
-        said(*choice),
-    ]
+        "link stroke-opacity": [
+            round(float(share), 1) for share in largest.values.flatten()
+        ],
+        "bar d": [stick(a, LOWER, p) for a, p in zip(ATOMS, on_atoms, strict=True)],
+        "now d": f"M{across(places @ z)} {MIDDLE - HIGH}V{LOWER}",
+        "mean d": triangle(on_atoms @ ATOMS, LOWER),
+        "says text": said(*choice),
+    }
 
 
 def said(reward: float, gamma: float, ended: bool) -> str:
@@ -125,48 +125,35 @@ def said(reward: float, gamma: float, ended: bool) -> str:
     where = f"{reward:.1f}" if ended else f"{reward:.1f} + {factor}z"
     means = f"DQN's target {asked:.2f}, mean of the bars {got:.2f}"
     why = f": a share of {beyond:.2f} lies beyond the atoms" if beyond > 0.001 else ""
-    return minus(f"Each z goes to {where}. {means}{why}.")
+    return svg.minus(f"Each z goes to {where}. {means}{why}.")
 
 
-def drawing(first: list[Any]) -> str:
-    """Axes and all parts, as the first frame has them."""
-    threads, moves, links, shown, bars, now, mean, _ = first
-    z = following()
-    source = [stick(a, UPPER, p) for a, p in zip(ATOMS, z, strict=True)]
-    between = "".join(
-        f'<path class="link axis" d="{d}" stroke-opacity="{share}"/>'
-        for d, share in zip(links, shown, strict=True)
+def drawing() -> str:
+    """Axes and bars."""
+    z, count = following(), len(ATOMS)
+    scales = "".join(
+        svg.line("axis", f"M8 {y}H472" + "".join(f"M{across(a)} {y}v4" for a in ATOMS))
+        for y in (UPPER, MIDDLE, LOWER)
     )
-    return (
-        f"{scale(UPPER)}{scale(MIDDLE)}{scale(LOWER)}{numbers()}"
-        f"{drawn('thread axis dotted', threads)}{between}"
-        f"{drawn('ink line wide', source)}{drawn('moved red line wide', moves)}"
-        f"{drawn('bar blue line wide', bars)}{drawn('now ink line dashed', [now])}"
-        f"{drawn('ink dot', [triangle(z @ ATOMS, UPPER)])}"
-        f"{drawn('mean ink dot', [mean])}"
-        f'<text x="8" y="16">the next state</text>'
-        f'<text x="8" y="{MIDDLE - HIGH + 6}">moved</text>'
-        f'<text x="8" y="{LOWER - HIGH + 26}">the target</text>'
-    )
-
-
-def drawn(look: str, paths: list[str]) -> str:
-    """Paths that look alike."""
-    return "".join(f'<path class="{look}" d="{path}"/>' for path in paths)
-
-
-def scale(y: int) -> str:
-    """A baseline with a mark for each atom."""
-    marks = "".join(f"M{across(atom)} {y}v4" for atom in ATOMS)
-    return f'<path class="axis" d="M8 {y}H472{marks}"/>'
-
-
-def numbers() -> str:
-    """What the lowest baseline's marks mean."""
-    return "".join(
-        f'<text x="{across(x)}" y="{LOWER + 26}" text-anchor="middle">'
-        f"{minus(f'{x:g}')}</text>"
+    numbers = "".join(
+        svg.label(across(x), LOWER + 26, svg.minus(f"{x:g}"), "middle")
         for x in (-0.5, 0.0, 0.5, 1.0, 1.5)
+    )
+    source = [stick(a, UPPER, p) for a, p in zip(ATOMS, z, strict=True)]
+    return svg.parts(
+        scales,
+        numbers,
+        svg.line("thread axis dotted") * count,
+        svg.line("link axis") * 2 * count,
+        "".join(svg.line("ink line wide", d) for d in source),
+        svg.line("moved red line wide") * count,
+        svg.line("bar blue line wide") * count,
+        svg.line("now ink line dashed"),
+        svg.line("ink dot", triangle(z @ ATOMS, UPPER)),
+        svg.line("mean ink dot"),
+        svg.label(8, 16, "the next state"),
+        svg.label(8, MIDDLE - HIGH + 6, "moved"),
+        svg.label(8, LOWER - HIGH + 26, "the target"),
     )
 
 
@@ -178,11 +165,6 @@ def stick(place: Tensor, base: int, probability: Tensor) -> str:
 def triangle(place: Tensor, base: int) -> str:
     """A mark below a baseline."""
     return f"M{across(place)} {base + 2}l-5 9h10z"
-
-
-def minus(text: str) -> str:
-    """With real minus signs."""
-    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def across(x: Tensor | float) -> int:

@@ -15,6 +15,9 @@ from torch import Tensor
 
 import yieldrl.envs  # noqa: F401 (registers its worlds)
 
+from . import drawing as svg
+from .drawing import Frame, Scale
+
 COUNT, COLUMNS = 1024, 32
 STEPS = 100
 SHOWN = [0, 4, 8, 10, 12, 14, 17, 20, 30, 50, 75, 100]
@@ -27,7 +30,8 @@ Blue: began anew in this step. Red, in the same place: where its old episode end
 <code>final_obs</code> says. Below: how many episodes ended in each step."""
 CELL, POLE = 15, 11  # pixels of a cart's place, and of a pole
 LEFT, TOP = 10, 4  # of the field
-FLOOR, HIGH, MOST = 580, 64, 80  # of the axis below: pixels, and episodes at its top
+FLOOR, CEILING = 580, 516  # of the axis below, in pixels
+ACROSS, UP = Scale(0, STEPS, 44, 474), Scale(0, 80, FLOOR, CEILING)
 
 
 class Moment(NamedTuple):
@@ -65,39 +69,29 @@ def figure() -> dict[str, Any]:
     """All frames: a step each."""
     moments = played()
     ends = [int(moment.ended.sum()) for moment in moments]
-    shown = [frame(step, moments[step], ends) for step in SHOWN]
-    start = SHOWN.index(12)
-    return {
-        "title": "1 024 carts, stepped as one batch",
-        "caption": CAPTION,
-        "size": (500, FLOOR + 42),
-        "svg": drawing(ends, shown[start]),
-        "controls": {"step": [str(step) for step in SHOWN]},
-        "start": (start,),
-        "parts": PARTS,
-        "frames": shown,
-    }
-
-
-PARTS = [(".on", "d"), (".fresh", "d"), (".final", "d"), (".now", "d")]
-PARTS += [(".says", "text")]
-
-
-def frame(step: int, moment: Moment, ends: list[int]) -> list[Any]:
-    """The values of `PARTS` after one step."""
-    oldest, so_far = int(moment.age.max()), f"{sum(ends[: step + 1]):,}"
-    said = (
-        f"Step {step}: {ends[step]} of 1 024 episodes ended in it,"
-        f" {so_far.replace(',', ' ')} so far. The oldest has had {oldest} steps."
+    return svg.figure(
+        title="1 024 carts, stepped as one batch",
+        caption=CAPTION,
+        size=(500, FLOOR + 42),
+        svg=drawing(ends),
+        controls={"step": svg.labelled(SHOWN)},
+        start=("12",),
+        frame=lambda step: frame(step, moments[step], ends),
     )
+
+
+def frame(step: int, moment: Moment, ends: list[int]) -> Frame:
+    """The carts after one step."""
+    oldest, so_far = int(moment.age.max()), f"{sum(ends[: step + 1]):,}"
     ended = moment.ended
-    return [
-        poles(moment.lean, ~ended),
-        poles(moment.lean, ended),
-        poles(moment.final, ended),
-        f"M{across(step)} {FLOOR - HIGH}V{FLOOR}",
-        said,
-    ]
+    return {
+        "on d": poles(moment.lean, ~ended),
+        "fresh d": poles(moment.lean, ended),
+        "final d": poles(moment.final, ended),
+        "now d": f"M{ACROSS(step)} {CEILING}V{FLOOR}",
+        "says text": f"Step {step}: {ends[step]} of 1 024 episodes ended in it,"
+        f" {so_far.replace(',', ' ')} so far. The oldest has had {oldest} steps.",
+    }
 
 
 def poles(lean: Tensor, shown: Tensor) -> str:
@@ -115,40 +109,19 @@ def poles(lean: Tensor, shown: Tensor) -> str:
     return "".join(strokes).replace(" -", "-")
 
 
-def drawing(ends: list[int], first: list[Any]) -> str:
+def drawing(ends: list[int]) -> str:
     """The field, and the axis below it."""
-    on, fresh, final, now, _ = first
-    looks = {"on ink": on, "final red": final, "fresh blue": fresh}
+    looks = {"on ink": 1, "final red": 2, "fresh blue": 2}
     lines = "".join(
-        f'<path class="{look} line" style="stroke-width:{width}" d="{strokes}"/>'
-        for (look, strokes), width in zip(looks.items(), (1, 2, 2), strict=True)
+        svg.line(f"{look} line", style=f"stroke-width:{width}")
+        for look, width in looks.items()
     )
-    bars = "".join(
-        f"M{across(step)} {FLOOR}V{up(count)}" for step, count in enumerate(ends)
+    bars = "".join(f"M{ACROSS(t)} {FLOOR}V{UP(count)}" for t, count in enumerate(ends))
+    return svg.parts(
+        lines,
+        svg.x_axis(ACROSS, FLOOR, range(0, STEPS + 1, 25), "step"),
+        svg.y_axis(UP, 40, (0, 40, 80)),
+        svg.label(48, CEILING - 5, "episodes that ended in it"),
+        svg.line("axis", bars),
+        svg.line("now red line dashed"),
     )
-    marks = "".join(
-        f'<text x="{across(step)}" y="{FLOOR + 16}" text-anchor="middle">{step}</text>'
-        for step in range(0, STEPS + 1, 25)
-    )
-    heights = "".join(
-        f'<path class="axis" d="M40 {up(count)}h-4"/><text x="33" y="{up(count) + 4}"'
-        f' text-anchor="end">{count}</text>'
-        for count in (0, MOST // 2, MOST)
-    )
-    return (
-        f'{lines}<path class="axis" d="M40 {up(MOST)}V{FLOOR}H480"/>{marks}{heights}'
-        f'<text x="255" y="{FLOOR + 32}" text-anchor="middle">step</text>'
-        f'<text x="48" y="{up(MOST) - 5}">episodes that ended in it</text>'
-        f'<path class="axis" d="{bars}"/>'
-        f'<path class="now red line dashed" d="{now}"/>'
-    )
-
-
-def across(step: int) -> float:
-    """Pixels of a step."""
-    return round(44 + 430 * step / STEPS, 1)
-
-
-def up(count: int) -> float:
-    """Pixels of a number of episodes."""
-    return round(FLOOR - HIGH * count / MOST, 1)

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from yieldrl.envs import policy_evaluation, value_iteration
 from yieldrl.envs.planning import Table
+
+from . import drawing as svg
+from .drawing import Frame
+from .frozen_lake import transitions
 
 EPSILONS = [0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]
 START, GOAL, COLUMNS = 36, 47, 12
@@ -28,38 +31,37 @@ after endless practice with that ε and an ever smaller learning rate."""
 
 def figure() -> dict[str, Any]:
     """All frames: an epsilon each."""
-    table: Table = gymnasium.make("CliffWalking-v1").unwrapped.P  # pyright: ignore
-    shown = [frame(table, epsilon) for epsilon in EPSILONS]
-    start = EPSILONS.index(0.1)
-    return {
-        "title": "Two walks along the cliff, for every probability of a random step",
-        "caption": CAPTION,
-        "size": (488, 192),
-        "svg": drawing(shown[start]),
-        "controls": {"ε": [f"{epsilon:.2f}" for epsilon in EPSILONS]},
-        "start": (start,),
-        "parts": [(".careful", "d"), (".bold", "d"), (".says", "text")],
-        "frames": shown,
-    }
-
-
-def frame(table: Table, epsilon: float) -> list[Any]:
-    """Both walks, and what they earn, for one epsilon."""
-    bold, careful = q_learning_table(table), sarsa_table(table, epsilon)
-    walks = walk(table, careful), walk(table, bold)
-    earned = [
-        [value(table, q_value, at) for at in (epsilon, 0.0)]
-        for q_value in (careful, bold)
-    ]
-    said = "; ".join(
-        f"{name}: {len(states) - 1} steps, return while exploring {exploring:.1f},"
-        f" without {calm:.0f}"
-        for name, states, (exploring, calm) in zip(
-            ("SARSA", "Q-learning"), walks, earned, strict=True
-        )
+    table: Table = transitions("CliffWalking-v1")
+    return svg.figure(
+        title="Two walks along the cliff, for every probability of a random step",
+        caption=CAPTION,
+        size=(488, 192),
+        svg=drawing(),
+        controls={"ε": svg.labelled(EPSILONS, ".2f")},
+        start=("0.10",),
+        frame=lambda epsilon: frame(table, epsilon),
     )
-    lines = [line(states, by) for states, by in zip(walks, (-3, 3), strict=True)]
-    return [*lines, f"ε = {epsilon:.2f}. {said}.".replace(" -", " \N{MINUS SIGN}")]
+
+
+def frame(table: Table, epsilon: float) -> Frame:
+    """Both walks, and what they earn, for one epsilon."""
+    tables = {"SARSA": sarsa_table(table, epsilon)}
+    tables["Q-learning"] = q_learning_table(table)
+    walks, said = [], []
+    for name, q_value in tables.items():
+        states = walk(table, q_value)
+        exploring, calm = (value(table, q_value, at) for at in (epsilon, 0.0))
+        walks.append(states)
+        said.append(
+            f"{name}: {len(states) - 1} steps, return while exploring {exploring:.1f},"
+            f" without {calm:.0f}"
+        )
+    text = f"ε = {epsilon:.2f}. {'; '.join(said)}."
+    return {
+        "careful d": moved(walks[0], -3),
+        "bold d": moved(walks[1], 3),
+        "says text": text.replace(" -", " \N{MINUS SIGN}"),
+    }
 
 
 def q_learning_table(table: Table) -> np.ndarray:
@@ -75,20 +77,15 @@ def sarsa_table(table: Table, epsilon: float) -> np.ndarray:
     while True:
         greedy = q_value.argmax(1)
         values = policy_evaluation(table, exploring(q_value, epsilon), gamma=1.0)
-        q_value = np.array(
-            [
-                [
-                    sum(
-                        p * (r + values[after] * (not ended))
-                        for p, after, r, ended in of
-                    )
-                    for of in actions.values()
-                ]
-                for actions in table.values()
-            ]
-        )
+        rows = ([one_step(of, values) for of in row.values()] for row in table.values())
+        q_value = np.array([*rows])
         if (q_value.argmax(1) == greedy).all():
             return q_value
+
+
+def one_step(outcomes: Any, values: np.ndarray) -> float:
+    """What an action is worth, if the states after it are worth `values`."""
+    return sum(p * (r + values[after] * (not end)) for p, after, r, end in outcomes)
 
 
 def exploring(q_value: np.ndarray, epsilon: float) -> np.ndarray:
@@ -112,39 +109,26 @@ def walk(table: Table, q_value: np.ndarray) -> list[int]:
     return states
 
 
-def drawing(first: list[Any]) -> str:
-    """The grid, and both walks as the first frame has them."""
+def drawing() -> str:
+    """The grid and both walks."""
     fields = "".join(
-        f'<rect class="{"dot" if START < state < GOAL else "axis"}"'
-        f' x="{x - SIDE // 2}" y="{y - SIDE // 2}" width="{SIDE}" height="{SIDE}"/>'
-        for state, (x, y) in ((state, place(state)) for state in range(48))
+        svg.box("dot" if START < state < GOAL else "axis", x - 20, y - 20, SIDE, SIDE)
+        for state in range(48)
+        for x, y in [place(state)]
     )
-    letters = "".join(
-        f'<text x="{x + by}" y="{y + 14}" text-anchor="middle">{letter}</text>'
-        for letter, by, (x, y) in (("S", -13, place(START)), ("G", 13, place(GOAL)))
+    (x, y), (end, _) = place(START), place(GOAL)
+    letters = svg.label(x - 13, y + 14, "S", "middle") + svg.label(
+        end + 13, y + 14, "G", "middle"
     )
-    careful, bold, _ = first
-    return (
-        f"{fields}{letters}"
-        f'<path class="careful blue line" d="{careful}"/>'
-        f'<path class="bold red line dashed" d="{bold}"/>'
-        f'<g aria-hidden="true">{legend()}</g>'
-    )
+    looks = {"blue": "SARSA", "red dashed": "Q-learning"}
+    legend = svg.tag("g", svg.legend(186, looks, (120, 270)), aria_hidden="true")
+    walks = svg.line("careful blue line") + svg.line("bold red line dashed")
+    return fields + letters + walks + legend
 
 
-def legend() -> str:
-    """What the two lines are."""
-    looks = (("blue", "SARSA", 120), ("red dashed", "Q-learning", 270))
-    return "".join(
-        f'<path class="{look} line" d="M{x} 182h26"/>'
-        f'<text x="{x + 32}" y="186">{name}</text>'
-        for look, name, x in looks
-    )
-
-
-def line(states: list[int], by: int) -> str:
+def moved(states: list[int], by: int) -> str:
     """A walk, moved aside a little, so that two of them can be seen."""
-    return "M" + "L".join(f"{x + by} {y + by}" for x, y in map(place, states))
+    return svg.joined((x + by, y + by) for x, y in map(place, states))
 
 
 def place(state: int) -> tuple[int, int]:

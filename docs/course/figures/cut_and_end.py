@@ -16,11 +16,19 @@ from torch import Tensor
 
 from yieldrl.buffers import gae
 
+from . import drawing as svg
+from .drawing import Frame, Scale
+
 GAMMA = 0.9
 BURNT, LENGTHS = 5, {"ended": 5, "cut": 9}
 """Steps of the first episode; steps that a candle burns, if nobody stops the clock."""
 ROWS = 8  # that the timeline shows, of both episodes
-READINGS = ("as it is", "done = either", "only a reset", "the next row")
+READINGS = {
+    "as it is": "terminated stops the bootstrap",
+    "done = either": "both stop it",
+    "only a reset": "neither stops it",
+    "the next row": "V of the next row's state",
+}
 TARGETS = {"one step": 0.0, "all steps": 1.0}
 CAPTION = """\
 A candle pays 1 for every step. Time runs to the right; at the dashed line one episode
@@ -30,22 +38,25 @@ square: what the critic says of the last state, which is in no row but as next_o
 Blue: the value with which the last target was bootstrapped. Discount 0.9."""
 LEFT, WIDE = 56, 46  # of the first row's middle, and of a row, in pixels
 LAST = LEFT + WIDE * BURNT  # of the first episode's last state
-BOTTOM = {"ended": 132, "cut": 296}
+UP = {"ended": Scale(0, 1, 132, 117), "cut": Scale(0, 1, 296, 281)}
+NAMES = {"ended": "ended", "cut": "was cut"}
+TITLES = {
+    "ended": "It burns down after five steps; the next one burns.",
+    "cut": "It would burn for nine steps, and the clock is stopped after five.",
+}
 
 
 def figure() -> dict[str, Any]:
     """All frames: a way to read the flags and a number of steps each."""
-    shown = [frame(reading, steps) for reading in READINGS for steps in TARGETS]
-    return {
-        "title": "Targets beside the true values, where an episode ends or is cut",
-        "caption": CAPTION,
-        "size": (480, 330),
-        "svg": drawing(shown[0]),
-        "controls": {"flags": list(READINGS), "target": list(TARGETS)},
-        "start": (0, 0),
-        "parts": PARTS,
-        "frames": shown,
-    }
+    return svg.figure(
+        title="Targets beside the true values, where an episode ends or is cut",
+        caption=CAPTION,
+        size=(480, 330),
+        svg="".join(map(drawing, LENGTHS)),
+        controls={"flags": {of: of for of in READINGS}, "target": TARGETS},
+        start=("as it is", "one step"),
+        frame=frame,
+    )
 
 
 class Candle:
@@ -96,87 +107,54 @@ class Candle:
         return LAST, self.last
 
 
-PARTS = [(".target", "cy"), (".taken", "d"), (".says", "text")]
-
-
-def frame(reading: str, steps: str) -> list[Any]:
-    """The values of `PARTS`."""
+def frame(reading: str, gae_lambda: float) -> Frame:
+    """Both candles, for one way to read the flags."""
     circles, paths, said = [], [], []
     for way in LENGTHS:
         candle = Candle(way)
-        targets = candle.targets(reading, TARGETS[steps])
-        circles += [high(way, float(y)) for y in targets]
+        targets = candle.targets(reading, gae_lambda)
+        circles += map(UP[way], targets)
         source = candle.bootstrapped(reading)
         got, right = float(targets[BURNT - 1]), float(candle.value[BURNT - 1])
         paths.append(arrow(way, source, got) if source else "")
         verdict = "right" if abs(got - right) < 0.005 else f"right is {right:.1f}"
         said.append(f"{got:.1f} where it {NAMES[way]} ({verdict})")
-    text = f"Flags read: {READ[reading]}. The last target is {' and '.join(said)}."
-    return [circles, paths, text]
+    text = f"Flags read: {READINGS[reading]}. The last target is {' and '.join(said)}."
+    return {"target cy": circles, "taken d": paths, "says text": text}
 
 
-NAMES = {"ended": "ended", "cut": "was cut"}
-READ = {
-    "as it is": "terminated stops the bootstrap",
-    "done = either": "both stop it",
-    "only a reset": "neither stops it",
-    "the next row": "V of the next row's state",
-}
-
-
-def drawing(first: list[Any]) -> str:
-    """Both timelines, and all parts as the first frame has them."""
-    circles, paths, _ = first
-    parts = []
-    for i, way in enumerate(LENGTHS):
-        candle, bottom = Candle(way), BOTTOM[way]
-        dots = "".join(
-            f'<circle class="dot" cx="{across(t)}" cy="{high(way, float(y))}" r="4"/>'
-            for t, y in enumerate(candle.value)
-        )
-        rings = "".join(
-            f'<circle class="target red line" cx="{across(t)}" cy="{y}" r="7"/>'
-            for t, y in enumerate(circles[i * ROWS : (i + 1) * ROWS])
-        )
-        x, y = LAST + WIDE // 2, high(way, candle.last)
-        flag = "terminated" if way == "ended" else "truncated"
-        parts.append(
-            f'<path class="axis" d="M{LEFT - 24} {bottom}H{across(ROWS - 1) + 24}"/>'
-            f'<path class="axis dashed" d="M{x} {bottom}V{bottom - 112}"/>'
-            f'<path class="axis" d="M{LAST - 5} {y - 5}h10v10h-10z"/>{marks(way)}{dots}'
-            f'<path class="taken blue line" d="{paths[i]}"/>{rings}'
-            f'<text x="{x}" y="{bottom - 118}" text-anchor="middle">{flag}</text>'
-            f'<text x="{LEFT - 24}" y="{bottom + 18}">{TITLES[way]}</text>'
-        )
-    return "".join(parts)
-
-
-TITLES = {
-    "ended": "It burns down after five steps; the next one burns.",
-    "cut": "It would burn for nine steps, and the clock is stopped after five.",
-}
-
-
-def marks(way: str) -> str:
-    """The vertical axis."""
-    return "".join(
-        f'<text x="{LEFT - 30}" y="{high(way, y) + 4:g}" text-anchor="end">{y}</text>'
-        for y in (0, 2, 4, 6)
+def drawing(way: str) -> str:
+    """A timeline."""
+    candle, up = Candle(way), UP[way]
+    dots = "".join(
+        svg.dot("dot", across(t), up(y), r=4) for t, y in enumerate(candle.value)
+    )
+    rings = "".join(svg.dot("target red line", across(t), r=7) for t in range(ROWS))
+    x, y = LAST + WIDE // 2, up(candle.last)
+    flag = "terminated" if way == "ended" else "truncated"
+    marks = "".join(
+        svg.label(26, f"{up(y) + 4:g}", f"{y}", "end") for y in (0, 2, 4, 6)
+    )
+    return svg.parts(
+        svg.line("axis", f"M32 {up(0)}H{across(ROWS - 1) + 24}"),
+        svg.line("axis dashed", f"M{x} {up(0)}v-112"),
+        svg.line("axis", f"M{LAST - 5} {y - 5}h10v10h-10z"),
+        marks,
+        dots,
+        svg.line("taken blue line"),
+        rings,
+        svg.label(x, up(0) - 118, flag, "middle"),
+        svg.label(32, up(0) + 18, TITLES[way]),
     )
 
 
 def arrow(way: str, source: tuple[float, float], target: float) -> str:
     """From the value that is taken to the target that is made of it."""
-    x, y = source[0] - 6, high(way, source[1])
-    to_x, to_y = across(BURNT - 1) + 10, high(way, target)
+    x, y = source[0] - 6, UP[way](source[1])
+    to_x, to_y = across(BURNT - 1) + 10, UP[way](target)
     return f"M{x} {y}L{to_x} {to_y}m8 -5l-8 5l8 5"
 
 
 def across(row: int) -> int:
     """Pixels of a row of the buffer; between the episodes a column is left free."""
     return LEFT + WIDE * (row + (row >= BURNT))
-
-
-def high(way: str, value: float) -> float:
-    """Pixels of a value."""
-    return round(BOTTOM[way] - 15 * value, 1)

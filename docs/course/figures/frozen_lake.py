@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 import torch
@@ -10,6 +12,17 @@ from yieldrl.buffers import gae
 from yieldrl.envs import policy_evaluation, value_iteration
 
 GAMMA = 0.99
+LAKE = "SFFFFHFHFFFHHFFG"
+
+
+def transitions(env_id: str = "FrozenLake-v1", **options: Any) -> Any:
+    """The table of a world that has one: state -> action -> its outcomes."""
+    return gymnasium.make(env_id, **options).unwrapped.P  # pyright: ignore
+
+
+def good_policy(table: Any) -> np.ndarray:
+    """The best policy with every fifth action at random, `[S, A]`."""
+    return 0.05 + 0.8 * np.eye(4)[value_iteration(table, GAMMA)[1].argmax(1)]
 
 
 class Lake:
@@ -23,9 +36,8 @@ class Lake:
     """
 
     def __init__(self) -> None:
-        table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
-        best = value_iteration(table, GAMMA)[1].argmax(1)
-        policy = 0.05 + 0.8 * np.eye(4)[best]
+        table = transitions()
+        policy = good_policy(table)
         self.truth = policy_evaluation(table, policy, GAMMA)
         self.chance, self.reward, self.goes_on = np.zeros((3, 16, 16))
         for state, actions in table.items():

@@ -13,6 +13,9 @@ from yieldrl.benchmarks import results
 from yieldrl.benchmarks.trials.corrections import CORRECTIONS
 from yieldrl.benchmarks.trials.lag import LAGS, of
 
+from . import drawing as svg
+from .drawing import Frame, Scale
+
 KINDS = {"at the end": False, "along training": True}
 """What is shown -> whether it is the mean of all evaluations of a run."""
 DASHES = ("2 4", "none", "6 4", "8 3 2 3")
@@ -26,100 +29,66 @@ CAPTION = """\
 PPO on CartPole, 60 000 steps. Each rollout is collected by the policy of so many
 updates ago. Red: the correction that is chosen, a dot for each of five seeds and their
 mean. Thin: the means of the other three."""
-LEFT, RIGHT, LOW, HIGH = 48, 452, 236, 22  # of the axes, in pixels
+across, up = Scale(0, LAGS[-1], 66, 400), Scale(0, 500, 236, 22)
 
 
 def figure() -> dict[str, Any]:
     """All frames: a correction and a kind of return each."""
     runs = results.load(results.FOLDER / "collecting-lag.json")["runs"]
-    shown = [frame(runs, name, kind) for name in CORRECTIONS for kind in KINDS]
-    start = (CORRECTIONS.index("none"), 0)
-    return {
-        "title": "What PPO returns, over the age of the policy that collected",
-        "caption": CAPTION,
-        "size": (480, 280),
-        "svg": drawing(shown[start[0] * len(KINDS)], len(runs)),
-        "controls": {"correction": list(CORRECTIONS), "return": list(KINDS)},
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
+    seeds = len({run["seed"] for run in runs})
+    return svg.figure(
+        title="What PPO returns, over the age of the policy that collected",
+        caption=CAPTION,
+        size=(480, 280),
+        svg=drawing(seeds),
+        controls={
+            "correction": {name: name for name in CORRECTIONS},
+            "return": {kind: kind for kind in KINDS},
+        },
+        start=("none", "at the end"),
+        frame=lambda name, kind: frame(runs, name, kind),
+    )
+
+
+def frame(runs: list[dict[str, Any]], name: str, kind: str) -> Frame:
+    """A correction and a kind of return."""
+    returns = {
+        c: [of(runs, c, lag, along=KINDS[kind]) for lag in LAGS] for c in CORRECTIONS
     }
-
-
-PARTS = [
-    (".other", "d"),
-    (".chosen", "d"),
-    (".seed", "cx"),
-    (".seed", "cy"),
-    (".tag", "y"),
-    (".tag", "font-weight"),
-    (".says", "text"),
-]
-
-
-def frame(runs: list[dict[str, Any]], name: str, kind: str) -> list[Any]:
-    """The values of `PARTS` for a correction and a kind of return."""
-    means = {c: mean(runs, c, kind) for c in CORRECTIONS}
-    others = ["" if c == name else path(means[c]) for c in CORRECTIONS]
-    dots = [
-        (across(lag) + 3 * (i - 2), up(y))
-        for lag in LAGS
-        for i, y in enumerate(of(runs, name, lag, along=KINDS[kind]))
-    ]
-    tags = spaced([up(means[c][-1]) + 4 for c in CORRECTIONS])
-    weights = ["700" if c == name else "400" for c in CORRECTIONS]
+    means = {c: [*map(statistics.mean, by_lag)] for c, by_lag in returns.items()}
+    lines = {c: svg.curve(LAGS, means[c], across, up) for c in CORRECTIONS}
     told = ", ".join(
         f"{y:.0f} at a lag of {lag}" for lag, y in zip(LAGS, means[name], strict=True)
     )
-    said = f"{name}: {SAYS[name]}. Return {kind}: {told}."
-    xs, ys = (list(column) for column in zip(*dots, strict=True))
-    return [others, path(means[name]), xs, ys, tags, weights, said]
-
-
-def mean(runs: list[dict[str, Any]], correction: str, kind: str) -> list[float]:
-    """Means over the seeds, for every lag."""
-    return [
-        statistics.mean(of(runs, correction, lag, along=KINDS[kind])) for lag in LAGS
+    dots = [
+        (across(lag) + 3 * (i - 2), up(y))
+        for lag, seeds in zip(LAGS, returns[name], strict=True)
+        for i, y in enumerate(seeds)
     ]
+    return {
+        "other d": ["" if c == name else lines[c] for c in CORRECTIONS],
+        "chosen d": lines[name],
+        "seed cx": [x for x, _ in dots],
+        "seed cy": [y for _, y in dots],
+        "tag y": spaced([up(means[c][-1]) + 4 for c in CORRECTIONS]),
+        "tag font-weight": ["700" if c == name else "400" for c in CORRECTIONS],
+        "says text": f"{name}: {SAYS[name]}. Return {kind}: {told}.",
+    }
 
 
-def drawing(first: list[Any], count: int) -> str:
-    """Axes and all parts, as the first frame has them."""
-    others, chosen, xs, ys, tags, weights, _ = first
-    marks = "".join(
-        f'<path class="axis" d="M{across(lag)} {LOW}v4"/><text x="{across(lag)}"'
-        f' y="{LOW + 18}" text-anchor="middle">{lag}</text>'
-        for lag in LAGS
-    )
-    heights = "".join(
-        f'<path class="axis" d="M{LEFT} {up(y)}h-4"/><text x="{LEFT - 7}"'
-        f' y="{up(y) + 4}" text-anchor="end">{y}</text>'
-        for y in (0, 250, 500)
-    )
-    lines = "".join(
-        f'<path class="other ink line" style="stroke-width:1;stroke-dasharray:{dash}"'
-        f' d="{d}"/>'
-        for dash, d in zip(DASHES, others, strict=True)
-    )
-    dots = "".join(
-        f'<circle class="seed dot" cx="{x}" cy="{y}" r="3"/>'
-        for x, y in zip(xs, ys, strict=True)
-    )
-    names = "".join(
-        f'<text class="tag" x="{across(LAGS[-1]) + 12}" y="{y}" font-weight="{weight}">'
-        f"{name}</text>"
-        for name, y, weight in zip(CORRECTIONS, tags, weights, strict=True)
-    )
-    middle = (LEFT + across(LAGS[-1])) / 2
-    named = (
-        f'<text x="{LEFT + 8}" y="{HIGH - 8}">return of deterministic episodes</text>'
-        f'<text x="{middle}" y="{LOW + 38}" text-anchor="middle">updates since the'
-        " policy that collected</text>"
-    )
-    return (
-        f'<path class="axis" d="M{LEFT} {HIGH}V{LOW}H{across(LAGS[-1]) + 8}"/>'
-        f"{marks}{heights}{named}{lines}"
-        f'<path class="chosen red line" d="{chosen}"/>{dots}{names}'
+def drawing(seeds: int) -> str:
+    """Axes, lines, and dots of all seeds."""
+    dashes = [f"stroke-width:1;stroke-dasharray:{dash}" for dash in DASHES]
+    names = "".join(svg.label(412, "", name, class_="tag") for name in CORRECTIONS)
+    name = "updates since the policy that collected"
+    axis = svg.line("axis", "M48 236H408") + svg.x_axis(across, 236, LAGS, name)
+    return svg.parts(
+        axis,
+        svg.y_axis(up, 48, (0, 250, 500), "return of deterministic episodes"),
+        "".join(svg.line("other ink line", style=style) for style in dashes),
+        svg.line("chosen red line"),
+        svg.dot("seed dot", r=3) * (seeds * len(LAGS)),
+        names,
     )
 
 
@@ -130,19 +99,3 @@ def spaced(ys: list[float], apart: float = 13.0) -> list[float]:
         placed.append(max([y, *(last + apart for last in placed[-1:])]))
     order = sorted(range(len(ys)), key=lambda i: ys[i])
     return [round(placed[order.index(i)], 1) for i in range(len(ys))]
-
-
-def path(ys: list[float]) -> str:
-    """A line over all lags."""
-    points = zip(LAGS, ys, strict=True)
-    return "M" + "L".join(f"{across(lag)} {up(y)}" for lag, y in points)
-
-
-def across(lag: float) -> float:
-    """Pixels of a lag."""
-    return round(LEFT + 18 + (RIGHT - 70 - LEFT) * lag / LAGS[-1], 1)
-
-
-def up(value: float) -> float:
-    """Pixels of a return."""
-    return round(LOW - (LOW - HIGH) * value / 500, 1)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from yieldrl.algorithms import q_learning
 from yieldrl.envs import policy_evaluation, value_iteration
 
-GAMMA = 0.99
+from . import drawing as svg
+from .drawing import Frame
+from .frozen_lake import GAMMA, LAKE, transitions
+
 MARKS = [0, 10, 30, 60, 100, 150, 200, 300, 400, 600, 800, 1000]
 """Episodes after which the table is looked at."""
 STEPS = 24_000  # enough for the last mark
-LAKE = "SFFFFHFHFFFHHFFG"
 FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
 SIDE, LEFT, TOP = 90, 60, 4
 DIRECTIONS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # left, down, right, up
@@ -30,31 +31,27 @@ dashed if one is, a dot as long as nothing has been learned. Holes are grey."""
 
 def figure() -> dict[str, Any]:
     """All frames: a table each."""
-    world = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
+    world = transitions()
     value, best = value_iteration(world, GAMMA)
-    shown = []
-    for mark, (steps, table) in zip(MARKS, tables(), strict=True):
+
+    def frame(mark: int, steps: int, table: np.ndarray) -> Frame:
         truth = policy_evaluation(world, table.argmax(1), GAMMA)[0]
         said = (
             f"After {mark} episodes, {steps:,} steps: the greedy policy is worth"
             f" {truth:.2f} at the start; the best one, {value[0]:.2f}."
         )
-        shown.append([*look(table, best), said])
-    start = MARKS.index(200)
-    return {
-        "title": "The table of Q-learning on the frozen lake, as it fills",
-        "caption": CAPTION,
-        "size": (480, 368),
-        "svg": drawing(shown[start]),
-        "controls": {"episodes": [f"{mark}" for mark in MARKS]},
-        "start": (start,),
-        "parts": PARTS,
-        "frames": shown,
-    }
+        return {**look(table, best), "says text": said}
 
-
-PARTS = [(".entry", "fill-opacity"), (".shaft", "d"), (".shaft", "stroke-dasharray")]
-PARTS += [(".head", "d"), (".number", "text"), (".says", "text")]
+    found = zip(MARKS, tables(), strict=True)
+    return svg.figure(
+        title="The table of Q-learning on the frozen lake, as it fills",
+        caption=CAPTION,
+        size=(480, 368),
+        svg=drawing(),
+        controls={"episodes": {f"{mark}": (mark, *of) for mark, of in found}},
+        start=("200",),
+        frame=lambda of: frame(*of),
+    )
 
 
 def tables() -> list[tuple[int, np.ndarray]]:
@@ -73,51 +70,42 @@ def tables() -> list[tuple[int, np.ndarray]]:
     return found
 
 
-def look(table: np.ndarray, best: np.ndarray) -> list[list[Any]]:
-    """The values of `PARTS` but the last, for one table."""
-    arrows, dashes, numbers = [], [], []
-    for state in FIELDS:
-        action, learned = int(table[state].argmax()), table[state].any()
-        right = best[state, action] > best[state].max() - 1e-6
-        arrows.append(arrow(state, action if learned else None))
-        dashes.append("none" if right or not learned else "5 4")
-        numbers.append(f"{table[state].max():.2f}")
+def look(table: np.ndarray, best: np.ndarray) -> Frame:
+    """How a table looks."""
     opacity = [round(float(q), 2) for state in FIELDS for q in table[state]]
-    shafts, heads = (list(parts) for parts in zip(*arrows, strict=True))
-    return [opacity, shafts, dashes, heads, numbers]
+    fields = svg.each(field(state, table[state], best[state]) for state in FIELDS)
+    return {"entry fill-opacity": opacity, **fields}
 
 
-def drawing(first: list[Any]) -> str:
-    """The lake, and all parts as the first frame has them."""
-    opacity, shafts, dashes, heads, numbers, _ = first
-    shade = iter(opacity)
-    fields = "".join(
-        f'<path class="entry" fill="#3a86d0" fill-opacity="{next(shade)}"'
-        f' d="{triangle(state, action)}"/>'
+def field(state: int, q_value: np.ndarray, best: np.ndarray) -> Frame:
+    """How a field looks, by its entries `[A]` and the best there are `[A]`."""
+    action, learned = int(q_value.argmax()), q_value.any()
+    right = best[action] > best.max() - 1e-6
+    shaft, head = arrow(state, action if learned else None)
+    return {
+        "shaft d": shaft,
+        "shaft stroke-dasharray": "none" if right or not learned else "5 4",
+        "head d": head,
+        "number text": f"{q_value.max():.2f}",
+    }
+
+
+def drawing() -> str:
+    """The lake, and all that is in its fields."""
+    entries = "".join(
+        svg.line("entry", triangle(state, action), fill="#3a86d0")
         for state in FIELDS
         for action in range(4)
     )
-    frames = "".join(
-        f'<rect class="{"dot" if kind == "H" else "axis"}" x="{x - SIDE // 2}"'
-        f' y="{y - SIDE // 2}" width="{SIDE}" height="{SIDE}"/>'
-        for kind, (x, y) in ((LAKE[state], middle(state)) for state in range(16))
-    )
-    lines = "".join(
-        f'<path class="shaft ink line" d="{shaft}" stroke-dasharray="{dash}"/>'
-        f'<path class="head ink line" d="{head}"/>'
-        for shaft, dash, head in zip(shafts, dashes, heads, strict=True)
-    )
-    texts = "".join(
-        f'<text class="number" x="{middle(state)[0] + 40}" y="{middle(state)[1] + 38}"'
-        f' text-anchor="end">{number}</text>'
-        for state, number in zip(FIELDS, numbers, strict=True)
-    )
-    letters = "".join(
-        f'<text x="{middle(state)[0] - 40}" y="{middle(state)[1] - 31}">{kind}</text>'
-        for state, kind in enumerate(LAKE)
-        if kind in "SHG"
-    )
-    return fields + frames + lines + texts + letters
+    frames = letters = numbers = ""
+    for state, kind in enumerate(LAKE):
+        x, y = middle(state)
+        frames += svg.box("dot" if kind == "H" else "axis", x - 45, y - 45, SIDE, SIDE)
+        letters += svg.label(x - 40, y - 31, kind) if kind in "SHG" else ""
+        if state in FIELDS:
+            numbers += svg.label(x + 40, y + 38, anchor="end", class_="number")
+    arrows = svg.line("shaft ink line") + svg.line("head ink line")
+    return entries + frames + arrows * len(FIELDS) + numbers + letters
 
 
 def triangle(state: int, action: int) -> str:

@@ -10,23 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.ppo.correction import Clip
-from yieldrl.envs import policy_evaluation, value_iteration
+from yieldrl.envs import policy_evaluation
 
-GAMMA, ALPHA, SEED = 0.99, 10.0, 10
+from . import drawing as svg
+from .drawing import Frame, Scale
+from .frozen_lake import GAMMA, good_policy, transitions
+
+ALPHA, SEED = 10.0, 10
 STEPS = [*range(7), 8, 10, 12, 15, 18, 22, 26, 30, 35, 40, 45, 50, 55, 60]
 """Numbers of gradient steps that are shown."""
 CLIPS = {"none": 1e9, "ε = 0.2": 0.2}
-RATIOS = [0.0625, 0.25, 1, 4, 16]
-PROMISE, WORTH = 0.5, 0.3  # the highest on the two lower axes
-LEFT, RIGHT, PANELS, WIDTH = 36, 460, (36, 276), 184  # in pixels
-UP, DOWN = 214, 334  # of the lower axes
+ACROSS = Scale(-4, 4, 36, 460)  # of logarithms of ratios
+ALONG = (Scale(0, 60, 36, 220), Scale(0, 60, 276, 460))
+UP = (Scale(0, 0.5, 334, 214), Scale(0, 0.3, 334, 214))
 CAPTION = """\
 Above: the ratios of the rollout's transitions, on a logarithmic axis; a larger dot is
 more transitions, and what is off the axis stands at its end. Grey: 0.8 to 1.2. Below:
@@ -88,9 +90,8 @@ def moments(table: Any, policy: np.ndarray, data: Rollout, clip: float) -> list[
 
 def played() -> tuple[Rollout, dict[str, list[Moment]]]:
     """The rollout, and what becomes of the policy with either clip."""
-    table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
-    best = value_iteration(table, GAMMA)[1].argmax(1)
-    policy = 0.05 + 0.8 * np.eye(4)[best]
+    table = transitions()
+    policy = good_policy(table)
     data = rollout(table, policy, np.random.default_rng(SEED))
     return data, {k: moments(table, policy, data, e) for k, e in CLIPS.items()}
 
@@ -99,25 +100,17 @@ def figure() -> dict[str, Any]:
     """All frames: a number of steps and a clip each."""
     data, found = played()
     groups = grouped(data)
-    shown = [
-        frame(groups, moments[at], steps, name)
-        for at, steps in enumerate(STEPS)
-        for name, moments in found.items()
-    ]
-    start = (STEPS.index(30), list(CLIPS).index("none"))
-    return {
-        "title": "Many gradient steps on one rollout, with a clip and without",
-        "caption": CAPTION,
-        "size": (480, 372),
-        "svg": drawing(groups, found, shown[start[0] * len(CLIPS) + start[1]]),
-        "controls": {"steps": [f"{steps}" for steps in STEPS], "clip": list(CLIPS)},
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
-    }
-
-
-PARTS = [(".dot", "cx"), (".now", "d"), (".at", "cx"), (".at", "cy"), (".says", "text")]
+    return svg.figure(
+        title="Many gradient steps on one rollout, with a clip and without",
+        caption=CAPTION,
+        size=(480, 372),
+        svg=drawing(groups, found),
+        controls={"steps": svg.labelled(STEPS), "clip": {name: name for name in CLIPS}},
+        start=("30", "none"),
+        frame=lambda steps, name: frame(
+            groups, found[name][STEPS.index(steps)], steps, name
+        ),
+    )
 
 
 class Group(NamedTuple):
@@ -135,103 +128,51 @@ def grouped(data: Rollout) -> list[Group]:
     return [Group(keys.index(key), n, key[2]) for key, n in Counter(keys).items()]
 
 
-def frame(groups: list[Group], moment: Moment, steps: int, name: str) -> list[Any]:
-    """The values of `PARTS` for a policy after some steps."""
+def frame(groups: list[Group], moment: Moment, steps: int, name: str) -> Frame:
+    """A policy after some steps."""
     left = np.mean(np.abs(moment.ratio - 1) > 0.2)
     said = (
         f"{steps} steps, clip: {name}. {left:.0%} of the ratios are outside of the"
         f" grey. Promised {abs(moment.promise):.2f}, worth {moment.worth:.2f}."
     )
-    xs = [along(panel, steps) for panel in PANELS]
-    return [
-        [across(moment.ratio[group.first]) for group in groups],
-        [f"M{x} {UP}V{DOWN}" for x in xs],
-        xs,
-        [high(moment.promise, PROMISE), high(moment.worth, WORTH)],
-        said.replace("%", " %"),
-    ]
+    xs = [along(steps) for along in ALONG]
+    ratios = [np.clip(np.log2(moment.ratio[group.first]), -4, 4) for group in groups]
+    return {
+        "dot cx": [*map(ACROSS, ratios)],
+        "now d": [f"M{x} 214V334" for x in xs],
+        "at cx": xs,
+        "at cy": [UP[0](moment.promise), UP[1](moment.worth)],
+        "says text": said.replace("%", " %"),
+    }
 
 
-def drawing(
-    groups: list[Group], found: dict[str, list[Moment]], first: list[Any]
-) -> str:
-    """Axes and all parts, as the first frame has them."""
-    places, nows, xs, ys, _ = first
+def drawing(groups: list[Group], found: dict[str, list[Moment]]) -> str:
+    """Axes, dots and lines."""
     rows = {True: 46, False: 112}
-    circles = "".join(
-        f'<circle class="dot" cx="{x}" cy="{rows[group.good] + 5 * (i * 3 % 7) - 9}"'
-        f' r="{2 + 0.8 * group.size**0.5:.1f}"/>'
-        for i, (x, group) in enumerate(zip(places, groups, strict=True))
-    )
-    names = zip(rows.values(), ("better than expected", "worse"), strict=True)
-    drawn = "".join(f'<text x="{LEFT}" y="{y - 22}">{name}</text>' for y, name in names)
-    low, width = across(0.8), round(across(1.2) - across(0.8), 1)
-    marks = [(across(ratio), f"{ratio:g}") for ratio in RATIOS]
-    drawn += (
-        f'<rect class="band" x="{low}" y="14" width="{width}" height="130"/>'
-        f"{circles}"
-        f"{axis(144, LEFT, RIGHT, marks)}"
-        f'<text x="{(LEFT + RIGHT) / 2}" y="176" text-anchor="middle">ratio</text>'
-    )
-    both = (("promised", PROMISE), ("worth", WORTH))
-    for panel, (name, most) in zip(PANELS, both, strict=True):
-        marks = [(along(panel, steps), f"{steps}") for steps in (0, 20, 40, 60)]
-        drawn += (
-            f'<text x="{panel + 6}" y="{UP - 6}">{name}</text>'
-            f"{axis(DOWN, panel, panel + WIDTH, marks)}{heights(panel, most)}"
-            f'<text x="{panel + WIDTH / 2}" y="{DOWN + 32}" text-anchor="middle">'
-            "gradient steps</text>"
+    dots = "".join(
+        svg.dot(
+            "dot",
+            y=rows[group.good] + 5 * (i * 3 % 7) - 9,
+            r=round(2 + 0.8 * group.size**0.5, 1),
         )
-    for look, moments in zip(("blue dashed", "ink"), found.values(), strict=True):
-        lines = ([m.promise for m in moments], [m.worth for m in moments])
-        drawn += "".join(
-            f'<path class="{look} line" d="{path(panel, line, most)}"/>'
-            for panel, line, (_, most) in zip(PANELS, lines, both, strict=True)
-        )
-    return drawn + "".join(
-        f'<path class="now axis dotted" d="{now}"/>'
-        f'<circle class="at red line" cx="{x}" cy="{y}" r="5"/>'
-        for now, x, y in zip(nows, xs, ys, strict=True)
+        for i, group in enumerate(groups)
     )
-
-
-def axis(y: int, left: int, right: int, marks: list[tuple[float, str]]) -> str:
-    """A horizontal axis."""
-    drawn = "".join(
-        f'<path class="axis" d="M{x} {y}v4"/>'
-        f'<text x="{x}" y="{y + 16}" text-anchor="middle">{mark}</text>'
-        for x, mark in marks
-    )
-    return f'<path class="axis" d="M{left} {y}H{right}"/>{drawn}'
-
-
-def heights(left: int, most: float) -> str:
-    """A vertical axis."""
-    drawn = "".join(
-        f'<path class="axis" d="M{left} {high(y, most)}h-4"/><text x="{left - 7}"'
-        f' y="{high(y, most) + 4}" text-anchor="end">{y:g}</text>'
-        for y in np.arange(0, most + 0.01, 0.1).round(1)
-    )
-    return f'<path class="axis" d="M{left} {DOWN}V{UP}"/>{drawn}'
-
-
-def across(ratio: float) -> float:
-    """Pixels of a ratio, those off the axis at its end."""
-    place = (np.clip(np.log2(ratio), -4, 4) + 4) / 8
-    return round(LEFT + (RIGHT - LEFT) * float(place), 1)
-
-
-def along(panel: int, steps: int) -> float:
-    """Pixels of a number of steps."""
-    return round(panel + WIDTH * steps / STEPS[-1], 1)
-
-
-def high(y: float, most: float) -> float:
-    """Pixels of a height on a lower axis."""
-    return round(DOWN - (DOWN - UP) * float(y) / most, 1)
-
-
-def path(panel: int, ys: list[float], most: float) -> str:
-    """A line over the steps."""
-    points = zip(STEPS, ys, strict=True)
-    return "M" + "L".join(f"{along(panel, x)} {high(y, most)}" for x, y in points)
+    low, high = ACROSS(np.log2(0.8)), ACROSS(np.log2(1.2))
+    ratios = {np.log2(ratio): f"{ratio:g}" for ratio in (0.0625, 0.25, 1, 4, 16)}
+    parts = [
+        svg.label(36, 24, "better than expected"),
+        svg.label(36, 90, "worse"),
+        svg.box("band", low, 14, round(high - low, 1), 130),
+        dots,
+        svg.x_axis(ACROSS, 144, ratios, "ratio"),
+    ]
+    for along, up, name in zip(ALONG, UP, ("promise", "worth"), strict=True):
+        heights = np.arange(0, up.high + 0.01, 0.1).round(1)
+        parts.append(svg.label(along.begin + 6, 208, name.replace("mise", "mised")))
+        parts.append(svg.x_axis(along, 334, (0, 20, 40, 60), "gradient steps"))
+        parts.append(svg.y_axis(up, along.begin, heights))
+        for look, of in zip(("blue dashed", "ink"), found.values(), strict=True):
+            values = [getattr(moment, name) for moment in of]
+            parts.append(svg.line(f"{look} line", svg.curve(STEPS, values, along, up)))
+    now = svg.line("now axis dotted") + svg.dot("at red line", r=5)
+    return "".join(parts) + now * 2

@@ -8,10 +8,8 @@ its table for every traveller, and epsilon in a column.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from gymnasium.spaces import Discrete
@@ -20,6 +18,10 @@ from torch import Tensor
 
 from yieldrl.algorithms import q_learning
 from yieldrl.envs import policy_evaluation, value_iteration
+
+from . import drawing as svg
+from .drawing import Frame, Scale
+from .frozen_lake import transitions
 
 EPSILONS = [0, 0.005, 0.01, 0.02, 0.04, 0.06, 0.09, 0.12, 0.16, 0.25]
 EPSILONS += [0.36, 0.49, 0.64, 0.81, 1]
@@ -32,13 +34,14 @@ CAPTION = """\
 Above: the regret so far, of 12 travellers in grey and of 250 on average in red. Below:
 regret per crossing for every ε, over the first 100 crossings and over all 1 000.
 <em>Falling</em>: ε goes linearly to 0 in the first half, and stays there."""
-LEFT, RIGHT = 48, 460  # of both axes, in pixels
-HIGHEST, WORST = 320, 0.35  # on the upper axis and on the lower
+LOOKS = {"blue dashed": "the first 100 crossings", "ink": "all 1 000"}
+CROSSING, ROOT = Scale(0, STEPS, 48, 460), Scale(0, 1, 48, 460)
+REGRET, RATE = Scale(0, 320, 172, 22), Scale(0, 0.35, 392, 264)
 
 
 def guides() -> np.ndarray:
     """The share of crossings in which each guide arrives, `[A]`, exactly."""
-    table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
+    table = transitions()
     best = np.eye(4)[value_iteration(table, 0.999)[1].argmax(1)]
     ways = [(1 - stray) * best + stray / 4 for stray in STRAYING]
     return np.array([policy_evaluation(table, way, 1)[0] for way in ways])
@@ -97,34 +100,24 @@ def figure() -> dict[str, Any]:
     """All frames: an epsilon and a schedule each."""
     success = guides()
     regrets = {name: played(success, EPSILONS, end) for name, end in SCHEDULES.items()}
-    shown = [
-        frame(regret[:, i], EPSILONS[i], name)
-        for i in range(len(EPSILONS))
-        for name, regret in regrets.items()
-    ]
-    start = (EPSILONS.index(0.02), list(SCHEDULES).index("constant"))
-    first = shown[start[0] * len(SCHEDULES) + start[1]]
-    return {
-        "title": "Regret of epsilon-greedy choices, for every epsilon",
-        "caption": CAPTION,
-        "size": (480, 430),
-        "svg": drawing(regrets, first),
-        "controls": {
-            "ε": [f"{epsilon:g}" for epsilon in EPSILONS],
-            "schedule": list(SCHEDULES),
+    return svg.figure(
+        title="Regret of epsilon-greedy choices, for every epsilon",
+        caption=CAPTION,
+        size=(480, 430),
+        svg=drawing(regrets),
+        controls={
+            "ε": svg.labelled(EPSILONS, "g"),
+            "schedule": {name: name for name in SCHEDULES},
         },
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
-    }
+        start=("0.02", "constant"),
+        frame=lambda epsilon, name: frame(
+            regrets[name][:, EPSILONS.index(epsilon)], epsilon, name
+        ),
+    )
 
 
-PARTS = [(".run", "d"), (".mean", "d"), (".now", "d")]
-PARTS += [(".curves", "visibility"), (".says", "text")]
-
-
-def frame(regret: np.ndarray, epsilon: float, name: str) -> list[Any]:
-    """The values of `PARTS`, from the regret `[STEPS, RUNS]` of one epsilon."""
+def frame(regret: np.ndarray, epsilon: float, name: str) -> Frame:
+    """One choice, from the regret `[STEPS, RUNS]` of its epsilon."""
     sums = regret.cumsum(0)
     mean, best = sums.mean(1), (regret[-EARLY:] == 0).mean()
     said = (
@@ -132,99 +125,49 @@ def frame(regret: np.ndarray, epsilon: float, name: str) -> list[Any]:
         f" {mean[-1]:.0f} after {STEPS:,} crossings; best guide in {best:.0%} of the"
         f" last {EARLY}."
     )
-    return [
-        [grown(sums[:, run]) for run in range(SHOWN)],
-        grown(mean),
-        f"M{across(epsilon**0.5)} 264V392",
-        ["visible" if name == other else "hidden" for other in SCHEDULES],
-        said.replace(f"{STEPS:,}", "1 000").replace("%", " %"),
-    ]
+    return {
+        "run d": [grown(sums[:, run]) for run in range(SHOWN)],
+        "mean d": grown(mean),
+        "now d": f"M{ROOT(epsilon**0.5)} 264V392",
+        "curves visibility": svg.visible(name == other for other in SCHEDULES),
+        "says text": said.replace(f"{STEPS:,}", "1 000").replace("%", " %"),
+    }
 
 
-def drawing(regrets: dict[str, np.ndarray], first: list[Any]) -> str:
-    """Axes and all parts, as the first frame has them."""
-    runs, mean, now, visible, _ = first
-    lines = "".join(f'<path class="run axis" d="{run}"/>' for run in runs)
+def drawing(regrets: dict[str, np.ndarray]) -> str:
+    """Axes, sums and curves."""
     groups = "".join(
-        f'<g class="curves" visibility="{seen}">{curves(regret)}</g>'
-        for regret, seen in zip(regrets.values(), visible, strict=True)
+        svg.tag("g", curves(regret), class_="curves") for regret in regrets.values()
     )
-    steps = [(k / STEPS, f"{k:,}".replace(",", " ")) for k in range(0, STEPS + 1, 250)]
-    marks = [(e**0.5, f"{e:g}") for e in (0, 0.01, 0.04, 0.09, 0.25, 0.5, 1)]
-    return (
-        f"{axis(172, 'crossings', steps)}{axis(392, 'ε', marks)}"
-        f"{heights([0, 100, 200, 300], high)}{heights([0, 0.1, 0.2, 0.3], up)}"
-        f'<text x="{LEFT + 8}" y="16">regret so far</text>{legend()}{lines}'
-        f'<path class="mean red line" d="{mean}"/>'
-        f'<path class="now axis dotted" d="{now}"/>{groups}'
+    steps = {k: f"{k:,}".replace(",", " ") for k in range(0, STEPS + 1, 250)}
+    marks = {e**0.5: f"{e:g}" for e in (0, 0.01, 0.04, 0.09, 0.25, 0.5, 1)}
+    return svg.parts(
+        svg.x_axis(CROSSING, 172, steps, "crossings"),
+        svg.x_axis(ROOT, 392, marks, "ε"),
+        svg.y_axis(REGRET, 48, (0, 100, 200, 300), "regret so far"),
+        svg.y_axis(RATE, 48, (0, 0.1, 0.2, 0.3)),
+        svg.label(56, 250, "regret per crossing over"),
+        svg.legend(250, LOOKS, (204, 376)),
+        svg.line("run axis") * SHOWN,
+        svg.line("mean red line"),
+        svg.line("now axis dotted"),
+        groups,
     )
 
 
 def curves(regret: np.ndarray) -> str:
     """Regret per crossing for every epsilon, early and over all."""
     means = regret[:EARLY].mean((0, 2)), regret.mean((0, 2))
-    drawn = ""
-    for look, ys in zip(LOOKS, means, strict=True):
-        points = zip(EPSILONS, ys, strict=True)
-        line = "L".join(f"{across(x**0.5)} {up(y)}" for x, y in points)
-        drawn += f'<path class="{look} line" d="M{line}"/>'
-    return drawn
-
-
-LOOKS = {"blue dashed": "the first 100 crossings", "ink": "all 1 000"}
-
-
-def legend() -> str:
-    """What the two lines below are."""
-    start = f'<text x="{LEFT + 8}" y="250">regret per crossing over</text>'
-    return start + "".join(
-        f'<path class="{look} line" d="M{x} 246h26"/>'
-        f'<text x="{x + 32}" y="250">{name}</text>'
-        for x, (look, name) in zip((204, 376), LOOKS.items(), strict=True)
+    roots = [epsilon**0.5 for epsilon in EPSILONS]
+    return "".join(
+        svg.line(f"{look} line", svg.curve(roots, ys, ROOT, RATE))
+        for look, ys in zip(LOOKS, means, strict=True)
     )
-
-
-def axis(y: int, name: str, marks: list[tuple[float, str]]) -> str:
-    """A horizontal axis, with its name."""
-    drawn = "".join(
-        f'<path class="axis" d="M{across(x)} {y}v4"/>'
-        f'<text x="{across(x)}" y="{y + 16}" text-anchor="middle">{mark}</text>'
-        for x, mark in marks
-    )
-    middle = (LEFT + RIGHT) / 2
-    return (
-        f'<path class="axis" d="M{LEFT} {y}H{RIGHT}"/>{drawn}'
-        f'<text x="{middle}" y="{y + 32}" text-anchor="middle">{name}</text>'
-    )
-
-
-def heights(marks: list[float], place: Callable[[float], float]) -> str:
-    """A vertical axis."""
-    drawn = "".join(
-        f'<path class="axis" d="M{LEFT} {place(y)}h-4"/>'
-        f'<text x="{LEFT - 7}" y="{place(y) + 4}" text-anchor="end">{y:g}</text>'
-        for y in marks
-    )
-    return f'<path class="axis" d="M{LEFT} {place(0)}V{place(max(marks))}"/>{drawn}'
-
-
-def across(x: float) -> float:
-    """Pixels of a number between 0 and 1."""
-    return round(LEFT + (RIGHT - LEFT) * float(x), 1)
-
-
-def high(y: float) -> float:
-    """Pixels of a regret on the upper axis."""
-    return round(172 - 150 * float(y) / HIGHEST, 1)
-
-
-def up(y: float) -> float:
-    """Pixels of a regret per crossing on the lower axis."""
-    return round(392 - 128 * float(y) / WORST, 1)
 
 
 def grown(sums: np.ndarray) -> str:
     """A line over the crossings, as far as the axis goes."""
     points = [(k, sums[k - 1] if k else 0.0) for k in range(0, STEPS + 1, 50)]
-    inside = [(k, y) for k, y in points if y <= HIGHEST]
-    return "M" + "L".join(f"{across(k / STEPS):.0f} {high(y):.0f}" for k, y in inside)
+    return svg.joined(
+        (round(CROSSING(k)), round(REGRET(y))) for k, y in points if y <= REGRET.high
+    )

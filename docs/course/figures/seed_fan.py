@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from gymnasium.spaces import Discrete
@@ -19,44 +18,65 @@ from yieldrl.algorithms import q_learning
 from yieldrl.benchmarks.scores import interval, iqm
 from yieldrl.envs import policy_evaluation, value_iteration
 
+from . import drawing as svg
+from .drawing import Frame, Scale
+from .frozen_lake import transitions
+
 RUNS, LAKES, STEPS, EVERY = 40, 8, 10_000, 400
 COUNTS = [1, 2, 3, 5, 10, 20, 40]
 GROUPS = ("one", "another", "a third")
+SILENT = "; nothing says how far to trust it"
 GAMMA, LIMIT = 0.99, 100
 CAPTION = """\
 Q-learning on the frozen lake, 10 000 steps with ε falling to 0.1; only the seed
 differs. Thin: the runs that you know, and what their greedy policies are worth,
 exactly. Red: their interquartile mean, in its 95&nbsp;% bootstrap interval. Dashed: the
 best there is. Another group is what somebody else would have found."""
-LEFT, RIGHT, LOW, HIGH = 48, 446, 264, 16  # of the axes, in pixels
+ACROSS, UP = Scale(0, 1, 48, 446), Scale(0, 0.6, 264, 16)
 
 
 def figure() -> dict[str, Any]:
     """All frames: a number of runs and a choice of them each."""
-    table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
+    table = transitions()
     best = float(value_iteration(table, GAMMA)[0][0])
     curves = learned(table)
-    shown = [
-        frame(curves, known(count, group), group)
-        for count in COUNTS
-        for group in range(len(GROUPS))
-    ]
-    start = (COUNTS.index(5), 0)
-    return {
-        "title": "Learning curves of forty seeds, and what a few of them say",
-        "caption": CAPTION,
-        "size": (480, 310),
-        "svg": drawing(curves, shown[start[0] * len(GROUPS)], best),
-        "controls": {"seeds": [str(count) for count in COUNTS], "which": list(GROUPS)},
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
-    }
+    return svg.figure(
+        title="Learning curves of forty seeds, and what a few of them say",
+        caption=CAPTION,
+        size=(480, 310),
+        svg=drawing(curves, best),
+        controls={
+            "seeds": {str(count): count for count in COUNTS},
+            "which": {name: i for i, name in enumerate(GROUPS)},
+        },
+        start=("5", "one"),
+        frame=lambda count, group: frame(curves, known(count, group), group),
+    )
 
 
 def known(count: int, group: int) -> np.ndarray:
-    """Which runs one knows: so many, drawn without replacement."""
-    return np.random.default_rng(group).permutation(RUNS)[:count]
+    """Which runs one knows."""
+    return drawn_seeds(RUNS, count, group)
+
+
+def drawn_seeds(seeds: int, count: int, group: int) -> np.ndarray:
+    """So many of all seeds, drawn without replacement."""
+    return np.random.default_rng(group).permutation(seeds)[:count]
+
+
+def counted(seeds: int) -> str:
+    """A number of seeds, in words."""
+    return "1 seed" if seeds == 1 else f"{seeds} seeds"
+
+
+def fan(
+    xs: np.ndarray, bounds: Any, middle: np.ndarray, x: Scale, y: Scale
+) -> tuple[str, str]:
+    """Paths of an interval and of the line in its middle."""
+    low, high = bounds
+    there = [(x(a), y(b)) for a, b in zip(xs, high, strict=True)]
+    back = [(x(a), y(b)) for a, b in zip(xs, low, strict=True)][::-1]
+    return f"{svg.joined(there + back)}Z", svg.curve(xs, middle, x, y)
 
 
 def learned(table: Any) -> np.ndarray:
@@ -112,74 +132,33 @@ class Lakes:
         return reward.astype(np.float32), led, terminated
 
 
-PARTS = [(".run", "visibility"), (".band", "d"), (".iqm", "d"), (".says", "text")]
-
-
-def frame(curves: np.ndarray, runs: np.ndarray, group: int) -> list[Any]:
-    """The values of `PARTS`, for those who know these runs."""
-    of = curves[:, runs]
-    low, high = interval(of)
-    middle = iqm(of)
-    count = len(runs)
+def frame(curves: np.ndarray, runs: np.ndarray, group: int) -> Frame:
+    """What is known from some runs."""
+    of, count = curves[:, runs], len(runs)
+    (low, high), middle = interval(of), iqm(of)
+    band, mean = fan(np.linspace(0, 1, len(of)), (low, high), middle, ACROSS, UP)
     kind = "95 % interval" if count >= 3 else "least and greatest"
-    told = f", {kind} {low[-1]:.2f} to {high[-1]:.2f}" if count > 1 else ""
-    named = "1 seed" if count == 1 else f"{count} seeds"
-    silent = "; nothing says how far to trust it" if count == 1 else ""
-    return [
-        ["visible" if run in runs else "hidden" for run in range(RUNS)],
-        f"M{'L'.join(points(high) + points(low)[::-1])}Z",
-        line(middle),
-        f"{named}, group {GROUPS[group]}: after 10 000 steps {middle[-1]:.2f}{told}"
-        f"{silent}.",
-    ]
+    told = f", {kind} {low[-1]:.2f} to {high[-1]:.2f}" if count > 1 else SILENT
+    return {
+        "run visibility": svg.visible(run in runs for run in range(RUNS)),
+        "band d": band,
+        "iqm d": mean,
+        "says text": f"{counted(count)}, group {GROUPS[group]}: after 10 000 steps"
+        f" {middle[-1]:.2f}{told}.",
+    }
 
 
-def drawing(curves: np.ndarray, first: list[Any], best: float) -> str:
-    """Axes and all parts, as the first frame has them."""
-    seen, band, middle, _ = first
-    runs = "".join(
-        f'<path class="run axis" stroke-opacity="0.5" visibility="{shown}"'
-        f' d="{line(curve)}"/>'
-        for curve, shown in zip(curves.T, seen, strict=True)
+def drawing(curves: np.ndarray, best: float) -> str:
+    """Axes, all runs and their means."""
+    marks = np.linspace(0, 1, len(curves))
+    runs = [svg.curve(marks, of, ACROSS, UP) for of in curves.T]
+    steps = {k / 10: f"{k} 000" if k else "0" for k in range(0, 11, 2)}
+    return svg.parts(
+        svg.x_axis(ACROSS, 264, steps, "steps"),
+        svg.y_axis(UP, 48, (0, 0.2, 0.4)),
+        svg.label(56, 20, "value of the start"),
+        svg.line("ink line dashed", f"M48 {UP(best)}H446"),
+        svg.line("band shade", fill_opacity=0.3),
+        "".join(svg.line("run axis", d, stroke_opacity=0.5) for d in runs),
+        svg.line("iqm red line"),
     )
-    across = "".join(
-        f'<path class="axis" d="M{x} {LOW}v4"/>'
-        f'<text x="{x}" y="{LOW + 18}" text-anchor="middle">{name}</text>'
-        for x, name in (
-            (wide(k / 10), f"{k} 000" if k else "0") for k in range(0, 11, 2)
-        )
-    )
-    up = "".join(
-        f'<path class="axis" d="M{LEFT} {tall(y)}h-4"/>'
-        f'<text x="{LEFT - 7}" y="{tall(y) + 4}" text-anchor="end">{y:g}</text>'
-        for y in (0, 0.2, 0.4)
-    )
-    return (
-        f'<path class="axis" d="M{LEFT} {HIGH}V{LOW}H{RIGHT}"/>{across}{up}'
-        f'<text x="{(LEFT + RIGHT) // 2}" y="{LOW + 36}">steps</text>'
-        f'<text x="{LEFT + 8}" y="{HIGH + 4}">value of the start</text>'
-        f'<path class="ink line dashed" d="M{LEFT} {tall(best)}H{RIGHT}"/>'
-        f'<path class="band shade" fill-opacity="0.3" d="{band}"/>{runs}'
-        f'<path class="iqm red line" d="{middle}"/>'
-    )
-
-
-def line(values: np.ndarray) -> str:
-    """A line over the steps."""
-    return f"M{'L'.join(points(values))}"
-
-
-def points(values: np.ndarray) -> list[str]:
-    """Pixels of values at all marks."""
-    last = len(values) - 1
-    return [f"{wide(k / last):g} {tall(float(y)):g}" for k, y in enumerate(values)]
-
-
-def wide(share: float) -> float:
-    """Pixels of a share of all steps."""
-    return round(LEFT + (RIGHT - LEFT) * share, 1)
-
-
-def tall(value: float) -> float:
-    """Pixels of a value."""
-    return round(LOW - (LOW - HIGH) * value / 0.6, 1)

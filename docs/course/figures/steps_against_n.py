@@ -7,12 +7,14 @@ line of each world of tensors is fitted to them: a step of N environments takes 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from yieldrl.benchmarks import results
+
+from . import drawing as svg
+from .drawing import Frame, Scale
 
 WORLDS = {
     "CartPole": ("cartpole", "Gymnasium, Sync"),
@@ -33,28 +35,23 @@ Points: medians of five runs, with random actions and no agent, on a Xeon; Seaqu
 HalfCheetah on two threads, the others on one. Lines of batches: a step of all takes
 <em>a + bN</em>, with the <em>a</em> and <em>b</em> that fit best. Both axes are
 logarithmic: equal ways are equal factors."""
-LEFT, RIGHT, FLOOR, CEILING = 60, 466, 316, 30  # of the axes, in pixels
-LOWEST, HIGHEST = 2, 8  # powers of ten of steps per second
+FLOOR, CEILING = 316, 30  # of the axes, in pixels
+ACROSS, UP = Scale(0, 16, 60, 466), Scale(2, 8, FLOOR, CEILING)
+"""Powers of two of N, and powers of ten of steps per second."""
 
 
 def figure() -> dict[str, Any]:
     """All frames: a world and a number of environments each."""
     sides = {world: measured(world) for world in WORLDS}
-    shown = [frame(sides[world], size) for world in WORLDS for size in SIZES]
-    start = (0, SIZES.index(1024))
-    return {
-        "title": "Steps per second against the number of environments",
-        "caption": CAPTION,
-        "size": (500, FLOOR + 40),
-        "svg": drawing(shown[start[1]]),
-        "controls": {"world": list(WORLDS), "N": [spaced(n) for n in SIZES]},
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
-    }
-
-
-PARTS = [(".curve", "d"), (".point", "d"), (".now", "d"), (".says", "text")]
+    return svg.figure(
+        title="Steps per second against the number of environments",
+        caption=CAPTION,
+        size=(500, FLOOR + 40),
+        svg=drawing(),
+        controls={"world": sides, "N": {spaced(n): n for n in SIZES}},
+        start=("CartPole", spaced(1024)),
+        frame=frame,
+    )
 
 
 def measured(world: str) -> dict[str, dict[int, float]]:
@@ -83,14 +80,17 @@ def fitted(seconds: dict[int, float]) -> tuple[float, float]:
     return float(overhead), float(each)
 
 
-def frame(sides: dict[str, dict[int, float]], size: int) -> list[Any]:
-    """The values of `PARTS` for one world and one N."""
-    curves, points = [], []
-    for side, seconds in sides.items():
-        tensors = side.startswith("yieldrl")
-        curves.append(line(seconds, fit=tensors) if seconds else "")
-        points.append("".join(f"{dot(n, n / s)}" for n, s in seconds.items()))
-    return [curves, points, f"M{across(size)} {CEILING}V{FLOOR}", said(sides, size)]
+def frame(sides: dict[str, dict[int, float]], size: int) -> Frame:
+    """One world and one N."""
+    now = ACROSS(math.log2(size))
+    return {
+        "curve d": [speeds(of, fit="yieldrl" in side) for side, of in sides.items()],
+        "point d": [
+            "".join(diamond(n, n / s) for n, s in of.items()) for of in sides.values()
+        ],
+        "now d": f"M{now} {CEILING}V{FLOOR}",
+        "says text": said(sides, size),
+    }
 
 
 def said(sides: dict[str, dict[int, float]], size: int) -> str:
@@ -120,67 +120,38 @@ def spaced(count: int) -> str:
     return f"{count:,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
-def line(seconds: dict[int, float], *, fit: bool) -> str:
+def speeds(seconds: dict[int, float], *, fit: bool) -> str:
     """The fit as a smooth line, or the points joined."""
-    if not fit:
-        return joined([(n, n / s) for n, s in seconds.items()])
-    overhead, each = fitted(seconds)
-    sizes = 4.0 ** np.arange(0, 8.1, 0.25)
-    return joined([(n, n / (overhead + each * n)) for n in sizes])
+    if not seconds:
+        return ""
+    known = [(n, n / s) for n, s in seconds.items()]
+    if fit:
+        overhead, each = fitted(seconds)
+        known = [(n, n / (overhead + each * n)) for n in 4.0 ** np.arange(0, 8.1, 0.25)]
+    return svg.joined((ACROSS(math.log2(n)), UP(math.log10(s))) for n, s in known)
 
 
-def joined(points: Sequence[tuple[float, float]]) -> str:
-    """A line through environments and steps per second."""
-    return "M" + "L".join(f"{across(n)} {up(speed)}" for n, speed in points)
-
-
-def dot(size: int, speed: float) -> str:
+def diamond(size: int, speed: float) -> str:
     """A diamond at a point."""
-    return f"M{across(size)} {up(speed) - 3.5}l3.5 3.5l-3.5 3.5l-3.5-3.5z"
+    x, y = ACROSS(math.log2(size)), UP(math.log10(speed))
+    return f"M{x} {y - 3.5}l3.5 3.5l-3.5 3.5l-3.5-3.5z"
 
 
-def drawing(first: list[Any]) -> str:
-    """Axes, and all parts as the first frame has them."""
-    curves, points, now, _ = first
+def drawing() -> str:
+    """Axes, lines and points."""
     lines = "".join(
-        f'<path class="curve {look} line" d="{curve}"/>'
-        f'<path class="point {look.split()[0]} line" style="stroke-width:1.5"'
-        f' d="{point}"/>'
-        for look, curve, point in zip(LOOKS.values(), curves, points, strict=True)
+        svg.line(f"curve {look} line")
+        + svg.line(f"point {look.split()[0]} line", style="stroke-width:1.5")
+        for look in LOOKS.values()
     )
-    marks = "".join(
-        f'<path class="axis" d="M{across(n)} {FLOOR}v4"/><text x="{across(n)}"'
-        f' y="{FLOOR + 16}" text-anchor="middle">{spaced(n)}</text>'
-        for n in SIZES
-        if n != 4096
-    )
+    sizes = {math.log2(n): spaced(n) for n in SIZES if n != 4096}
     names = ("100", "1 000", "10 000", "100 000", "1 M", "10 M", "100 M")
-    heights = "".join(
-        f'<path class="axis" d="M{LEFT} {up(10**power)}h-4"/>'
-        f'<text x="{LEFT - 7}" y="{up(10**power) + 4}" text-anchor="end">{name}</text>'
-        for power, name in enumerate(names, LOWEST)
+    looks = {look: side for side, look in LOOKS.items()}
+    return svg.parts(
+        svg.x_axis(ACROSS, FLOOR, sizes, "environments, N"),
+        svg.y_axis(UP, 60, dict(enumerate(names, 2))),
+        svg.label(68, CEILING + 12, "environment steps per second"),
+        svg.legend(16, looks, (60, 152, 300)),
+        svg.line("now axis dotted"),
+        lines,
     )
-    legend = "".join(
-        f'<path class="{look} line" d="M{x} 12h26"/>'
-        f'<text x="{x + 32}" y="16">{name}</text>'
-        for x, (name, look) in zip((60, 152, 300), LOOKS.items(), strict=True)
-    )
-    return (
-        f'<path class="axis" d="M{LEFT} {CEILING}V{FLOOR}H{RIGHT}"/>{marks}{heights}'
-        f'<text x="{LEFT + 8}" y="{CEILING + 12}">environment steps per second</text>'
-        f'<text x="{(LEFT + RIGHT) / 2}" y="{FLOOR + 34}" text-anchor="middle">'
-        f"environments, N</text>{legend}"
-        f'<path class="now axis dotted" d="{now}"/>{lines}'
-    )
-
-
-def across(size: float) -> float:
-    """Pixels of a number of environments."""
-    share = math.log(size) / math.log(SIZES[-1])
-    return round(LEFT + (RIGHT - LEFT) * share, 1)
-
-
-def up(speed: float) -> float:
-    """Pixels of steps per second."""
-    share = (math.log10(speed) - LOWEST) / (HIGHEST - LOWEST)
-    return round(FLOOR - (FLOOR - CEILING) * share, 1)

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from yieldrl.algorithms import dqn, q_learning
 
+from . import drawing as svg
+from .drawing import Frame
 from .watched import ending, followed
 
 STATIONS = ("observation", "tensor", "Q(s, ·)", "action", "answer", "row", "batch")
@@ -29,25 +31,20 @@ the library trained."""
 def figure() -> dict[str, Any]:
     """All frames: a world and a station each."""
     ways = [told(lake()), told(cart())]
-    shown = [
-        frame(station, *way[station], WORLDS[which])
-        for which, way in enumerate(ways)
-        for station in range(len(STATIONS))
-    ]
-    start = (0, STATIONS.index("row"))
-    return {
-        "title": "A transition on its way through Trainer, Agent, Algorithm and Model",
-        "caption": CAPTION,
-        "size": (480, 330),
-        "svg": drawing(shown[start[1]]),
-        "controls": {
-            "world": list(WORLDS),
-            "station": [f"{i}. {name}" for i, name in enumerate(STATIONS, 1)],
+    return svg.figure(
+        title="A transition on its way through Trainer, Agent, Algorithm and Model",
+        caption=CAPTION,
+        size=(480, 330),
+        svg=drawing(),
+        controls={
+            "world": {
+                world: (world, way) for world, way in zip(WORLDS, ways, strict=True)
+            },
+            "station": {f"{i + 1}. {name}": i for i, name in enumerate(STATIONS)},
         },
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
-    }
+        start=(WORLDS[0], "6. row"),
+        frame=lambda of, station: frame(station, *of),
+    )
 
 
 def lake() -> q_learning.Trainer:
@@ -133,13 +130,15 @@ def text(values: Any) -> str:
     return said.replace("-", "\N{MINUS SIGN}")
 
 
-PARTS = [(".way", "d"), (".form", "text"), (".holds", "text"), (".says", "text")]
-
-
-def frame(station: int, kind: str, holds: list[str], world: str) -> list[Any]:
-    """The values of `PARTS`."""
-    said = f"{station + 1} of {len(STATIONS)}, {world}: {SAYS[station]}"
-    return [WAYS[station], kind, holds, said]
+def frame(station: int, world: str, way: list[tuple[str, list[str]]]) -> Frame:
+    """One station of a transition's way."""
+    kind, holds = way[station]
+    return {
+        "way d": WAYS[station],
+        "form text": kind,
+        "holds text": holds,
+        "says text": f"{station + 1} of {len(STATIONS)}, {world}: {SAYS[station]}",
+    }
 
 
 WAYS = (
@@ -166,35 +165,32 @@ SAYS = (
 )
 
 
-def drawing(first: list[Any]) -> str:
+def drawing() -> str:
     """The boxes, all ways in grey, and the way and texts of a frame."""
-    way, kind, holds, _ = first
-    cells = "".join(
-        f'<path class="axis" d="M{x} 194h24v26h-24z"/>' for x in range(98, 290, 24)
-    )
-    grey = "".join(f'<path class="axis" d="{path}"/>' for path in WAYS if path != way)
-    lines = "".join(
-        f'<text class="holds" x="240" y="{y}" text-anchor="middle">{line}</text>'
-        for y, line in zip((302, 320), holds, strict=True)
-    )
-    return (
-        f"{box(6, 6, 468, 224, 'Trainer')}{box(18, 50, 94, 70, 'environments')}"
-        f"{box(168, 22, 294, 138, 'Agent')}{box(286, 44, 166, 106, 'Algorithm')}"
-        f"{box(362, 70, 80, 76, 'Model')}{cells}"
-        '<path class="axis dashed" d="M226 44V154"/>'
-        '<text x="220" y="148" text-anchor="end">NumPy</text>'
-        '<text x="232" y="148">tensors</text>'
-        f'<text x="92" y="211" text-anchor="end">buffer</text>'
-        f'<text x="420" y="250" text-anchor="end">for log in trainer():</text>'
-        f'{grey}<path class="way red line" d="{way}"/>'
-        f'<text class="form" x="240" y="282" text-anchor="middle"'
-        f' font-weight="600">{kind}</text>{lines}'
-    )
-
-
-def box(x: int, y: int, width: int, height: int, name: str) -> str:
-    """A box with its name in the upper left."""
-    return (
-        f'<rect class="axis" x="{x}" y="{y}" width="{width}" height="{height}"'
-        f' rx="5"/><text x="{x + 8}" y="{y + 15}">{name}</text>'
+    boxes = {
+        "Trainer": (6, 6, 468, 224),
+        "environments": (18, 50, 94, 70),
+        "Agent": (168, 22, 294, 138),
+        "Algorithm": (286, 44, 166, 106),
+        "Model": (362, 70, 80, 76),
+    }
+    parts = [
+        svg.box("axis", *at, rx=5) + svg.label(at[0] + 8, at[1] + 15, name)
+        for name, at in boxes.items()
+    ]
+    parts += [svg.line("axis", f"M{x} 194h24v26h-24z") for x in range(98, 290, 24)]
+    holds = svg.label(240, 302, anchor="middle", class_="holds")
+    return "".join(
+        [
+            *parts,
+            svg.line("axis dashed", "M226 44V154"),
+            svg.label(220, 148, "NumPy", "end"),
+            svg.label(232, 148, "tensors"),
+            svg.label(92, 211, "buffer", "end"),
+            svg.label(420, 250, "for log in trainer():", "end"),
+            *(svg.line("axis", path) for path in WAYS),
+            svg.line("way red line"),
+            svg.label(240, 282, anchor="middle", class_="form", font_weight=600),
+            holds + holds.replace("302", "320"),
+        ]
     )

@@ -13,6 +13,8 @@ import torch
 
 from yieldrl.envs.grid_world import COLORS, KINDS, GoToVectorEnv
 
+from . import drawing as svg
+from .drawing import Frame
 from .listener import READERS, demonstrated, policy, seen, taught
 
 STEPS = [0, 1, 2, 5, 10, 20, 50, 100, 300]
@@ -47,31 +49,21 @@ class Walk(NamedTuple):
 def figure() -> dict[str, Any]:
     """All frames: who walks, what is asked for, and how much was learned."""
     found = learned()
-    shown = [
-        frame(walker, asked, steps, found)
-        for walker in WALKERS
-        for asked in ASKED
-        for steps in STEPS
-    ]
-    start = (0, 0, len(STEPS) - 1)
-    return {
-        "title": "One picture, two sentences, two walks",
-        "caption": CAPTION,
-        "size": (480, 274),
-        "svg": drawing(shown[start[-1]]),
-        "controls": {
-            "who goes": list(WALKERS),
-            "things": list(ASKED),
-            "steps": [str(steps) for steps in STEPS],
+    return svg.figure(
+        title="One picture, two sentences, two walks",
+        caption=CAPTION,
+        size=(480, 274),
+        svg="".join(map(drawing, LEFT)),
+        controls={
+            "who goes": {walker: walker for walker in WALKERS},
+            "things": ASKED,
+            "steps": svg.labelled(STEPS),
         },
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
-    }
-
-
-PARTS = [(".look", "fill-opacity"), (".walk", "d"), (".told", "text")]
-PARTS += [(".came", "text"), (".says", "text")]
+        start=(WALKERS[0], "named in training", "300"),
+        frame=lambda walker, goals, steps: frame(
+            walker, goals, steps, found.get((walker, steps))
+        ),
+    )
 
 
 def learned() -> dict[tuple[str, int], np.ndarray]:
@@ -85,23 +77,24 @@ def learned() -> dict[tuple[str, int], np.ndarray]:
 
 
 def frame(
-    walker: str, asked: str, steps: int, found: dict[tuple[str, int], np.ndarray]
-) -> list[Any]:
-    """The values of `PARTS` for one choice."""
-    goals = ASKED[asked]
-    walks = [walk(walker, goal, found.get((walker, steps))) for goal in goals]
-    ends = [ending(of, goal) for of, goal in zip(walks, goals, strict=True)]
-    told = [" ".join(("go to the", *thing(goal))) for goal in goals]
+    walker: str, goals: tuple[int, int], steps: int, meaning: np.ndarray | None
+) -> Frame:
+    """Both grids for one choice."""
+    walks = [walk(walker, goal, meaning) for goal in goals]
+    both = svg.each(
+        {
+            "walk d": svg.joined(place(number, left) for number in of.cells),
+            "told text": " ".join(("go to the", *thing(goal))),
+            "came text": ending(of, goal),
+        }
+        for of, goal, left in zip(walks, goals, LEFT, strict=True)
+    )
     who = f"Who {walker}, after {steps} gradient steps"
     who = "The expert" if walker == "expert" else who
-    said = "; ".join(f"“{t}”: {e}" for t, e in zip(told, ends, strict=True))
-    return [
-        [round(0.85 * share, 2) or 0 for of in walks for share in of.looks],
-        [line(of, left) for of, left in zip(walks, LEFT, strict=True)],
-        told,
-        ends,
-        f"{who}. {said}.",
-    ]
+    pairs = zip(both["told text"], both["came text"], strict=True)
+    looks = [round(0.85 * share, 2) or 0 for of in walks for share in of.looks]
+    said = f"{who}. {'; '.join(f'“{told}”: {end}' for told, end in pairs)}."
+    return {"look fill-opacity": looks, **both, "says text": said}
 
 
 def walk(walker: str, goal: int, meaning: np.ndarray | None) -> Walk:
@@ -151,57 +144,37 @@ def ending(of: Walk, goal: int) -> str:
     return f"at the {' '.join(THINGS[last])}"
 
 
-def drawing(first: list[Any]) -> str:
-    """Both grids with their things, and all parts as the first frame has them."""
-    looks, walks, told, came, _ = first
-    shades, parts = iter(looks), []
-    for left, way, sentence, end in zip(LEFT, walks, told, came, strict=True):
-        middle = left + 3 * SIDE
-        parts += [
-            f'<text class="told" x="{middle}" y="16" text-anchor="middle">'
-            f"{sentence}</text>",
-            *(cell(number, left, next(shades)) for number in range(36)),
-            *(shape(number, kind, left) for number, kind in THINGS.items()),
-            f'<path class="walk ink line dashed" d="{way}"/>',
-            ring(left),
-            f'<text class="came" x="{middle}" y="{TOP + 6 * SIDE + 18}"'
-            f' text-anchor="middle">{end}</text>',
-        ]
-    return "".join(parts)
-
-
-def ring(left: int) -> str:
-    """The agent, where it begins."""
-    x, y = place(AGENT, left)
-    return f'<circle class="ink line" r="13" cx="{x}" cy="{y}"/>'
-
-
-def cell(number: int, left: int, opacity: float) -> str:
-    """A cell, and how much it is looked at."""
-    x, y = place(number, left)
-    box = f'x="{x - SIDE // 2}" y="{y - SIDE // 2}" width="{SIDE}" height="{SIDE}"'
-    return (
-        f'<rect class="look shade" {box} fill-opacity="{opacity}"/>'
-        f'<rect class="axis" style="stroke-opacity:.3" {box}/>'
+def drawing(left: int) -> str:
+    """One of the grids with its things."""
+    middle = left + 3 * SIDE
+    corners = [
+        (x - SIDE // 2, y - SIDE // 2) for x, y in (place(i, left) for i in range(36))
+    ]
+    cells = "".join(
+        svg.box("look shade", *corner, SIDE, SIDE)
+        + svg.box("axis", *corner, SIDE, SIDE, style="stroke-opacity:.3")
+        for corner in corners
+    )
+    things = "".join(shape(*place(i, left), *kind) for i, kind in THINGS.items())
+    return svg.parts(
+        svg.label(middle, 16, anchor="middle", class_="told"),
+        cells,
+        things,
+        svg.line("walk ink line dashed"),
+        svg.dot("ink line", *place(AGENT, left), r=13),
+        svg.label(middle, TOP + 6 * SIDE + 18, anchor="middle", class_="came"),
     )
 
 
-def shape(number: int, kind: tuple[str, str], left: int) -> str:
+def shape(x: int, y: int, color: str, form: str) -> str:
     """A thing, in its colour, with a rim that shows on any ground."""
-    (x, y), (color, form) = place(number, left), kind
-    red, green, blue = COLORS[color]
-    look = f'fill="rgb({red} {green} {blue})" stroke="#fff" stroke-width="1.2"'
+    fill = "rgb({} {} {})".format(*COLORS[color])
+    look = {"fill": fill, "stroke": "#fff", "stroke_width": 1.2}
     if form == "circle":
-        return f'<circle cx="{x}" cy="{y}" r="10" {look}/>'
+        return svg.tag("circle", cx=x, cy=y, r=10, **look)
     if form == "square":
-        return f'<rect x="{x - 9}" y="{y - 9}" width="18" height="18" {look}/>'
-    return f'<path d="M{x} {y - 11}L{x + 11} {y + 9}H{x - 11}Z" {look}/>'
-
-
-def line(of: Walk, left: int) -> str:
-    """The way from the ring on, in pixels; a step against a wall is none."""
-    points = [place(number, left) for number in of.cells]
-    return "M" + "L".join(f"{x} {y}" for x, y in points)
+        return svg.tag("rect", x=x - 9, y=y - 9, width=18, height=18, **look)
+    return svg.tag("path", d=f"M{x} {y - 11}L{x + 11} {y + 9}H{x - 11}Z", **look)
 
 
 def place(number: int, left: int) -> tuple[int, int]:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from yieldrl.envs import value_iteration
 
-GAMMA = 0.99
+from . import drawing as svg
+from .drawing import Frame
+from .frozen_lake import GAMMA, LAKE, transitions
+
 SWEEPS = [*range(11), 12, 15, 20, 30, 50, 100, 200, 400]
 """Numbers of sweeps that are shown; after them, what an endless number gives."""
 ICE = {"slippery": True, "firm": False}
-HOLES, GOAL = (5, 7, 11, 12), 15
-FIELDS = [state for state in range(16) if state not in (*HOLES, GOAL)]
+FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
 """Where something can be decided."""
 CAPTION = """\
 Each field's value after so many sweeps, from zeros, with a discount of 0.99; the bluer,
@@ -29,29 +30,16 @@ SIDE, LEFT, TOP = 78, 84, 8  # of a field, and of the lake's corner, in pixels
 
 def figure() -> dict[str, Any]:
     """All frames: a number of sweeps and a kind of ice each."""
-    lakes = [Lake(is_slippery) for is_slippery in ICE.values()]
-    counts = [*SWEEPS, None]
-    shown = [
-        frame(lake, count, name)
-        for count in counts
-        for lake, name in zip(lakes, ICE, strict=True)
-    ]
-    start = (SWEEPS.index(4), list(ICE).index("slippery"))
-    first = shown[start[0] * len(ICE) + start[1]]
-    return {
-        "title": "Value iteration on a frozen lake, sweep by sweep",
-        "caption": CAPTION,
-        "size": (480, 4 * SIDE + 2 * TOP),
-        "svg": drawing(first),
-        "controls": {"sweeps": [*map(str, SWEEPS), "∞"], "ice": list(ICE)},
-        "start": start,
-        "parts": PARTS,
-        "frames": shown,
-    }
-
-
-PARTS = [(".shade", "fill-opacity"), (".number", "text"), (".arrow", "d")]
-PARTS += [(".says", "text")]
+    lakes = {name: (name, Lake(is_slippery)) for name, is_slippery in ICE.items()}
+    return svg.figure(
+        title="Value iteration on a frozen lake, sweep by sweep",
+        caption=CAPTION,
+        size=(480, 4 * SIDE + 2 * TOP),
+        svg=drawing(),
+        controls={"sweeps": {**{str(n): n for n in SWEEPS}, "∞": None}, "ice": lakes},
+        start=("4", "slippery"),
+        frame=lambda count, ice: frame(count, *ice),
+    )
 
 
 class Lake:
@@ -63,8 +51,7 @@ class Lake:
     """
 
     def __init__(self, is_slippery: bool) -> None:
-        lake = gymnasium.make("FrozenLake-v1", is_slippery=is_slippery)
-        self.table = lake.unwrapped.P  # pyright: ignore
+        self.table = transitions(is_slippery=is_slippery)
         self.values = [np.zeros(16)]
         for _ in range(SWEEPS[-1]):
             self.values.append(self.look_ahead(self.values[-1]).max(1))
@@ -91,8 +78,8 @@ def best_actions(q_value: np.ndarray) -> np.ndarray:
     return q_value > q_value.max(1, keepdims=True) - 1e-9
 
 
-def frame(lake: Lake, count: int | None, ice: str) -> list[Any]:
-    """The values of `PARTS` for one number of sweeps and one kind of ice."""
+def frame(count: int | None, ice: str, lake: Lake) -> Frame:
+    """One number of sweeps and one kind of ice."""
     value, best = lake.after(count)
     _, final = lake.after(None)
     right = sum(bool((best[s] == final[s]).all()) for s in FIELDS)
@@ -102,49 +89,46 @@ def frame(lake: Lake, count: int | None, ice: str) -> list[Any]:
         f" start is worth {value[0]:.3f}, and {right} of {len(FIELDS)} fields have"
         " their final arrows."
     )
-    return [
-        [round(0.55 * float(value[s]) ** 0.5, 3) for s in FIELDS],
-        [f"{value[s]:.3f}" if value[s] > 0 else "0" for s in FIELDS],
-        ["" if best[s].all() else "".join(arrows(s, best[s])) for s in FIELDS],
-        said,
-    ]
+    fields = svg.each(
+        {
+            "shade fill-opacity": round(0.55 * float(value[s]) ** 0.5, 3),
+            "number text": f"{value[s]:.3f}" if value[s] > 0 else "0",
+            "arrow d": "" if best[s].all() else arrows(s, best[s]),
+        }
+        for s in FIELDS
+    )
+    return {**fields, "says text": said}
 
 
-def drawing(first: list[Any]) -> str:
-    """The lake and all parts, as a frame has them."""
-    shades, numbers, paths, _ = first
+def drawing() -> str:
+    """The lake with its numbers and arrows."""
     parts = []
-    for state, shade, number, path in zip(FIELDS, shades, numbers, paths, strict=True):
+    for state, kind in enumerate(LAKE):
         x, y = corner(state)
-        parts.append(
-            f'<rect class="shade" x="{x}" y="{y}" width="{SIDE}" height="{SIDE}"'
-            f' fill-opacity="{shade}"/><path class="arrow ink line" d="{path}"/>'
-            f'<text class="number" x="{x + SIDE / 2:g}" y="{y + SIDE - 8}"'
-            f' text-anchor="middle">{number}</text>'
-        )
-    for state in (*HOLES, GOAL):
-        x, y = corner(state)
-        parts.append(
-            f'<text x="{x + SIDE / 2:g}" y="{y + SIDE / 2 + 4:g}"'
-            f' text-anchor="middle">{"goal" if state == GOAL else "hole"}</text>'
-        )
-    parts.append(f'<text x="{LEFT + 6}" y="{TOP + 16}">S</text>')
+        middle = f"{x + SIDE / 2:g}"
+        if state in FIELDS:
+            parts.append(
+                svg.box("shade", x, y, SIDE, SIDE) + svg.line("arrow ink line")
+            )
+            number = svg.label(middle, y + SIDE - 8, anchor="middle", class_="number")
+            parts.append(number)
+        else:
+            name = "goal" if kind == "G" else "hole"
+            parts.append(svg.label(middle, f"{y + SIDE / 2 + 4:g}", name, "middle"))
+    parts.append(svg.label(LEFT + 6, TOP + 16, "S"))
     lines = "".join(
         f"M{LEFT} {TOP + SIDE * k}h{4 * SIDE}M{LEFT + SIDE * k} {TOP}v{4 * SIDE}"
         for k in range(5)
     )
-    return f'{"".join(parts)}<path class="axis" d="{lines}"/>'
+    return "".join(parts) + svg.line("axis", lines)
 
 
-def arrows(state: int, chosen: np.ndarray) -> list[str]:
+def arrows(state: int, chosen: np.ndarray) -> str:
     """A path for each action that is chosen, from the middle of the field."""
     x, y = corner(state)
-    x, y = x + SIDE // 2, y + SIDE // 2 - 6
-    return [
-        f"M{x} {y}{line}"
-        for line, is_chosen in zip(LINES, chosen, strict=True)
-        if is_chosen
-    ]
+    start = f"M{x + SIDE // 2} {y + SIDE // 2 - 6}"
+    pairs = zip(LINES, chosen, strict=True)
+    return "".join(f"{start}{path}" for path, is_chosen in pairs if is_chosen)
 
 
 LINES = (
