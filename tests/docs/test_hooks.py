@@ -28,7 +28,7 @@ def test_source_of_the_imports():
 
 
 def test_source_of_a_constant():
-    assert sources.source("abstractions.py", "Logs").startswith("Logs = ")
+    assert sources.source("foundations/logs.py", "Logs").startswith("Logs = ")
 
 
 @pytest.mark.parametrize("symbol", ["Teacher", "Trainer.juggle", "Trainer.save.juggle"])
