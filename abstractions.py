@@ -29,9 +29,9 @@ from yieldrl.collectors import (
 )
 from yieldrl.experiments import LoopByHand, TrainingRun
 from yieldrl.foundations import (
-    Border,
     Config,
     Counting,
+    ObservationActionAdapter,
     ranks,
     restore_generator,
 )
@@ -228,7 +228,9 @@ class Agent(Counting):
         self.generator = torch.Generator(self.device).manual_seed(seed)
         model = self.model
         observed, acted = model.observation_space, model.action_space
-        self.border = Border(observed, acted, self.device, unit_box=model.unit_box)
+        self.border = ObservationActionAdapter(
+            observed, acted, self.device, unit_box=model.unit_box
+        )
 
     @property
     def model(self) -> Model:
@@ -239,20 +241,20 @@ class Agent(Counting):
         """Explore: an action that the environment accepts, and extras for the buffer:
         `log_prob`, say, or `action` as it was before it was clipped.
         """
-        tensors, batched = self.border.inward(obs, self.model.needed_obs)
+        tensors, batched = self.border.to_tensors(obs, self.model.needed_obs)
         with torch.inference_mode():
             action, extras = self.explore(tensors)
             accepted = self.border.actions.to_env(action)
         if accepted is not action:
             extras = {"action": action, **extras}
-        return self.border.outward(accepted, obs, batched), extras
+        return self.border.like_input(accepted, obs, batched), extras
 
     def predict(self, obs: Any) -> Any:
         """Act as well as possible: the deterministic action, as the environment's."""
-        tensors, batched = self.border.inward(obs, self.model.needed_obs)
+        tensors, batched = self.border.to_tensors(obs, self.model.needed_obs)
         with torch.inference_mode():
             action = self.border.actions.to_env(self.exploit(tensors))
-        return self.border.outward(action, obs, batched)
+        return self.border.like_input(action, obs, batched)
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
         """Forget episodes that ended: the next observations begin others.

@@ -18,7 +18,7 @@ from yieldrl.collectors.contract import Collector, check_parts, made_of_parts
 from yieldrl.collectors.lag import PolicyLag
 from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.weights import Weights
-from yieldrl.foundations import uninterrupted
+from yieldrl.foundations import defer_keyboard_interrupt
 from yieldrl.foundations.other_words import arguments_here
 
 
@@ -124,7 +124,8 @@ class AsyncCollector(Collector):
             if not self._ahead.stale(row):
                 break
             self._ahead.give_up(number)
-        with uninterrupted():  # a step is handed over, added and counted, or not at all
+        # A step is handed over, added and counted, or not at all.
+        with defer_keyboard_interrupt():
             self._hand_step_over(row)
         self._acting.rows.pop(number, None)
         return self._logs(row)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from queue import Empty, SimpleQueue
 
-from yieldrl.foundations import uninterrupted
+from yieldrl.foundations import defer_keyboard_interrupt
 
 PATIENCE = 5.0
 """Seconds that anybody waits for the end of a step when it is time to stop."""
@@ -63,7 +63,7 @@ class Background:
         if self.running:
             return
         self.end()  # a stop that Ctrl-C cut short
-        with uninterrupted():
+        with defer_keyboard_interrupt():
             life = _Life(self._run)
             life.thread.start()
             self._life = life
@@ -113,7 +113,7 @@ class Background:
                 life.left_behind = True
                 return False
             self._done.wait(min(left, 0.1))  # somebody else may hear the bell
-        with uninterrupted():
+        with defer_keyboard_interrupt():
             life.thread.join()
             self._life = None
         return True

@@ -13,7 +13,7 @@ from torch import nn
 from yieldrl.algorithms.dueling_dqn.model import DuelingHead
 from yieldrl.exports.numbers import packed
 from yieldrl.foundations import Utf8Text, spaces
-from yieldrl.foundations.moments import EPSILON
+from yieldrl.foundations.running_statistics import EPSILON
 from yieldrl.networks import MLP, DictEncoder, NatureCNN, ObservationNormalizer
 from yieldrl.networks.layers import ACTIVATIONS
 

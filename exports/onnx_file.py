@@ -85,7 +85,7 @@ class _Policy(nn.Module):
         self.algorithm.model = self.model = model
         space = model.action_space
         cpu = torch.device("cpu")
-        self.actions = spaces.ActionBorder(space, cpu, unit_box=model.unit_box)
+        self.actions = spaces.ActionTransform(space, cpu, unit_box=model.unit_box)
 
     def forward(self, *leaves: Tensor) -> Tensor:
         obs: Any = {}

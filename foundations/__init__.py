@@ -1,9 +1,9 @@
-"""What everything else stands on, and what knows nobody: spaces, configs, seeds."""
+"""Shared by all rooms, and imports none of them: spaces, configs, seeds, ranks."""
 
 from typing import TYPE_CHECKING
 
-from yieldrl.foundations.border import Border
 from yieldrl.foundations.config import Config
+from yieldrl.foundations.conversion import ObservationActionAdapter
 from yieldrl.foundations.counters import Counters, Counting
 from yieldrl.foundations.device import (
     keep_freed_memory,
@@ -11,7 +11,6 @@ from yieldrl.foundations.device import (
     set_threads,
 )
 from yieldrl.foundations.errors import CheckpointError
-from yieldrl.foundations.moments import means
 from yieldrl.foundations.moved import moved_names
 from yieldrl.foundations.ranges import (
     MAX_NUMBER,
@@ -32,6 +31,7 @@ from yieldrl.foundations.ranges import (
     Widths,
 )
 from yieldrl.foundations.ranks import Ranks, mean_and_std, ranks
+from yieldrl.foundations.running_statistics import means
 from yieldrl.foundations.seeding import (
     derive_seed,
     restore_generator,
@@ -39,21 +39,14 @@ from yieldrl.foundations.seeding import (
     seed_everything,
     set_rng_state,
 )
+from yieldrl.foundations.signals import defer_keyboard_interrupt
 from yieldrl.foundations.text import Utf8Text
-from yieldrl.foundations.uninterrupted import uninterrupted
-
-LARGEST, MOST_STEPS = MAX_NUMBER, MAX_STEPS  # as they were called before
-MOST_TRANSITIONS = MAX_TRANSITIONS
 
 __all__ = [
-    "LARGEST",
     "MAX_NUMBER",
     "MAX_STEPS",
     "MAX_TRANSITIONS",
-    "MOST_STEPS",
-    "MOST_TRANSITIONS",
     "BatchSize",
-    "Border",
     "CheckpointError",
     "Coefficient",
     "Config",
@@ -64,6 +57,7 @@ __all__ = [
     "LearningRate",
     "LogStd",
     "NonNegative",
+    "ObservationActionAdapter",
     "Positive",
     "Range",
     "Ranks",
@@ -72,6 +66,7 @@ __all__ = [
     "UnitInterval",
     "Utf8Text",
     "Widths",
+    "defer_keyboard_interrupt",
     "derive_seed",
     "keep_freed_memory",
     "mean_and_std",
@@ -83,14 +78,18 @@ __all__ = [
     "seed_everything",
     "set_rng_state",
     "set_threads",
-    "uninterrupted",
 ]
+
+# Names of before, which configs of copied folders may use.
+LARGEST, MOST_STEPS, MOST_TRANSITIONS = MAX_NUMBER, MAX_STEPS, MAX_TRANSITIONS
 
 if not TYPE_CHECKING:
     __getattr__ = moved_names(
         __name__,
         {
+            "Border": "yieldrl.foundations.ObservationActionAdapter",
             "linear": "yieldrl.functional.linear",
+            "uninterrupted": "yieldrl.foundations.defer_keyboard_interrupt",
             "updates_due": "yieldrl.functional.updates_due",
         },
     )

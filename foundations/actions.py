@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor
 
 
-class ActionBorder:
+class ActionTransform:
     """Turns what a policy chose into what the environment accepts.
 
     A Gaussian's action is clipped to the bounds of its Box, in the precision of the
@@ -54,12 +54,6 @@ class ActionBorder:
                 self._result = torch.from_numpy(np.empty(0, space.dtype)).dtype
         elif isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
             self._start = torch.as_tensor(space.start, device=device)
-
-    @property
-    def changes_nothing(self) -> bool:
-        """Whether every action of the policy is one of the environment's as it is."""
-        parts = self._low, self._start, self._center, self._precision, self._result
-        return all(part is None for part in parts)
 
     def to_env(self, action: Tensor) -> Tensor:
         """The action `[B, ...]` itself, or what it means to the environment."""

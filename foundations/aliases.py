@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from yieldrl.foundations.checked import FieldError, shown
 from yieldrl.foundations.config_blocks import BLOCKS, GUESTS, HOMES, home, keys, nearest
+from yieldrl.foundations.validation import FieldError, shown
 
 Look = Callable[[str], int]
 """Field -> its value in the file, or its default; a whole number."""

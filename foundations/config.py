@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from yieldrl.foundations.aliases import named_as_in_file, to_fields
-from yieldrl.foundations.checked import Checked, FieldError, most_threads, plain_hints
 from yieldrl.foundations.config_blocks import has_blocks
-from yieldrl.foundations.field_values import read, written
-from yieldrl.foundations.files import read_file
-from yieldrl.foundations.folders import wrong_name
+from yieldrl.foundations.files import read_file, wrong_name
+from yieldrl.foundations.plain import read, written
 from yieldrl.foundations.ranges import Count, Range, Steps, StepsOrZero
+from yieldrl.foundations.validation import (
+    Checked,
+    FieldError,
+    most_threads,
+    plain_hints,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

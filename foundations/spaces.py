@@ -11,12 +11,13 @@ from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 
-from yieldrl.foundations.actions import ActionBorder
+from yieldrl.foundations.actions import ActionTransform
 from yieldrl.foundations.images import channels_last, image_divisor, is_image
 from yieldrl.foundations.quantities import is_quantity
 
 __all__ = [
     "ActionBorder",
+    "ActionTransform",
     "Path",
     "add_batch_axis",
     "batch_size",
@@ -34,6 +35,8 @@ __all__ = [
     "tensor_dtype",
     "to_tensor",
 ]
+
+ActionBorder = ActionTransform  # as it was called before
 
 Path = tuple[str, ...]
 """Where a leaf lies in a nested observation; `()` if it is not nested."""

@@ -11,8 +11,8 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.foundations import spaces
-from yieldrl.foundations.moments import fold_in, scaled, standardized
 from yieldrl.foundations.ranks import ranks
+from yieldrl.foundations.running_statistics import scale, standardize, update_moments
 from yieldrl.networks.encoder import DictEncoder
 
 
@@ -40,7 +40,7 @@ class RunningMoments(nn.Module):
         if ranks().count == 1:
             if len(flat) > 0:
                 var, mean = torch.var_mean(flat, dim=0, correction=0)
-                fold_in(own, (mean, var, len(flat)))
+                update_moments(own, (mean, var, len(flat)))
             return
         sizes = ranks().gathered(flat.new_tensor(len(flat)))
         moments = flat.new_zeros(2, *self.mean.shape)
@@ -48,7 +48,7 @@ class RunningMoments(nn.Module):
             moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
         for size, (var, mean) in zip(sizes, ranks().gathered(moments), strict=True):
             if size > 0:
-                fold_in(own, (mean, var, size))
+                update_moments(own, (mean, var, size))
 
 
 class ObservationNormalizer(nn.Module):
@@ -113,7 +113,7 @@ class ObservationNormalizer(nn.Module):
         if path not in self.paths:
             return obs
         moments = self._moments_of(path)
-        return standardized(obs.float(), moments.mean, moments.var, self.limit)
+        return standardize(obs.float(), moments.mean, moments.var, self.limit)
 
 
 def _unfed(encoder: nn.Module, paths: Sequence[spaces.Path]) -> list[nn.Module]:
@@ -181,4 +181,4 @@ class RewardScaler(nn.Module):
         self.carry.zero_()
 
     def forward(self, reward: Tensor) -> Tensor:
-        return scaled(reward, self.moments.var, self.limit)
+        return scale(reward, self.moments.var, self.limit)

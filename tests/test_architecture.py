@@ -177,7 +177,7 @@ def test_no_circle_of_files():
 def test_names_that_a_package_passes_on_lead_to_the_file_that_defines_them():
     origin = "yieldrl.foundations.logs"
     assert origin in files_imported("yieldrl.abstractions")
-    assert "yieldrl.foundations.border" in files_imported("yieldrl.abstractions")
+    assert "yieldrl.foundations.conversion" in files_imported("yieldrl.abstractions")
     assert "yieldrl.algorithms.dqn.config" in files_imported("yieldrl.algorithms.dqn")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from yieldrl.foundations import LogStd, Range
-from yieldrl.foundations.checked import Checked
+from yieldrl.foundations.validation import Checked
 
 OBSERVATIONS = ("rgb", "depth", "proprio", "language")
 """What a vision-language-action model reads."""

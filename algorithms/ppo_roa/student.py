@@ -25,7 +25,7 @@ class Student(nn.Module):
         actions: What the policy's actions mean to the environment.
     """
 
-    def __init__(self, model: Model, actions: spaces.ActionBorder) -> None:
+    def __init__(self, model: Model, actions: spaces.ActionTransform) -> None:
         super().__init__()
         phase = PHASES["finetune"]
         for name in MODULES:
@@ -48,7 +48,7 @@ class Student(nn.Module):
 
 
 def export_student(
-    model: Model, actions: spaces.ActionBorder, path: str | Path
+    model: Model, actions: spaces.ActionTransform, path: str | Path
 ) -> None:
     """Write the student of a model, which is used up, to a file of `torch.export`.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
-from yieldrl.foundations.actions import ActionBorder
+from yieldrl.foundations.actions import ActionTransform
 
 
 class ClipReward(BatchWrapper):
@@ -94,7 +94,7 @@ class RescaleAction(BatchWrapper):
                 f"the action space {space} is no Box of floats with bounds on every"
                 " side: actions in [-1, 1] have nothing to be stretched to"
             )
-        self._border = ActionBorder(space, self.inside, unit_box=True)
+        self._border = ActionTransform(space, self.inside, unit_box=True)
         self.single_action_space = Box(-1, 1, space.shape, space.dtype.type)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 

@@ -14,7 +14,12 @@ from torch import Tensor
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.foundations import spaces
-from yieldrl.foundations.moments import fold_in, masked_moments, scaled, standardized
+from yieldrl.foundations.running_statistics import (
+    masked_moments,
+    scale,
+    standardize,
+    update_moments,
+)
 
 
 class NormalizeObservation(BatchWrapper):
@@ -95,7 +100,7 @@ class NormalizeObservation(BatchWrapper):
         if path not in self._paths:
             return obs
         mean, var = self.mean[".".join(path)], self.var[".".join(path)]
-        return standardized(obs, mean, var, self.limit).float()
+        return standardize(obs, mean, var, self.limit).float()
 
     def for_evaluation(
         self, envs: VectorEnv[Any, Any, Any]
@@ -116,7 +121,7 @@ class NormalizeObservation(BatchWrapper):
                 leaf = leaf[key]
             self.count.copy_(count)  # each entry adds to what was counted before
             more = masked_moments(leaf.to(self.precise), where)
-            fold_in((self.mean[name], self.var[name], self.count), more)
+            update_moments((self.mean[name], self.var[name], self.count), more)
 
     def _scaled_space(self, space: Space[Any], path: spaces.Path) -> Space[Any]:
         if isinstance(space, Dict):
@@ -181,9 +186,9 @@ class NormalizeReward(BatchWrapper):
         counts = torch.ones_like(step.ended) if step.valid is None else step.valid
         if not self.frozen:
             moments = self.mean, self.var, self.count
-            fold_in(moments, masked_moments(returns, counts))
+            update_moments(moments, masked_moments(returns, counts))
         self.returns = returns.masked_fill(step.ended | ~counts, 0)
-        reward = scaled(step.reward, self.var, self.limit)
+        reward = scale(step.reward, self.var, self.limit)
         return step._replace(reward=reward.to(step.reward.dtype))
 
     def for_evaluation(

@@ -31,7 +31,7 @@ from yieldrl.envs.wrappers import (
     TorchToNumpy,
 )
 from yieldrl.foundations import Config, Utf8Text
-from yieldrl.foundations.moments import masked_moments, merged
+from yieldrl.foundations.running_statistics import combine_moments, masked_moments
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED
@@ -466,12 +466,12 @@ def test_moments_are_those_of_all_rows() -> None:
     torch.testing.assert_close(var, rows[where].var(0, correction=0))
     assert n == where.sum()
     other = masked_moments(rows, ~where)
-    mean, var, n = merged(mean, var, n, *other)
+    mean, var, n = combine_moments(mean, var, n, *other)
     torch.testing.assert_close(mean, rows.mean(0))
     torch.testing.assert_close(var, rows.var(0, correction=0))
     nobody = masked_moments(rows, torch.zeros(40, dtype=torch.bool))
     for after, before in zip(
-        merged(mean, var, n, *nobody), (mean, var, n), strict=True
+        combine_moments(mean, var, n, *nobody), (mean, var, n), strict=True
     ):
         torch.testing.assert_close(after, before)
 

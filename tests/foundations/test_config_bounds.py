@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from yieldrl.cli import catalog
 from yieldrl.foundations import Config
-from yieldrl.foundations.checked import most_threads
+from yieldrl.foundations.validation import most_threads
 
 CLASSES = {
     name: importlib.import_module(f"yieldrl.algorithms.{name}").Trainer.config_class

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from yieldrl.foundations import Config
-from yieldrl.foundations.folders import wrong_name
+from yieldrl.foundations.files import wrong_name
 
 
 @pytest.mark.parametrize(

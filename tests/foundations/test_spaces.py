@@ -255,12 +255,12 @@ def test_a_part_that_is_not_there_is_refused():
         spaces.part(VECTOR, ("a",))
 
 
-# ------------------------------------------------------------------------ ActionBorder
+# --------------------------------------------------------------------- ActionTransform
 
 
 def test_actions_are_clipped_to_their_box():
     low, high = np.array([[-1, 0], [2, 0.5]], np.float32)
-    border = spaces.ActionBorder(Box(low, high), CPU)
+    border = spaces.ActionTransform(Box(low, high), CPU)
     action = torch.tensor([[-3.0, -3.0], [3.0, 3.0], [0.5, 0.25]])
     clipped = border.to_env(action)
     assert clipped.tolist() == [[-1, 0], [2, 0.5], [0.5, 0.25]]
@@ -270,14 +270,14 @@ def test_actions_are_clipped_to_their_box():
 def test_bounds_on_one_side():
     low = np.array([-np.inf, 0.0], np.float32)
     high = np.array([1.0, np.inf], np.float32)
-    border = spaces.ActionBorder(Box(low, high), CPU)
+    border = spaces.ActionTransform(Box(low, high), CPU)
     action = torch.tensor([[-9.0, -9.0], [9.0, 9.0]])
     assert border.to_env(action).tolist() == [[-9, 0], [1, 9]]
 
 
 def test_clipped_actions_lie_in_the_space():
     space = Box(-0.1, 0.3, (4,))
-    border = spaces.ActionBorder(space, CPU)
+    border = spaces.ActionTransform(space, CPU)
     for action in border.to_env(torch.randn(50, 4)):
         assert space.contains(action.numpy())
 
@@ -291,7 +291,7 @@ def test_clipped_actions_lie_in_the_space():
     ],
 )
 def test_choices_are_shifted_to_their_start(space, action, expected):
-    shifted = spaces.ActionBorder(space, CPU).to_env(torch.tensor(action))
+    shifted = spaces.ActionTransform(space, CPU).to_env(torch.tensor(action))
     assert shifted.tolist() == expected
     assert shifted.dtype == torch.int64
     assert all(space.contains(row.numpy()) for row in shifted)
@@ -304,12 +304,12 @@ def test_choices_are_shifted_to_their_start(space, action, expected):
 def test_otherwise_the_action_is_passed_on_itself(space):
     """Agents tell by identity whether the buffer must remember another action."""
     action = torch.ones(4, 2)
-    assert spaces.ActionBorder(space, CPU).to_env(action) is action
+    assert spaces.ActionTransform(space, CPU).to_env(action) is action
 
 
 def test_a_unit_box_is_stretched_to_the_bounds_of_each_dimension():
     low, high = np.array([-2, 10], np.float32), np.array([0, 30], np.float32)
-    border = spaces.ActionBorder(Box(low, high), CPU, unit_box=True)
+    border = spaces.ActionTransform(Box(low, high), CPU, unit_box=True)
     action = torch.tensor([[-1.0, -1.0], [1.0, 1.0], [0.5, 0.5]])
     assert border.to_env(action).tolist() == [[-2, 10], [0, 30], [-0.5, 25]]
     assert action[0].tolist() == [-1, -1], "what the policy chose is left alone"
@@ -319,13 +319,13 @@ def test_stretched_actions_lie_in_the_space():
     """Rounding may not push an action past its bounds."""
     low = np.linspace(-0.3, 0.1, 50).astype(np.float32)
     space = Box(low, low + np.float32(0.7))
-    border = spaces.ActionBorder(space, CPU, unit_box=True)
+    border = spaces.ActionTransform(space, CPU, unit_box=True)
     for action in border.to_env(torch.tensor([[-1.0], [1.0]]).expand(2, 50)):
         assert space.contains(action.numpy())
 
 
 def test_a_unit_box_of_whole_numbers():
-    border = spaces.ActionBorder(Box(0, 4, (1,), np.int32), CPU, unit_box=True)
+    border = spaces.ActionTransform(Box(0, 4, (1,), np.int32), CPU, unit_box=True)
     whole = border.to_env(torch.tensor([[-1.0], [0.1], [1.0]]))
     assert whole.tolist() == [[0], [2], [4]]
     assert whole.dtype == torch.int32
@@ -334,7 +334,7 @@ def test_a_unit_box_of_whole_numbers():
 @pytest.mark.parametrize(("low", "high"), [(-np.inf, 1), (-1, np.inf)])
 def test_a_unit_box_needs_bounds_on_every_side(low, high):
     with pytest.raises(ValueError, match=r"not bounded on every side.*take PPO"):
-        spaces.ActionBorder(Box(low, high, (2,)), CPU, unit_box=True)
+        spaces.ActionTransform(Box(low, high, (2,)), CPU, unit_box=True)
 
 
 FLOATS = {"allow_nan": False, "allow_infinity": False}
@@ -365,7 +365,7 @@ def test_no_accepted_action_leaves_its_box(dtype, data):
     chosen = data.draw(st.lists(st.floats(-2, 2, width=32), min_size=2, max_size=2))
     far = data.draw(st.sampled_from([1.0, 1e30]))
     for unit_box in (False, True):
-        border = spaces.ActionBorder(space, CPU, unit_box=unit_box)
+        border = spaces.ActionTransform(space, CPU, unit_box=unit_box)
         accepted = border.to_env(torch.tensor([chosen]) * far)[0].numpy()
         assert np.all(accepted.astype(object) >= space.low.astype(object))
         assert np.all(accepted.astype(object) <= space.high.astype(object))
@@ -374,20 +374,20 @@ def test_no_accepted_action_leaves_its_box(dtype, data):
 
 def test_a_bound_may_be_a_whole_number_that_no_float_is():
     space = Box(2**53 + 1, 2**53 + 1, (1,), np.int64)
-    accepted = spaces.ActionBorder(space, CPU).to_env(torch.zeros(1, 1))
+    accepted = spaces.ActionTransform(space, CPU).to_env(torch.zeros(1, 1))
     assert accepted.tolist() == [[2**53 + 1]]
 
 
 def test_a_bound_may_be_the_largest_number():
     most = np.full(1, np.finfo(np.float64).max)
     for low in (most, -most):
-        border = spaces.ActionBorder(Box(low, most, dtype=np.float64), CPU)
+        border = spaces.ActionTransform(Box(low, most, dtype=np.float64), CPU)
         assert border.to_env(torch.ones(1, 1)).item() in (1.0, most[0])
 
 
 def test_bounds_of_float64_are_reached_exactly():
     space = Box(np.array([-0.1]), np.array([0.1]), dtype=np.float64)
-    border = spaces.ActionBorder(space, CPU)
+    border = spaces.ActionTransform(space, CPU)
     accepted = border.to_env(torch.tensor([[-1.0], [1.0], [0.25]]))
     assert accepted[:2].flatten().tolist() == [-0.1, 0.1]
 
@@ -425,7 +425,7 @@ def test_values_outside_of_choices_are_found():
     ],
 )
 def test_what_the_environment_gets_can_be_said_by_the_policy(space, unit_box):
-    border = spaces.ActionBorder(space, CPU, unit_box=unit_box)
+    border = spaces.ActionTransform(space, CPU, unit_box=unit_box)
     space.seed(1)
     action = torch.as_tensor(np.stack([space.sample() for _ in range(9)]))
     chosen = border.from_env(action)

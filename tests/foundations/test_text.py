@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yieldrl.foundations import Border, Utf8Text
+from yieldrl.foundations import ObservationActionAdapter, Utf8Text
 from yieldrl.foundations.text import decode, encoded, has_text
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -51,15 +51,15 @@ def test_sentences_are_found_wherever_they_are():
 
 @pytest.mark.parametrize("batched", [False, True])
 def test_an_agent_is_told_in_words(batched):
-    border = Border(TALK, Discrete(2), torch.device("cpu"))
+    border = ObservationActionAdapter(TALK, Discrete(2), torch.device("cpu"))
     rgb = np.zeros((2, 2, 2, 3) if batched else (2, 2, 3), np.uint8)
     said = ["go left", "stop"] if batched else "go left"
-    tensors, was_batched = border.inward({"rgb": rgb, "said": {"here": said}})
+    tensors, was_batched = border.to_tensors({"rgb": rgb, "said": {"here": said}})
     assert was_batched is batched
     assert tensors["said"]["here"].dtype == torch.uint8
     there = ["go left", "stop"] if batched else ["go left"]
     assert decode(tensors["said"]["here"]) == there
-    again, _ = border.inward({"rgb": rgb, "said": {"here": np.array(said)}})
+    again, _ = border.to_tensors({"rgb": rgb, "said": {"here": np.array(said)}})
     assert decode(again["said"]["here"]) == there
-    again, _ = border.inward({"rgb": rgb, "said": {"here": np.array(said, object)}})
+    again, _ = border.to_tensors({"rgb": rgb, "said": {"here": np.array(said, object)}})
     assert decode(again["said"]["here"]) == there

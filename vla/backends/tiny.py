@@ -12,8 +12,8 @@ import torch
 from gymnasium.spaces import Box, Dict
 from torch import nn
 
-from yieldrl.foundations.checked import Checked, FieldError, shown
 from yieldrl.foundations.ranges import MAX_WIDTH
+from yieldrl.foundations.validation import Checked, FieldError, shown
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig

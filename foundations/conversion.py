@@ -1,4 +1,4 @@
-"""Between environments, which may speak NumPy, and tensors `[B, ...]` on a device."""
+"""Convert observations to tensors on a device, and actions back for environments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor
 from yieldrl.foundations import spaces, text
 
 
-class Border:
-    """Observations inwards as batches of tensors, actions outwards as they are wanted.
+class ObservationActionAdapter:
+    """Observations become batches of tensors; actions take the observations' form.
 
     Args:
         observation_space: Space of one observation.
@@ -34,9 +34,9 @@ class Border:
     ) -> None:
         self._space, self._device = observation_space, device
         self._reads = text.has_text(observation_space)
-        self.actions = spaces.ActionBorder(action_space, device, unit_box=unit_box)
+        self.actions = spaces.ActionTransform(action_space, device, unit_box=unit_box)
 
-    def inward(self, obs: Any, needed: tuple[str, ...] = ()) -> tuple[Any, bool]:
+    def to_tensors(self, obs: Any, needed: tuple[str, ...] = ()) -> tuple[Any, bool]:
         """Observations as tensors `[B, ...]`, and whether they had the batch axis.
 
         Sentences may be written as text: strings, or a sequence of them.
@@ -54,7 +54,7 @@ class Border:
         batched = spaces.is_batched(self._space, tensors, needed)
         return tensors if batched else spaces.add_batch_axis(tensors), batched
 
-    def outward(self, action: Tensor, obs: Any, batched: bool) -> Any:
+    def like_input(self, action: Tensor, obs: Any, batched: bool) -> Any:
         """Actions `[B, ...]` in the form of the observations: arrays, or tensors."""
         action = action if batched else action[0]
         if spaces.holds_tensors(obs):

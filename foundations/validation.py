@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import typeguard
 
-from yieldrl.foundations.folders import wrong_path
+from yieldrl.foundations.files import wrong_path
 from yieldrl.foundations.plain import NotPlainError, plain
 from yieldrl.foundations.ranges import (
     MAX_NUMBER,

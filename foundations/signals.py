@@ -1,4 +1,4 @@
-"""A few lines that Ctrl-C does not cut in two."""
+"""Delay KeyboardInterrupt until the end of a block."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import threading
 from typing import Any
 
 
-class uninterrupted:  # noqa: N801 - it is used like contextlib's
+class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
     """A context in which Ctrl-C waits for the end of it.
 
     For the few assignments that must all be made or none. Outside of the main thread,
     where no signal arrives, there is nothing to do.
 
-    >>> with uninterrupted():
+    >>> with defer_keyboard_interrupt():
     ...     first = 1
     ...     second = 2
     """

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from yieldrl.foundations import uninterrupted
+from yieldrl.foundations import defer_keyboard_interrupt
 
 
 def press():
@@ -16,7 +16,7 @@ def test_ctrl_c_comes_after_the_last_line():
     done = []
 
     def work():
-        with uninterrupted():
+        with defer_keyboard_interrupt():
             press()
             done.append(1)
             press()
@@ -31,21 +31,21 @@ def test_ctrl_c_comes_after_the_last_line():
 
 def test_without_one_nothing_changes():
     handler = signal.getsignal(signal.SIGINT)
-    with uninterrupted():
+    with defer_keyboard_interrupt():
         assert signal.getsignal(signal.SIGINT) is not handler
     assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_an_error_within_ends_it():
     handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(ValueError, match="mine"), uninterrupted():
+    with pytest.raises(ValueError, match="mine"), defer_keyboard_interrupt():
         raise ValueError("mine")
     assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_ctrl_c_is_not_lost_where_an_error_came_too():
     def work():
-        with uninterrupted():
+        with defer_keyboard_interrupt():
             press()
             raise ValueError("mine")
 
@@ -58,8 +58,8 @@ def test_one_within_another_waits_for_both():
     done = []
 
     def work():
-        with uninterrupted():
-            with uninterrupted():
+        with defer_keyboard_interrupt():
+            with defer_keyboard_interrupt():
                 press()
                 done.append(1)
             done.append(2)
@@ -73,7 +73,7 @@ def test_a_handler_of_somebody_else_hears_of_it_once():
     heard = []
     before = signal.signal(signal.SIGINT, lambda *call: heard.append(call))
     try:
-        with uninterrupted():
+        with defer_keyboard_interrupt():
             press()
             press()
             assert not heard
@@ -87,7 +87,7 @@ def test_a_handler_of_somebody_else_hears_of_it_once():
 def test_where_ctrl_c_raises_nothing_there_is_nothing_to_do(handler):
     before = signal.signal(signal.SIGINT, handler)
     try:
-        with uninterrupted():
+        with defer_keyboard_interrupt():
             assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)
@@ -97,7 +97,7 @@ def test_outside_of_the_main_thread_there_is_nothing_to_do():
     handlers = []
 
     def work():
-        with uninterrupted():
+        with defer_keyboard_interrupt():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     before = signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Mean and variance of all that was seen, and numbers brought to their scale."""
+"""Running mean and variance, and values standardize by them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EPSILON = 1e-8
 """Added to variances, so that what never varies is divided by something."""
 
 
-def merged(
+def combine_moments(
     mean: Tensor,
     var: Tensor,
     count: Tensor,
@@ -26,7 +26,7 @@ def merged(
     Computing Sample Variances". One of the two may be empty, not both.
 
     >>> mean, var, two = (torch.tensor(x) for x in (1.5, 0.25, 2.0))  # of 1 and 2
-    >>> merged(mean, var, two, torch.tensor(6.0), torch.tensor(0.0), 1)
+    >>> combine_moments(mean, var, two, torch.tensor(6.0), torch.tensor(0.0), 1)
     (tensor(3.), tensor(4.6667), tensor(3.))
     """
     total = count + n
@@ -66,19 +66,19 @@ def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor
     return mean, var, n
 
 
-def fold_in(
+def update_moments(
     moments: tuple[Tensor, Tensor, Tensor], more: tuple[Tensor, Tensor, Any]
 ) -> None:
     """Write into mean, variance and count what they become with those of more data."""
-    for own, value in zip(moments, merged(*moments, *more), strict=True):
+    for own, value in zip(moments, combine_moments(*moments, *more), strict=True):
         own.copy_(value)
 
 
-def standardized(x: Tensor, mean: Tensor, var: Tensor, limit: float) -> Tensor:
+def standardize(x: Tensor, mean: Tensor, var: Tensor, limit: float) -> Tensor:
     """`clip((x - mean) / std, -limit, limit)`."""
-    return scaled(x - mean, var, limit)
+    return scale(x - mean, var, limit)
 
 
-def scaled(x: Tensor, var: Tensor, limit: float) -> Tensor:
+def scale(x: Tensor, var: Tensor, limit: float) -> Tensor:
     """`clip(x / std, -limit, limit)`."""
     return (x * torch.rsqrt(var + EPSILON)).clamp(-limit, limit)
