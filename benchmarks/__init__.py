@@ -20,8 +20,8 @@ virtual environments of their own; the references of `learning` take
 `pip install -e '.[bench]'`.
 
 `--out benchmarks/results/NAME.json` keeps a result with its command, hardware,
-versions, configs and seeds. A new workload is an entry in `peers/workloads.yaml`, a new
-learning task or figure one in `tasks.yaml`, a new claim one in `claims.py`, a new world
-to time one in `contests.py`, a new trial one in `trials/` (collectors in the
-background), `vla/` or `adaptation/`.
+versions, configs and seeds. A new learning task or figure is an entry in `tasks.yaml`,
+a new workload one in `peers/workloads.yaml`, a new world to time one in
+`env_throughput/worlds.yaml`. A new claim is two small files in `claims/` and a name in
+`registry.py`.
 """

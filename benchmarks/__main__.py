@@ -13,24 +13,19 @@ from typing import Any
 # `python -m benchmarks` gives this file alone that name: all the others have one name.
 from yieldrl.benchmarks import (
     demos,
-    evidence,
     gallery,
-    learned,
     learning,
-    measured,
     peers,
     pictures,
     plot,
+    report,
     results,
-    throughput,
     tuned,
 )
-from yieldrl.benchmarks.families import FAMILIES
-from yieldrl.benchmarks.parser import parse
+from yieldrl.benchmarks.env_throughput import measuring as throughput
+from yieldrl.benchmarks.parser import COMMANDS, parse
 
 Benchmark = Callable[..., dict[str, Any]]
-Report = Callable[[dict[str, Any]], str]
-MAKERS = {"demos": demos.train, "gallery": gallery.shoot}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -41,73 +36,58 @@ def main(arguments: Sequence[str]) -> None:
     """
     options = vars(parse(arguments))
     command = options.pop("command")
-    if command == "learning":
-        _several(arguments, options, learning.benchmark, learned.report)
-    elif command == "evidence":
-        _several(arguments, options, evidence.benchmark, evidence.report)
-    elif command == "worlds":
-        _several(arguments, options, throughput.benchmark, throughput.report, "worlds-")
-    elif command == "peers":
-        _peers(arguments, options)
-    elif command in FAMILIES:
-        measure = partial(measured.benchmark, command)
-        _several(arguments, options, measure, measured.report, f"{command}-")
-    elif command in MAKERS:
-        for name in options["names"]:
-            for path in MAKERS[command](name, options["seed"]):
-                print(path, flush=True)
-    elif command == "plot":
-        for path in (*plot.draw_all(options["out_folder"]), *tuned.note_all()):
-            print(path)
+    if command in COMMANDS:
+        _measure(arguments, command, options)
+        return
+    if command == "plot":
+        made = (*plot.draw_all(options["out_folder"]), *tuned.note_all())
+    elif command == "pictures":
+        made = pictures.draw_all()
     else:
-        for path in pictures.draw_all():
-            print(path)
+        make = {"demos": demos.train, "gallery": gallery.shoot}[command]
+        made = (p for name in options["names"] for p in make(name, options["seed"]))
+    for path in made:
+        print(path, flush=True)
 
 
-def _peers(arguments: Sequence[str], options: dict[str, Any]) -> None:
-    """Workloads one after the other; at the end a row for each demand."""
-    found: list[dict[str, Any]] = []
+def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> None:
+    """Tasks or claims one after the other; one that fails does not stop the rest.
 
-    def report(result: dict[str, Any]) -> str:
-        found.append(result)
-        return peers.report(result)
-
-    try:
-        _several(arguments, options, peers.benchmark, report, "peers-")
-    finally:
-        if len(found) > 1:
-            print(peers.brief(found))
-
-
-def _several(
-    arguments: Sequence[str],
-    options: dict[str, Any],
-    run: Benchmark,
-    report: Report,
-    prefix: str = "",
-) -> None:
-    """Tasks or claims one after the other; one that fails does not stop the rest."""
+    For peers there is a row for each demand at the end.
+    """
     names, out = options.pop("names"), options.pop("out")
-    folder, failed = options.pop("out_folder"), False
+    folder, prefix = options.pop("out_folder"), COMMANDS[kind].prefix
+    found: list[dict[str, Any]] = []
     for name in names:
         own = Path(folder, f"{prefix}{name}.json") if folder else None
         path = own or (Path(out) if out else None)
         others = {"all", *names} - {name}
         words = [word for word in arguments if word not in others]
-        benchmark = partial(run, name, _typed(_with_name(words, name)), **options)
-        if path is not None and path.exists() and run is learning.benchmark:
-            benchmark = partial(benchmark, earlier=results.load(path))
+        earlier: dict[str, Any] = {}
+        if kind == "learning" and path is not None and path.exists():
+            earlier = {"earlier": results.load(path)}
         try:
-            result = benchmark()
+            command = _typed(_with_name(words, name))
+            result = _benchmark(kind)(name, command, **options, **earlier)
         except (RuntimeError, ValueError) as reason:
             print(f"{name}: {reason}", file=sys.stderr, flush=True)
-            failed = True
             continue
-        print(f"\n{report(result)}")
+        found.append(result)
+        print(f"\n{report.report(result)}")
         if path is not None:
             print(f"written to {results.save(result, path)}\n", flush=True)
-    if failed:
+    if kind == "peers" and len(found) > 1:
+        print(peers.brief(found))
+    if len(found) < len(names):
         raise SystemExit(1)
+
+
+def _benchmark(kind: str) -> Benchmark:
+    """The function that measures a task, a claim, a world or a workload."""
+    modules = {"learning": learning, "worlds": throughput, "peers": peers}
+    if kind in modules:
+        return modules[kind].benchmark
+    return partial(report.benchmark, kind)
 
 
 def _with_name(words: list[str], name: str) -> list[str]:
@@ -116,7 +96,7 @@ def _with_name(words: list[str], name: str) -> list[str]:
 
 
 def _typed(arguments: Sequence[str]) -> str:
-    """The command that measures the same again, wherever files of its are."""
+    """The command that measures the same again, wherever its files are."""
     where = argparse.ArgumentParser(add_help=False)
     where.add_argument("--out")
     where.add_argument("--out-folder")

@@ -1,87 +1,85 @@
-"""Evidence: measure a claim on several seeds, and say whether it holds."""
+"""Claims that are judged seed by seed: comparisons, a table of numbers, and lines."""
 
 from __future__ import annotations
 
+import operator
+import re
 import statistics
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from . import isolated, results
-from .claims import CLAIMS
+from .style import COLORS, INK, line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COMPARISONS = {"<": operator.lt, "<=": operator.le, "==": operator.eq}
+COMPARISONS |= {">": operator.gt, ">=": operator.ge}
+SPLIT = re.compile(rf" ({'|'.join(sorted(COMPARISONS, key=len, reverse=True))}) ")
 
 
-def measure_seed(name: str, seed: int) -> dict[str, Any]:
-    """Measure a claim on one seed, in this process.
+def compare(text: str, measured: Mapping[str, Any]) -> bool:
+    """Whether a chain of comparisons holds.
 
-    Args:
-        name: Key of `CLAIMS`.
-        seed: The seed of everything.
+    Each term is a number, the name of a measured number, or a number times a name.
+
+    >>> compare("0 < 2 * loss <= 4", {"loss": 2.0})
+    True
     """
-    import torch
-
-    torch.set_num_threads(1)
-    return CLAIMS[name].measure(seed)
-
-
-def benchmark(name: str, command: str, *, seeds: int, jobs: int) -> dict[str, Any]:
-    """Measure a claim on seeds 1 to `seeds`, `jobs` at a time."""
-    claim, numbers = CLAIMS[name], range(1, seeds + 1)
-    result = results.circumstances("evidence", command, numbers)
-
-    def one(seed: int) -> dict[str, Any]:
-        measured = isolated.call(measure_seed, 1, name=name, seed=seed)
-        held = "holds" if claim.holds(measured) else "does not hold"
-        print(f"{name}, seed {seed}: {held}", flush=True)
-        return measured
-
-    with ThreadPoolExecutor(jobs) as pool:
-        measured = list(pool.map(one, numbers))
-    passed, needed = claim.passed(measured), claim.needed(seeds)
-    return result | {
-        "claim": name,
-        "statement": claim.statement,
-        "criterion": f"{claim.criterion}; on at least {needed} of {seeds} seeds",
-        "x_label": claim.x_label,
-        "y_label": claim.y_label,
-        "jobs": jobs,
-        "passed": passed,
-        "holds": passed >= needed,
-        "runs": [
-            {"seed": seed, "holds": bool(claim.holds(run)), **parted(run)}
-            for seed, run in zip(numbers, measured, strict=True)
-        ],
-    }
+    parts = SPLIT.split(text)
+    terms = [_term(part, measured) for part in parts[::2]]
+    signs = [COMPARISONS[sign] for sign in parts[1::2]]
+    return all(sign(*pair) for sign, pair in zip(signs, pairwise(terms), strict=True))
 
 
-def parted(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _term(text: str, measured: Mapping[str, Any]) -> float:
+    factor, times, name = text.partition(" * ")
+    if times:
+        return float(factor) * measured[name]
+    return measured[text] if text in measured else float(text)
+
+
+def parted(measured: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What was measured, parted into `numbers`, `series` and, if any, `details`.
 
     Details are for a figure of its own: no table has them, and `plot` does not.
     """
     details = {name: v for name, v in measured.items() if isinstance(v, dict)}
     series = {name: v for name, v in measured.items() if isinstance(v, list)}
-    rest = {name for name in measured if name not in details and name not in series}
-    numbers = {name: v for name, v in measured.items() if name in rest}
+    numbers = {k: v for k, v in measured.items() if k not in {*details, *series}}
     return {"numbers": numbers, "series": series, **details}
 
 
-def report(result: dict[str, Any]) -> str:
-    """A result as a table, its verdict and its circumstances."""
-    names = list(result["runs"][0]["numbers"])
-    rows = [_row(run, names) for run in result["runs"]]
-    means = [
-        statistics.mean(run["numbers"][n] for run in result["runs"]) for n in names
+def table(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The numbers of every seed, and their means."""
+    names = list(runs[0]["numbers"])
+    rows = [
+        [
+            str(run["seed"]),
+            *(f"{run['numbers'][name]:.6g}" for name in names),
+            "yes" if run["holds"] else "no",
+        ]
+        for run in runs
     ]
+    means = [statistics.mean(run["numbers"][name] for run in runs) for name in names]
     rows.append(["mean", *(f"{value:.6g}" for value in means), ""])
-    held = "holds" if result["holds"] else "DOES NOT HOLD"
-    return (
-        f"{results.table(['seed', *names, 'holds'], rows)}\n\n"
-        f"{result['statement']}\n{result['criterion']}: {result['passed']}, {held}\n"
-        f"{results.footer(result)}"
-    )
+    return ["seed", *names, "holds"], rows
 
 
-def _row(run: dict[str, Any], names: Sequence[str]) -> list[str]:
-    numbers = [f"{run['numbers'][name]:.6g}" for name in names]
-    return [str(run["seed"]), *numbers, "yes" if run["holds"] else "no"]
+def draw(axes: Axes, result: Mapping[str, Any]) -> None:
+    """The lines; a name up to its comma chooses the colour, later ones are dashed."""
+    import numpy as np
+
+    from yieldrl.experiments.plot import aggregate
+
+    colors = {"truth": INK}
+    for name in result["runs"][0]["series"]:
+        group, _, kind = name.partition(", ")
+        first = group not in colors
+        color = colors.setdefault(group, COLORS[len(colors) - 1])
+        lines = [np.array(run["series"][name]).T for run in result["runs"]]
+        drawn = aggregate(name, [(xs, ys) for xs, ys in lines])
+        line(axes, drawn, color, "--" if kind and not first else "-")
+    axes.set_title(result["statement"], wrap=True)
+    axes.set(xlabel=result["x_label"], ylabel=result["y_label"])

@@ -10,26 +10,19 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import statistics
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.foundations import Config
 
-from . import isolated, references, results
-from .learned import verdict
+from . import references, results, subprocesses
 from .tasks import TASKS, Task
 
 SIDES = ("yieldrl", "reference", "both")
-BUDGET = (
-    "env_id",
-    "env_kwargs",
-    "wrappers",
-    "total_steps",
-    "eval_every",
-    "eval_episodes",
-)
+BUDGET = ("env_id", "env_kwargs", "wrappers", "total_steps", "eval_every")
+BUDGET += ("eval_episodes",)
 """Fields of the config that both sides share."""
 
 
@@ -53,14 +46,9 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
         for log in trainer():
             if log["log_type"] == "evaluate":
                 curve.append({"sample_step": log["sample_step"], **_floats(log)})
-        seconds = time.perf_counter() - begin
+        seconds = round(time.perf_counter() - begin, 2)
         final = _floats(trainer.evaluate(episodes))
-    return {
-        "seed": seed,
-        "curve": curve,
-        "final": final,
-        "train_seconds": round(seconds, 2),
-    }
+    return {"seed": seed, "curve": curve, "final": final, "train_seconds": seconds}
 
 
 def benchmark(
@@ -89,57 +77,37 @@ def benchmark(
             of yieldrl to stand beside.
     """
     task, numbers = TASKS[name], range(1, seeds + 1)
-    shared = _shared(task, episodes)
     if side != "yieldrl" and task.reference is None:
         raise ValueError(f"{name} names no reference: choose --side yieldrl")
-    kept = earlier if earlier and _shared_by(earlier) == shared else None
+    shared = _budget(task.make_config().to_dict(), episodes)
+    kept = earlier if earlier and _budget_of(earlier) == shared else None
     if side == "reference" and kept is None:
         raise ValueError(
             f"{name}: a reference stands beside a result of yieldrl with the same"
             " budget: train both, or give --out a file that has it"
         )
-    trained: dict[str, list[dict[str, Any]]] = {}
-    for which, train in (("yieldrl", train_seed), ("reference", references.train_seed)):
-        if side in (which, "both"):
-            trained[which] = _train_all(train, which, name, numbers, episodes, jobs)
+    cases = [{"name": name, "seed": s, "episodes": episodes} for s in numbers]
     result = kept if kept and side == "reference" else {}
-    if "yieldrl" in trained:
+    if side != "reference":
+        runs = subprocesses.each(train_seed, cases, jobs)
         result = results.circumstances("learning", command, numbers)
-        result |= described(task, name) | {"jobs": jobs, "runs": trained["yieldrl"]}
-        result |= verdict(task, trained["yieldrl"], episodes)
+        result |= described(task, name) | {"jobs": jobs, "runs": runs}
+        result |= verdict(task, runs, episodes)
         if kept and _fits(kept.get("reference"), task):
             result["reference"] = kept["reference"]
         elif earlier and "reference" in earlier and side == "yieldrl":
             print(f"{name}: its reference was another or had another budget: left out")
-    if "reference" in trained and task.reference is not None:
+    if side != "yieldrl" and task.reference is not None:
         result["reference"] = {
             **results.circumstances("reference", command, numbers),
             **dataclasses.asdict(task.reference),
-            "runs": trained["reference"],
+            "runs": subprocesses.each(references.train_seed, cases, jobs),
         }
     return result
 
 
-def _train_all(
-    train: Callable[..., Any],
-    which: str,
-    name: str,
-    numbers: Sequence[int],
-    episodes: int,
-    jobs: int,
-) -> list[dict[str, Any]]:
-    def one(seed: int) -> dict[str, Any]:
-        run = isolated.call(train, 1, name=name, seed=seed, episodes=episodes)
-        reached = run["final"]["episode_return"]
-        print(f"{name}, {which}, seed {seed}: {reached:.4g}", flush=True)
-        return run
-
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, numbers))
-
-
 def described(task: Task, name: str) -> dict[str, Any]:
-    """What a result file says about its task."""
+    """The entries of a result that describe its task."""
     config = task.make_config().to_dict()
     fields = dataclasses.asdict(task)
     del fields["reference"]  # written down with its runs, where it has some
@@ -148,17 +116,73 @@ def described(task: Task, name: str) -> dict[str, Any]:
     return {"task": name, **fields, "whole_config": whole}
 
 
-def _shared(task: Task, episodes: int) -> dict[str, Any]:
+def verdict(
+    task: Task, runs: Sequence[dict[str, Any]], episodes: int
+) -> dict[str, Any]:
+    """What was asked of the final returns, and whether it held."""
+    if task.threshold is None:
+        return {"criterion": "none", "passed": len(runs), "holds": True}
+    returns = final_returns(runs)
+    return {
+        "criterion": (
+            f"episode_return >= {task.threshold:g} over {episodes} deterministic"
+            f" episodes on at least {task.needed(len(runs))} of {len(runs)} seeds"
+        ),
+        "passed": task.passed(returns),
+        "holds": task.holds(returns),
+    }
+
+
+def final_returns(runs: Sequence[dict[str, Any]]) -> list[float]:
+    """The final evaluation's mean return of every seed."""
+    return [run["final"]["episode_return"] for run in runs]
+
+
+def world(result: dict[str, Any]) -> str:
+    """The environment of a result, without the module that registers it, and the
+    arguments that make it another one."""
+    config = result["whole_config"]
+    given = ", ".join(f"{k}={v}" for k, v in config.get("env_kwargs", {}).items())
+    env_id = config["env_id"].rpartition(":")[2]
+    return f"{env_id} ({given})" if given else env_id
+
+
+def is_control(result: dict[str, Any]) -> bool:
+    """Whether nothing was asked of it: it shows how something else compares."""
+    return result.get("criterion") == "none"
+
+
+def shown(result: dict[str, Any]) -> results.Shown:
+    """A result as title, table and notes."""
+    sides = {result["algorithm"]: result["runs"]}
+    if "reference" in result:
+        of = result["reference"]
+        sides[f"{of['library']} {of['algorithm']}"] = of["runs"]
+    header = ["side", "seed", "final return", "std", "min", "max", "seconds"]
+    rows = [[side, *_row(run)] for side, runs in sides.items() for run in runs]
+    notes = [
+        f"{side}: mean {statistics.mean(of):.4g}, worst {min(of):.4g}"
+        for side, of in zip(sides, map(final_returns, sides.values()), strict=True)
+    ]
+    title = f"{result['algorithm']} on {world(result)}"
+    return title, (header, rows), [*notes, *results.verdicts(result)]
+
+
+def _row(run: dict[str, Any]) -> list[str]:
+    names = ("", "_std", "_min", "_max")
+    numbers = [f"{run['final'][f'episode_return{name}']:.4g}" for name in names]
+    return [str(run["seed"]), *numbers, f"{run['train_seconds']:.0f}"]
+
+
+def _budget(config: dict[str, Any], episodes: float) -> dict[str, Any]:
     """What both sides have in common: the budget, and the final evaluation."""
-    config = task.make_config().to_dict()
     return {name: config[name] for name in BUDGET} | {"episodes": episodes}
 
 
-def _shared_by(result: dict[str, Any]) -> dict[str, Any]:
-    """What both sides of a result had in common; a younger field had its default."""
-    config = Config().to_dict() | result["whole_config"]
+def _budget_of(result: dict[str, Any]) -> dict[str, Any]:
+    """That of a result; a field that is newer had its default."""
     episodes = result["runs"][0]["final"]["episodes"]
-    return {name: config[name] for name in BUDGET} | {"episodes": episodes}
+    return _budget(Config().to_dict() | result["whole_config"], episodes)
 
 
 def _fits(reference: dict[str, Any] | None, task: Task) -> bool:

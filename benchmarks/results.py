@@ -17,8 +17,11 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
-RIVALS = ("stable-baselines3", "sb3-contrib", "mujoco", "mujoco-warp", "box2d")
-RIVALS += ("minatar", "envpool", "gymnax", "jax")
+BASELINES = ("stable-baselines3", "sb3-contrib", "mujoco", "mujoco-warp", "box2d")
+BASELINES += ("minatar", "envpool", "gymnax", "jax")
+Shown = tuple[str, tuple[list[str], list[list[str]]], list[str]]
+"""A result as text: a title, a table (its header and rows), and notes below it."""
+
 REQUIRED = {
     "kind": str,
     "command": str,
@@ -35,8 +38,7 @@ def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, An
     """Everything about a measurement but its numbers.
 
     Args:
-        kind: "peers", "worlds", "learning", "reference", "evidence", or a
-            family of trials.
+        kind: "peers", "worlds", "learning", "reference", or the command of a claim.
         command: The command line that repeats it.
         seeds: The seeds that it ran.
     """
@@ -66,7 +68,7 @@ def hardware() -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Versions of Python and of every package that decides a measurement."""
     found = {"python": platform.python_version()}
-    for name in (*PACKAGES, *RIVALS):
+    for name in (*PACKAGES, *BASELINES):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -174,6 +176,14 @@ def with_commands(
     ]  # cells of pages are long: no padding
     lines = "\n".join(f"| {' | '.join(row)} |" for row in cells)
     return "\n".join([lines, "", "```bash", *commands, "```"])
+
+
+def verdicts(result: dict[str, Any]) -> list[str]:
+    """What was asked of a result, of its seeds or of all runs, and whether it is so."""
+    if "criterion" not in result:
+        return [verdict(demand) for demand in result["demands"]]
+    held = "holds" if result["holds"] else "DOES NOT HOLD"
+    return [f"{result['criterion']}: {result['passed']}, {held}"]
 
 
 def verdict(demand: dict[str, Any]) -> str:

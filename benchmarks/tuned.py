@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import results
-from .learned import final_returns
+from .learning import final_returns
 
 START = "# Reached: "
 

@@ -5,8 +5,8 @@ A workload is an entry in `workloads.yaml`, a peer one in `venvs.py` and a file 
 """
 
 from .measuring import Options, benchmark
-from .tables import brief, report
+from .tables import brief, shown
 from .venvs import FOLDER, PEERS
 from .workloads import WORKLOADS
 
-__all__ = ["FOLDER", "PEERS", "WORKLOADS", "Options", "benchmark", "brief", "report"]
+__all__ = ["FOLDER", "PEERS", "WORKLOADS", "Options", "benchmark", "brief", "shown"]

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks.trials.trial import at_least
+from yieldrl.benchmarks.claim import at_least
 
 from .rounds import Round
 from .venvs import PEERS

@@ -40,22 +40,21 @@ def row_title(result: dict[str, Any], side: str) -> str:
     return f"{OURS}, {CODE[kept]}"
 
 
-def report(result: dict[str, Any]) -> str:
-    """One workload: every side, the verdicts, the circumstances."""
+def shown(result: dict[str, Any]) -> results.Shown:
+    """One workload: every side, the verdicts, what was timed."""
     summary, target = result["summary"], result["target"]
     header = ["side", UNITS[result["measure"]], f"times as fast is {OURS}"]
     header += ["in a first run", "in CPU time, steps/s", "return (least to most)"]
     if target is not None:
         header.append(f"reached {target:g}, after")
     rows = [_row(result, side) for side in summary]
-    lines = [result["title"], "", results.table(header, rows), ""]
-    lines += [results.verdict(of) for of in result["demands"]]
-    lines += [f"stretch: {results.verdict(of)}" for of in result["stretches"]]
-    lines += [f"left out, {side}: {why}" for side, why in result["left_out"].items()]
+    notes = results.verdicts(result)
+    notes += [f"stretch: {results.verdict(of)}" for of in result["stretches"]]
+    notes += [f"left out, {side}: {why}" for side, why in result["left_out"].items()]
     for side in (name for name in (OURS, FIRST) if name in summary):
         title, of = row_title(result, side), result["rounds"][0][side]
-        lines += [f"{title}: {decision}" for decision in of.get("decisions", [])]
-    return "\n".join([*lines, "", where(result), results.footer(result)])
+        notes += [f"{title}: {decision}" for decision in of.get("decisions", [])]
+    return result["title"], (header, rows), [*notes, "", where(result)]
 
 
 def where(result: dict[str, Any]) -> str:

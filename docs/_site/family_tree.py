@@ -13,7 +13,7 @@ import importlib
 import re
 
 from yieldrl.benchmarks import plot
-from yieldrl.benchmarks.learned import is_control, world
+from yieldrl.benchmarks.learning import is_control, world
 from yieldrl.benchmarks.tasks import FIGURES
 from yieldrl.cli import catalog
 from yieldrl.cli.catalog import Member

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Container
 
 from yieldrl.benchmarks import scores
-from yieldrl.benchmarks.learned import final_returns, is_control, world
+from yieldrl.benchmarks.learning import final_returns, is_control, world
 from yieldrl.benchmarks.results import link, with_commands
 from yieldrl.benchmarks.tasks import FIGURES, TASKS, published_beside
 

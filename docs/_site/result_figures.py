@@ -13,7 +13,7 @@ import json
 import os
 from pathlib import Path
 
-from yieldrl.benchmarks import current, plot, results
+from yieldrl.benchmarks import plot, results, stale_results
 
 from .directives import ROOT, DirectiveError
 
@@ -31,7 +31,7 @@ def check_results() -> None:
     faults = [
         f"benchmarks/results/{path.name}: {difference}"
         for path in sorted(results.FOLDER.glob("*.json"))
-        for difference in current.differences(path.stem, results.load(path))
+        for difference in stale_results.differences(path.stem, results.load(path))
     ]
     if faults:
         raise DirectiveError(

@@ -9,18 +9,18 @@
 from __future__ import annotations
 
 from yieldrl.benchmarks import results
-from yieldrl.benchmarks.families import FAMILIES
+from yieldrl.benchmarks.registry import TRIALS
 
 from .directives import Page, directive
 from .measured import NOTHING, Result, committed, machine, source, unless_held
 
-NAMES = "|".join(FAMILIES)
+NAMES = "|".join(TRIALS)
 
 
 def _of_family(family: str) -> dict[str, Result]:
     """Trial -> its committed result, in the order of the trials."""
     found = committed()
-    names = [(name, f"{family}-{name}") for name in FAMILIES[family]]
+    names = [(name, f"{family}-{name}") for name in TRIALS[family]]
     return {name: found[file] for name, file in names if file in found}
 
 
@@ -34,7 +34,7 @@ def table(family: str) -> str:
         measured = "<br>".join(unless_held(*of) for of in values)
         asked = "<br>".join(f"{of['bound']:g}" for of in demands)
         data = f"[{name}](results/{family}-{name}.json)"
-        says = FAMILIES[family][name].statement
+        says = TRIALS[family][name].statement
         rows.append([data, says, measured or " ", asked or " "])
     header = ["trial", "says", "measured", "asked for"]
     return results.with_commands(header, rows, found)
@@ -46,7 +46,7 @@ def shown(family: str, name: str, page: Page) -> str:
     found = _of_family(family)
     if name not in found:
         return NOTHING
-    result, trial, file = found[name], FAMILIES[family][name], f"{family}-{name}"
+    result, trial, file = found[name], TRIALS[family][name], f"{family}-{name}"
     figure = f"![{trial.statement}]({page.to_docs}results/{file}.svg)"
     numbers = results.table(*trial.table(result["runs"]))
     by = f"{source(file, result, page.to_docs)}, {machine(result)}"

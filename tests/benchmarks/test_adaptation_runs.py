@@ -11,14 +11,14 @@ import torch
 
 from yieldrl.algorithms import ppo, ppo_roa
 from yieldrl.benchmarks import plot, results
-from yieldrl.benchmarks.adaptation import (
+from yieldrl.benchmarks.claims.adaptation import (
     compared,
     inference,
     learning,
     regularizer,
     speed,
 )
-from yieldrl.benchmarks.adaptation.worlds import RANGES, WORLDS, World
+from yieldrl.benchmarks.claims.adaptation.worlds import RANGES, WORLDS, World
 from yieldrl.collectors.evaluation import evaluate
 
 SMALL: dict[str, Any] = {
@@ -116,7 +116,7 @@ def test_every_side_learns_and_is_looked_at(tmp_path: Path) -> None:
     runs = [compared.train("cartpole", side, 1) for side in learning.SIDES]
     runs.append({"side": "chance", "returns": {"chance": chance}})
     found = {who: of for run in runs for who, of in run["returns"].items()}
-    assert found.keys() == compared.WHO.keys()
+    assert found.keys() == compared.WORDS.keys()
     assert all(set(of) == set(RANGES) for of in found.values())
     assert min(min(of.values()) for of in found.values()) > 5
     assert 12 < chance["training"] < 40
@@ -125,7 +125,7 @@ def test_every_side_learns_and_is_looked_at(tmp_path: Path) -> None:
     assert len(compared.judge(runs)) == 5
     assert results.table(*compared.table(runs)).count("\n") == 9
     result = {"kind": "adaptation", "trial": "cartpole", "runs": runs}
-    assert plot.draw_trial(result, tmp_path / "a.svg").exists()
+    assert plot.draw(plot.draw_claim, result, tmp_path / "a.svg").exists()
 
 
 @pytest.mark.usefixtures("few")
@@ -135,7 +135,7 @@ def test_ways_of_adapting_are_trained_and_shown(
     looked = dict.fromkeys(RANGES, 1.0)
     monkeypatch.setattr(learning, "returned", lambda *_: looked)
     runs = [regularizer.train(side, 1) for side in regularizer.SIDES]
-    assert results.table(*regularizer.TRIAL.table(runs)).count("\n") == 5
+    assert results.table(*regularizer.table(runs)).count("\n") == 5
     again = regularizer.train("mlp", 1)
     assert {**again, "seconds": 0} == {**runs[0], "seconds": 0}
 
@@ -175,7 +175,7 @@ def test_sides_of_speed_take_turns_in_the_phase_train(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     small = {**SMALL, "total_steps": 10**9, "anneal_learning_rate": False}
-    monkeypatch.setattr(speed, "SETTINGS", small)
+    monkeypatch.setattr(speed, "FIELDS", small)
     monkeypatch.setattr(speed, "SLICES", 2)
     run = speed.slices("yieldrl/HiddenCartPole-v1", 1)
     assert all(len(run[side]) == 2 and min(run[side]) > 0 for side in speed.SIDES)

@@ -11,15 +11,15 @@ import pytest
 
 from yieldrl.benchmarks import __main__ as command_line
 from yieldrl.benchmarks import plot, results, scores, style
-from yieldrl.benchmarks.adaptation import (
-    TRIALS,
+from yieldrl.benchmarks.claim import Options
+from yieldrl.benchmarks.claims.adaptation import (
     compared,
     learning,
     regularizer,
     speed,
 )
-from yieldrl.benchmarks.adaptation.worlds import RANGES, WORLDS
-from yieldrl.benchmarks.trials import Options
+from yieldrl.benchmarks.claims.adaptation.worlds import RANGES, WORLDS
+from yieldrl.benchmarks.registry import CLAIMS
 
 GOOD = {
     "oracle": 480.0,
@@ -75,23 +75,23 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", TRIALS)
-def test_a_trial_is_a_table_and_a_figure(
+@pytest.mark.parametrize("name", CLAIMS["adaptation"])
+def test_a_claim_is_a_table_and_a_figure(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial, runs = TRIALS[name], RUNS[name]
-    assert all(verdict.holds for verdict in trial.judge(runs))
-    assert results.table(*trial.table(runs)).count("\n") >= 5
+    claim, runs = CLAIMS["adaptation"][name], RUNS[name]
+    assert all(verdict.holds for verdict in claim.judge(runs))
+    assert results.table(*claim.table(runs)).count("\n") >= 5
     monkeypatch.setitem(style.STYLE, "svg.fonttype", "none")
     result = {"kind": "adaptation", "trial": name, "runs": runs}
-    svg = plot.draw_trial(result, tmp_path / f"{name}.svg").read_text()
+    svg = plot.draw(plot.draw_claim, result, tmp_path / f"{name}.svg").read_text()
     assert len(re.findall(r"<text[^>]*>([^<]*)</text>", svg)) > 8
-    results.dumps({"settings": trial.settings})
+    results.dumps({"settings": claim.settings})
 
 
 def test_the_command_knows_the_family() -> None:
     parsed = command_line.parse(["adaptation", "all", "--seeds", "2"])
-    assert (parsed.names, parsed.seeds) == (list(TRIALS), 2)
+    assert (parsed.names, parsed.seeds) == (list(CLAIMS["adaptation"]), 2)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,9 @@ def test_a_curve_has_an_interval_at_each_step() -> None:
 def test_every_side_has_every_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compared, "each", lambda _, cases, jobs: [*cases, jobs])
     monkeypatch.setattr(compared, "by_chance", lambda world: world.env_id)
-    *cases, jobs, chance = TRIALS["halfcheetah"].measure(Options(seeds=2, jobs=3))
+    *cases, jobs, chance = CLAIMS["adaptation"]["halfcheetah"].measure(
+        Options(seeds=2, jobs=3)
+    )
     assert len(cases) == 2 * len(learning.SIDES) == len({str(of) for of in cases})
     assert {of["name"] for of in cases} == {"halfcheetah"}
     assert (jobs, chance["side"]) == (3, "chance")

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from yieldrl.benchmarks import __main__ as command_line
-from yieldrl.benchmarks import peers, results, throughput
-from yieldrl.benchmarks.claims import CLAIMS
-from yieldrl.benchmarks.contests import CONTESTS
+from yieldrl.benchmarks import peers, results
 from yieldrl.benchmarks.demos import DEMOS
+from yieldrl.benchmarks.env_throughput import measuring as throughput
+from yieldrl.benchmarks.env_throughput.contests import CONTESTS
+from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.benchmarks.tasks import TASKS
-from yieldrl.benchmarks.trials import TRIALS
 
 parse = command_line.parse
 
@@ -44,8 +44,8 @@ def test_learning_takes_tasks_and_a_side() -> None:
 
 
 def test_evidence_takes_claims() -> None:
-    assert parse(["evidence", "all"]).names == list(CLAIMS)
-    assert parse(["evidence", *CLAIMS, "--jobs", "1"]).jobs == 1
+    assert parse(["evidence", "all"]).names == list(CLAIMS["evidence"])
+    assert parse(["evidence", *CLAIMS["evidence"], "--jobs", "1"]).jobs == 1
 
 
 def test_worlds_are_measured_from_1_to_65536_environments() -> None:
@@ -65,11 +65,13 @@ def test_demos_take_a_seed() -> None:
     assert parse(["demos", "goto"]).seed is None
 
 
-def test_collecting_takes_trials() -> None:
+def test_collecting_takes_claims() -> None:
     parsed = parse(["collecting", "soak", "--minutes", "0.5"])
     assert (parsed.command, parsed.names) == ("collecting", ["soak"])
     assert (parsed.seeds, parsed.jobs, parsed.minutes) == (5, 2, 0.5)
-    assert parse(["collecting", "all", "--seeds", "3"]).names == list(TRIALS)
+    assert parse(["collecting", "all", "--seeds", "3"]).names == list(
+        CLAIMS["collecting"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return results.circumstances("learning", command, [1])
 
     monkeypatch.setattr(command_line.learning, "benchmark", benchmark)
-    monkeypatch.setattr(command_line.learned, "report", lambda _: "a report")
+    monkeypatch.setattr(command_line.report, "report", lambda _: "a report")
     return called
 
 
@@ -173,7 +175,7 @@ def test_a_world_gets_a_file_that_says_what_it_is(
         return results.circumstances("worlds", command, [0]) | {"world": name}
 
     monkeypatch.setattr(throughput, "benchmark", benchmark)
-    monkeypatch.setattr(throughput, "report", lambda _: "a report")
+    monkeypatch.setattr(command_line.report, "report", lambda _: "a report")
     words = f"worlds cartpole pendulum --num-envs 1 4 --out-folder {tmp_path}"
     command_line.main(words.split())
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -195,7 +197,9 @@ def test_peers_are_summed_up_after_the_last_and_one_may_fail(
         return results.circumstances("peers", command, [1]) | {"workload": name}
 
     monkeypatch.setattr(peers, "benchmark", benchmark)
-    monkeypatch.setattr(peers, "report", lambda of: f"report of {of['workload']}")
+    monkeypatch.setattr(
+        command_line.report, "report", lambda of: f"report of {of['workload']}"
+    )
     monkeypatch.setattr(peers, "brief", lambda found: f"{len(found)} in brief")
     words = f"peers W1 W3 W5 --venvs there --out-folder {tmp_path}"
     with pytest.raises(SystemExit):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from yieldrl.algorithms import dqn
-from yieldrl.benchmarks import comparing, style
+from yieldrl.benchmarks import style
+from yieldrl.benchmarks.claims.comparing import munchausen
 from yieldrl.benchmarks.scores import difference, iqm
 from yieldrl.exercises.ch17_your_own_algorithm import solution
 
@@ -52,39 +53,39 @@ def test_of_new_runs_of_one_method_few_intervals_leave_out_zero():
     ("apart", "said"), [(30, "better"), (-30, "worse"), (1, "not decided")]
 )
 def test_what_may_be_said(apart, said):
-    theirs = np.linspace(0, 20, comparing.SEEDS)
-    _, rows = comparing.table(runs_of(theirs + apart, theirs))
+    theirs = np.linspace(0, 20, munchausen.SEEDS)
+    _, rows = munchausen.table(runs_of(theirs + apart, theirs))
     assert rows[-1][-1] == said
     assert rows[-1][1].startswith(f"{apart} (")
 
 
 def test_nobody_stops_early():
-    theirs = np.linspace(0, 20, comparing.SEEDS)
-    assert all(of.holds for of in comparing.judge(runs_of(theirs, theirs)))
+    theirs = np.linspace(0, 20, munchausen.SEEDS)
+    assert all(of.holds for of in munchausen.judge(runs_of(theirs, theirs)))
     early = runs_of(theirs[:5] + 30, theirs[:5])
-    assert not any(of.holds for of in comparing.judge(early))
+    assert not any(of.holds for of in munchausen.judge(early))
 
 
 def test_both_sides_have_the_same_settings_and_are_drawn(monkeypatch, tmp_path):
     few = {"total_steps": 120, "eval_every": 60, "eval_episodes": 1}
     few |= {"learning_starts": 100, "batch_size": 8, "hidden_sizes": (8,)}
-    monkeypatch.setattr(comparing, "SETTINGS", comparing.SETTINGS | few)
-    monkeypatch.setattr(comparing, "EPISODES", 1)
-    ours, mine = (comparing.trainer_of(side, 1) for side in comparing.SIDES)
+    monkeypatch.setattr(munchausen, "SETTINGS", munchausen.SETTINGS | few)
+    monkeypatch.setattr(munchausen, "EPISODES", 1)
+    ours, mine = (munchausen.trainer_of(side, 1) for side in munchausen.SIDES)
     with ours, mine:
         assert type(ours) is dqn.Trainer
         assert type(mine) is solution.Trainer
         ours_has, mine_has = ours.config.to_dict(), mine.config.to_dict()
     own = {"temperature", "munchausen_coef", "munchausen_clip"}
     assert {k: v for k, v in mine_has.items() if k not in own} == ours_has
-    runs = [comparing.train(seed) for seed in (1, 2)]
+    runs = [munchausen.train(seed) for seed in (1, 2)]
     for run in runs:
-        assert set(run["curves"]) == set(run["scores"]) == set(comparing.SIDES)
+        assert set(run["curves"]) == set(run["scores"]) == set(munchausen.SIDES)
         for points in run["curves"].values():
             assert [step for step, _ in points] == [60, 120]
     drawn = []
     style.save_figure(
-        lambda axes: drawn.extend((comparing.fill(axes, runs), axes.lines)),
+        lambda axes: drawn.extend((munchausen.draw(axes, runs), axes.lines)),
         tmp_path / "a.svg",
     )
     assert [line.get_xdata().tolist() for line in drawn[1]] == [[60, 120]] * 2

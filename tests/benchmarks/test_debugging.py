@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks import debugging, results
-from yieldrl.benchmarks.claims import CLAIMS
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.evidence import debugging
+from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.exercises.ch14_debugging import diagnostics
 
 
@@ -44,7 +45,7 @@ NAMES = ("promised too much", "approx_kl", "entropy at the end", "lost by saving
 
 @pytest.mark.parametrize("name", [*NAMES, "sides", "undecided"])
 def test_the_claim_takes_every_bug_to_show(name: str) -> None:
-    claim = CLAIMS["debugging-cartpole"]
+    claim = CLAIMS["evidence"]["debugging-cartpole"]
     run = results.load(results.FOLDER / "debugging-cartpole.json")["runs"][0]
     measured = dict(run["numbers"])
     assert claim.holds(measured)

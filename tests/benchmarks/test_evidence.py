@@ -1,53 +1,67 @@
 """Claims: how they are judged, and the measurements as far as they are exact."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
 
-from yieldrl.benchmarks import evidence, isolated, overestimation, results, stability
-from yieldrl.benchmarks.claims import CLAIMS, Claim
+from yieldrl.benchmarks import report, results, subprocesses
+from yieldrl.benchmarks.claim import Claim
+from yieldrl.benchmarks.claims.evidence import overestimation, stability
+from yieldrl.benchmarks.evidence import compare
+from yieldrl.benchmarks.registry import CLAIMS
 
 
 @pytest.fixture
 def claim(monkeypatch: pytest.MonkeyPatch) -> Claim:
     """Holds on the seeds 2 and 3 of three."""
+
+    def train(seed: int) -> dict[str, Any]:
+        return {"size": float(seed), "growth": [[0, 0.0], [1, seed]]}
+
     claim = Claim(
         statement="Large seeds are large.",
-        measure=lambda seed: {"size": float(seed), "growth": [[0, 0.0], [1, seed]]},
+        module=SimpleNamespace(train=train),
         criterion="size is at least 2",
-        holds=lambda measured: measured["size"] >= 2,
+        bounds=["size >= 2"],
         share=2 / 3,
     )
-    monkeypatch.setitem(CLAIMS, "test", claim)
+    monkeypatch.setitem(CLAIMS["evidence"], "test", claim)
     monkeypatch.setattr(
-        isolated, "call", lambda function, _, **arguments: function(**arguments)
+        subprocesses, "call", lambda function, _, **arguments: function(**arguments)
     )
     return claim
 
 
 def test_a_claim_is_measured_and_judged(claim: Claim) -> None:
-    result = evidence.benchmark("test", "python -m benchmarks", seeds=3, jobs=1)
+    result = report.benchmark(
+        "evidence", "test", "python -m benchmarks", seeds=3, jobs=1
+    )
     assert (result["passed"], result["holds"]) == (2, True)
     assert result["criterion"] == "size is at least 2; on at least 2 of 3 seeds"
     assert [run["holds"] for run in result["runs"]] == [False, True, True]
     assert result["runs"][0]["numbers"] == {"size": 1.0}
     assert result["runs"][2]["series"] == {"growth": [[0, 0.0], [1, 3]]}
     results.check(result)
-    report = evidence.report(result)
-    assert "| mean | 2" in report
-    assert "on at least 2 of 3 seeds: 2, holds" in report
+    text = report.report(result)
+    assert "| mean | 2" in text
+    assert "on at least 2 of 3 seeds: 2, holds" in text
 
 
 def test_a_claim_can_turn_out_false(claim: Claim) -> None:
-    result = evidence.benchmark("test", "python -m benchmarks", seeds=1, jobs=1)
+    result = report.benchmark(
+        "evidence", "test", "python -m benchmarks", seeds=1, jobs=1
+    )
     assert not result["holds"]
-    assert "DOES NOT HOLD" in evidence.report(result)
+    assert "DOES NOT HOLD" in report.report(result)
 
 
 def test_double_dqn_has_to_be_better() -> None:
     def holds(name: str, dqn: float, double_dqn: float) -> bool:
         measured = {"bias of dqn": dqn, "bias of double_dqn": double_dqn}
-        return CLAIMS[name].holds(measured)
+        return CLAIMS["evidence"][name].holds(measured)
 
     assert holds("double_dqn-chance", 4.0, 2.0)
     assert not holds("double_dqn-chance", 4.0, 2.1)
@@ -55,6 +69,22 @@ def test_double_dqn_has_to_be_better() -> None:
     assert holds("double_dqn-pendulum", 1.0, -3.0)
     assert not holds("double_dqn-pendulum", 1.0, 1.1)
     assert not holds("double_dqn-pendulum", -1.0, -2.0)  # nothing is overestimated
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("0 < a, b", True),
+        ("2 * a, b <= 4 < c", True),
+        ("2 * a, b < 4", False),
+        ("c > a, b > 3", False),
+        ("a, b == 2", True),
+    ],
+)
+def test_comparisons_are_chains_of_numbers_and_names(text: str, holds: bool) -> None:
+    assert compare(text, {"a, b": 2.0, "c": 5}) is holds
+    with pytest.raises(ValueError, match="nobody"):
+        compare("a, b < nobody", {"a, b": 2.0})
 
 
 def test_discounted_returns() -> None:

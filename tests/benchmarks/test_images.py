@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.benchmarks import images, isolated
-from yieldrl.benchmarks.trials import Options
+from yieldrl.benchmarks import subprocesses
+from yieldrl.benchmarks.claim import Options
+from yieldrl.benchmarks.claims.time import images
+from yieldrl.benchmarks.registry import CLAIMS
 
 SMALL = {"num_envs": 4, "num_steps": 2, "num_epochs": 1, "num_minibatches": 2}
 
@@ -55,9 +57,11 @@ def test_all_sides_take_the_same_rollouts(monkeypatch):
 
 
 def test_each_case_is_measured_in_a_process_of_its_own(monkeypatch):
-    call = create_autospec(isolated.call, return_value={})
-    monkeypatch.setattr(isolated, "call", call)
-    assert len(images.measure(Options(seeds=2))) == 2 * len(images.CASES)
+    call = create_autospec(subprocesses.call, return_value={})
+    monkeypatch.setattr(subprocesses, "call", call)
+    assert len(CLAIMS["time"]["images"].measure(Options(seeds=2))) == 2 * len(
+        images.CASES
+    )
     first = call.call_args_list[0]
     assert first.args == (images.take_turns, 1)
     assert first.kwargs == {"seed": 1, **images.CASES[0]}

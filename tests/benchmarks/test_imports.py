@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import imports, results
-from yieldrl.benchmarks.trials import Options
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claim import Options
+from yieldrl.benchmarks.claims.imports import start as imports
 
 
 def runs(**seconds: float) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import isolated, learned, learning, references, results
+from yieldrl.benchmarks import learning, references, report, results, subprocesses
 from yieldrl.benchmarks.tasks import TASKS, Reference, Task
 
 TASK = Task(
@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
         return run(seed, own if train is learning.train_seed else 100.0, episodes)
 
     monkeypatch.setitem(TASKS, "test", TASK)
-    monkeypatch.setattr(isolated, "call", call)
+    monkeypatch.setattr(subprocesses, "call", call)
     return calls
 
 
@@ -59,11 +59,11 @@ def test_both_sides_train_on_the_same_seeds(asked: list[tuple[Any, int]]) -> Non
     assert [one["seed"] for one in reference["runs"]] == [1, 2]
     assert reference["versions"] == results.versions()
     assert result["passed"] == 1, "only our own side is judged"
-    report = learned.report(result)
-    assert "| ppo                   | 2    | 500 " in report
-    assert "ppo: mean 475, worst 450" in report
-    assert "stable_baselines3 PPO: mean 100, worst 100" in report
-    assert "DOES NOT HOLD" in report
+    text = report.report(result)
+    assert "| ppo                   | 2    | 500 " in text
+    assert "ppo: mean 475, worst 450" in text
+    assert "stable_baselines3 PPO: mean 100, worst 100" in text
+    assert "DOES NOT HOLD" in text
 
 
 def test_a_reference_is_added_to_an_earlier_result() -> None:

@@ -2,7 +2,7 @@
 
 import torch
 
-from yieldrl.benchmarks import masking
+from yieldrl.benchmarks.claims.evidence import masking
 
 
 def test_impossible_actions_are_counted():

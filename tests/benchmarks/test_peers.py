@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from peers_made_up import SMALL, answer, three_rounds, with_first_run
 
-from yieldrl.benchmarks import peers, results
+from yieldrl.benchmarks import peers, report, results
 from yieldrl.benchmarks.peers import measuring, summary, tables
 
 
@@ -81,7 +81,7 @@ def test_a_result_says_what_was_run(measured: dict[str, Any]) -> None:
 
 
 def test_the_report_names_everything(measured: dict[str, Any]) -> None:
-    said = peers.report(measured)
+    said = report.report(measured)
     for part in (
         "A small one",
         "| yieldrl, kept code | 200 ",

@@ -88,7 +88,7 @@ def test_a_curve_says_what_it_stands_beside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def draw() -> Path:
-        return plot.draw_learning(learned, tmp_path / "a.svg")
+        return plot.draw(plot.draw_learning, learned, tmp_path / "a.svg")
 
     words = labels(tmp_path, monkeypatch, draw)
     assert "double_dqn on CartPole-v1" in words
@@ -139,7 +139,7 @@ def test_worlds_are_lines_over_the_number_of_environments(
     }
 
     def draw() -> Path:
-        return plot.draw_worlds(result, tmp_path / "worlds-cartpole.svg")
+        return plot.draw(plot.draw_worlds, result, tmp_path / "worlds-cartpole.svg")
 
     words = labels(tmp_path, monkeypatch, draw)
     assert "yieldrl/CartPole-v1, 2 threads" in words
@@ -179,6 +179,6 @@ def test_colors_are_seen_on_light_and_dark_pages(color: str, page: str) -> None:
 
 def test_the_background_is_left_out(learned: dict[str, Any], tmp_path: Path) -> None:
     """SVG draws it as the first patch: without a colour."""
-    svg = plot.draw_learning(learned, tmp_path / "a.svg").read_text()
+    svg = plot.draw(plot.draw_learning, learned, tmp_path / "a.svg").read_text()
     patch = svg.partition('<g id="patch_1">')[2].partition("</g>")[0]
     assert 'style="fill: none"' in patch

@@ -4,8 +4,9 @@ import gymnasium
 import pytest
 import torch
 
-from yieldrl.benchmarks import prioritization, worlds
-from yieldrl.benchmarks.claims import CLAIMS
+from yieldrl.benchmarks import worlds
+from yieldrl.benchmarks.claims.evidence import prioritization
+from yieldrl.benchmarks.registry import CLAIMS
 
 
 def play(env, actions):
@@ -57,7 +58,7 @@ def test_the_true_values_agree_with_themselves():
 
 
 def test_prioritized_replay_has_to_be_faster():
-    holds = CLAIMS["prioritized_dqn-cliffwalk"].holds
+    holds = CLAIMS["evidence"]["prioritized_dqn-cliffwalk"].holds
     assert holds({"updates of dqn": 500, "updates of prioritized_dqn": 450})
     assert not holds({"updates of dqn": 500, "updates of prioritized_dqn": 500})
 

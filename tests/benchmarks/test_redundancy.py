@@ -3,7 +3,7 @@
 import torch
 from gymnasium.spaces import Discrete
 
-from yieldrl.benchmarks import redundancy
+from yieldrl.benchmarks.claims.evidence import redundancy
 from yieldrl.benchmarks.worlds import Corridor
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import learned, measured, peers, results
+from yieldrl.benchmarks import learning, peers, report, results
 from yieldrl.benchmarks.__main__ import parse
-from yieldrl.benchmarks.claims import CLAIMS
-from yieldrl.benchmarks.contests import CONTESTS
-from yieldrl.benchmarks.families import FAMILIES
+from yieldrl.benchmarks.env_throughput.contests import CONTESTS
 from yieldrl.benchmarks.peers import summary
+from yieldrl.benchmarks.registry import CLAIMS, TRIALS
 from yieldrl.benchmarks.tasks import TASKS
 
 COMMITTED = sorted(results.FOLDER.glob("*.json"))
@@ -93,10 +92,10 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
         assert path.stem == f"peers-{result['workload']}"
         check_peers(result)
         return
-    if result["kind"] in FAMILIES:
+    if result["kind"] in TRIALS:
         assert parsed.names == [result["trial"]]
         assert path.stem == f"{result['kind']}-{result['trial']}"
-        check_trial(result)
+        check_claim(result)
         return
     assert path.stem in parsed.names
     assert [run["seed"] for run in result["runs"]] == result["seeds"]
@@ -109,7 +108,7 @@ def test_committed_results_name_command_seeds_and_hardware(path: Path) -> None:
 def check_learning(result: dict[str, Any]) -> None:
     """The verdict is that of the task as it is now, and the budget was kept."""
     task = TASKS[result["task"]]
-    returns = learned.final_returns(result["runs"])
+    returns = learning.final_returns(result["runs"])
     assert (result["passed"], result["holds"]) == (
         task.passed(returns),
         task.holds(returns),
@@ -123,7 +122,7 @@ def check_learning(result: dict[str, Any]) -> None:
 
 def check_evidence(result: dict[str, Any]) -> None:
     """The verdict is that of the claim as it is now, and it holds."""
-    claim = CLAIMS[result["claim"]]
+    claim = CLAIMS["evidence"][result["claim"]]
     measured = [run["numbers"] | run["series"] for run in result["runs"]]
     assert [run["holds"] for run in result["runs"]] == [
         bool(claim.holds(numbers)) for numbers in measured
@@ -133,11 +132,9 @@ def check_evidence(result: dict[str, Any]) -> None:
     assert result["holds"]
 
 
-def check_trial(result: dict[str, Any]) -> None:
-    """The verdicts are those of the trial as it is now, and all hold."""
-    assert result["demands"] == measured.judged(
-        measured.trial_of(result), result["runs"]
-    )
+def check_claim(result: dict[str, Any]) -> None:
+    """The verdicts are those of the claim as it is now, and all hold."""
+    assert result["demands"] == report.judged(report.claim_of(result), result["runs"])
     assert result["holds"]
     assert all(demand["holds"] for demand in result["demands"])
 

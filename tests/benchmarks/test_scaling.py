@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from yieldrl.benchmarks import scaling
+from yieldrl.benchmarks.claims.time import scaling
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(scaling, "SECONDS", 0.05)
     fast = {"num_minibatches": 1, "num_epochs": 1, "hidden_sizes": (8,)}
-    monkeypatch.setattr(scaling, "SETTINGS", scaling.SETTINGS | fast)
+    monkeypatch.setattr(scaling, "FIELDS", scaling.FIELDS | fast)
 
 
 def test_training_is_timed_by_whole_rollouts(traced):
@@ -63,7 +63,7 @@ def test_what_fails_says_why(monkeypatch):
 def test_who_has_a_neighbour_is_compared_with_who_has_none():
     runs = [
         {"num_envs": n, "way": way, "steps_per_second": speed, "megabytes": 300}
-        for n, way in scaling.CASES
+        for n, way in map(dict.values, scaling.CASES)
         for speed in (100 if scaling.WAYS[way][2] else 120, 120)
     ]
     (verdict,) = scaling.judge(runs)

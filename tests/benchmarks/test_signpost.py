@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from yieldrl.algorithms import ppo_lstm
-from yieldrl.benchmarks import results, signpost
-from yieldrl.benchmarks.claims import CLAIMS
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.evidence import signpost
+from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.envs import make
 
 
@@ -58,7 +59,7 @@ def test_a_short_run_measures_all_that_the_claim_needs(monkeypatch):
     monkeypatch.setattr(signpost, "EPISODES", 2)
     monkeypatch.setattr(signpost, "LONGEST", 12)
     measured = signpost.in_t_maze(1)
-    assert not CLAIMS["ppo_lstm-signpost"].holds(measured)
+    assert not CLAIMS["evidence"]["ppo_lstm-signpost"].holds(measured)
     for way in signpost.WAYS:
         for name in ("trained", "untrained"):
             steps = [step for step, _ in measured[f"{way}, {name}"]]
@@ -76,7 +77,7 @@ def test_a_short_run_measures_all_that_the_claim_needs(monkeypatch):
     [("right turns", 0.9), ("right turns, exchanged", 0.1)],
 )
 def test_the_claim_takes_all_of_it(name, value):
-    claim = CLAIMS["ppo_lstm-signpost"]
+    claim = CLAIMS["evidence"]["ppo_lstm-signpost"]
     run = results.load(results.FOLDER / "ppo_lstm-signpost.json")["runs"][0]
     assert claim.holds(run["numbers"])
     assert not claim.holds({**run["numbers"], name: value})

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from yieldrl.benchmarks import stacked
+from yieldrl.benchmarks.claims.time import stacked
 
 
 def test_both_sides_take_the_same_step():
@@ -11,7 +11,7 @@ def test_both_sides_take_the_same_step():
     for side in stacked.SIDES:
         algorithm = stacked.make_algorithm(side, seed=3, speed="eager")
         batch = stacked.make_batch(64, seed=1)
-        logs = [algorithm.step(batch) for _ in range(3)]
+        logs = [algorithm.learn(batch) for _ in range(3)]
         losses[side] = [float(log["loss"]) for log in logs]
         sizes = [p.numel() for p in algorithm.model.parameters()]
         assert sum(sizes) == 2 * (5 * 64 + 65 * 64) + 65 * 2 + 65

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from yieldrl.benchmarks import batches, contests, isolated, results, throughput
-from yieldrl.benchmarks.batches import Batch, Setting
-from yieldrl.benchmarks.contests import CONTESTS, Contest, Demand, Side
+from yieldrl.benchmarks import report, results, subprocesses
+from yieldrl.benchmarks.env_throughput import batches, contests
+from yieldrl.benchmarks.env_throughput import measuring as throughput
+from yieldrl.benchmarks.env_throughput.batches import Batch, Setting
+from yieldrl.benchmarks.env_throughput.contests import CONTESTS, Contest, Demand, Side
 
 TWO = Setting(num_envs=2, threads=1, device="cpu")
 IDS = [(name, side) for name, contest in CONTESTS.items() for side in contest.sides]
@@ -216,7 +218,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         )
         return found
 
-    monkeypatch.setattr(isolated, "call", call)
+    monkeypatch.setattr(subprocesses, "call", call)
     return throughput.benchmark("cartpole", "python -m benchmarks", num_envs=[1024, 1])
 
 
@@ -229,7 +231,7 @@ def test_a_result_says_everything(measured: dict[str, Any]) -> None:
 
 
 def test_the_report_says_everything(measured: dict[str, Any]) -> None:
-    report = throughput.report(measured)
+    text = report.report(measured)
     for part in (
         "| 1024 | 3e-05  | 1e-05 |",
         "bytes per environment, tested: 79",
@@ -239,7 +241,7 @@ def test_the_report_says_everything(measured: dict[str, Any]) -> None:
         "million steps per second, 1 thread",
         measured["hardware"]["cpu"],
     ):
-        assert part in report
+        assert part in text
 
 
 def test_worlds_for_gpus_say_that_they_need_one() -> None:

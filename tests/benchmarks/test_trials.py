@@ -1,4 +1,4 @@
-"""The trials of collectors: what is judged, and small runs of what is measured."""
+"""Claims about collectors: what is judged, and small runs of what is measured."""
 
 import math
 import re
@@ -11,14 +11,14 @@ import torch
 
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks import plot, results, style
-from yieldrl.benchmarks.trials import (
-    TRIALS,
+from yieldrl.benchmarks.claims.collecting import (
     corrections,
     lag,
     overhead,
     overlap,
     soak,
 )
+from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.foundations import derive_seed
 
 
@@ -92,25 +92,28 @@ def looks(growth: float, threads: int = 0) -> list[dict[str, float]]:
 
 RUNS = {
     "overlap": pairs(16.0, 8.0),
-    **dict.fromkeys(corrections.TRIALS, returned(sync=500.0, clip=490.0)),
+    "corrections-cartpole": returned(sync=500.0, clip=490.0),
+    "corrections-pendulum": returned(sync=500.0, clip=490.0),
+    "corrections-tmaze": returned(sync=500.0, clip=490.0),
     "lag": lagged(),
     "overhead": sliced(1.02),
     "soak": looks(0.1),
 }
 
 
-@pytest.mark.parametrize("name", TRIALS)
-def test_a_trial_is_a_table_and_a_figure(
+@pytest.mark.parametrize("name", CLAIMS["collecting"])
+def test_a_claim_is_a_table_and_a_figure(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial, runs = TRIALS[name], RUNS[name]
-    assert all(verdict.holds for verdict in trial.judge(runs))
-    assert results.table(*trial.table(runs)).count("\n") >= 3
+    claim, runs = CLAIMS["collecting"][name], RUNS[name]
+    assert all(verdict.holds for verdict in claim.judge(runs))
+    assert results.table(*claim.table(runs)).count("\n") >= 3
     result = {"kind": "collecting", "trial": name, "runs": runs}
 
-    assert plot.DRAW["collecting"] is plot.draw_trial
+    assert plot.DRAW["collecting"] is plot.draw_claim
     monkeypatch.setitem(style.STYLE, "svg.fonttype", "none")
-    svg = plot.draw_trial(result, tmp_path / f"collecting-{name}.svg").read_text()
+    path = tmp_path / f"collecting-{name}.svg"
+    svg = plot.draw(plot.draw_claim, result, path).read_text()
     assert len(re.findall(r"<text[^>]*>([^<]*)</text>", svg)) > 8
 
 

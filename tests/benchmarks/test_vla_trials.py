@@ -11,8 +11,7 @@ import torch
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks import plot, results, style
-from yieldrl.benchmarks.vla import (
-    TRIALS,
+from yieldrl.benchmarks.claims.vla import (
     adapters,
     chunks,
     elsewhere,
@@ -22,8 +21,9 @@ from yieldrl.benchmarks.vla import (
     phases,
     reacher,
 )
-from yieldrl.benchmarks.vla.obedience import Misled, obedience
-from yieldrl.benchmarks.vla.policies import POLICIES, make_trainer
+from yieldrl.benchmarks.claims.vla.obedience import Misled, obedience
+from yieldrl.benchmarks.claims.vla.policies import POLICIES, make_trainer
+from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.foundations.text import decode
 
 SMALL: dict[str, Any] = {
@@ -110,16 +110,17 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", TRIALS)
-def test_a_trial_is_a_table_and_a_figure(
+@pytest.mark.parametrize("name", CLAIMS["vla"])
+def test_a_claim_is_a_table_and_a_figure(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial, runs = TRIALS[name], RUNS[name]
-    assert all(verdict.holds for verdict in trial.judge(runs))
-    assert results.table(*trial.table(runs)).count("\n") >= 3
+    claim, runs = CLAIMS["vla"][name], RUNS[name]
+    assert all(verdict.holds for verdict in claim.judge(runs))
+    assert results.table(*claim.table(runs)).count("\n") >= 3
     monkeypatch.setitem(style.STYLE, "svg.fonttype", "none")
     result = {"kind": "vla", "trial": name, "runs": runs}
-    svg = plot.draw_trial(result, tmp_path / f"vla-{name}.svg").read_text()
+    path = tmp_path / f"vla-{name}.svg"
+    svg = plot.draw(plot.draw_claim, result, path).read_text()
     assert len(re.findall(r"<text[^>]*>([^<]*)</text>", svg)) > 8
 
 
@@ -152,8 +153,8 @@ def test_misled_policies_are_told_of_any_object_whichever_is_meant() -> None:
 def test_every_policy_is_cloned_improved_and_looked_at(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("yieldrl.benchmarks.vla.obedience.EPISODES", 8)
-    monkeypatch.setattr("yieldrl.benchmarks.vla.obedience.SIDE_BY_SIDE", 4)
+    monkeypatch.setattr("yieldrl.benchmarks.claims.vla.obedience.EPISODES", 8)
+    monkeypatch.setattr("yieldrl.benchmarks.claims.vla.obedience.SIDE_BY_SIDE", 4)
     monkeypatch.setattr(goto, "GOTO", SMALL | {"env_kwargs": {"goals": "seen"}})
     run = goto.train(policy, 1)
     for when in ("cloned", "improved"):

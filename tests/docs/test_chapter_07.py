@@ -11,7 +11,8 @@ import torch
 from site_logic import DOCS
 
 from yieldrl.algorithms import c51, prioritized_dqn, rainbow
-from yieldrl.benchmarks import prioritization, results
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.evidence import prioritization
 from yieldrl.benchmarks.worlds import Cliffwalk
 from yieldrl.docs._site import course
 

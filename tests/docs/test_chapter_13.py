@@ -11,7 +11,8 @@ import pytest
 from site_logic import DOCS
 
 import yieldrl.envs  # noqa: F401 (registers its worlds)
-from yieldrl.benchmarks import results, spent
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.time import profile_ppo
 from yieldrl.docs._site import course
 
 PAGE = (DOCS / "course" / "13-batched-worlds-and-throughput.md").read_text("utf-8")
@@ -168,7 +169,9 @@ def test_what_the_page_says_of_other_worlds_was_measured(lines):
 
 def test_what_the_page_says_of_the_time_was_measured():
     runs = results.load(results.FOLDER / "time-ppo.json")["runs"]
-    gain = spent.whole_of(runs, "eager") / spent.whole_of(runs, [*spent.SIDES][-1])
+    gain = profile_ppo.whole_of(runs, "eager") / profile_ppo.whole_of(
+        runs, [*profile_ppo.SIDES][-1]
+    )
     assert "the whole became 1.2 times as fast" in TEXT
     assert round(gain, 1) == 1.2
 

@@ -10,8 +10,8 @@ import pytest
 from site_logic import DOCS
 
 from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.collecting import lag, overhead, overlap
 from yieldrl.benchmarks.scores import iqm
-from yieldrl.benchmarks.trials import lag, overhead, overlap
 from yieldrl.docs._site import course
 from yieldrl.exercises.ch15_rollout_and_training import check
 from yieldrl.exercises.checking import properties, statement

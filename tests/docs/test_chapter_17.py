@@ -11,7 +11,8 @@ import pytest
 from site_logic import DOCS
 
 from yieldrl.algorithms import dqn
-from yieldrl.benchmarks import comparing, results
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.comparing import munchausen
 from yieldrl.benchmarks.scores import difference
 from yieldrl.docs._site import course
 from yieldrl.exercises.ch17_your_own_algorithm import solution
@@ -60,9 +61,9 @@ def test_three_seeds_give_three_answers_and_twenty_one(said):
 
 
 def test_what_may_be_said_is_what_the_interval_says(runs):
-    sides = (comparing.scores(runs, side) for side in ("munchausen", "dqn"))
+    sides = (munchausen.scores(runs, side) for side in ("munchausen", "dqn"))
     apart, low, high = map(float, difference(*sides))
-    assert comparing.decision(low, high) == "not decided"
+    assert munchausen.decision(low, high) == "not decided"
     assert (round(apart), round(low), round(high)) == (-26, -50, 5)
     assert (
         "not ahead of DQN by more than 5 points, and may be behind by as many as 50"
@@ -74,13 +75,13 @@ def test_what_may_be_said_is_what_the_interval_says(runs):
 
 def test_the_runs_kept_to_the_rules():
     result = results.load(results.FOLDER / "comparing-munchausen.json")
-    assert result["seeds"] == list(range(1, comparing.SEEDS + 1))
+    assert result["seeds"] == list(range(1, munchausen.SEEDS + 1))
     assert not result["revision"].endswith("-dirty")
-    settings = {**comparing.SETTINGS, "episodes": comparing.EPISODES}
+    settings = {**munchausen.SETTINGS, "episodes": munchausen.EPISODES}
     assert result["settings"] == settings
     for run in result["runs"]:
         for points in run["curves"].values():
-            assert points[-1][0] == comparing.SETTINGS["total_steps"]
+            assert points[-1][0] == munchausen.SETTINGS["total_steps"]
     assert dqn.Config().total_steps == 150_000  # what its defaults were made for
     config = solution.Config()
     paper = config.temperature, config.munchausen_coef, config.munchausen_clip

@@ -81,7 +81,7 @@ def test_a_figure_is_drawn_anew_when_its_result_changes(drawn, tmp_path):
     assert "[3]" in kept.read_text()
 
 
-@pytest.mark.parametrize("code", ["benchmarks/measured.py", "experiments/plot.py"])
+@pytest.mark.parametrize("code", ["benchmarks/report.py", "experiments/plot.py"])
 def test_a_figure_is_drawn_anew_when_the_code_changes(
     code, drawn, tmp_path, monkeypatch
 ):

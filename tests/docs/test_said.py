@@ -7,7 +7,7 @@ import statistics
 from site_logic import DOCS
 
 from yieldrl.benchmarks import results
-from yieldrl.benchmarks.learned import final_returns
+from yieldrl.benchmarks.learning import final_returns
 from yieldrl.benchmarks.tasks import FIGURES, TASKS
 
 

@@ -7,8 +7,11 @@ import json
 import pytest
 from site_logic import rendered
 
-from yieldrl.benchmarks.trials import overlap
+from yieldrl.benchmarks.claims.collecting import overlap
+from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.docs._site import measured
+
+STATEMENT = CLAIMS["collecting"]["overlap"].statement
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def test_trials_are_a_table_that_nobody_typed(committed):
     committed("overlap", command=f"{command} overlap", demands=demands)
     lines = rendered("::: table collecting\n").splitlines()
     assert lines[2] == (
-        f"| [overlap](results/collecting-overlap.json) | {overlap.TRIAL.statement} |"
+        f"| [overlap](results/collecting-overlap.json) | {STATEMENT} |"
         " faster: **1.912**<br>bigger: **3**, **not enough** | 1.8<br>4 |"
     )
     assert lines[3].startswith("| [lag](results/collecting-lag.json) | ")
@@ -51,7 +54,7 @@ def test_a_trial_is_shown_with_its_figure_and_command(committed):
     command = "python -m benchmarks collecting overlap"
     committed("overlap", command=command, demands=[], runs=runs)
     text = rendered("::: collecting overlap")
-    figure = f"![{overlap.TRIAL.statement}](results/collecting-overlap.svg)"
+    figure = f"![{STATEMENT}](results/collecting-overlap.svg)"
     assert text.startswith(f"{figure}\n\n| collecting : learning |")
     assert "| 1:4 " in text
     assert text.endswith(

@@ -1,7 +1,8 @@
 """Chapter 15's second figure: what PPO returns that learns from an older policy.
 
 Nothing is trained here: the numbers are those of
-`benchmarks/results/collecting-lag.json`, which `benchmarks/trials/lag.py` has measured.
+`benchmarks/results/collecting-lag.json`, which `benchmarks/claims/collecting/lag.py`
+has measured.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import statistics
 from typing import Any
 
 from yieldrl.benchmarks import results
-from yieldrl.benchmarks.trials.corrections import CORRECTIONS
-from yieldrl.benchmarks.trials.lag import LAGS, of
+from yieldrl.benchmarks.claims.collecting.corrections import CORRECTIONS
+from yieldrl.benchmarks.claims.collecting.lag import LAGS, of
 
 from . import drawing as svg
 from .drawing import Frame, Scale

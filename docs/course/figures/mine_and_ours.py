@@ -1,8 +1,8 @@
 """Chapter 17's figure: a reader's algorithm beside the library's, by how many seeds.
 
 Nothing is trained here: the runs are those of
-`benchmarks/results/comparing-munchausen.json`, which `benchmarks/comparing.py` has
-measured.
+`benchmarks/results/comparing-munchausen.json`, which
+`benchmarks/claims/comparing/munchausen.py` has measured.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.benchmarks import comparing, results
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.comparing import munchausen
 from yieldrl.benchmarks.scores import difference, interval, iqm
 
 from . import drawing as svg
@@ -38,7 +39,7 @@ def figure() -> dict[str, Any]:
     runs = results.load(results.FOLDER / "comparing-munchausen.json")["runs"]
 
     def shown(count: int, group: int) -> Frame:
-        seeds = np.sort(drawn_seeds(comparing.SEEDS, count, group))
+        seeds = np.sort(drawn_seeds(munchausen.SEEDS, count, group))
         return frame([runs[i] for i in seeds], GROUPS[group])
 
     return svg.figure(
@@ -63,10 +64,12 @@ def frame(runs: list[dict[str, Any]], group: str) -> Frame:
         steps = np.arange(1, len(curves) + 1) / len(curves)
         band, mean = fan(steps, interval(curves), iqm(curves), ACROSS, UP)
         bands[f"band-{name} d"], lines[f"line-{name} d"] = band, mean
-    of = {side: comparing.scores(runs, side) for side in SIDES}
+    of = {side: munchausen.scores(runs, side) for side in SIDES}
     apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
     count = len(runs)
-    told = f", 95 % interval {low:+.0f} to {high:+.0f}: {comparing.decision(low, high)}"
+    told = (
+        f", 95 % interval {low:+.0f} to {high:+.0f}: {munchausen.decision(low, high)}"
+    )
     said = (
         f"{counted(count)}, group {group}: Munchausen DQN {iqm(of['munchausen']):.0f},"
         f" DQN {iqm(of['dqn']):.0f}, difference {apart:+.0f}"

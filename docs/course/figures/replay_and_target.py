@@ -1,7 +1,7 @@
 """Chapter 6's figure: DQN's values with and without its two ideas.
 
 Nothing is trained here: the lines are those of `benchmarks/results/dqn-stability.json`,
-which `benchmarks/stability.py` has measured.
+which `benchmarks/claims/evidence/stability.py` has measured.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Chapter 14's figure: six silent bugs in PPO, each beside PPO as it is.
 
 Nothing is trained here: the lines are those of
-`benchmarks/results/debugging-cartpole.json`, which `benchmarks/debugging.py` has
-measured.
+`benchmarks/results/debugging-cartpole.json`, which
+`benchmarks/claims/evidence/debugging.py` has measured.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Worlds whose parameters are hidden: a teacher, a student and PPO."""

@@ -1,0 +1,141 @@
+"""Teacher, student, blind, recurrent and told: the same budget, and two ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from yieldrl.benchmarks.claim import Options, Run, Table, Verdict, at_least, at_most
+from yieldrl.benchmarks.scores import interval, iqm, text
+from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.subprocesses import each
+
+from . import inference, learning
+from .learning import SIDES, by_chance, returns_of
+from .worlds import RANGES, WORLDS
+
+STUDENT = "student, finetune"
+
+WORDS = {
+    "oracle": "PPO that is told",
+    "teacher": "teacher",
+    "student, train": "student after train",
+    "student, adapt": "student after adapt",
+    STUDENT: "student after finetune",
+    "lstm": "recurrent PPO, blind",
+    "blind": "PPO, blind",
+    "chance": "random actions",
+}
+"""Policy whose return is measured -> the same in words."""
+
+FALLS = "error of the parameters in steps 17 to 50, in times of that in the first"
+
+NAMES = {"training": "training range", "held_out": "held-out range"}
+
+
+def settings(name: str) -> dict[str, Any]:
+    """What all runs in a world have in common."""
+    world, episodes = WORLDS[name], learning.EPISODES
+    return {"env_id": world.env_id, **world.settings, "episodes": episodes}
+
+
+def train(name: str, side: str, seed: int) -> dict[str, Any]:
+    """One side in one world, in this process."""
+    run = learning.train(side, seed, WORLDS[name])
+    return {"side": side, "seed": seed, **run}
+
+
+def measure(options: Options, name: str) -> list[dict[str, Any]]:
+    """Every side and seed, and random actions."""
+    cases = [
+        {"name": name, "side": side, "seed": seed}
+        for seed in options.numbers
+        for side in SIDES
+    ]
+    chance = {"side": "chance", "returns": {"chance": by_chance(WORLDS[name])}}
+    return [*each(train, cases, options.jobs), chance]
+
+
+def middle(runs: Sequence[Run], who: str, side: str) -> float:
+    """A policy's interquartile mean."""
+    return float(iqm(returns_of(runs, who, side)))
+
+
+def above_blind(runs: Sequence[Run], who: str, side: str) -> Verdict:
+    """Whether a policy has a higher interquartile mean than PPO that sees nothing."""
+    value, bound = middle(runs, who, side), middle(runs, "blind", side)
+    demand = f"{WORDS[who]}, {NAMES[side]}: above blind PPO"
+    return Verdict(demand=demand, value=value, bound=bound, holds=value > bound)
+
+
+def share(runs: Sequence[Run], side: str) -> float:
+    """How far the student is on the way from random actions to the teacher."""
+    low, high = middle(runs, "chance", side), middle(runs, "teacher", side)
+    return (middle(runs, STUDENT, side) - low) / (high - low)
+
+
+def errors(
+    runs: Sequence[Run], what: str, when: slice, side: str = "training"
+) -> np.ndarray:
+    """Errors `[runs]` of what students inferred, means over some steps of episodes."""
+    found = [run["errors"][side][what][when] for run in runs if "errors" in run]
+    return np.array(found).mean(1)
+
+
+def left(runs: Sequence[Run]) -> float:
+    """The parameters' error in steps 17 to 50, in times of that in the first.
+
+    A map that suits later steps may tell less of the first than a guess, whose error is
+    1: then it is in times of that.
+    """
+    first, soon = (errors(runs, "parameters", of) for of in (slice(1), inference.SOON))
+    return float(iqm(soon) / min(1.0, iqm(first)))
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """It helps to be told; a student comes close, and is better than nothing."""
+    student = WORDS[STUDENT]
+    demand = f"{student}, training range: share of the way from chance to teacher"
+    return [
+        above_blind(runs, "teacher", "training"),
+        above_blind(runs, "oracle", "training"),
+        at_least(demand, share(runs, "training"), 0.95),
+        above_blind(runs, STUDENT, "held_out"),
+        at_most(FALLS, left(runs), 0.9),
+    ]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Interquartile means of returns, and how well the student knows in the end."""
+    rows: list[list[str]] = []
+    for who, words in WORDS.items():
+        row = [words, *(text(returns_of(runs, who, side)) for side in RANGES)]
+        side = "roa" if who == STUDENT else who
+        taken = [run["seconds"] for run in runs if run["side"] == side in SIDES]
+        row.append(known(runs) if who == STUDENT else " ")
+        rows.append([*row, f"{np.mean(taken):.0f}" if taken else " "])
+    return ["who", *NAMES.values(), "error of the parameters, both", "seconds"], rows
+
+
+def known(runs: Sequence[Run]) -> str:
+    """The parameters' error in steps 17 to 50, in the training range and outside."""
+    found = (errors(runs, "parameters", inference.SOON, side) for side in RANGES)
+    return " and ".join(f"{iqm(error):.2f}" for error in found)
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """Interquartile means with intervals, and every run."""
+    shown = [who for who in WORDS if who != "chance"]
+    for color, side, shift in zip(COLORS, RANGES, (-0.12, 0.12), strict=False):
+        for place, who in enumerate(shown):
+            of, x = returns_of(runs, who, side), place + shift
+            axes.plot([x] * len(of), of, ".", color=color, alpha=0.35, markersize=4)
+            centre, ends = iqm(of), np.array(interval(of))[:, None]
+            label = f"{NAMES[side]}, {len(of)} runs" if place == 0 else None
+            bars = np.abs(ends - centre)
+            axes.errorbar(x, centre, bars, fmt="o", color=color, capsize=3, label=label)
+    names = [WORDS[who].replace(" after ", "\nafter ") for who in shown]
+    names = [name.replace("PPO", "\nPPO").strip() for name in names]
+    axes.set_xticks(range(len(shown)), names, fontsize=7)

@@ -1,0 +1,86 @@
+"""What the regulariser does to what is inferred, for both networks that infer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, mean
+from yieldrl.benchmarks.scores import curve, text
+from yieldrl.benchmarks.style import COLORS, INK, line
+
+from . import learning
+from .compared import FALLS, STUDENT, errors, left
+from .inference import LATE, SOON
+from .learning import returns_of
+from .worlds import RANGES, WORLDS
+
+SIDES: dict[str, dict[str, Any]] = {
+    "mlp": {"adaptation": "mlp"},
+    "mlp, free": {"adaptation": "mlp", "regularizer_coef": 0.0},
+    "gru": {"adaptation": "gru", "gru_size": 64},
+    "gru, free": {"adaptation": "gru", "gru_size": 64, "regularizer_coef": 0.0},
+}
+"""Without the regulariser the teacher is free to encode what nobody can infer."""
+
+CASES = [{"side": side} for side in SIDES]
+
+WORDS = {
+    "mlp": "MLP over a window",
+    "mlp, free": "MLP, without the regulariser",
+    "gru": "GRU",
+    "gru, free": "GRU, without the regulariser",
+}
+
+COLUMNS = {
+    "error of the latent, steps 17 to 50": ("latent", SOON),
+    "of the parameters": ("parameters", SOON),
+    "of the parameters, 51 to 100": ("parameters", LATE),
+}
+
+WORLD = WORLDS["pendulum"]
+SETTINGS = {"env_id": WORLD.env_id, **WORLD.settings}
+SETTINGS |= {"episodes": learning.EPISODES, "sides": SIDES}
+
+
+def train(side: str, seed: int) -> dict[str, Any]:
+    """One way of adapting, in this process."""
+    run = learning.train("roa", seed, WORLDS["pendulum"], **SIDES[side])
+    return {"side": side, "seed": seed, **run}
+
+
+def of_side(runs: Sequence[Run], side: str) -> list[Run]:
+    """The runs of one side, of every seed."""
+    return [run for run in runs if run["side"] == side]
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """The longer one looks, the better. What the regulariser does is shown."""
+    return [
+        at_most(f"{WORDS[side]}: {FALLS}", left(of_side(runs, side)), 0.9)
+        for side in SIDES
+    ]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Errors in episodes of the training range, and returns of teacher and student."""
+    rows: list[list[str]] = []
+    for side, words in WORDS.items():
+        of = of_side(runs, side)
+        row = [words, *(text(errors(of, *which), 2) for which in COLUMNS.values())]
+        row.append(text(returns_of(of, "teacher", "training")))
+        row += [text(returns_of(of, STUDENT, name)) for name in RANGES]
+        rows.append([*row, f"{mean(of, 'seconds'):.0f}"])
+    header = ["adaptation", *COLUMNS, "teacher", "student", "student, held out"]
+    return [*header, "seconds"], rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """The parameters' error against time."""
+    for color, (side, words) in zip(COLORS, WORDS.items(), strict=False):
+        of = of_side(runs, side)
+        found = [run["errors"]["training"]["parameters"] for run in of]
+        line(axes, curve(words, found), color, "--" if "free" in side else "-")
+    label = "the same guess in every episode"
+    axes.axhline(1.0, color=INK, linewidth=0.9, linestyle=":", label=label)
+    axes.set_ylim(bottom=0)

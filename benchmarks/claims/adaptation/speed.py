@@ -1,0 +1,145 @@
+"""What the phase train costs beside plain PPO, step for step.
+
+In one process plain PPO, which is told everything, and PPO-ROA with both networks that
+infer take turns, rollout by rollout, in the same world and with the same settings.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from typing import Any
+
+from yieldrl.algorithms import ppo, ppo_roa
+from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most
+from yieldrl.benchmarks.style import COLORS
+
+from .worlds import COMMON
+
+SLICES = 8  # of each side of a seed, after one that is not counted
+
+FIELDS: dict[str, Any] = {
+    **COMMON,
+    "num_envs": 1024,
+    "num_steps": 32,
+    "num_epochs": 4,
+    "num_minibatches": 4,
+    "normalize_observation": True,
+    "anneal_learning_rate": False,
+    "total_steps": 10**9,
+    "speed": "compile",
+}
+"""Of the config of every side."""
+
+TRAIN: dict[str, Any] = {
+    "phase_steps": (FIELDS["total_steps"], 0, 0),
+    "regularizer_ramp": (0.0, 0.0),
+}
+"""PPO-ROA is in the phase train all the time, and its regulariser is on at once: while
+its weight is 0 it costs nothing."""
+
+WORLDS = {
+    "yieldrl/HiddenCartPole-v1": 3,
+    "yieldrl/HiddenHalfCheetah-v1": 1,
+}
+"""World -> rollouts learned from in a slice, about a second."""
+
+SETTINGS = {**FIELDS, **TRAIN, "slices": SLICES, "rollouts": WORLDS}
+CASES = [{"env_id": env_id} for env_id in WORLDS]
+SIDES = {"ppo": "plain PPO", "mlp": "train, MLP", "gru": "train, GRU"}
+
+
+def trainer_of(side: str, env_id: str, seed: int) -> ppo.Trainer:
+    """A side's trainer."""
+    fields: dict[str, Any] = {**FIELDS, "env_id": env_id, "seed": seed}
+    if side == "ppo":
+        return ppo.Trainer(ppo.Config(**fields))
+    fields |= {**TRAIN, "adaptation": side}
+    return ppo_roa.Trainer(ppo_roa.Config(**fields))
+
+
+def slices(env_id: str, seed: int) -> dict[str, Any]:
+    """Environment steps per second of every slice of all sides, which take turns.
+
+    Odd slices are taken in the order of `SIDES`, even ones the other way round.
+    """
+    taken: dict[str, list[float]] = {side: [] for side in SIDES}
+    with ExitStack() as stack:
+        trainers = {
+            side: stack.enter_context(trainer_of(side, env_id, seed)) for side in SIDES
+        }
+        for count in range(SLICES + 1):
+            for side in SIDES if count % 2 else reversed(SIDES):
+                speed = one_slice(trainers[side], WORLDS[env_id])
+                if count > 0:  # the first one warms up
+                    taken[side].append(round(speed, 1))
+    return {"env_id": env_id, "seed": seed, **taken}
+
+
+def one_slice(trainer: ppo.Trainer, rollouts: int) -> float:
+    """Environment steps per second, of so many rollouts and learning from them."""
+    steps = rollouts * trainer.config.batch_size
+    end = trainer.agent.sample_step + steps
+    begin = time.perf_counter()
+    with closing(trainer()) as loop:
+        for _ in loop:
+            if trainer.agent.sample_step >= end and len(trainer.buffer) == 0:
+                break
+    return steps / (time.perf_counter() - begin)
+
+
+def speeds(runs: Sequence[Run], env_id: str, side: str) -> list[float]:
+    """Steps per second of every slice."""
+    return [x for run in runs if run["env_id"] == env_id for x in run[side]]
+
+
+def ratio(runs: Sequence[Run], env_id: str, side: str) -> float:
+    """Time of a step, in times of plain PPO's: the median of the pairs of slices."""
+    pairs = zip(speeds(runs, env_id, "ppo"), speeds(runs, env_id, side), strict=True)
+    return statistics.median(plain / of for plain, of in pairs)
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """A step takes at most twice as long."""
+    asked = "time of a step, in times of plain PPO's"
+    return [
+        at_most(
+            f"{name(env_id)}, {SIDES[side]}: {asked}", ratio(runs, env_id, side), 2.0
+        )
+        for env_id in WORLDS
+        for side in ("mlp", "gru")
+    ]
+
+
+def name(env_id: str) -> str:
+    """A world without namespace and version."""
+    return env_id.partition("/")[2].rpartition("-")[0]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Medians of every world and side."""
+    rows: list[list[str]] = []
+    for env_id in WORLDS:
+        for side, words in SIDES.items():
+            median = statistics.median(speeds(runs, env_id, side))
+            row = [name(env_id), words, f"{median:,.0f}", f"{1e6 / median:.1f}"]
+            rows.append([*row, f"{ratio(runs, env_id, side):.2f}"])
+    return ["world", "side", "steps per second", "ms of 1,000 steps", "ratio"], rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """Medians of slices as bars, and every slice."""
+    from matplotlib.ticker import EngFormatter
+
+    for place, env_id in enumerate(WORLDS):
+        for number, (color, side) in enumerate(zip(COLORS, SIDES, strict=False)):
+            of, x = speeds(runs, env_id, side), place + 0.27 * (number - 1)
+            label = f"{SIDES[side]}, {len(of)} slices" if place == 0 else None
+            median = statistics.median(of)
+            axes.bar(x, median, 0.25, color=color, alpha=0.6, label=label)
+            axes.plot([x] * len(of), of, ".", color=color, markersize=4)
+    axes.set_xticks(range(len(WORLDS)), [name(env_id) for env_id in WORLDS])
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_ylim(bottom=0)

@@ -1,0 +1,1 @@
+"""Collectors that work in the background."""

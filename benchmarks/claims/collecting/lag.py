@@ -1,0 +1,117 @@
+"""What the age of the policy that collects does to learning, without any chance in it.
+
+The collector of this claim steps in turn with the learner, and acts with the weights of
+so many updates ago.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import statistics
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from yieldrl.algorithms import ppo
+from yieldrl.benchmarks.claim import Run, Table
+from yieldrl.benchmarks.style import COLORS, line
+from yieldrl.benchmarks.tasks import TASKS
+from yieldrl.collectors import SyncCollector
+from yieldrl.experiments.plot import aggregate
+from yieldrl.foundations import derive_seed
+
+from .corrections import CORRECTIONS, STEPS, learned
+
+TASK = "ppo-cartpole"
+LAGS = (0, 1, 2, 4, 8)  # in updates, each of them from one rollout
+SETTINGS = {"task": TASK, "total_steps": STEPS[TASK], "lags": list(LAGS)}
+CASES = [{"lag": lag, "correction": name} for lag in LAGS for name in CORRECTIONS]
+
+
+class Lagged(SyncCollector):
+    """Acts with the weights of some updates ago; before so many, with the first ones.
+
+    Args:
+        envs: See `SyncCollector`.
+        agent: The agent that learns.
+        buffer: See `SyncCollector`.
+        seed: See `SyncCollector`.
+        lag: How many updates.
+    """
+
+    def __init__(
+        self, envs: Any, agent: Any, buffer: Any, *, seed: int, lag: int
+    ) -> None:
+        super().__init__(envs, agent.actor(), buffer, seed=seed)
+        self.learner = agent
+        self.mailbox: deque[tuple[int, Any]] = deque(maxlen=lag + 1)
+
+    def step(self) -> dict[str, Any]:
+        """Step all environments once; `policy_lag` counts the updates since."""
+        now = self.learner.policy_version
+        if not self.mailbox or self.mailbox[-1][0] != now:
+            self.mailbox.append((now, copy.deepcopy(self.learner.model.state_dict())))
+            version, weights = self.mailbox[0]
+            self.agent.model.load_state_dict(weights)
+            self.agent.policy_version = version
+        logs = super().step()
+        self.learner.count_steps(self.envs.num_envs)
+        return {**logs, "policy_lag": len(self.mailbox) - 1}
+
+
+def train(correction: str, lag: int, seed: int) -> dict[str, Any]:
+    """Train and evaluate one seed with a correction and a lag, in this process."""
+    config = dataclasses.replace(
+        TASKS[TASK].make_config(seed),
+        total_steps=STEPS[TASK],
+        eval_every=STEPS[TASK] // 10,
+        device="cpu",
+        correction=correction,
+    )
+    with ppo.Trainer(config) as trainer:
+        parts = trainer.envs, trainer.agent, trainer.buffer
+        seed_of_envs = derive_seed(seed, "envs")
+        trainer.collector = Lagged(*parts, seed=seed_of_envs, lag=lag)
+        return {"correction": correction, "lag": lag, "seed": seed, **learned(trainer)}
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Mean returns, of the final evaluation and over all of training."""
+    rows: list[list[str]] = []
+    for lag in LAGS:
+        cells = [
+            f"{statistics.mean(of(runs, correction, lag)):.4g} /"
+            f" {statistics.mean(of(runs, correction, lag, along=True)):.4g}"
+            for correction in CORRECTIONS
+        ]
+        rows.append([str(lag), *cells])
+    return ["lag", *(f"{c}, final / during training" for c in CORRECTIONS)], rows
+
+
+def of(
+    runs: Sequence[Run], correction: str, lag: int, *, along: bool = False
+) -> list[float]:
+    """Every seed's final return, or its mean along training."""
+    return [
+        statistics.mean(y for _, y in run["curve"]) if along else run["final"]
+        for run in runs
+        if (run["correction"], run["lag"]) == (correction, lag)
+    ]
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """Final returns over the lag drawn through, those along training dashed."""
+    lags = np.array(LAGS)
+    for color, correction in zip(COLORS, CORRECTIONS, strict=False):
+        for label, along, style in (
+            (f"{correction}, at the end", False, ".-"),
+            (f"{correction}, along training", True, ".--"),
+        ):
+            by_lag = [of(runs, correction, lag, along=along) for lag in LAGS]
+            seeds = zip(*by_lag, strict=True)
+            drawn = aggregate(label, [(lags, np.array(ys)) for ys in seeds])
+            line(axes, drawn, color, style)
+    axes.set_xticks(LAGS)

@@ -1,0 +1,128 @@
+"""Whether anything grows that should not while collectors work for long.
+
+PPO and DQN train side by side in one process, each with a collector in the background.
+Every few seconds the loops are left and entered again, which ends both threads and
+begins others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import psutil
+
+from yieldrl.algorithms import dqn, ppo
+from yieldrl.benchmarks import subprocesses
+from yieldrl.benchmarks.claim import Options, Run, Table, Verdict, at_most
+from yieldrl.benchmarks.style import COLORS
+
+EVERY = 5.0  # seconds between two looks
+SETTLED = 0.2  # share of the time after which nothing may grow any more
+MAX_GROWTH = 0.5  # MiB a minute: two bytes or so for each step of the environments
+
+COMMON: dict[str, Any] = {
+    "env_id": "CartPole-v1",
+    "total_steps": 10**9,
+    "anneal_learning_rate": False,
+    "eval_every": 100_000,
+    "eval_episodes": 2,
+    "device": "cpu",
+    "collection": "async",
+}
+SETTINGS = {"every": EVERY, "settled": SETTLED, **COMMON}
+
+
+def soak(minutes: float, every: float) -> list[dict[str, float]]:
+    """Train for some minutes, and look every few seconds.
+
+    Returns:
+        One entry a look: `seconds` so far, `rss_mib`, `threads`, `handles` (open files
+        and sockets), and the environment steps of `ppo` and `dqn`.
+    """
+    found: list[dict[str, float]] = []
+    with ExitStack() as stack:
+        trainers = [
+            ppo.Trainer(ppo.Config(**COMMON)),
+            dqn.Trainer(dqn.Config(**COMMON, buffer_size=20_000)),
+        ]
+        for trainer in trainers:
+            stack.enter_context(trainer)
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < 60 * minutes:
+            loops = [trainer() for trainer in trainers]
+            until = time.perf_counter() + every
+            while time.perf_counter() < until:
+                for loop in loops:
+                    next(loop)
+            found.append({"seconds": round(time.perf_counter() - begin, 1), **look()})
+            steps = [trainer.agent.sample_step for trainer in trainers]
+            found[-1] |= dict(zip(("ppo", "dqn"), steps, strict=True))
+            for loop in loops:
+                loop.close()
+    return found
+
+
+def look() -> dict[str, float]:
+    """Memory, threads and open files of this process."""
+    process: Any = psutil.Process()
+    on_windows = hasattr(process, "num_handles")
+    return {
+        "rss_mib": round(process.memory_info().rss / 2**20, 2),
+        "threads": process.num_threads(),
+        "handles": process.num_handles() if on_windows else process.num_fds(),
+    }
+
+
+def measure(options: Options) -> list[dict[str, Any]]:
+    """One process."""
+    return subprocesses.call(soak, 1, minutes=options.minutes, every=EVERY)
+
+
+def settled(runs: Sequence[Run]) -> list[Run]:
+    """The looks after the first fifth of the time."""
+    begin = SETTLED * runs[-1]["seconds"]
+    return [run for run in runs if run["seconds"] >= begin]
+
+
+def growth(runs: Sequence[Run]) -> float:
+    """MiB a minute, by the least squares of what is settled."""
+    minutes = [run["seconds"] / 60 for run in settled(runs)]
+    sizes = [run["rss_mib"] for run in settled(runs)]
+    return float(np.polyfit(minutes, sizes, 1)[0])
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """Nothing grows once it is settled."""
+    verdicts = [at_most("growth of the memory, MiB a minute", growth(runs), MAX_GROWTH)]
+    for held in ("threads", "handles"):
+        counts = [run[held] for run in settled(runs)]
+        spread = float(max(counts) - min(counts))
+        verdicts.append(at_most(f"{held}, most less fewest", spread, 0.0))
+    return verdicts
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Where it is settled, half way, and at the end."""
+    after = settled(runs)
+    rows = [
+        [f"{run['seconds'] / 60:.1f}", f"{run['rss_mib']:.1f}"]
+        + [f"{run[name]:,}" for name in ("threads", "handles", "ppo", "dqn")]
+        for run in (runs[0], after[0], after[len(after) // 2], runs[-1])
+    ]
+    header = ["minutes", "RSS, MiB", "threads", "handles", "steps, PPO", "steps, DQN"]
+    return header, rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """Each as a share of what it was when it was settled."""
+    minutes, first = [run["seconds"] / 60 for run in runs], settled(runs)[0]
+    names = {"rss_mib": "memory (RSS)", "threads": "threads", "handles": "file handles"}
+    for (name, label), color in zip(names.items(), COLORS, strict=False):
+        shares = [run[name] / first[name] for run in runs]
+        unit = f"{first[name]:.0f}" + (" MiB" if name == "rss_mib" else "")
+        axes.plot(minutes, shares, color=color, label=f"{label}, 1 = {unit}")
+    axes.set_ylabel(f"share of what it was after {first['seconds'] / 60:.0f} minutes")

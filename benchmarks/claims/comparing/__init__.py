@@ -1,0 +1,1 @@
+"""An algorithm beside its parent."""

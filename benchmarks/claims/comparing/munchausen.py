@@ -1,0 +1,114 @@
+"""Is an algorithm of one's own better than its parent? Chapter 17 reads the answer.
+
+World, budget, score, number of seeds and the rule of decision are fixed here, before
+any of the runs: a commit shows it. The pilots had seeds from 101 on, which are no part
+of the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yieldrl.benchmarks.claim import Run, Table, Verdict, at_least, values
+from yieldrl.benchmarks.scores import curve, difference, text
+from yieldrl.benchmarks.style import COLORS, INK, line
+
+if TYPE_CHECKING:
+    from yieldrl.algorithms import dqn
+
+SETTINGS: dict[str, Any] = {
+    "env_id": "CartPole-v1",
+    "total_steps": 10_000,
+    "eval_every": 1_000,
+    "eval_episodes": 10,
+    "device": "cpu",
+    "threads": 1,
+    "speed": "eager",
+}
+"""Of both sides; all else has its default, in Munchausen DQN the paper's."""
+
+EPISODES = 20
+"""Deterministic ones after the last step, whose mean return is the score of a run."""
+
+SEEDS = 20
+"""Runs of each side, no fewer and no more."""
+
+SIDES = {"dqn": "DQN", "munchausen": "Munchausen DQN"}
+
+
+def settings() -> dict[str, Any]:
+    """What all runs have in common."""
+    return {**SETTINGS, "episodes": EPISODES}
+
+
+def train(seed: int) -> dict[str, Any]:
+    """Both sides with one seed: their evaluations `[step, return]` and their scores."""
+    runs = {side: trained(side, seed) for side in SIDES}
+    return {
+        "seed": seed,
+        "curves": {side: run[0] for side, run in runs.items()},
+        "scores": {side: run[1] for side, run in runs.items()},
+    }
+
+
+def trained(side: str, seed: int) -> tuple[list[list[float]], float]:
+    """The evaluations of a run, and its score."""
+    points: list[list[float]] = []
+    with trainer_of(side, seed) as trainer:
+        for log in trainer():
+            if log["log_type"] == "evaluate":
+                points.append([log["sample_step"], _returned(log)])
+        return points, _returned(trainer.evaluate(EPISODES))
+
+
+def trainer_of(side: str, seed: int) -> dqn.Trainer:
+    """DQN, or what chapter 17 makes of it, with the same settings."""
+    from yieldrl.algorithms import dqn
+    from yieldrl.exercises.ch17_your_own_algorithm import solution
+
+    if side == "dqn":
+        return dqn.Trainer(dqn.Config(**SETTINGS, seed=seed))
+    return solution.Trainer(solution.Config(**SETTINGS, seed=seed))
+
+
+def scores(runs: Sequence[Run], side: str) -> np.ndarray:
+    """The scores of a side, `[runs]`."""
+    return np.array(values(runs, "scores", side))
+
+
+def decision(low: float, high: float) -> str:
+    """What may be said if the interval of the difference has these ends."""
+    return "better" if low > 0 else "worse" if high < 0 else "not decided"
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """Nothing is demanded of either side; only that no run was left out."""
+    demand = "seeds of each side, as fixed beforehand"
+    return [at_least(demand, len(runs), SEEDS)]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Interquartile means, their difference, and what may be said."""
+    of = {side: scores(runs, side) for side in SIDES}
+    apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
+    rows = [[SIDES[side], text(found), " "] for side, found in of.items()]
+    shown = f"{apart:.4g} ({low:.4g} to {high:.4g})"
+    rows.append(["difference", shown, decision(low, high)])
+    return ["side", "interquartile mean, 95 % interval", "decision"], rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """Curves of both sides, interquartile means in their intervals."""
+    for color, (side, name) in zip((INK, COLORS[0]), SIDES.items(), strict=True):
+        curves = [run["curves"][side] for run in runs]
+        drawn = curve(name, [[value for _, value in points] for points in curves])
+        steps = np.array([step for step, _ in curves[0]])
+        line(axes, replace(drawn, steps=steps), color)
+
+
+def _returned(log: Any) -> float:
+    return round(float(log["logs"]["episode_return"]), 2)

@@ -1,0 +1,1 @@
+"""Claims that a learning curve does not show, judged seed by seed."""

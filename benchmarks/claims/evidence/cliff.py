@@ -1,0 +1,45 @@
+"""What exploring costs on a cliff: Q-learning beside SARSA, while they learn.
+
+Sutton & Barto 2018, example 6.6: of ten steps one is random, and stays so. Q-learning
+finds the shortest way, along the edge, from which it keeps falling; SARSA's way is
+longer, and on the whole it earns more.
+"""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+from typing import Any
+
+from yieldrl.benchmarks.tasks import make_config
+
+ALGORITHMS = ("sarsa", "q_learning")
+EPISODES_A_POINT = 50
+
+
+def online(seed: int) -> dict[str, Any]:
+    """Returns of the episodes in which both algorithms learned, with one config.
+
+    Returns:
+        Of each the line "NAME" (means of `EPISODES_A_POINT` episodes) and "return of
+        NAME", the mean over the second half of the steps.
+    """
+    measured: dict[str, Any] = {}
+    for name in ALGORITHMS:
+        fields = {"seed": seed, "eval_every": 0, "device": "cpu"}
+        config = make_config(name, "q_learning/cliffwalking", fields)
+        module = importlib.import_module(f"yieldrl.algorithms.{name}")
+        steps, returns = [], []
+        with module.Trainer(config) as trainer:
+            for log in trainer():
+                if "episode_return" in log["logs"]:
+                    steps.append(log["sample_step"])
+                    returns.append(log["logs"]["episode_return"])
+        size = EPISODES_A_POINT
+        measured[name] = [
+            [steps[i + size - 1], statistics.mean(returns[i : i + size])]
+            for i in range(0, len(returns) - size + 1, size)
+        ]
+        late = [r for s, r in zip(steps, returns, strict=True) if s > steps[-1] / 2]
+        measured[f"return of {name}"] = statistics.mean(late)
+    return measured

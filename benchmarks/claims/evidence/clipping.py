@@ -1,0 +1,53 @@
+"""What clipped errors do to DQN's values where returns are long.
+
+In CartPole-v1 every reward is 1, so no discounted return is above `1 / (1 - gamma)`.
+What keeps the values below it is the rare transition that ends an episode.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from yieldrl.algorithms import dqn
+
+ERROR_CLIPS = {"squared errors": None, "clipped errors": 1.0}
+LOOK_EVERY = 5_000  # environment steps
+LOOKED_AT = 2_000  # remembered observations that are valued each time
+
+
+def in_cartpole(seed: int) -> dict[str, Any]:
+    """The highest value of remembered states, with DQN's errors clipped and not.
+
+    Returns:
+        Of each the line "NAME" and "highest with NAME", the maximum over the second
+        half of training; and the line "possible".
+    """
+    measured: dict[str, Any] = {}
+    for name, clip in ERROR_CLIPS.items():
+        config = dqn.Config(
+            seed=seed,
+            error_clip=clip,
+            learning_rate=5e-4,
+            anneal_learning_rate=False,  # which holds the values down as well
+            eval_every=0,
+            device="cpu",
+        )
+        line: list[list[float]] = []
+        with dqn.Trainer(config) as trainer:
+            for log in trainer():
+                step = log["sample_step"]
+                if step >= LOOK_EVERY * (len(line) + 1):
+                    line.append([step, highest_value(trainer)])
+        measured[name] = line
+        measured[f"highest with {name}"] = max(v for _, v in line[len(line) // 2 :])
+        measured["possible"] = [[step, 1 / (1 - config.gamma)] for step, _ in line]
+    return measured
+
+
+@torch.inference_mode()
+def highest_value(trainer: Any) -> float:
+    """The largest `Q(s, a)` of states drawn from the replay buffer."""
+    obs = trainer.buffer.sample(LOOKED_AT)["obs"]
+    return float(trainer.model.value(obs).max())

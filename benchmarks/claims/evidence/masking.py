@@ -1,0 +1,48 @@
+"""Whether PPO with action masks ever chooses what is impossible; in Taxi much is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from yieldrl.algorithms import ppo_masked
+
+STEPS = 1_000_000
+
+
+def in_taxi(seed: int) -> dict[str, Any]:
+    """Impossible actions among those that were sampled, and among the most likely.
+
+    Every action of the rollouts is held against the mask that its observation carried;
+    and so is the deterministic action of the current policy there.
+
+    Returns:
+        "actions" that were sampled, "impossible, sampled" and "impossible, predicted";
+        and "possible of 6", the mean number of actions that were possible.
+    """
+    sampled = predicted = actions = possible = 0
+    config = ppo_masked.Config(
+        seed=seed, total_steps=STEPS, num_envs=64, eval_every=0, device="cpu"
+    )
+    with ppo_masked.Trainer(config) as trainer:
+        for log in trainer():
+            if log["log_type"] != "collect" or not trainer.buffer.full:
+                continue
+            rollout = trainer.buffer.rollout().flatten(0, 1)
+            mask = rollout["obs", "action_mask"]
+            sampled += impossible(rollout["action"], mask)
+            predicted += impossible(trainer.agent.predict(rollout["obs"]), mask)
+            actions += rollout["action"].numel()
+            possible += int(mask.sum())
+    return {
+        "actions": actions,
+        "impossible, sampled": sampled,
+        "impossible, predicted": predicted,
+        "possible of 6": possible / actions,
+    }
+
+
+def impossible(action: torch.Tensor, mask: torch.Tensor) -> int:
+    """How many actions `[B]` their masks `[B, A]` forbid."""
+    return int((~mask.gather(-1, action.unsqueeze(-1))).sum())

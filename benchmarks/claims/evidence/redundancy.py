@@ -1,0 +1,58 @@
+"""How fast values are learned where most actions do nothing: DQN beside dueling DQN.
+
+After the experiment of Wang et al. 2016, arXiv:1511.06581, section 4.1: a corridor with
+actions that lead nowhere. The memory holds every action of every room, so nothing is
+explored. Differs from the paper: it is control, not the evaluation of a policy, and
+both learn from replayed transitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from yieldrl.benchmarks.worlds import Corridor
+
+from .full_memory import Transition, errors, transition
+
+ALGORITHMS = ("dqn", "dueling_dqn")
+LENGTH, IDLE = 10, 18
+GAMMA = 1 - 1 / LENGTH
+UPDATES, JUDGED_AT = 2_000, 1_000
+
+
+def in_corridor(seed: int) -> dict[str, Any]:
+    """The error of the values along the updates.
+
+    Returns:
+        Of each algorithm the line "NAME", and "error of NAME" halfway.
+    """
+    measured: dict[str, Any] = {}
+    config = {"gamma": GAMMA, "buffer_size": LENGTH * (2 + IDLE), "seed": seed}
+    for name in ALGORITHMS:
+        env = Corridor(LENGTH, idle=IDLE)
+        memory, truth = all_steps(env), true_values(env, GAMMA)
+        line = errors(name, env, memory, truth, updates=UPDATES, **config)
+        measured |= {name: line, f"error of {name}": dict(line)[JUDGED_AT]}
+    return measured
+
+
+def all_steps(env: Corridor) -> Iterator[Transition]:
+    """The transition of every action in every room."""
+    for room in range(len(env.onward)):
+        for action in range(env.num_actions):
+            env.room = room
+            yield transition(room, action, env.step(action))
+
+
+def true_values(env: Corridor, gamma: float) -> torch.Tensor:
+    """`Q*`, `[S, A]`: the reward is as many steps away as there are rooms before it."""
+    rooms = torch.arange(len(env.onward))
+    onward = torch.from_numpy(env.onward)
+    best = gamma ** (len(rooms) - 1 - rooms)
+    values = (gamma * best).unsqueeze(1).repeat(1, env.num_actions)
+    values[rooms, 1 - onward] = gamma * best[(rooms - 1).clamp(min=0)]
+    values[rooms, onward] = best
+    return values

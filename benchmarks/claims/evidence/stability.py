@@ -1,0 +1,94 @@
+"""What DQN's values do without its target network, and without its replay buffer.
+
+In CartPole-v1 every reward is 1, so no discounted return is above `1 / (1 - gamma)`.
+Two states are looked at. Upright and at rest, a pole can be balanced for ever, so there
+the best policy reaches that bound. A pole that leans and moves outwards so much that it
+falls with the next step, whatever is done, is worth that step's reward: 1. The ones
+looked at are typical: about the mean of those that random actions let fall.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import torch
+
+from yieldrl.algorithms import dqn
+
+BATCH_SIZE = 64
+WITHOUT: dict[str, dict[str, Any]] = {
+    "both": {},
+    "no target network": {"tau": 1.0, "target_every": 1},
+    "no replay": {"buffer_size": BATCH_SIZE},
+    "neither": {"tau": 1.0, "target_every": 1, "buffer_size": BATCH_SIZE},
+}
+"""What DQN has -> its settings: a target that is copied after every gradient step is no
+target network, and a buffer that holds one batch is the latest steps and no memory."""
+
+STEPS = 10_000
+LOOK_EVERY = 200  # environment steps
+COMMON: dict[str, Any] = {
+    "batch_size": BATCH_SIZE,
+    "hidden_sizes": (64, 64),
+    "train_every": 1,
+    "learning_starts": 500,
+    "tau": 0.01,
+    "anneal_learning_rate": False,  # which would hide what drifts
+    "speed": "eager",
+    "eval_every": 0,
+    "device": "cpu",
+}
+POLES = torch.tensor(
+    [[0.0, 0.0, 0.0, 0.0], [-0.1, -0.8, 0.2, 1.4], [0.1, 0.8, -0.2, -1.4]]
+)
+"""The states that are valued: upright, and about to fall to either side."""
+
+
+def in_cartpole(seed: int) -> dict[str, Any]:
+    """The values of both kinds of state, with each setting of `WITHOUT`.
+
+    Returns:
+        Of each setting the lines "NAME, upright" and "NAME, falling" (the mean of both
+        sides); of the second half of training "upright, NAME", the largest value,
+        "falling, NAME", the mean one, and "episode, NAME", the steps of an episode.
+    """
+    measured: dict[str, Any] = {}
+    for name, settings in WITHOUT.items():
+        looks, lengths = watched(seed, settings)
+        measured[f"{name}, upright"] = [[step, value] for step, value, _ in looks]
+        measured[f"{name}, falling"] = [[step, value] for step, _, value in looks]
+        _, upright, falling = zip(*looks[len(looks) // 2 :], strict=True)
+        measured[f"upright, {name}"] = max(upright)
+        measured[f"falling, {name}"] = statistics.mean(falling)
+        measured[f"episode, {name}"] = statistics.mean(lengths)
+    return measured
+
+
+def watched(
+    seed: int, settings: dict[str, Any]
+) -> tuple[list[tuple[int, float, float]], list[float]]:
+    """Train, and look at the values on the way.
+
+    Returns:
+        Steps taken, the value of the upright pole and of the falling ones; and the
+        lengths of the episodes that ended in the second half.
+    """
+    config = dqn.Config(**{**COMMON, **settings}, total_steps=STEPS, seed=seed)
+    looks: list[tuple[int, float, float]] = []
+    lengths: list[float] = []
+    with dqn.Trainer(config) as trainer:
+        for log in trainer():
+            step = log["sample_step"]
+            if step > STEPS // 2 and "episode_length" in log["logs"]:
+                lengths.append(float(log["logs"]["episode_length"]))
+            if step >= LOOK_EVERY * (len(looks) + 1):
+                looks.append((step, *values(trainer)))
+    return looks, lengths
+
+
+@torch.inference_mode()
+def values(trainer: Any) -> tuple[float, float]:
+    """`max_a Q(s, a)` of the upright pole, and the mean of it for the falling ones."""
+    upright, *falling = trainer.model.value(POLES).amax(1).tolist()
+    return round(upright, 2), round(statistics.mean(falling), 2)

@@ -1,0 +1,1 @@
+"""How long importing takes."""

@@ -1,0 +1,103 @@
+"""What a log costs, and each logger that it passes.
+
+A trainer that does nothing yields as many logs as a training would, of the same kinds:
+what a loop over it takes is the generator's and the loggers' alone. Loggers take turns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from yieldrl import loggers
+from yieldrl.abstractions import LogData
+from yieldrl.algorithms import ppo
+from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, median
+from yieldrl.benchmarks.style import bars
+
+ROLLOUTS, STEPS, UPDATES = 400, 128, 16
+"""Rollouts of a loop; logs of collecting in each, and of gradient steps."""
+
+SETTINGS = {"rollouts": ROLLOUTS, "collect": STEPS, "train": UPDATES}
+ROUNDS = 3  # loops of each logger in a seed
+
+LOGGERS: dict[str, Callable[[], list[Any]]] = {
+    "none": list,
+    "progress": lambda: [loggers.progress()],
+    "csv": lambda: [loggers.csv()],
+    "jsonl": lambda: [loggers.jsonl()],
+    "tensorboard": lambda: [loggers.tensorboard()],
+    "early_stop": lambda: [loggers.early_stop("episode_return", threshold=1e9)],
+    "checkpoint": lambda: [loggers.checkpoint()],
+    "those of the command line": lambda: [
+        *(loggers.checkpoint(), loggers.csv()),
+        *(loggers.tensorboard(), loggers.progress()),
+    ],
+}
+"""Name -> makes the loggers."""
+
+
+class Idle(ppo.Trainer):
+    """PPO's logs without PPO."""
+
+    def __call__(self) -> Generator[LogData, None, None]:
+        agent = self.agent
+        for _ in range(ROLLOUTS):
+            for _ in range(STEPS):
+                agent.sample_step += self.config.num_envs
+                ended = agent.sample_step % 80 == 0
+                logs = {"episode_return": 20.0, "episode_length": 20.0}
+                yield self._log("collect", logs if ended else {})
+            for _ in range(UPDATES):
+                agent.learn_step += 1
+                names = ("loss", "policy_loss", "value_loss", "entropy", "approx_kl")
+                yield self._log("train", dict.fromkeys(names, 0.5))
+
+
+def loop(name: str, seed: int) -> float:
+    """Microseconds of a log that passes these loggers."""
+    steps = ROLLOUTS * STEPS * 4
+    with tempfile.TemporaryDirectory() as folder:
+        config = ppo.Config(
+            seed=seed, total_steps=steps, run_root=folder, eval_every=0, device="cpu"
+        )
+        with Idle(config) as trainer, contextlib.redirect_stderr(io.StringIO()):
+            logged: Any = trainer
+            for logger in LOGGERS[name]():
+                logged = logger(logged)
+            begin = time.perf_counter()
+            count = sum(1 for _ in logged())
+            return 1e6 * (time.perf_counter() - begin) / count
+
+
+def take_turns(seed: int) -> dict[str, Any]:
+    """The loops of all loggers; the first round is not counted."""
+    rounds = [{name: loop(name, seed) for name in LOGGERS} for _ in range(ROUNDS + 1)]
+    found = {
+        name: round(statistics.median(one[name] for one in rounds[1:]), 3)
+        for name in LOGGERS
+    }
+    return {"seed": seed, **found}
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """A step of one environment takes some fifty."""
+    return [at_most("microseconds of a yield", median(runs, "none"), 5.0)]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Microseconds of a log, and what each logger adds."""
+    bare = median(runs, "none")
+    times = {name: median(runs, name) for name in LOGGERS}
+    rows = [[name, f"{of:.2f}", f"{of - bare:.2f}"] for name, of in times.items()]
+    return ["loggers", "microseconds of a log", "of these the logger's"], rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """A bar for each."""
+    bars(axes, {name: {"": median(runs, name)} for name in LOGGERS})

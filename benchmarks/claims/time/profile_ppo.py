@@ -1,0 +1,181 @@
+"""Where the time of PPO goes, and what compiling takes off it.
+
+In one process trainers with more and more compiled functions take turns, rollout by
+rollout, in worlds of tensors.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import Any
+
+from yieldrl.algorithms import ppo
+from yieldrl.benchmarks.claim import Run, Table, Verdict, at_least
+from yieldrl.benchmarks.style import bars
+from yieldrl.collectors import WholeCollector
+
+ROLLOUTS = 10  # of each side in a seed, after those that are not counted
+
+FIELDS: dict[str, Any] = {
+    "env_id": "yieldrl/CartPole-v1",
+    "num_envs": 1024,
+    "num_steps": 32,
+    "num_epochs": 4,
+    "num_minibatches": 4,
+    "anneal_learning_rate": False,
+    "total_steps": 10**9,
+    "eval_every": 0,
+    "device": "cpu",
+    "threads": 1,
+}
+"""Of the config."""
+
+SIDES = {
+    "eager": "eager",
+    "steps": "+ steps",
+    "looking": "+ evaluation of rollouts",
+    "acting": "+ acting",
+    "whole": "+ whole",
+}
+"""Side -> what is compiled; each has what those before it have."""
+
+SETTINGS = {**FIELDS, "rollouts": ROLLOUTS, "sides": SIDES}
+
+PARTS = {
+    "acting": "acting",
+    "worlds": "worlds",
+    "storing": "storing",
+    "collecting": "collect",
+    "looking": "evaluation",
+    "cutting": "cutting",
+    "steps": "steps",
+    "rest": "rest",
+}
+
+
+def trainer_of(side: str, seed: int) -> ppo.Trainer:
+    """A trainer that compiles what a side has."""
+    speed = "eager" if side == "eager" else "compile"
+    trainer = ppo.Trainer(ppo.Config(**FIELDS, seed=seed, speed=speed))
+    order = [*SIDES]
+    assert isinstance(trainer.collector, WholeCollector)
+    for name, call in (
+        ("looking", trainer.agent.algorithm.looking),
+        ("acting", trainer.agent.acting),
+        ("whole", trainer.collector.collecting),
+    ):
+        if order.index(side) < order.index(name):
+            call.compiled.close("left eager")
+    return trainer
+
+
+class Watch:
+    """Adds up the seconds that the parts of a trainer take."""
+
+    def __init__(self, trainer: ppo.Trainer) -> None:
+        self.trainer, self.seconds = trainer, Counter[str]()
+        algorithm, collector = trainer.agent.algorithm, trainer.collector
+        self._time(collector.agent, "sample", "acting")
+        self._time(collector.stepper, "step", "worlds")
+        self._time(trainer.buffer, "add", "storing")
+        self._time(collector, "step", "collecting")
+        self._time(algorithm, "prepare", "looking")
+        self._time(algorithm, "learn_from", "cutting")
+        self._time(algorithm, "minimize", "steps")
+
+    def _time(self, owner: Any, name: str, part: str) -> None:
+        function: Callable[..., Any] = getattr(owner, name)
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.seconds[part] += time.perf_counter() - begin
+
+        setattr(owner, name, timed)
+
+    def rollout(self) -> dict[str, float]:
+        """Milliseconds of each part, of one rollout and learning from it."""
+        self.seconds.clear()
+        agent, buffer = self.trainer.agent, self.trainer.buffer
+        end = agent.sample_step + self.trainer.config.batch_size
+        begin = time.perf_counter()
+        with closing(self.trainer()) as loop:
+            for _ in loop:
+                if agent.sample_step >= end and len(buffer) == 0:
+                    break
+        whole, seconds = time.perf_counter() - begin, self.seconds
+        seconds["cutting"] -= seconds["steps"]  # which are taken on the way
+        for part in ("acting", "worlds", "storing"):  # but for a step in one piece
+            seconds["collecting"] -= seconds[part]
+        seconds["rest"] = whole - sum(seconds.values())
+        return {part: round(1e3 * seconds[part], 3) for part in PARTS}
+
+
+Rollout = Callable[[], dict[str, float]]
+"""Takes a rollout; how long each part of it took."""
+
+
+def in_turns(sides: Mapping[str, Rollout], count: int) -> dict[str, Any]:
+    """Rollouts of all sides, `count` of each; odd rounds go the other way round."""
+    taken: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
+    for turn in range(count + 1):
+        for side in sides if turn % 2 else reversed(sides):
+            found = sides[side]()
+            if turn > 0:  # the first one warms up
+                taken[side].append(found)
+    return taken
+
+
+def take_turns(seed: int) -> dict[str, Any]:
+    """The rollouts of all sides, which take turns."""
+    with ExitStack() as stack:
+        watches: dict[str, Watch] = {}
+        for side in SIDES:
+            trainer = stack.enter_context(trainer_of(side, seed))
+            watches[side] = Watch(trainer)
+            watches[side].rollout()  # compiles
+        sides = {side: watch.rollout for side, watch in watches.items()}
+        return {"seed": seed, **in_turns(sides, ROLLOUTS)}
+
+
+def parts_of(runs: Sequence[Run], side: str) -> dict[str, float]:
+    """Milliseconds of each part of a side: medians over all rollouts."""
+    rollouts = [found for run in runs for found in run[side]]
+    return {part: statistics.median(x[part] for x in rollouts) for part in PARTS}
+
+
+def whole_of(runs: Sequence[Run], side: str) -> float:
+    """Milliseconds of a rollout: the median."""
+    return statistics.median(sum(x.values()) for run in runs for x in run[side])
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """What a long run gets is faster than what is plain."""
+    gain = whole_of(runs, "eager") / whole_of(runs, [*SIDES][-1])
+    return [at_least("time of all eager, in times of all compiled", gain, 1.1)]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Milliseconds of each part, for every side."""
+    size = FIELDS["num_envs"] * FIELDS["num_steps"]
+    rows: list[list[str]] = []
+    for side, words in SIDES.items():
+        whole, parts = whole_of(runs, side), parts_of(runs, side)
+        row = [words, *(f"{value:.1f}" for value in parts.values())]
+        rows.append([*row, f"{whole:.0f}", f"{1e3 * size / whole:,.0f}"])
+    return ["ms", *PARTS.values(), "all", "steps/s"], rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """The parts of each side beside one another, as bars."""
+    rows = {
+        words: {PARTS[part]: value for part, value in parts_of(runs, side).items()}
+        for side, words in SIDES.items()
+    }
+    bars(axes, rows)

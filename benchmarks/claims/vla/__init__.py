@@ -1,0 +1,1 @@
+"""Vision-language-action policies: they see, are told what to do, and act."""

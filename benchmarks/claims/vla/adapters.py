@@ -1,0 +1,93 @@
+"""Low-rank adapters beside full fine-tuning, from one clone each."""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.benchmarks.claim import (
+    Options,
+    Run,
+    Table,
+    Verdict,
+    at_least,
+    at_most,
+    mean,
+    median,
+)
+from yieldrl.benchmarks.subprocesses import each
+from yieldrl.vla import add_lora
+
+from .learning import CLONE, EPISODES, PPO, clones, draw_success, learned, look, spread
+
+RANK = 8
+RATE = 3e-4  # learning rate of adapters; three times that of all weights
+SETTINGS = {"rank": RANK, "rate": RATE, **CLONE, **PPO, "episodes": EPISODES}
+SIDES = ("full", "lora")
+
+
+def improve(path: str, side: str, seed: int) -> dict[str, Any]:
+    """Improve the clone of a file, in full or by adapters beside frozen weights."""
+    config = vla_ppo.Config(**{**CLONE, **PPO}, seed=seed)
+    with vla_ppo.Trainer(config) as trainer:
+        policy = trainer.model
+    policy.load_state_dict(torch.load(path, weights_only=True))
+    if side == "lora":
+        config = dataclasses.replace(config, lora_rank=RANK, learning_rate=RATE)
+        add_lora(policy.model, config)
+    run = learned("vla", config, look, model=policy)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Gradient and both of Adam's moments, float32.
+    kept = 3 * 4 * run["trained"] / 2**20
+    sizes = {"kept_mebibytes": round(kept, 3), "peak_mebibytes": round(peak, 1)}
+    return {"side": side, "seed": seed, **run, **sizes}
+
+
+def measure(options: Options) -> list[dict[str, Any]]:
+    """Both sides of every seed, one after the other: they are timed.
+
+    Odd seeds begin with full fine-tuning.
+    """
+    runs: list[dict[str, Any]] = []
+    for clone in clones(options):
+        path, seed = clone["path"], clone["seed"]
+        order = SIDES if seed % 2 else SIDES[::-1]
+        cases = [{"path": path, "side": side, "seed": seed} for side in order]
+        of = each(improve, cases, 1)
+        runs += [{**run, "cloned": clone["cloned"]} for run in of]
+    return runs
+
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """A small part is trained, and it learns."""
+    improved = mean(runs, "improved", "success", side="lora")
+    gained = improved - mean(runs, "cloned", "success", side="lora")
+    share = mean(runs, "trained", side="lora") / mean(runs, "trained", side="full")
+    return [
+        at_most("share of the parameters that adapters train", share, 0.2),
+        at_least("adapters: success gained by PPO", gained, -0.02),
+    ]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """What is trained, what it takes and what it gives."""
+    rows: list[list[str]] = []
+    for side in SIDES:
+        row = [side, f"{mean(runs, 'trained', side=side):,.0f}"]
+        row.append(f"{mean(runs, 'kept_mebibytes', side=side):.2f}")
+        row.append(f"{median(runs, 'peak_mebibytes', side=side):.0f}")
+        row.append(f"{median(runs, 'ppo_seconds', side=side):.0f}")
+        when = ("cloned", "improved")
+        rows.append([*row, *(spread(runs, w, "success", side=side) for w in when)])
+    header = ["", "parameters trained", "gradients and moments, MiB", "peak, MiB"]
+    return [*header, "seconds of PPO", "cloned", "improved"], rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """Success against steps."""
+    draw_success(axes, runs, {side: side for side in SIDES})

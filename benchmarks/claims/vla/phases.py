@@ -1,0 +1,89 @@
+"""Where the time goes: the world, a look, a gradient step, of three policies."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.benchmarks.claim import Run, Table, median
+from yieldrl.benchmarks.style import COLORS
+
+from .learning import GOTO
+from .policies import POLICIES, make_trainer
+
+PHASES = {
+    "world": "the world",
+    "look": "looks of the policy",
+    "learn": "gradient steps",
+}
+"""Of a round of PPO: a rollout, and learning from it."""
+
+ROUNDS = 4
+SETTINGS = {**GOTO, "rounds": ROUNDS}
+CASES = [{"policy": policy} for policy in POLICIES]
+
+
+def profile(policy: str, seed: int) -> dict[str, Any]:
+    """Milliseconds of each phase per transition, medians over rounds of PPO.
+
+    The first round, in which everything is done for the first time, does not count.
+    """
+    config = vla_ppo.Config(
+        **{**GOTO, "eval_every": 0}, seed=seed, demonstration_steps=0, collection="sync"
+    )
+    spent = dict.fromkeys(PHASES, 0.0)
+    rounds: list[dict[str, float]] = []
+    with make_trainer(policy, config) as trainer:
+        stepper, agent = trainer.collector.stepper, trainer.agent
+        stepper.step = timed(stepper.step, spent, "world")
+        agent.sample = timed(agent.sample, spent, "look")
+        for _ in range(ROUNDS + 1):
+            rollout = trainer.collector.collect(config.num_steps)
+            timed(trainer.algorithm.update, spent, "learn")(rollout)
+            rounds.append(dict(spent))
+            spent.update(dict.fromkeys(PHASES, 0.0))
+        count = sum(p.numel() for p in trainer.model.parameters())
+    share = 1_000 / (config.num_envs * config.num_steps)
+    found = {
+        phase: round(share * statistics.median(one[phase] for one in rounds[1:]), 5)
+        for phase in PHASES
+    }
+    return {"policy": policy, "seed": seed, "parameters": count, **found}
+
+
+def timed(function: Any, spent: dict[str, float], phase: str) -> Callable[..., Any]:
+    """A function whose seconds are added up."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent[phase] += time.perf_counter() - begin
+
+    return call
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Medians of every policy."""
+    rows: list[list[str]] = []
+    for policy in POLICIES:
+        parts = (f"{median(runs, of, policy=policy):.3f}" for of in PHASES)
+        size = f"{median(runs, 'parameters', policy=policy):,.0f}"
+        rows.append([policy, size, *parts])
+    units = [f"{words}, ms" for words in PHASES.values()]
+    return ["policy", "parameters", *units], rows
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    """A bar for every policy, of its phases."""
+    left = [0.0] * len(POLICIES)
+    for color, (phase, words) in zip(COLORS, PHASES.items(), strict=False):
+        widths = [median(runs, phase, policy=policy) for policy in POLICIES]
+        axes.barh(POLICIES, widths, left=left, color=color, label=words)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.grid(visible=False, axis="y")

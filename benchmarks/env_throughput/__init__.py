@@ -1,0 +1,1 @@
+"""Steps per second of worlds against the number of environments, beside others'."""

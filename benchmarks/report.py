@@ -1,0 +1,76 @@
+"""Claims, measured and written down; and every result as text."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from . import evidence, learning, results
+from .claim import Claim, Options, Run
+from .env_throughput import measuring as throughput
+from .peers import tables as peers
+from .registry import CLAIMS
+
+
+def benchmark(kind: str, name: str, command: str, **options: Any) -> dict[str, Any]:
+    """Measure a claim, and judge it.
+
+    Args:
+        kind: Key of `CLAIMS`.
+        name: Key of its claims.
+        command: The command line that repeats it.
+        options: Fields of `Options`.
+    """
+    claim, chosen = CLAIMS[kind][name], Options(**options)
+    seeds = [1] if claim.is_one_run else chosen.numbers
+    result = results.circumstances(kind, command, seeds)
+    runs = claim.measure(chosen)
+    if claim.criterion:
+        entries = by_seed(claim, runs)
+        return result | {"claim": name, "jobs": chosen.jobs} | entries
+    demands = judged(claim, runs)
+    holds = all(of["holds"] for of in demands)
+    entries = {"trial": name, "settings": claim.settings, "demands": demands}
+    return result | entries | {"holds": holds, "runs": runs}
+
+
+def by_seed(claim: Claim, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The entries of a result of a claim that is judged seed by seed."""
+    passed, needed = claim.passed(runs), claim.needed(len(runs))
+    return {
+        "statement": claim.statement,
+        "criterion": f"{claim.criterion}; on at least {needed} of {len(runs)} seeds",
+        "x_label": claim.x_label,
+        "y_label": claim.y_label,
+        "passed": passed,
+        "holds": passed >= needed,
+        "runs": [
+            {"seed": seed, "holds": claim.holds(run), **evidence.parted(run)}
+            for seed, run in enumerate(runs, 1)
+        ],
+    }
+
+
+def claim_of(result: dict[str, Any]) -> Claim:
+    """The claim that a result is one of."""
+    return CLAIMS[result["kind"]][result.get("claim", result.get("trial"))]
+
+
+def judged(claim: Claim, runs: list[Run]) -> list[dict[str, Any]]:
+    """What a claim demands of its runs, and whether it is so."""
+    return [dataclasses.asdict(verdict) for verdict in claim.judge(runs)]
+
+
+def report(result: dict[str, Any]) -> str:
+    """A result: title, table, notes with the verdicts, and circumstances."""
+    parts = {"learning": learning.shown, "worlds": throughput.shown}
+    parts["peers"] = peers.shown
+    title, table, notes = parts.get(result["kind"], _shown)(result)
+    lines = [title, "", results.table(*table), "", *notes, results.footer(result)]
+    return "\n".join(lines)
+
+
+def _shown(result: dict[str, Any]) -> results.Shown:
+    """A claim's result as title, table and notes."""
+    claim = claim_of(result)
+    return claim.statement, claim.table(result["runs"]), results.verdicts(result)

@@ -1,0 +1,104 @@
+"""Whether a committed result is what its command would measure today.
+
+A task or a claim may be changed after its result was committed, and so may the defaults
+of an algorithm. A page that went on showing the old curve under the new command would
+say something that nobody measured.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from . import learning, parser, peers
+from .registry import CLAIMS
+from .tasks import TASKS
+
+REMOVED: dict[str, dict[str, tuple[Any, ...]]] = {
+    "a2c": {"num_epochs": (1,), "num_minibatches": (1,), "clip_coef": (0.2,)},
+    "sac": dict.fromkeys(("exploration_noise", "policy_noise", "noise_clip"), (0.0,)),
+}
+"""Algorithm -> fields that its config had once, and values that they could only have:
+one pass has nothing to clip, and SAC adds no noise of its own."""
+REMOVED["sac_discrete"] = REMOVED["sac"]
+RENAMED = {"compile"}
+"""Fields of every config that are another one now, which changes no result: `speed`."""
+
+
+def differences(name: str, result: dict[str, Any]) -> list[str]:
+    """What a result says of itself that is no longer so; nothing if all of it is.
+
+    Args:
+        name: Of its file, without the ending.
+        result: What the file holds.
+    """
+    found, kind = [*_command(result)], result["kind"]
+    if kind == "learning":
+        return [*found, *_learning(result)]
+    if kind == "peers":
+        now = peers.WORKLOADS.get(result["workload"])
+        keys: tuple[str, ...] = ("title", "settings", "measure", "threads", "warm_up")
+    elif kind == "evidence":
+        now = CLAIMS[kind].get(result["claim"])
+        keys = ("statement", "x_label", "y_label")
+    else:
+        now = CLAIMS.get(kind, {}).get(result.get("trial", ""))
+        keys = ("settings",) if kind in CLAIMS else ()
+    for key in keys:
+        found += _within(key, result[key], _plain(getattr(now, key, None)))
+    return found
+
+
+def _command(result: dict[str, Any]) -> Iterator[str]:
+    """The command must be known, name this result, and run as many seeds."""
+    words = shlex.split(result["command"])
+    try:
+        parsed = parser.parse(words[3:])
+    except SystemExit:
+        yield f"nobody knows its command any more: {result['command']}"
+        return
+    keys = ("task", "claim", "workload", "trial", "world")
+    wanted = next((result[key] for key in keys if key in result), None)
+    if wanted is not None and wanted not in parsed.names:
+        yield f"its command measures {parsed.names}, not {wanted}"
+    claim = CLAIMS.get(result["kind"], {}).get(wanted or "")
+    is_one_run = claim is not None and claim.is_one_run
+    seeds = 1 if is_one_run else getattr(parsed, "seeds", len(result["seeds"]))
+    if len(result["seeds"]) != seeds:
+        yield f"its command runs {seeds} seeds, and it has {len(result['seeds'])}"
+
+
+def _learning(result: dict[str, Any]) -> Iterator[str]:
+    """The task, and every field of the config that there was when it was trained."""
+    task = TASKS.get(result["task"])
+    if task is None:
+        yield f"there is no task {result['task']} any more"
+        return
+    now = _plain(learning.described(task, result["task"]))
+    yield from _within("threshold", result["threshold"], now["threshold"])
+    config, removed = now["whole_config"], REMOVED.get(result["algorithm"], {})
+    for key, then in result["whole_config"].items():
+        gone = key in RENAMED or then in removed.get(key, ())
+        if key in config or not gone:
+            yield from _within(key, then, config.get(key))
+
+
+def _within(key: str, then: Any, now: Any) -> Iterator[str]:
+    """All that was written down must be so; what is written down since, may be more.
+
+    Words for the sides of a claim are labels, and may be put better.
+    """
+    if isinstance(then, dict) and isinstance(now, dict):
+        for name, value in then.items():
+            label = key == "settings.sides" and isinstance(value, str)
+            if not (label and name in now):
+                yield from _within(f"{key}.{name}", value, now.get(name))
+    elif then != now:
+        yield f"{key} was {then!r} when it was measured, and is {now!r}"
+
+
+def _plain(value: Any) -> Any:
+    """As a file of JSON gives it back."""
+    return json.loads(json.dumps(value))

@@ -1,0 +1,68 @@
+"""Call functions in fresh Python processes, so that no run can disturb another.
+
+A child runs `python -m yieldrl.benchmarks.subprocesses MODULE FUNCTION ARGUMENTS`:
+arguments arrive as JSON, and the last line that it prints is the result as JSON. It
+starts in an empty folder: there `yieldrl` can only be the installed package, its rooms
+cannot be imported bare, and what libraries leave behind (MuJoCo's log) goes with it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+
+def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
+    """Call a function of a module in a process of its own; what it returns.
+
+    Args:
+        function: A function at the top of a module of this package.
+        threads: Threads of OpenMP and BLAS, and thereby of PyTorch, in the child.
+        arguments: Keyword arguments; these and what it returns must be JSON.
+
+    Raises:
+        RuntimeError: If the child failed; the message ends with its traceback.
+    """
+    target = [function.__module__, function.__qualname__]
+    command = [sys.executable, "-m", __name__, *target, json.dumps(arguments)]
+    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    env = os.environ | dict.fromkeys(pools, str(threads))
+    with tempfile.TemporaryDirectory() as folder:
+        child = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True
+        )
+    if child.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{child.stderr[-4000:]}")
+    return json.loads(child.stdout.splitlines()[-1])
+
+
+def each(
+    function: Callable[..., Any], cases: Sequence[Mapping[str, Any]], jobs: int
+) -> list[Any]:
+    """Call a function for every case, in processes of their own, `jobs` at a time."""
+
+    def one(case: Mapping[str, Any]) -> Any:
+        answer = call(function, 1, **case)
+        named = ", ".join(f"{key} {value}" for key, value in case.items())
+        print(f"{named}: done", flush=True)
+        return answer
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, cases))
+
+
+def main(module: str, function: str, arguments: str) -> None:
+    """The child's side of `call`."""
+    target = getattr(importlib.import_module(module), function)
+    print(json.dumps(target(**json.loads(arguments))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
