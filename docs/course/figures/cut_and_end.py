@@ -53,7 +53,7 @@ def figure() -> dict[str, Any]:
         caption=CAPTION,
         size=(480, 330),
         svg="".join(map(drawing, LENGTHS)),
-        controls={"flags": {of: of for of in READINGS}, "target": TARGETS},
+        controls={"flags": svg.labelled(READINGS), "target": TARGETS},
         start=("as it is", "one step"),
         frame=frame,
     )

@@ -125,6 +125,11 @@ def line(look: str, d: str = "", **more: Any) -> str:
     return tag("path", class_=look, d=d, **more)
 
 
+def lines(*looks: str) -> str:
+    """Paths that frames draw, of several looks."""
+    return "".join(map(line, looks))
+
+
 def label(x: Any, y: Any, words: str = "", anchor: str = "", **more: Any) -> str:
     """A text; `anchor` is `middle` or `end`."""
     return tag("text", words, x=x, y=y, text_anchor=anchor, **more)

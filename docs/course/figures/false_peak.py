@@ -43,7 +43,7 @@ def figure() -> dict[str, Any]:
         controls={
             "steps": {str(step): i for i, step in enumerate(STEPS)},
             "draw": {str(draw + 1): draw for draw in range(SHOWN)},
-            "target": {name: name for name in TARGETS},
+            "target": svg.labelled(TARGETS),
         },
         start=("22", str(FIRST + 1), "one critic"),
         frame=lambda step, draw, name: frame(step, draw, name, path, said),
@@ -100,8 +100,7 @@ def drawing(critics: Critics, path: np.ndarray, said: dict[str, np.ndarray]) -> 
         svg.x_axis(STEP, 400, range(0, 41, 10), "gradient steps of the actor"),
         svg.line("ink line", inside(actions, worth(actions))),
         draws,
-        svg.line("gap red line"),
-        svg.line("around red line"),
+        svg.lines("gap red line", "around red line"),
         svg.dot("actor ink line", r=5),
         lines,
         svg.legend(256, LOOKS, (48, 148, 264, 402)),

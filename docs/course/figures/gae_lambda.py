@@ -88,9 +88,7 @@ def drawing(lake: Lake) -> str:
         svg.y_axis(UP, 40, (0, 0.2, 0.4)),
         svg.legend(218, LOOKS, (40, 126, 306)),
         circles,
-        svg.line("mean red line dashed"),
-        svg.line("spread red line"),
-        svg.line("now axis dotted"),
+        svg.lines("mean red line dashed", "spread red line", "now axis dotted"),
         groups,
     )
 

@@ -43,8 +43,8 @@ def figure() -> dict[str, Any]:
         size=(480, 280),
         svg=drawing(seeds),
         controls={
-            "correction": {name: name for name in CORRECTIONS},
-            "return": {kind: kind for kind in KINDS},
+            "correction": svg.labelled(CORRECTIONS),
+            "return": svg.labelled(KINDS),
         },
         start=("none", "at the end"),
         frame=lambda name, kind: frame(runs, name, kind),

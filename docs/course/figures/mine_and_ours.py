@@ -48,7 +48,7 @@ def figure() -> dict[str, Any]:
         size=(480, 292),
         svg=drawing(),
         controls={
-            "seeds": {str(count): count for count in COUNTS},
+            "seeds": svg.labelled(COUNTS),
             "which": {name: i for i, name in enumerate(GROUPS)},
         },
         start=("3", "one"),
@@ -103,8 +103,7 @@ def drawing() -> str:
         svg.y_axis(UP, 40, (0, 250, 500), "return of evaluations"),
         svg.line("band-ours band"),
         svg.line("band-mine band", style=red),
-        svg.line("line-ours ink line dashed"),
-        svg.line("line-mine red line"),
+        svg.lines("line-ours ink line dashed", "line-mine red line"),
         svg.line("axis", "M434 22V250"),
         beside,
         svg.label(BAR, 16, "difference", "middle"),

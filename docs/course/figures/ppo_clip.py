@@ -141,8 +141,7 @@ def drawing(panel: Panel) -> str:
         svg.label((left + right) / 2, 324, "ratio", "middle"),
         svg.line("now axis dotted"),
         svg.line("blue line dashed", f"M{left} {up(0)}L{right} {up(2 * sign)}"),
-        svg.line("curve ink line"),
-        svg.line("slope ink line"),
+        svg.lines("curve ink line", "slope ink line"),
         svg.dot("ring red line", r=6),
         svg.line("push red line"),
     )

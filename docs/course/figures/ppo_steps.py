@@ -105,7 +105,7 @@ def figure() -> dict[str, Any]:
         caption=CAPTION,
         size=(480, 372),
         svg=drawing(groups, found),
-        controls={"steps": svg.labelled(STEPS), "clip": {name: name for name in CLIPS}},
+        controls={"steps": svg.labelled(STEPS), "clip": svg.labelled(CLIPS)},
         start=("30", "none"),
         frame=lambda steps, name: frame(
             groups, found[name][STEPS.index(steps)], steps, name

@@ -107,7 +107,7 @@ def figure() -> dict[str, Any]:
         svg=drawing(regrets),
         controls={
             "ε": svg.labelled(EPSILONS, "g"),
-            "schedule": {name: name for name in SCHEDULES},
+            "schedule": svg.labelled(SCHEDULES),
         },
         start=("0.02", "constant"),
         frame=lambda epsilon, name: frame(
@@ -149,8 +149,7 @@ def drawing(regrets: dict[str, np.ndarray]) -> str:
         svg.label(56, 250, "regret per crossing over"),
         svg.legend(250, LOOKS, (204, 376)),
         svg.line("run axis") * SHOWN,
-        svg.line("mean red line"),
-        svg.line("now axis dotted"),
+        svg.lines("mean red line", "now axis dotted"),
         groups,
     )
 

@@ -46,7 +46,7 @@ def figure() -> dict[str, Any]:
         size=(480, 310),
         svg=drawing(curves, best),
         controls={
-            "seeds": {str(count): count for count in COUNTS},
+            "seeds": svg.labelled(COUNTS),
             "which": {name: i for i, name in enumerate(GROUPS)},
         },
         start=("5", "one"),

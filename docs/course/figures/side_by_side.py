@@ -37,7 +37,7 @@ def figure() -> dict[str, Any]:
         svg=drawing(room),
         controls={
             "max_policy_lag": svg.labelled(LAGS),
-            "collecting : learning": {kind: kind for kind in WORKS},
+            "collecting : learning": svg.labelled(WORKS),
         },
         start=("1", "1 : 1"),
         frame=lambda most, kind: frame(*sides[most, kind], most, room),

@@ -42,7 +42,7 @@ def figure() -> dict[str, Any]:
         caption=CAPTION,
         size=(480, 350),
         svg=drawing(details["cells"][:ROWS], len(details["trained"]["cells"]) - 1),
-        controls={"memory": {choice: choice for choice in CHOICES}},
+        controls={"memory": svg.labelled(CHOICES)},
         start=("kept",),
         frame=lambda choice: frame(details, choice),
     )

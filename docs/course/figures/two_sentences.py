@@ -55,7 +55,7 @@ def figure() -> dict[str, Any]:
         size=(480, 274),
         svg="".join(map(drawing, LEFT)),
         controls={
-            "who goes": {walker: walker for walker in WALKERS},
+            "who goes": svg.labelled(WALKERS),
             "things": ASKED,
             "steps": svg.labelled(STEPS),
         },

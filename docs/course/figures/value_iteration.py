@@ -36,7 +36,7 @@ def figure() -> dict[str, Any]:
         caption=CAPTION,
         size=(480, 4 * SIDE + 2 * TOP),
         svg=drawing(),
-        controls={"sweeps": {**{str(n): n for n in SWEEPS}, "∞": None}, "ice": lakes},
+        controls={"sweeps": {**svg.labelled(SWEEPS), "∞": None}, "ice": lakes},
         start=("4", "slippery"),
         frame=lambda count, ice: frame(count, *ice),
     )
