@@ -11,7 +11,7 @@ import torch
 
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors.sync import SyncCollector
-from yieldrl.collectors.weights import Weights
+from yieldrl.collectors.weight_transfer import Weights
 
 
 class Row(NamedTuple):

@@ -12,12 +12,11 @@ from tensordict import TensorDict
 
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors.acting import Acting, Row
-from yieldrl.collectors.ahead import Ahead
 from yieldrl.collectors.background import Background
-from yieldrl.collectors.contract import Collector, check_parts, made_of_parts
-from yieldrl.collectors.lag import PolicyLag
+from yieldrl.collectors.policy_lag import LagLimit, PolicyLag
+from yieldrl.collectors.protocols import Collector, check_parts, made_of_parts
 from yieldrl.collectors.rollouts import collect
-from yieldrl.collectors.weights import Weights
+from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.foundations import defer_keyboard_interrupt
 from yieldrl.foundations.other_words import arguments_here
 
@@ -96,7 +95,7 @@ class AsyncCollector(Collector):
         self._background = Background(acting.step, acting.ready, acting.stream)
         weakref.finalize(self, self._background.stop)
         self._lag = PolicyLag(agent.policy_version)
-        self._ahead = Ahead(agent, acting, self._lag, max_policy_lag)
+        self._limit = LagLimit(agent, acting, self._lag, max_policy_lag)
         self.logs: dict[str, Any] = {}
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -121,9 +120,9 @@ class AsyncCollector(Collector):
             self._background.wait(self._available)
             number = self.ring.claim()  # nobody writes over it any more
             row = self._acting.rows[number]
-            if not self._ahead.stale(row):
+            if not self._limit.stale(row):
                 break
-            self._ahead.give_up(number)
+            self._limit.drop(number)
         # A step is handed over, added and counted, or not at all.
         with defer_keyboard_interrupt():
             self._hand_step_over(row)
@@ -155,12 +154,12 @@ class AsyncCollector(Collector):
             )
         if reset and self._acting.inner.obs is not None:
             self.reset(None)
-            self._ahead.give_all_up()
-        self._ahead.begin(num_steps)
+            self._limit.drop_all()
+        self._limit.begin(num_steps)
         try:
             return collect(self, num_steps)
         finally:
-            self._ahead.end()
+            self._limit.end()
             if self.buffer is self.ring:
                 self.ring.set_aside()
 
@@ -212,7 +211,7 @@ class AsyncCollector(Collector):
             self._lag.publish(version)
         if version != self._weights.newest:
             self._weights.put(version)
-        limit = self._ahead.limit
+        limit = self._limit.max_rows
         if limit != acting.limit:
             if ring.device.type == "cuda":
                 acting.released = torch.cuda.current_stream(ring.device).record_event()

@@ -1,4 +1,4 @@
-"""A thread that repeats one step of work, and ends between two of them."""
+"""A thread that repeats one step of work, and stops between two of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from yieldrl.foundations import defer_keyboard_interrupt
 
 PATIENCE = 5.0
-"""Seconds that anybody waits for the end of a step when it is time to stop."""
+"""Seconds to wait for the end of a step when the thread is to stop."""
 
 LONG = 60.0
 """Seconds without a step after which `wait` says that it is still waiting."""
@@ -21,19 +21,18 @@ _UNDER_WAY = "a step of the environments (or of the policy) in the background"
 
 
 class Background:
-    """Repeats `work` in a thread of its own whenever it is `ready`.
+    """Repeats `work` in a thread whenever it is `ready`.
 
-    What fails there is raised by the next `check` in the caller's thread: the very
-    exception, with the traceback of the background. The thread ends with it, and
-    `start` begins another one. As a daemon it never keeps a program from ending.
+    The next `check` in the caller's thread raises the exception with which the work
+    failed, with its traceback. That ends the thread, and `start` begins another one. It
+    is a daemon thread, which does not keep a program from ending.
 
-    Ctrl-C may come between any two instructions of the caller. So neither side ever
-    holds a lock that the other one needs, as a condition variable would: each looks at
-    what it waits for, and sleeps until the other one rings.
+    Ctrl-C may come between any two instructions of the caller. The two threads use
+    events instead of a condition variable, so that it cannot leave a lock held.
 
     Args:
-        work: One step, which is never interrupted half way.
-        ready: Whether there is work. Asked anew after each `notify`.
+        work: One step; the thread stops before or after it.
+        ready: Whether there is work. Called again after each `notify`.
         context: Makes a context manager to work in, such as a stream of a GPU.
     """
 
@@ -45,17 +44,17 @@ class Background:
     ) -> None:
         self._work, self._ready, self._context = work, ready, context
         self._error: BaseException | None = None
-        self._life: _Life | None = None
-        self._wanted, self._done = _Bell(), _Bell()
+        self._worker: _Worker | None = None
+        self._wanted, self._done = _Event(), _Event()
 
     @property
     def running(self) -> bool:
-        """Whether there is a thread that has not ended or been told to."""
-        life = self._life
-        return life is not None and not life.ending and life.lasts.locked()
+        """Whether there is a thread that was not told to end."""
+        worker = self._worker
+        return worker is not None and not worker.ending and worker.running.locked()
 
     def start(self) -> None:
-        """Begin to work, if it is not under way.
+        """Start the thread, if it is not running.
 
         Raises:
             RuntimeError: If a step that began before has not returned.
@@ -64,17 +63,17 @@ class Background:
             return
         self.end()  # a stop that Ctrl-C cut short
         with defer_keyboard_interrupt():
-            life = _Life(self._run)
-            life.thread.start()
-            self._life = life
+            worker = _Worker(self._run)
+            worker.thread.start()
+            self._worker = worker
 
     def stop(self) -> None:
-        """End after the step under way, if there is one, and wait for that.
+        """Stop the thread after its current step, and wait for that.
 
         Warns and goes on, if it has not returned after `PATIENCE` seconds.
         """
-        life = self._life
-        told = life is None or life.left_behind
+        worker = self._worker
+        told = worker is None or worker.left_behind
         if not self._ended() and not told:
             warnings.warn(
                 f"{_UNDER_WAY} has not returned for {PATIENCE:g} s: its thread is left"
@@ -85,41 +84,41 @@ class Background:
             )
 
     def end(self) -> None:
-        """As `stop`, for those who go on with what the step changes.
+        """Stop as `stop` does, but raise if the thread still runs.
 
         Raises:
             RuntimeError: If the step has not returned after `PATIENCE` seconds.
         """
         if not self._ended():
             raise RuntimeError(
-                f"{_UNDER_WAY} has not returned, and without its end nobody knows where"
-                " they stand: try again when it has, or make a new trainer, with"
+                f"{_UNDER_WAY} has not returned, so the state of the environments is"
+                " unknown: try again when it has, or make a new trainer, with"
                 " environments of its own"
             )
 
     def _ended(self) -> bool:
         """Tell the thread to end; whether it did so in time."""
-        life = self._life
-        if life is None:
+        worker = self._worker
+        if worker is None:
             return True
-        life.ending = True
-        self._wanted.ring()
-        if life.thread is threading.current_thread():
+        worker.ending = True
+        self._wanted.set()
+        if worker.thread is threading.current_thread():
             return True
-        until = time.monotonic() + (0.0 if life.left_behind else PATIENCE)
-        while life.lasts.locked():  # Ctrl-C must not end a join (bpo-45274)
+        until = time.monotonic() + (0.0 if worker.left_behind else PATIENCE)
+        while worker.running.locked():  # Ctrl-C must not end a join (bpo-45274)
             left = until - time.monotonic()
             if left <= 0:
-                life.left_behind = True
+                worker.left_behind = True
                 return False
-            self._done.wait(min(left, 0.1))  # somebody else may hear the bell
+            self._done.wait(min(left, 0.1))  # another thread may take the event
         with defer_keyboard_interrupt():
-            life.thread.join()
-            self._life = None
+            worker.thread.join()
+            self._worker = None
         return True
 
     def check(self) -> None:
-        """Raise what the work failed with, once."""
+        """Raise the exception with which the work failed, once."""
         if self._error is None:
             return
         self.stop()
@@ -130,17 +129,17 @@ class Background:
             del error  # its traceback holds this frame
 
     def notify(self) -> None:
-        """Say that there may be work now."""
-        self._wanted.ring()
+        """Tell the thread that there may be work."""
+        self._wanted.set()
 
     def wait(self, until: Callable[[], bool]) -> None:
-        """Wait in the caller's thread, and raise what the work fails with meanwhile.
+        """Wait in the caller's thread until a condition holds, or the work fails.
 
         Warns once, if that takes longer than `LONG` seconds; Ctrl-C ends it.
         """
         began, told = time.monotonic(), False
         while self._error is None and not until():
-            self._wanted.ring()  # Ctrl-C may have come before a `notify`
+            self._wanted.set()  # Ctrl-C may have come before a `notify`
             self._done.wait(LONG)
             if not told and time.monotonic() - began > LONG:
                 told = True
@@ -152,56 +151,59 @@ class Background:
                 )
         self.check()
 
-    def _run(self, life: _Life) -> None:
+    def _run(self, worker: _Worker) -> None:
         try:
             with self._context():
-                while self._has_work(life):
+                while self._has_work(worker):
                     self._work()
-                    self._done.ring()
-        except BaseException as error:  # Ctrl-C too: whoever loops must hear of it
+                    self._done.set()
+        except BaseException as error:  # Ctrl-C too: the loop must raise it
             self._error = error
         finally:
-            life.lasts.release()
-            self._done.ring()
+            worker.running.release()
+            self._done.set()
 
-    def _has_work(self, life: _Life) -> bool:
-        while not life.ending:
+    def _has_work(self, worker: _Worker) -> bool:
+        while not worker.ending:
             if self._ready():
                 return True
             self._wanted.wait()
         return False
 
 
-class _Life:
-    """A thread, from its start to its end.
+class _Worker:
+    """A thread and its state.
 
     Attributes:
         ending: Whether it was told to end.
         left_behind: Whether it did not do so in time.
-        lasts: Held until it has ended.
+        running: A lock that is held until the thread has ended.
     """
 
-    def __init__(self, work: Callable[[_Life], None]) -> None:
+    def __init__(self, work: Callable[[_Worker], None]) -> None:
         self.ending = self.left_behind = False
-        self.lasts = threading.Lock()
-        self.lasts.acquire()
+        self.running = threading.Lock()
+        self.running.acquire()
         self.thread = threading.Thread(
             target=work, args=(self,), name="yieldrl collector", daemon=True
         )
 
 
-class _Bell:
-    """Wakes one who waits, or who will: it is remembered until somebody does."""
+class _Event:
+    """An event that wakes one waiting thread and is cleared by that.
+
+    Unlike `threading.Event` it is one call of C code that holds no lock.
+    """
 
     def __init__(self) -> None:
-        self._rung: SimpleQueue[None] = SimpleQueue()
+        self._queue: SimpleQueue[None] = SimpleQueue()
 
-    def ring(self) -> None:
-        if self._rung.empty():
-            self._rung.put(None)
+    def set(self) -> None:
+        if self._queue.empty():
+            self._queue.put(None)
 
     def wait(self, seconds: float | None = None) -> None:
         try:
-            self._rung.get(timeout=seconds)
+            self._queue.get(timeout=seconds)
         except Empty:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl.collectors.stepping import Stepper
-from yieldrl.collectors.success import successes
+from yieldrl.envs.autoreset import final_info_entry
+from yieldrl.envs.single_answers import SUCCESS, said_of_success
 
 MAX_EPISODE_STEPS = 200_000
 
@@ -19,7 +21,8 @@ MAX_EPISODE_STEPS = 200_000
 class Evaluation:
     """Returns and lengths of all evaluation episodes, `[episodes]` each.
 
-    `successes` says which ended well, bool `[episodes]`; None where nobody knows.
+    `successes` says which ended in success, bool `[episodes]`; None if the environments
+    do not say.
     """
 
     returns: np.ndarray
@@ -29,7 +32,7 @@ class Evaluation:
     def logs(self) -> dict[str, float]:
         """Mean return, its spread and extremes, mean length, number of episodes.
 
-        And `success_rate`, in [0, 1], where environments say what a success is.
+        And `success_rate`, in [0, 1], if the environments say what a success is.
         """
         rate = {}
         if self.successes is not None:
@@ -71,7 +74,7 @@ def evaluate(
     quota = episodes // count + (np.arange(count) < episodes % count)
     played: list[list[tuple[float, int, bool]]] = [[] for _ in range(count)]
     running, length = np.zeros(count), np.zeros(count, dtype=np.int64)
-    known, well = False, np.zeros(count)
+    known, success = False, np.zeros(count)
     stepper = Stepper(envs)
     obs = stepper.reset(seed)
     has_memory = getattr(agent, "has_memory", False)
@@ -86,12 +89,12 @@ def evaluate(
         length += 1 if step.valid is None else _array(step.valid)
         ended = _array(step.terminated) | _array(step.truncated)
         if ended.any():
-            said = successes(step.info, count)
-            known |= said is not None
-            well = np.zeros(count) if said is None else said
+            found = successes(step.info, count)
+            known |= found is not None
+            success = np.zeros(count) if found is None else found
         for i in np.flatnonzero(ended):
             if len(played[i]) < quota[i]:
-                played[i].append((float(running[i]), int(length[i]), bool(well[i])))
+                played[i].append((float(running[i]), int(length[i]), bool(success[i])))
             running[i] = length[i] = 0
         if length.max() > MAX_EPISODE_STEPS:
             raise RuntimeError(
@@ -99,8 +102,42 @@ def evaluate(
                 " give the environment a time limit, max_episode_steps say"
             )
     episodes_played = [episode for done in played for episode in done]
-    returns, lengths, ended_well = map(np.array, zip(*episodes_played, strict=True))
-    return Evaluation(returns, lengths, ended_well if known else None)
+    returns, lengths, succeeded = map(np.array, zip(*episodes_played, strict=True))
+    return Evaluation(returns, lengths, succeeded if known else None)
+
+
+def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
+    """Which of the episodes that a step ended were a success, bool `[N]`.
+
+    Gymnasium's vector environments put that into `final_info` if they reset within the
+    step: merged into arrays, or, before Gymnasium 1.0, as one info for each.
+
+    Returns:
+        False for environments whose info says nothing, and meaningless for those whose
+        episode goes on; None if no info says anything.
+    """
+    final = info.get("final_info")
+    if final is not None and not isinstance(final, Mapping):
+        return _success_of_each(final)
+    for name in SUCCESS:
+        if name in info or name in (final or {}):
+            said = final_info_entry(info, name)
+            if not isinstance(said, Mapping):
+                return _flags(said, num_envs)
+    said = None if final is None else said_of_success(final)
+    said = said_of_success(info) if said is None else said
+    return None if said is None else _flags(said, num_envs)
+
+
+def _success_of_each(infos: Iterable[Mapping[str, Any] | None]) -> np.ndarray | None:
+    said = [said_of_success(info or {}) for info in infos]
+    if all(one is None for one in said):
+        return None
+    return np.array([bool(one) for one in said])
+
+
+def _flags(said: Any, num_envs: int) -> np.ndarray:
+    return _array(said).reshape(num_envs).astype(np.bool_)
 
 
 def _array(values: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Returns and lengths of the episodes that end while collecting.
 
-Also the watch for numbers that are not: a NaN from an environment is named here, with
-the environment and the step, before it reaches a network.
+They also check that rewards and observations are finite, so that an error names the
+environment and the step before NaN or infinity reaches a network.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.stepping import Step, check_action
+from yieldrl.collectors.checks import check_action, check_finite, named_leaves
+from yieldrl.collectors.stepping import Step
 
 
 class ArrayStatistics:
@@ -26,7 +27,7 @@ class ArrayStatistics:
         self.started = np.zeros(num_envs, dtype=np.int64)  # `steps` at the first one
 
     def update(self, step: Step) -> dict[str, float]:
-        """Take in a step; the means over the episodes that it ended, if any.
+        """Add a step; the means over the episodes that it ended, if any.
 
         Raises:
             FloatingPointError: If one of these is not finite, and the action is not
@@ -34,15 +35,15 @@ class ArrayStatistics:
             ValueError: If a reward or an observation is not finite.
         """
         reward, obs = step.reward, step.next_obs
-        # Squared sums are the cheapest look; only where they fail do we look closely.
-        watch = np.dot(reward, reward)
+        # A sum of squares is the cheapest check: NaN and infinity stay in it.
+        total = np.dot(reward, reward)
         if type(obs) is np.ndarray and obs.dtype.kind == "f":
-            watch += np.vdot(obs, obs)
+            total += np.vdot(obs, obs)
         elif type(obs) is not np.ndarray:
-            watch += sum(np.vdot(leaf, leaf) for _, leaf in _float_arrays(obs))
+            total += sum(np.vdot(leaf, leaf) for _, leaf in _float_arrays(obs))
         self.steps += 1
-        if not math.isfinite(watch):
-            self._look_closely(step)
+        if not math.isfinite(total):
+            self._check(step)
         self.returns += reward
         if step.valid is not None:
             self.started += ~step.valid
@@ -59,7 +60,7 @@ class ArrayStatistics:
         return logs
 
     def report(self) -> dict[str, float]:
-        """Nothing: what ended is reported by the step that ends it."""
+        """Nothing: `update` has reported all episodes that ended."""
         return {}
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -74,16 +75,16 @@ class ArrayStatistics:
         self.returns[:] = state["returns"].numpy()
         self.started[:] = self.steps - state["lengths"].numpy()
 
-    def _look_closely(self, step: Step) -> None:
+    def _check(self, step: Step) -> None:
         check_action(step.action)
         when = f"step {self.steps} since the latest reset of all"
-        _refuse("reward", np.asarray(step.reward, dtype=np.float64), when)
+        check_finite("reward", np.asarray(step.reward, dtype=np.float64), when)
         for name, leaf in _float_arrays(step.next_obs):
-            _refuse(name, leaf, when)
+            check_finite(name, leaf, when)
 
 
 class TensorStatistics:
-    """For environments of tensors: rewards and flags are copied, and read together.
+    """For environments of tensors: rewards and flags are copied and read in blocks.
 
     Every `report_every` steps the episodes that ended are found from the whole block
     `[K, N]`, with one synchronisation. The block is allocated once; its rows are
@@ -103,7 +104,7 @@ class TensorStatistics:
         self._row = 0  # how many of them are written
 
     def update(self, step: Step) -> dict[str, float]:
-        """Take in a step; every `report_every` steps the means over ended episodes.
+        """Add a step; every `report_every` steps the means over ended episodes.
 
         Raises:
             FloatingPointError: If a number is not finite, and the action is not either.
@@ -117,12 +118,12 @@ class TensorStatistics:
         return self.count_row(step.next_obs, step.action)
 
     def next_row(self) -> dict[str, Tensor]:
-        """Where rewards and ends of the next step belong, `[N]` each; then count it."""
+        """Where to write the next step's rewards and ends `[N]`, before `count_row`."""
         reward, ended, _ = self._rows[self._row]
         return {"reward": reward, "ended": ended}
 
     def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
-        """Say that the row is written, and what was seen and done in that step."""
+        """Count the row as written; logs as of `update`."""
         self._row += 1
         if self._row < self.report_every:
             return {}
@@ -168,7 +169,7 @@ class TensorStatistics:
     ) -> dict[str, float]:
         total = reward.cumsum(0) + self.returns
         length = valid.float().cumsum(0) + self.lengths
-        # What had been summed up when the environment's previous episode ended.
+        # The sums up to when the environment's previous episode ended.
         row = torch.arange(1, len(reward) + 1, device=reward.device).unsqueeze(1)
         index = torch.where(ended, row, 0).cummax(0).values
         previous = torch.cat([torch.zeros_like(index[:1]), index[:-1]])
@@ -188,12 +189,12 @@ class TensorStatistics:
         for own, x in ((self.returns, total), (self.lengths, length)):
             at_last = x.gather(0, (last - 1).clamp(min=0).unsqueeze(0)).squeeze(0)
             own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
-        episodes, return_sum, length_sum, watch = sums.tolist()  # the one look
-        if not math.isfinite(watch):
+        episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
+        if not math.isfinite(total_sum):
             check_action(action)
-            _refuse("reward", reward.cpu().numpy(), "the latest steps")
-            for name, leaf in _leaves(next_obs, "observation"):
-                _refuse(name, leaf.cpu().numpy(), "the latest step")
+            check_finite("reward", reward.cpu().numpy(), "the latest steps")
+            for name, leaf in named_leaves(next_obs, "observation"):
+                check_finite(name, leaf.cpu().numpy(), "the latest step")
         if episodes == 0:
             return {}
         return {
@@ -206,7 +207,7 @@ class TensorStatistics:
 def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The logs of several steps as one: the mean over all of their episodes.
 
-    What else they hold is that of the latest step that has it.
+    Other entries are those of the latest step that has them.
 
     >>> few = {"episode_return": 1.0, "episode_length": 1.0, "episodes": 1.0}
     >>> more = {"episode_return": 4.0, "episode_length": 5.0, "episodes": 3.0}
@@ -223,34 +224,10 @@ def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return whole
 
 
-def _refuse(name: str, values: np.ndarray, when: str) -> None:
-    """Raise if any value is not finite, naming the first.
-
-    The environment is the last axis of rewards `[N]` or `[K, N]`, the first one of
-    observations `[N, ...]`.
-    """
-    where = np.argwhere(~np.isfinite(values))
-    if len(where) == 0:
-        return
-    env = where[0][-1] if name == "reward" else where[0][0]
-    raise ValueError(
-        f"environment {env} returned {name} {values[tuple(where[0])]} in {when}"
-        f" (index {tuple(int(i) for i in where[0])} of shape {values.shape}): rewards"
-        " and observations must be finite; find the division or overflow in the"
-        " environment's step, or clip there"
-    )
-
-
-def _leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
-    if hasattr(obs, "items"):
-        return [leaf for key in obs for leaf in _leaves(obs[key], f"{name}[{key!r}]")]
-    return [(name, obs)]
-
-
 def _float_arrays(obs: Any) -> list[tuple[str, np.ndarray]]:
-    leaves = _leaves(obs, "observation")
+    leaves = named_leaves(obs, "observation")
     return [(name, leaf) for name, leaf in leaves if leaf.dtype.kind == "f"]
 
 
 def _float_tensors(obs: Any) -> list[Tensor]:
-    return [leaf for _, leaf in _leaves(obs, "") if leaf.is_floating_point()]
+    return [leaf for _, leaf in named_leaves(obs, "") if leaf.is_floating_point()]

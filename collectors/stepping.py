@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
-from torch import Tensor
 
-from yieldrl.collectors.looks import check_numbers, check_values, entries
+from yieldrl.collectors.checks import (
+    check_action,
+    check_rewards,
+    check_values,
+    observation_entries,
+)
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.autoreset import Step, StepReader, copied, replaced
 from yieldrl.envs.batched.tree import tree_map
@@ -47,7 +51,7 @@ class Stepper:
         self._choices: list[ChoiceRange] = []  # to look at, where it is cheap
         # Ours copies actions, and looks at the values of observations, by itself.
         self._careful = isinstance(envs, SerialVectorEnv) and self.reader.new_memory
-        self._entries = [] if self._careful else entries(envs)
+        self._entries = [] if self._careful else observation_entries(envs)
         self._looks = False
 
     def reset(self, seed: int | None) -> Any:
@@ -101,7 +105,7 @@ class Stepper:
             raise
         self.steps += 1
         if self.steps == 1:
-            check_numbers(self.envs, reward, terminated, truncated)
+            check_rewards(self.envs, reward, terminated, truncated)
         if self._looks and self._entries:
             check_values(self.envs, self._entries, obs, self.steps)
         if not self.reader.new_memory:
@@ -166,22 +170,3 @@ def _storages(tree: Any) -> set[int]:
     found: set[int] = set()
     tree_map(lambda tensor: found.add(tensor.untyped_storage().data_ptr()), tree)
     return found
-
-
-def check_action(action: Any, reason: Exception | None = None) -> None:
-    """Raise if an action is not finite: then the policy is to blame for what follows.
-
-    Raises:
-        FloatingPointError: If a number of it is NaN or infinite.
-    """
-    values = action.detach().cpu().numpy() if isinstance(action, Tensor) else action
-    values = np.asarray(values)
-    if values.dtype.kind != "f" or np.isfinite(values).all():
-        return
-    where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-    env = f"environment {where[0]}" if where else "the environment"
-    raise FloatingPointError(
-        f"the policy gave {env} the action {values[where[0]] if where else values}:"
-        " its networks have diverged (or its observations were not finite before)."
-        " Lower the learning rate, or scale observations and rewards"
-    ) from reason

@@ -10,13 +10,12 @@ import torch
 from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
-from yieldrl.collectors.contract import Collector, check_parts, made_of_parts
+from yieldrl.collectors.distributed_statistics import Statistics, make_statistics
+from yieldrl.collectors.protocols import Collector, check_parts, made_of_parts
 from yieldrl.collectors.rollouts import collect
-from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
-from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
-from yieldrl.foundations import ranks, spaces
+from yieldrl.foundations import spaces
 from yieldrl.foundations.other_words import arguments_here
 
 
@@ -59,9 +58,7 @@ class SyncCollector(Collector):
         self.has_memory = getattr(agent, "has_memory", False)
         self.recorded: tuple[str, ...] = tuple(getattr(envs, "recorded_info", ()))
         self.obs: Any = None
-        self.statistics: ArrayStatistics | TensorStatistics | StatisticsOfAll | None = (
-            None
-        )
+        self.statistics: Statistics | None = None
 
     def step(self) -> dict[str, Any]:
         """Step all environments once; logs of the episodes that ended, if any.
@@ -174,26 +171,10 @@ class SyncCollector(Collector):
 
     def _reset_envs(self, seed: int | None) -> None:
         obs = self.stepper.reset(seed)
-        statistics = self._make_statistics(obs)
-        self.obs, self.statistics = obs, statistics  # whoever has one has the other
-
-    def _make_statistics(
-        self, obs: Any
-    ) -> ArrayStatistics | TensorStatistics | StatisticsOfAll:
-        own = self._own_statistics(obs)
-        if ranks().count == 1:
-            return own
         device = getattr(self.agent, "device", torch.device("cpu"))
-        return StatisticsOfAll(own, self.report_every, device)
-
-    def _own_statistics(self, obs: Any) -> ArrayStatistics | TensorStatistics:
-        count = self.envs.num_envs
-        if not spaces.holds_tensors(obs):
-            return ArrayStatistics(count)
-        leaf = obs
-        while hasattr(leaf, "items"):
-            leaf = next(iter(leaf.values()))
-        return TensorStatistics(count, leaf.device, self.report_every)
+        count, every = self.envs.num_envs, self.report_every
+        statistics = make_statistics(obs, count, every, device)
+        self.obs, self.statistics = obs, statistics  # both, or none if Ctrl-C comes
 
 
 def _like(saved: Any, current: Any) -> Any:

@@ -8,8 +8,10 @@ from typing import Any, Self, TypeGuard
 import torch
 
 from yieldrl.buffers import RolloutBuffer
+from yieldrl.collectors.distributed_statistics import (
+    DistributedStatistics as StatisticsOfAll,
+)
 from yieldrl.collectors.statistics import TensorStatistics
-from yieldrl.collectors.statistics_of_all import StatisticsOfAll
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs.batched import fused
 from yieldrl.speed import CompiledCall, Plan

@@ -121,7 +121,7 @@ def test_it_surfaces_while_the_learner_learns():
         trainer.envs.envs[0].fails_in = 2
         paced.allowed = 100
         background.notify()
-        background._life.thread.join(5)
+        background._worker.thread.join(5)
         return learn(data)
 
     trainer.algorithm.learn = learned
@@ -391,7 +391,7 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
     for go_on in (trainer.state_dict, lambda: take(trainer, 30)):
         with pytest.raises(RuntimeError, match="has not returned"):
             go_on()
-    thread = trainer.collector._background._life.thread
+    thread = trainer.collector._background._worker.thread
     setattr(owner, name, whole)
     may_return.set()
     thread.join(5)

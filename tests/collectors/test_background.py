@@ -144,7 +144,7 @@ def test_what_failed_while_nobody_looked_is_raised_by_the_next_check(work):
     work.fails_at = 0
     work.allow(1)
     work.background.start()
-    work.background._life.thread.join(SECONDS)
+    work.background._worker.thread.join(SECONDS)
     assert not work.background.running
     with pytest.raises(ConnectionError):
         work.background.check()
@@ -240,7 +240,7 @@ def test_nobody_waits_for_ever_for_a_step_that_does_not_return(stuck):
     stuck.background.stop()  # once is enough: neither a second wait nor a warning
     assert not stuck.background.running
     for begin in (stuck.background.start, stuck.background.end):
-        with pytest.raises(RuntimeError, match="has not returned, and without its end"):
+        with pytest.raises(RuntimeError, match="has not returned, so the state"):
             begin()
     assert stuck.done == 0
 
@@ -248,7 +248,7 @@ def test_nobody_waits_for_ever_for_a_step_that_does_not_return(stuck):
 def test_it_goes_on_when_the_step_returns_after_all(stuck):
     with pytest.warns(RuntimeWarning, match="left behind"):
         stuck.background.stop()
-    thread = stuck.background._life.thread
+    thread = stuck.background._worker.thread
     stuck.may_return.set()
     thread.join(SECONDS)
     assert stuck.done == 1

@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from worlds import Counter, Idle
 
 from yieldrl.collectors import evaluate, evaluation
-from yieldrl.collectors.success import successes
+from yieldrl.collectors.evaluation import successes
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics

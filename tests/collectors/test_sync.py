@@ -11,7 +11,7 @@ from worlds import Broken, Counter, Idle, Reusing
 
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer, gae
-from yieldrl.collectors import SyncCollector, sync
+from yieldrl.collectors import SyncCollector, distributed_statistics
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
 
@@ -414,7 +414,7 @@ def test_a_first_reset_that_was_interrupted_is_made_again_with_its_seed(monkeypa
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sync, "ArrayStatistics", interrupted)
+    monkeypatch.setattr(distributed_statistics, "ArrayStatistics", interrupted)
     with pytest.raises(KeyboardInterrupt):
         next(trainer())
     next(whole()), next(trainer())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from yieldrl.buffers.ring_positions import NONE, RingPositions
-from yieldrl.collectors.lag import PolicyLag
+from yieldrl.collectors.policy_lag import PolicyLag
 
 ROWS, TICKS = 6, 144
 """Steps of a rollout, and how much time is shown."""

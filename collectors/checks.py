@@ -1,4 +1,4 @@
-"""A look at what vector environments answer, before anything is learned from it."""
+"""Checks of observations, rewards and actions, before anything learns from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Leaf = tuple[spaces.Path, Any, np.dtype[Any]]
 """Path, space and dtype of an observation's entry."""
 
 
-def entries(envs: VectorEnv[Any, Any, Any]) -> list[Leaf]:
+def observation_entries(envs: VectorEnv[Any, Any, Any]) -> list[Leaf]:
     """The entries of the observations, with the dtypes that they should have."""
     found = spaces.leaves(envs.single_observation_space)
     return [(path, space, np.dtype(space.dtype)) for path, space in found]
@@ -27,8 +27,8 @@ def check_values(
 ) -> None:
     """Raise ValueError if observations hold a value that their dtype cannot hold.
 
-    Of an array that has the dtype nothing is looked at. Of tensors, which on a GPU wait
-    for it, it is asked at a reset alone.
+    Arrays of that dtype need no check. Tensors are checked at resets alone, because on
+    a GPU it waits for the device.
     """
     for path, space, dtype in leaves:
         leaf = obs
@@ -43,10 +43,10 @@ def check_values(
             _refuse(envs, array, path, space, step)
 
 
-def check_numbers(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> None:
-    """Raise ValueError if a step's rewards or flags `[N]` are of no kind to learn from.
+def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> None:
+    """Raise ValueError unless a step's rewards and flags are real numbers `[N]`.
 
-    Only dtypes and shapes are looked at, so no device is waited for.
+    It checks dtypes and shapes alone, so that no device is waited for.
     """
     names = ("reward", "terminated", "truncated")
     for name, value in zip(names, (reward, *flags), strict=True):
@@ -93,3 +93,49 @@ def _kind(value: Any) -> str:
     if not isinstance(value, Tensor):
         return np.asarray(value).dtype.kind
     return "c" if value.is_complex() else "f"
+
+
+def check_action(action: Any, reason: Exception | None = None) -> None:
+    """Raise if an action is not finite: then the policy is the cause of an error.
+
+    Raises:
+        FloatingPointError: If a number of it is NaN or infinite.
+    """
+    values = action.detach().cpu().numpy() if isinstance(action, Tensor) else action
+    values = np.asarray(values)
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    env = f"environment {where[0]}" if where else "the environment"
+    raise FloatingPointError(
+        f"the policy gave {env} the action {values[where[0]] if where else values}:"
+        " its networks have diverged (or its observations were not finite before)."
+        " Lower the learning rate, or scale observations and rewards"
+    ) from reason
+
+
+def check_finite(name: str, values: np.ndarray, when: str) -> None:
+    """Raise ValueError if any value is not finite, naming the first.
+
+    The environment is the last axis of rewards `[N]` or `[K, N]`, the first one of
+    observations `[N, ...]`.
+    """
+    where = np.argwhere(~np.isfinite(values))
+    if len(where) == 0:
+        return
+    env = where[0][-1] if name == "reward" else where[0][0]
+    raise ValueError(
+        f"environment {env} returned {name} {values[tuple(where[0])]} in {when}"
+        f" (index {tuple(int(i) for i in where[0])} of shape {values.shape}): rewards"
+        " and observations must be finite; find the division or overflow in the"
+        " environment's step, or clip there"
+    )
+
+
+def named_leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
+    """The leaves of an observation, with names such as `observation['camera']`."""
+    if hasattr(obs, "items"):
+        return [
+            leaf for key in obs for leaf in named_leaves(obs[key], f"{name}[{key!r}]")
+        ]
+    return [(name, obs)]

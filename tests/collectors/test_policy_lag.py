@@ -1,7 +1,7 @@
 """The lag counts policies that were handed over, not the numbers they bear."""
 
-from yieldrl.collectors import lag
-from yieldrl.collectors.lag import PolicyLag
+from yieldrl.collectors import policy_lag
+from yieldrl.collectors.policy_lag import PolicyLag
 
 
 def test_it_counts_the_policies_handed_over_since():
@@ -43,7 +43,7 @@ def test_a_checkpoint_keeps_what_was_not_reported():
 
 
 def test_it_remembers_so_many_versions(monkeypatch):
-    monkeypatch.setattr(lag, "_KEPT", 4)
+    monkeypatch.setattr(policy_lag, "MAX_VERSIONS", 4)
     policies = PolicyLag(0)
     for version in range(1, 10):
         policies.publish(version)

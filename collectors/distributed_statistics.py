@@ -1,0 +1,115 @@
+"""Returns and lengths of episodes over all processes of distributed training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
+from yieldrl.collectors.stepping import Step
+from yieldrl.foundations import ranks, spaces
+
+
+class DistributedStatistics:
+    """Sums the episode statistics of all processes, every `report_every` steps.
+
+    All processes report the same logs at the same step, so that a loop which stops
+    because of them stops in every process.
+
+    Args:
+        own: The statistics of this process.
+        report_every: Steps between reports.
+        device: Device of the collective operations.
+    """
+
+    def __init__(
+        self,
+        own: ArrayStatistics | TensorStatistics,
+        report_every: int,
+        device: torch.device,
+    ) -> None:
+        self.own, self.report_every = own, report_every
+        self._sums = torch.zeros(3, dtype=torch.float64, device=device)
+        self._steps = 0
+
+    def update(self, step: Step) -> dict[str, float]:
+        """Add a step; every `report_every` steps the means over all episodes."""
+        return self._reduce(self.own.update(step))
+
+    def next_row(self) -> dict[str, Tensor]:
+        """Where to write rewards and ends of the next step of tensor environments."""
+        assert isinstance(self.own, TensorStatistics)
+        return self.own.next_row()
+
+    def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
+        """Count the row as written; the logs that `update` returns."""
+        assert isinstance(self.own, TensorStatistics)
+        return self._reduce(self.own.count_row(next_obs, action))
+
+    def report(self) -> dict[str, float]:
+        """The means over all episodes since the latest report; a collective call."""
+        return self._reduce(self.own.report(), now=True)
+
+    def _reduce(
+        self, logs: Mapping[str, float], *, now: bool = False
+    ) -> dict[str, float]:
+        """Add the logs of this process; the means of all processes, if they are due."""
+        if logs:
+            self._sums += torch.tensor(
+                [
+                    logs["episodes"],
+                    logs["episodes"] * logs["episode_return"],
+                    logs["episodes"] * logs["episode_length"],
+                ]
+            ).to(self._sums)
+        self._steps += not now
+        if self._steps % self.report_every and not now:
+            return {}
+        episodes, returns, lengths = ranks().total(self._sums).tolist()
+        self._sums.zero_()
+        if episodes == 0:
+            return {}
+        return {
+            "episode_return": returns / episodes,
+            "episode_length": lengths / episodes,
+            "episodes": episodes,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of this process, and what it has not reported yet."""
+        return {**self.own.state_dict(), "unreported": self._sums.clone()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Restore what `state_dict` returned, also that of a single process."""
+        self.own.load_state_dict(state)
+        if "unreported" in state:
+            self._sums.copy_(state["unreported"])
+
+
+Statistics = ArrayStatistics | TensorStatistics | DistributedStatistics
+
+
+def make_statistics(
+    obs: Any, num_envs: int, report_every: int, device: torch.device
+) -> Statistics:
+    """The statistics for environments with such observations.
+
+    Args:
+        obs: The observations of all environments, arrays or tensors.
+        num_envs: How many environments there are.
+        report_every: Steps between reports, for tensors and for several processes.
+        device: Device of collective operations.
+    """
+    leaf = obs
+    while hasattr(leaf, "items"):
+        leaf = next(iter(leaf.values()))
+    if spaces.holds_tensors(obs):
+        own = TensorStatistics(num_envs, leaf.device, report_every)
+    else:
+        own = ArrayStatistics(num_envs)
+    if ranks().count == 1:
+        return own
+    return DistributedStatistics(own, report_every, device)
