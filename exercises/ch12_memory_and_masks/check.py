@@ -8,48 +8,42 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo_lstm, ppo_masked
-from yieldrl.exercises.ch12_memory_and_masks import known
-from yieldrl.exercises.ch12_memory_and_masks.known import HINTS
+from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.training import train, variant
 from yieldrl.networks import LSTM, Categorical
 
-
-def goes_on(answer: Any) -> None:
-    """Within an episode each step gets the memory that the step before it left."""
-    mistakes = ("not carried", "backwards", "before", "zeros", "inverted")
-    _expect_walk(answer, known.nowhere(), mistakes)
-
-
-def begins(answer: Any) -> None:
-    """Where an episode begins, its first step gets an empty memory."""
-    first = known.nowhere()
-    first[0] = first[2] = True
-    mistakes = ("never", "late", "early", "inverted", "start alone", "half")
-    _expect_walk(answer, first, (*mistakes, "output", "not carried"))
+MEMORY = torch.tensor([[0.6, -1.5], [-0.8, 2.5]])
+LOGITS = torch.tensor(
+    [[2.0, -1, 0.5, 3], [-2, -1, 4, 1.5], [-0.5, -3, -1, 1], [0.7, 0.7, 0.7, 0.7]]
+)
+"""What the network likes best is often impossible."""
+MASK = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]).bool()
+NAN = "0 times -inf is NaN in the gradient as well: keep -inf out of the product"
 
 
-def environments(answer: Any) -> None:
-    """That empties one environment's memory, and no other's."""
-    first = known.nowhere()
-    first[3, 1] = first[0, 0] = True
-    _expect_walk(answer, first, ("everybody", "late", "never", "half"))
+def _cell(x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    """Both halves of the memory matter to the output, and to the memory after it."""
+    h, c = memory.chunk(2, dim=-1)
+    c = 0.5 * c + x
+    h = torch.tanh(0.7 * h + c)
+    return h, torch.cat([h, c], dim=-1)
 
 
-def arguments(answer: Any) -> None:
-    """The memory that is given is data: it stays as it is."""
-    x, memory, first = known.inputs(), known.memories(), known.nowhere()
-    first[0] = True
-    answer.walk(known.cell, x, memory, first)
-    hint = "the memory was changed in place: make a new tensor"
-    expect_close(memory, known.memories(), named="memory", hint=hint)
+def _walk(*begins: tuple[int, int]) -> list[Any]:
+    """Arguments of `walk`: five steps of two environments."""
+    x = torch.tensor([[1.0, -2], [0.5, 1], [-1, 0.3], [2, -0.4], [0.7, 0.9]])
+    first = torch.zeros(5, 2, dtype=torch.bool)
+    for step, env in begins:
+        first[step, env] = True
+    return [_cell, x.unsqueeze(-1), MEMORY, first]
 
 
 def through_time(answer: Any) -> None:
     """Gradients flow back through an episode, and not out of it."""
-    x, first = known.inputs().requires_grad_(), known.nowhere()
-    memory = known.memories().requires_grad_()
-    first[2] = True
-    output, _ = answer.walk(known.cell, x, memory, first)
+    cell, x, memory, first = _walk((2, 0), (2, 1))
+    x, memory = x.requires_grad_(), memory.clone().requires_grad_()
+    output, _ = answer.walk(cell, x, memory, first)
     output[-1].sum().backward()
     gradient = torch.zeros_like(x) if x.grad is None else x.grad
     expect(
@@ -61,69 +55,26 @@ def through_time(answer: Any) -> None:
     expect(
         bool((gradient[:2] == 0).all() and (given == 0).all()),
         "what was seen before the episode has a gradient",
-        HINTS["never"],
+        "`first` is ignored: the memory of the last episode is in the next one",
     )
 
 
-def possible(answer: Any) -> None:
-    """Probabilities of possible actions add up to 1, and all others are 0."""
-    logits, mask = known.choices()
-    mistakes = ("no mask", "inverted mask", "after softmax", "zeroed", "penalty")
-    _expect_log_probs(answer, logits, mask, (*mistakes, "over batch", "probabilities"))
+def _log_probs(answer: Any, logits: Tensor) -> tuple[Any, Any]:
+    """Probabilities, and the logarithms of those of possible actions."""
+    got = answer.log_probs(logits, MASK.clone())
+    complete = isinstance(got, Tensor) and got.shape == logits.shape
+    expect(complete, "log_probs does not give a tensor of the logits' shape")
+    return got.exp(), got.masked_fill(~MASK, 0)
 
 
-def whatever_it_says(answer: Any) -> None:
-    """What the network says of impossible actions changes nothing, were it 10 000."""
-    logits, mask = known.choices()
-    logits = torch.where(mask, logits, 10_000.0)
-    mistakes = ("no mask", "zeroed", "after softmax")
-    _expect_log_probs(answer, logits, mask, mistakes)
+def _possible(answer: Any, logits: Tensor) -> Tensor:
+    """Log-probabilities of possible actions."""
+    return answer.log_probs(logits, MASK)[MASK]
 
 
-def no_gradient(answer: Any) -> None:
-    """Logits of impossible actions get no gradient, and others a finite one."""
-    logits, mask = known.choices()
-    logits.requires_grad_()
-    answer.log_probs(logits, mask)[mask].sum().backward()
-    _expect_gradient(logits, mask)
-
-
-def unsure(answer: Any) -> None:
-    """Entropy counts possible actions only: among k alike it is log k."""
-    logits, mask = known.choices()
-    log_p = known.log_probs_of(logits, mask)
-    mistakes = ("sign", "mean", "bits", "per action", "floor")
-    expect_close(
-        answer.entropy(log_p.clone()),
-        known.entropy_of(log_p),
-        named="entropy",
-        hint="-sum p log p over the last axis; 0 times -inf is NaN, and should be 0",
-        mistakes={
-            HINTS[mistake]: known.entropy_of(log_p, mistake) for mistake in mistakes
-        },
-    )
-
-
-def entropy_gradient(answer: Any) -> None:
-    """Its gradient is finite, and 0 for what is impossible."""
-    logits, mask = known.choices()
-    logits.requires_grad_()
-    answer.entropy(known.log_probs_of(logits, mask)).sum().backward()
-    _expect_gradient(logits, mask)
-
-
-def sure(answer: Any) -> None:
-    """What is predicted is possible, and of that the most likely."""
-    logits, mask = known.choices()
-    mistakes = ("blind", "zero wins", "least")
-    expect_close(
-        answer.predict(logits.clone(), mask.clone()),
-        known.predicted(logits, mask),
-        named="action",
-        mistakes={
-            HINTS[name]: known.predicted(logits, mask, name) for name in mistakes
-        },
-    )
+def _entropy(answer: Any, logits: Tensor) -> Tensor:
+    """Entropy, of the right log-probabilities."""
+    return answer.entropy(CHAPTER.solution.right.log_probs(logits, MASK))
 
 
 def training(answer: Any) -> None:
@@ -145,83 +96,74 @@ def training(answer: Any) -> None:
         def evaluate_actions(self, obs: Any, action: Tensor) -> Any:
             got = super().evaluate_actions(obs, action)
             logits = ppo_masked.Model.actor_output(self, self.features(obs), obs)
-            policy = Categorical(logits)
-            expect(
-                bool(got[0].isfinite().all()),
-                "log_prob is no number after the first gradient step",
-                "one NaN in a gradient, and after the step all weights are NaN",
-            )
+            policy, finite = Categorical(logits), bool(got[0].isfinite().all())
+            hint = "one NaN in a gradient, and after the step all weights are NaN"
+            expect(finite, "log_prob is no number after the first gradient step", hint)
             expect_close(got[0], policy.log_prob(action), named="log_prob")
             expect_close(got[1], policy.entropy(), named="entropy")
             expect_close(self.predict(obs), policy.mode(), named="action")
             return got
 
-    _train(answer.RecurrentTrainer, Recurrent, ppo_lstm.Config, "yieldrl/TMaze-v1")
-    _train(answer.MaskedTrainer, Masked, ppo_masked.Config, "Taxi-v4")
+    small: dict[str, Any] = {"num_envs": 4, "num_steps": 16, "total_steps": 64}
+    small |= {"num_epochs": 1, "eval_every": 0, "seed": 12}
+    config = ppo_lstm.Config(env_id="yieldrl/TMaze-v1", **small)
+    train(variant(answer.RecurrentTrainer, model_class=Recurrent)(config))
+    config = ppo_masked.Config(env_id="Taxi-v4", **small)
+    train(variant(answer.MaskedTrainer, model_class=Masked)(config))
 
 
-def _train(trainer: Any, model: Any, config: Any, env_id: str) -> None:
-    """One rollout, and what is learned from it."""
-    trainer_class = type("Trainer", (trainer,), {"model_class": model})
-    small = {"num_envs": 4, "num_steps": 16, "total_steps": 64, "num_epochs": 1}
-    for _ in trainer_class(config(env_id=env_id, **small, eval_every=0, seed=12))():
-        pass
-
-
-def _expect_walk(answer: Any, first: Tensor, mistakes: tuple[str, ...]) -> None:
-    """Compare outputs and the last memory with what is right, and with mistakes."""
-    got = answer.walk(known.cell, known.inputs(), known.memories(), first.clone())
-    expect(
-        isinstance(got, tuple) and len(got) == 2,
-        f"walk returns a {type(got).__name__}, expected outputs and the last memory",
-    )
-    want = known.walked(first)
-    wrong = {HINTS[name]: known.walked(first, name) for name in mistakes}
-    for text, parts in wrong.items():
-        if all(torch.allclose(*pair) for pair in zip(parts, want, strict=True)):
-            raise ValueError(f"the right walk is also that of the mistake {text!r}")
-    for i, named in enumerate(("output", "memory")):
-        differ = {
-            text: parts[i]
-            for text, parts in wrong.items()
-            if not torch.allclose(parts[i], want[i])
-        }
-        expect_close(got[i], want[i], named=named, mistakes=differ)
-
-
-def _expect_log_probs(
-    answer: Any, logits: Tensor, mask: Tensor, mistakes: tuple[str, ...]
-) -> None:
-    """Compare probabilities with what is right, and the possible ones' logarithms."""
-    got = answer.log_probs(logits.clone(), mask.clone())
-    want = known.log_probs_of(logits, mask)
-    wrong = {HINTS[name]: known.log_probs_of(logits, mask, name) for name in mistakes}
-    expect(
-        isinstance(got, Tensor) and got.shape == want.shape,
-        "log_probs does not give a tensor of the logits' shape",
-    )
-    expect(not bool(got.isnan().any()), "log_probs has a NaN", HINTS["underflow"])
-    if not torch.allclose(got.exp(), want.exp(), atol=1e-4):
-        exps = {text: values.exp() for text, values in wrong.items()}
-        expect_close(got.exp(), want.exp(), named="exp(log_prob)", mistakes=exps)
-    finite = got.masked_fill(~mask, 0), want.masked_fill(~mask, 0)
-    hint = "where probabilities are small, take log_softmax and not the log of softmax"
-    expect_close(*finite, named="log_prob", hint=hint)
-
-
-def _expect_gradient(logits: Tensor, mask: Tensor) -> None:
-    """Finite everywhere, 0 where the mask says impossible, and not 0 everywhere."""
-    gradient = logits.grad
-    expect(gradient is not None, "no gradient arrives at the logits")
-    assert gradient is not None
-    expect(
-        bool(gradient.isfinite().all()),
-        "the gradient is NaN",
-        "0 times -inf is NaN in the gradient as well: keep -inf out of the product",
-    )
-    expect(
-        bool((gradient[~mask] == 0).all()),
-        "an impossible action's logit has a gradient",
-        "it must not matter what the network says of an impossible action",
-    )
-    expect(bool((gradient[mask] != 0).any()), "all gradients are 0")
+CHAPTER = Chapter(__name__)
+PROPERTIES = [
+    *CHAPTER.same(
+        "walk",
+        "Within an episode each step gets the memory that the step before it left",
+        _walk(),
+        "Where an episode begins, its first step gets an empty memory",
+        _walk((0, 0), (0, 1), (2, 0), (2, 1)),
+        "That empties one environment's memory, and no other's",
+        _walk((3, 1), (0, 0)),
+        named=("output", "memory"),
+    ),
+    CHAPTER.constant(
+        "The memory that is given is data: it stays as it is",
+        ("walk", _walk((0, 0), (0, 1))),
+        in_place="the memory was changed in place: make a new tensor",
+    ),
+    through_time,
+    *CHAPTER.same(
+        _log_probs,
+        "Probabilities of possible actions add up to 1, and all others are 0",
+        (LOGITS,),
+        "What the network says of impossible actions changes nothing, were it 10 000",
+        (LOGITS.where(MASK, 10_000.0),),
+        named=("exp(log_prob)", "log_prob"),
+        hint="where probabilities are small, take log_softmax, not the log of softmax",
+    ),
+    CHAPTER.gradient(
+        "Logits of impossible actions get no gradient, and others a finite one",
+        _possible,
+        (LOGITS,),
+        of=0,
+        hint=NAN,
+    ),
+    *CHAPTER.same(
+        "entropy",
+        "Entropy counts possible actions only: among k alike it is log k",
+        (LOGITS.masked_fill(~MASK, -torch.inf).log_softmax(-1),),
+        hint="-sum p log p over the last axis; 0 times -inf is NaN, and should be 0",
+    ),
+    CHAPTER.gradient(
+        "Its gradient is finite, and 0 for what is impossible",
+        _entropy,
+        (LOGITS,),
+        of=0,
+        hint=NAN,
+    ),
+    *CHAPTER.same(
+        "predict",
+        "What is predicted is possible, and of that the most likely",
+        (LOGITS, MASK),
+        named="action",
+    ),
+    training,
+]

@@ -59,7 +59,7 @@ PLANTED = [
     ("gamma**length", "gamma ** torch.ones_like(length)", "not by gamma^k"),
     ("gamma**length", "gamma ** torch.full_like(length, n)", "though fewer steps"),
     ("gamma**length", "gamma ** (length - 1)", "it lies k steps ahead"),
-    (".sum(1), gamma**length, length", ".sum(1), gamma**length", "return three things"),
+    (".sum(1), gamma**length, length", ".sum(1), gamma**length", "in this order"),
     ("share = place - below", "share = 1 - (place - below)", "shares are exchanged"),
     ("share = place - below", "share = (place - below).round()", "the nearest atom"),
     ("share = place - below", "share = torch.zeros_like(place)", "the atom below"),

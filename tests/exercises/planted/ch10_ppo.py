@@ -44,7 +44,7 @@ PLANTED = [
         "left out",
     ),
     (LOSS, "torch.minimum(ratio * a, clipped * a).mean()", "a loss is minimised"),
-    ("advantage.detach()", "advantage", "detach advantage"),
+    ("advantage.detach()", "advantage", "detach old_log_prob and advantage"),
     (OLD, 'log_prob.detach(), data["advantage"]', "ratio is always 1"),
     ("    a = advantage", "    advantage /= 2\n    a = advantage", "work on a copy"),
     ("def policy_loss(", "def loss(", "keep the names"),
