@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from yieldrl.experiments import owner
+from yieldrl.experiments import run_lock
 from yieldrl.experiments.checkpoint import (
     CheckpointError,
     load_trainer_state,
@@ -36,7 +36,7 @@ class Run(ABC):
         self.config = config
         self._run_dir: Path | None = None
         self._run_id: str | None = None
-        self._lock: owner.Lock | None = None
+        self._lock: run_lock.Lock | None = None
         self._attached: dict[str, Any] = {}
         self._loaded: dict[str, Any] = {}  # states of what is not attached yet
 
@@ -88,10 +88,10 @@ class Run(ABC):
         """
         folder = self.run_dir
         if self._lock is None or not self._lock.held:
-            self._run_id = owner.read(folder).get("run") or self._run_id
+            self._run_id = run_lock.read(folder).get("run") or self._run_id
             self._run_id = self._run_id or secrets.token_hex(8)
-            with naming_failures(folder / owner.FILE):
-                self._lock = owner.claim(folder, self._run_id)
+            with naming_failures(folder / run_lock.FILE):
+                self._lock = run_lock.claim(folder, self._run_id)
             delete_all_leftovers(folder)
         return folder
 
@@ -120,7 +120,7 @@ class Run(ABC):
         attached = {name: part.state_dict() for name, part in self._attached.items()}
         run_dir = self._run_dir
         if run_dir is not None and self._run_id is None:
-            self._run_id = owner.read(run_dir).get("run")
+            self._run_id = run_lock.read(run_dir).get("run")
         state = {
             "algorithm": type(self).__module__,
             "trainer": _class_name(type(self)),
@@ -180,7 +180,7 @@ class Run(ABC):
         trainer._loaded = dict(state.get("attached") or {})
         return trainer
 
-    def _make_folder(self, run_id: str) -> tuple[Path, owner.Lock]:
+    def _make_folder(self, run_id: str) -> tuple[Path, run_lock.Lock]:
         """A folder that nobody else has: with a number where the name is taken."""
         config: Config = self.config
         env_name = re.sub(r"[/:\\\0]", "-", config.env_id)[:60]
@@ -191,7 +191,7 @@ class Run(ABC):
             name = wanted.name if number == 1 else f"{wanted.name}-{number}"
             folder = wanted.with_name(name)
             with naming_failures(folder):
-                lock = owner.claim_empty(folder, run_id)
+                lock = run_lock.claim_empty(folder, run_id)
             if lock is not None:
                 delete_all_leftovers(folder)
                 return folder, lock
@@ -233,10 +233,10 @@ def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
     for folder in near:
         # A kill while it was written leaves an owner file that names nobody, and a
         # copy of the folder may lack it.
-        is_run = any((folder / name).exists() for name in (owner.FILE, "run.json"))
-        if is_run and "run" not in owner.read(folder):
+        is_run = any((folder / name).exists() for name in (run_lock.FILE, "run.json"))
+        if is_run and "run" not in run_lock.read(folder):
             return folder
     for folder in (*near, *([Path(known)] if known else [])):
-        if owner.read(folder).get("run") == run_id:
+        if run_lock.read(folder).get("run") == run_id:
             return folder
     return None

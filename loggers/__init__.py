@@ -17,17 +17,16 @@ from typing import TypeVar
 from yieldrl.loggers.base import Decorated, Logger
 from yieldrl.loggers.checkpoint_index import list_checkpoints
 from yieldrl.loggers.checkpoints import checkpoint, latest_checkpoint
-from yieldrl.loggers.csv_file import csv
 from yieldrl.loggers.early_stopping import early_stop
 from yieldrl.loggers.evaluations import evaluation
-from yieldrl.loggers.jsonl_file import jsonl
 from yieldrl.loggers.live_plots import live_plot
-from yieldrl.loggers.means import Row
 from yieldrl.loggers.progress_bar import progress
 from yieldrl.loggers.recording import record_video
 from yieldrl.loggers.tensorboard_events import tensorboard
+from yieldrl.loggers.text_files import csv, jsonl
 from yieldrl.loggers.videos import video
 from yieldrl.loggers.wandb_run import wandb
+from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.writer import Writer
 
 __all__ = [

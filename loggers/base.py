@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from yieldrl.loggers.loops import close_loop, start_loop
+from yieldrl.loggers.active_loops import close_loop, start_loop
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
@@ -25,7 +25,7 @@ class Logger(ABC):
     Over an instance it returns a proxy that is the trainer in all but its generator;
     in a class body it decorates `__call__`. A logger holds its settings only: what a
     run needs lives in the local variables of `run`, so one logger serves many trainers.
-    What must outlive a loop goes to `trainer.attach`, and into checkpoints.
+    What must outlive a loop goes to `attach`, and into checkpoints.
 
     Example:
         >>> class PrintReturns(Logger):
@@ -64,6 +64,18 @@ class Logger(ABC):
     def destination(self) -> Hashable:
         """Where this logger writes: of two alike over an instance the later stays."""
         return None
+
+    def attach(
+        self, trainer: Any, name: str, part: Any, *, restore: bool = True
+    ) -> None:
+        """Save a part with the trainer; restore it as the last of its name was saved.
+
+        That was in an earlier loop, or in the process that wrote the checkpoint. Parts
+        have `state_dict` and `load_state_dict`. A trainer without `attach` (one that is
+        no `yieldrl.experiments.Run`) keeps nothing.
+        """
+        if (attach := getattr(trainer, "attach", None)) is not None:
+            attach(name, part, restore=restore)
 
     def wrap(self, trainer: Any, logs: Stream) -> Stream:
         """`run`, with the wrapped generator closed after it, whatever happens."""

@@ -19,7 +19,7 @@ from yieldrl.loggers.checkpoint_index import (
     step_name,
 )
 from yieldrl.loggers.interrupts import Interrupts
-from yieldrl.loggers.means import read
+from yieldrl.loggers.metric_values import read
 from yieldrl.loggers.write_errors import refuse_file, refuse_folder
 
 if TYPE_CHECKING:

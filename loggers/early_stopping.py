@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from yieldrl.loggers import arguments
 from yieldrl.loggers.base import Logger
-from yieldrl.loggers.means import read
+from yieldrl.loggers.metric_values import read
 
 if TYPE_CHECKING:
     from yieldrl.loggers.base import Stream

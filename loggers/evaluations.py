@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from yieldrl.loggers import arguments, states
+from yieldrl.loggers import arguments
 from yieldrl.loggers.base import Logger
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
             )
         # A loop that was left just when an evaluation was due has not lost it.
         last = _LastOne(trainer.agent.sample_step)
-        states.keep(trainer, f"evaluation {self.seed}", last)
+        self.attach(trainer, f"evaluation {self.seed}", last)
         due = (last.step // self.every + 1) * self.every
         for log in logs:
             yield log

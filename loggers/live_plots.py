@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments
 from yieldrl.loggers.base import Logger
-from yieldrl.loggers.means import Means
 from yieldrl.loggers.notebook import in_notebook
 from yieldrl.loggers.svg import Curve, draw_panels
+from yieldrl.loggers.windowed_means import WindowedMeans
 
 if TYPE_CHECKING:
     from yieldrl.loggers.base import Stream
-    from yieldrl.loggers.means import Row
+    from yieldrl.loggers.windowed_means import Row
 
 POINTS = 300  # that a curve has at least; from twice as many on, pairs become one
 TYPES = ("collect", "train", "evaluate")
@@ -66,7 +66,7 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
             yield from logs
             return
         curves = self._curves.setdefault(trainer, Curves(self.metrics))
-        means = Means(max(1, trainer.config.total_steps // POINTS))
+        means = WindowedMeans(max(1, trainer.config.total_steps // POINTS))
         display, due = _Display(), 0.0
         try:
             for log in logs:

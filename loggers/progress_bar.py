@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers.base import Logger
-from yieldrl.loggers.means import read
+from yieldrl.loggers.metric_values import read
 from yieldrl.loggers.notebook import in_notebook
 
 if TYPE_CHECKING:

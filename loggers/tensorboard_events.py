@@ -19,7 +19,7 @@ from yieldrl.loggers.write_errors import refuse_file
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
-    from yieldrl.loggers.means import Row
+    from yieldrl.loggers.windowed_means import Row
 
 _FILES = "events.out.tfevents.*"
 _numbers = itertools.count()

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from yieldrl.loggers import arguments, files
-from yieldrl.loggers.loops import close_first_at_exit
+from yieldrl.loggers.active_loops import close_first_at_exit
 from yieldrl.loggers.write_errors import naming_failures
 from yieldrl.loggers.writer import Writer
 
 if TYPE_CHECKING:
-    from yieldrl.loggers.means import Row
+    from yieldrl.loggers.windowed_means import Row
 
 Mode = Literal["online", "offline", "disabled", "shared"]
 

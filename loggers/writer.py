@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from yieldrl.loggers import arguments, states
+from yieldrl.loggers import arguments
 from yieldrl.loggers.base import Logger
-from yieldrl.loggers.means import Means
+from yieldrl.loggers.windowed_means import WindowedMeans
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
     from yieldrl.loggers.base import Stream
-    from yieldrl.loggers.means import Row
+    from yieldrl.loggers.windowed_means import Row
 
 POINTS = 1000  # that a curve has by default, however long the run
 
@@ -67,10 +67,10 @@ class Writer(Logger):
         account = _Account(every)
         where = self.destination
         name = type(self).__name__ + ("" if where is None else f" {where}")
-        states.keep(trainer, name, account)
+        self.attach(trainer, name, account)
         if account.beyond(trainer.agent.sample_step, trainer.agent.learn_step):
             account = _Account(every)
-            states.keep(trainer, name, account, restore=False)
+            self.attach(trainer, name, account, restore=False)
         self.rewind(trainer, account.position)
         with self.open(trainer) as write:
             account.position = self.position(trainer)
@@ -106,7 +106,7 @@ class _Account:
     """What a writer has taken in and has not written for good."""
 
     def __init__(self, every: int) -> None:
-        self.means = Means(every)
+        self.means = WindowedMeans(every)
         self.due: list[Row] = []  # of finished windows; they wait if a disk is full
         self.seen = (0, 0)  # the steps of the last log
         self.position: Any = None  # up to where the rows are final

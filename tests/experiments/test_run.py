@@ -20,7 +20,7 @@ from yieldrl.experiments import (
     Run,
     RunInUseError,
     load_checkpoint,
-    owner,
+    run_lock,
     save_checkpoint,
 )
 from yieldrl.loggers.write_errors import UnwritableError
@@ -303,7 +303,7 @@ sys.stdin.read()
 def test_another_process_is_named_and_a_killed_one_is_no_owner(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "mine"
     folder.mkdir(parents=True)
-    command = [sys.executable, "-c", OTHER_PROCESS, owner.__file__, str(folder)]
+    command = [sys.executable, "-c", OTHER_PROCESS, run_lock.__file__, str(folder)]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     run = counter(tmp_path)
     run.run_dir = folder

@@ -210,7 +210,7 @@ class TestAlone:
 
     def test_replay_and_background_are_refused_where_there_are_two(self, monkeypatch):
         monkeypatch.setattr(
-            "yieldrl.experiments.training_run.ranks", lambda: Ranks(0, 2)
+            "yieldrl.experiments.trainer_base.ranks", lambda: Ranks(0, 2)
         )
         with pytest.raises(ValueError, match="dqn cannot be trained by 2 processes"):
             dqn.Trainer(dqn.Config())

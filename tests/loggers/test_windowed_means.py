@@ -1,4 +1,4 @@
-"""Means: what is averaged, how it is weighed, when it is read."""
+"""WindowedMeans: what is averaged, how it is weighed, when it is read."""
 
 import gc
 import math
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from yieldrl.loggers.means import Means, read
+from yieldrl.loggers.metric_values import read
+from yieldrl.loggers.windowed_means import WindowedMeans
 
 
 def log(step: int, log_type: str = "train", **logs: Any) -> Any:
@@ -38,7 +39,7 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_window_ends_at_multiples() -> None:
-    means = Means(100)
+    means = WindowedMeans(100)
     assert means.add(log(1, loss=1.0)) == []
     assert means.add(log(100, loss=3.0)) == []
     assert means.add(log(101, loss=7.0)) == [log(100, loss=2.0)]
@@ -50,7 +51,7 @@ def test_a_window_ends_at_multiples() -> None:
 
 
 def test_types_and_metrics_are_apart() -> None:
-    means = Means(10)
+    means = WindowedMeans(10)
     means.add(log(2, loss=1.0, entropy=5.0))
     means.add(log(4, "collect", episode_return=8.0))
     means.add(log(6, loss=3.0))
@@ -61,7 +62,7 @@ def test_types_and_metrics_are_apart() -> None:
 
 
 def test_returns_are_means_over_episodes() -> None:
-    means = Means(10)
+    means = WindowedMeans(10)
     means.add(log(2, "collect", episode_return=10.0, episode_length=5.0, episodes=1.0))
     means.add(log(4, "collect", episode_return=40.0, episode_length=9.0, episodes=3.0))
     wanted = {"episode_return": 32.5, "episode_length": 8.0, "episodes": 4.0}
@@ -69,7 +70,7 @@ def test_returns_are_means_over_episodes() -> None:
 
 
 def test_returns_are_means_over_episodes_on_a_device_too() -> None:
-    means = Means(10)
+    means = WindowedMeans(10)
     for mean, episodes in ((10.0, 1.0), (40.0, 3.0)):
         logs = {"episode_return": mean, "episodes": episodes}
         tensors = {name: torch.tensor(value) for name, value in logs.items()}
@@ -78,21 +79,21 @@ def test_returns_are_means_over_episodes_on_a_device_too() -> None:
 
 
 def test_no_episodes_have_no_mean() -> None:
-    means = Means(10)
+    means = WindowedMeans(10)
     means.add(log(2, "collect", episode_return=0.0, episodes=0.0))
     assert math.isnan(means.flush()[0]["logs"]["episode_return"])
 
 
 @pytest.mark.parametrize("every", [0, 100])
 def test_evaluations_are_rows_at_once(every: int) -> None:
-    means = Means(every)
+    means = WindowedMeans(every)
     rows = means.add(log(4, "evaluate", episode_return=torch.tensor(8.0), episodes=2))
     assert rows == [log(4, "evaluate", episode_return=8.0, episodes=2.0)]
     assert means.flush() == []
 
 
 def test_zero_makes_every_log_a_row() -> None:
-    means = Means(0)
+    means = WindowedMeans(0)
     tensor = torch.tensor(1.5, requires_grad=True)
     assert means.add(log(4, loss=tensor, kl=2)) == [log(4, loss=1.5, kl=2.0)]
     assert type(means.add(log(4, kl=2))[0]["logs"]["kl"]) is float
@@ -105,7 +106,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tensors_are_not_read_before_a_row_is_due(count_reads: list[str]) -> None:
-    means = Means(1000)
+    means = WindowedMeans(1000)
     for i in range(1, 201):
         means.add(log(i, loss=torch.tensor(float(i)), kl=torch.tensor(2.0)))
     assert count_reads == []
@@ -114,7 +115,7 @@ def test_tensors_are_not_read_before_a_row_is_due(count_reads: list[str]) -> Non
 
 @pytest.mark.usefixtures("elsewhere")
 def test_a_device_is_waited_for_once_a_row(count_reads: list[str]) -> None:
-    means = Means(10**6)
+    means = WindowedMeans(10**6)
     for i in range(1, 3001):  # more than may wait without being summed up
         means.add(log(i, loss=torch.tensor(float(i)), kl=torch.tensor(2.0), n=1))
     assert count_reads == []
@@ -128,7 +129,7 @@ def tensors_alive() -> dict[int, torch.Tensor]:
 
 def test_few_tensors_are_kept_and_none_with_its_graph() -> None:
     before = tensors_alive()  # what other tests have left
-    means, parameter = Means(10**6), torch.ones(3, requires_grad=True)
+    means, parameter = WindowedMeans(10**6), torch.ones(3, requires_grad=True)
     tensors = []
     for i in range(3000):
         loss = (parameter * i).sum()
@@ -145,7 +146,7 @@ def test_few_tensors_are_kept_and_none_with_its_graph() -> None:
 
 
 def test_the_logs_themselves_are_not_changed() -> None:
-    means, first = Means(10), torch.tensor(1.0)
+    means, first = WindowedMeans(10), torch.tensor(1.0)
     with torch.inference_mode():
         second = torch.tensor(2.0)
     means.add(log(1, loss=first))
@@ -156,21 +157,21 @@ def test_the_logs_themselves_are_not_changed() -> None:
 
 @pytest.mark.usefixtures("elsewhere")
 def test_half_precision_is_summed_in_single() -> None:
-    means = Means(1000)
+    means = WindowedMeans(1000)
     for _ in range(300):
         means.add(log(1, loss=torch.tensor(1.0078125, dtype=torch.bfloat16)))
     assert means.flush()[0]["logs"]["loss"] == pytest.approx(1.0078125, abs=1e-6)
 
 
 def test_kinds_of_numbers_may_mix() -> None:
-    means = Means(10)
+    means = WindowedMeans(10)
     for value in (1, 2.0, torch.tensor(3), torch.tensor(4.0), torch.tensor([5.0])[0]):
         means.add(log(1, loss=value, flag=True))
     assert means.flush()[0]["logs"] == {"loss": 3.0, "flag": 1.0}
 
 
 def test_what_is_not_finite_stays_so() -> None:
-    means = Means(10)
+    means = WindowedMeans(10)
     means.add(log(1, a=float("nan"), b=torch.tensor(float("inf")), c=1.0))
     means.add(log(1, a=1.0, b=torch.tensor(1.0), c=2.0))
     logs = means.flush()[0]["logs"]
@@ -180,7 +181,7 @@ def test_what_is_not_finite_stays_so() -> None:
 
 @pytest.mark.parametrize("every", [0, 10])
 def test_what_is_not_a_number_is_refused(every: int) -> None:
-    means = Means(every)
+    means = WindowedMeans(every)
     with pytest.raises(ValueError, match=r"logs\['loss'\] is not one number but 'low'"):
         means.add(log(1, loss="low")) or means.flush()
 
@@ -192,7 +193,7 @@ def test_what_is_not_one_number_is_refused(
 ) -> None:
     if where == "elsewhere":
         request.getfixturevalue("elsewhere")
-    means = Means(every)
+    means = WindowedMeans(every)
     with pytest.raises(ValueError, match=r"logs\['loss'\] is not one number but \[3\]"):
         means.add(log(1, loss=torch.zeros(3))) or means.flush()
 

@@ -1,4 +1,4 @@
-"""Means of logs over windows of environment steps, taken where the values lie.
+"""WindowedMeans of logs over windows of environment steps, taken where the values lie.
 
 A log arrives with every minibatch. Reading its tensors each time would make a GPU wait,
 and writing them would fill disks, so they are averaged and read once per window.
@@ -7,12 +7,12 @@ and writing them would fill disks, so they are averaged and read once per window
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from yieldrl.loggers.metric_values import floats, product, read, total
 
+if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
 _CHUNK = 1024  # logs that wait before they are summed up, in a window that is long
@@ -27,7 +27,7 @@ class Row(TypedDict):
     logs: dict[str, float]
 
 
-class Means:
+class WindowedMeans:
     """Turns many logs into few rows.
 
     A window ends at each multiple of `every` steps. Within it, logs of one type become
@@ -70,7 +70,7 @@ class Means:
     def pending(self) -> list[Row]:
         """The rows of the unfinished window, which goes on nevertheless."""
         # Summing up now would round differently in the end, hence a copy.
-        copy = Means(self.every)
+        copy = WindowedMeans(self.every)
         copy.load_state_dict(self.state_dict())
         return copy.flush()
 
@@ -85,15 +85,6 @@ class Means:
         self._types = {name: _Window() for name in state["types"]}
         for name, window in self._types.items():
             window.load_state_dict(state["types"][name])
-
-
-def read(logs: Mapping[str, float | Tensor]) -> dict[str, float]:
-    """All values as floats; those of one device are read together, in one wait.
-
-    Raises:
-        ValueError: If a value is not one number.
-    """
-    return dict(zip(logs, _floats(logs.items()), strict=True))
 
 
 class _Window:
@@ -134,7 +125,7 @@ class _Window:
         width = len(self._names)
         names = self._names * len(self._waiting)
         values = (value for values in self._waiting for value in values)
-        read_values = _floats(zip(names, values, strict=True))
+        read_values = floats(zip(names, values, strict=True))
         return {
             "last": list(self._last),
             "names": list(self._names),
@@ -160,76 +151,10 @@ class _Window:
             weight: Any = count
             if episodes is not None and name != "episodes":
                 pairs = zip(column, episodes, strict=True)
-                column = tuple(_times(name, *pair) for pair in pairs)
-                weight = _sum(name, episodes)
-            self._sums[name] = self._sums.get(name, 0.0) + _sum(name, column)
+                column = tuple(product(name, *pair) for pair in pairs)
+                weight = total(name, episodes)
+            self._sums[name] = self._sums.get(name, 0.0) + total(name, column)
             self._weights[name] = self._weights.get(name, 0.0) + weight
-
-
-def _sum(name: str, values: Sequence[Any]) -> Any:
-    """A float if all values are at hand, a 0-dim tensor if some are on a device."""
-    number = 0.0
-    elsewhere: list[tuple[str, Tensor]] = []
-    for value in values:
-        if getattr(value, "is_cpu", True):
-            number += _number(name, value)
-        else:
-            elsewhere.append((name, value))
-    if not elsewhere:
-        return number
-    import torch
-
-    stack = _stack(elsewhere)
-    return stack.sum(dtype=torch.promote_types(stack.dtype, torch.float32)) + number
-
-
-def _times(name: str, value: Any, episodes: Any) -> Any:
-    """Their product; in double precision if both are at hand."""
-    if getattr(value, "is_cpu", True) and getattr(episodes, "is_cpu", True):
-        return _number(name, value) * _number("episodes", episodes)
-    return value * episodes
-
-
-def _floats(values: Iterable[tuple[str, Any]]) -> list[float]:
-    """Named values as floats; those of one device are read together, in one wait."""
-    found: list[Any] = []
-    waiting: dict[Any, list[tuple[int, str, Tensor]]] = {}
-    for index, (name, value) in enumerate(values):
-        found.append(value)
-        if getattr(value, "is_cpu", True):
-            found[index] = _number(name, value)
-        else:
-            waiting.setdefault(value.device, []).append((index, name, value.detach()))
-    for there in waiting.values():
-        numbers = _stack([(name, value) for _, name, value in there]).tolist()
-        for (index, _, _), number in zip(there, numbers, strict=True):
-            found[index] = float(number)
-    return found
-
-
-def _number(name: str, value: Any) -> float:
-    if getattr(value, "requires_grad", False):
-        value = value.detach()
-    try:
-        return float(value)
-    except (RuntimeError, TypeError, ValueError):
-        raise _not_one_number(name, value) from None
-
-
-def _stack(values: Sequence[tuple[str, Tensor]]) -> Tensor:
-    import torch
-
-    for name, value in values:
-        if value.ndim and value.numel() != 1:
-            raise _not_one_number(name, value)
-    return torch.stack([value.reshape(()) for _, value in values])
-
-
-def _not_one_number(name: str, value: Any) -> ValueError:
-    got = list(value.shape) if hasattr(value, "shape") else repr(value)
-    return ValueError(
-        f"logs[{name!r}] is not one number but {got}: log for example its mean"
-    )
 
 
 def _labels(log: LogData) -> tuple[str, int, int]:
