@@ -9,10 +9,11 @@ import pytest
 from site_logic import DOCS
 
 from yieldrl.cli import catalog
+from yieldrl.docs._site import family_drawing as drawn
 from yieldrl.docs._site import family_tree as tree
 
 ROWS = catalog.tree()
-DRAWN, WRITTEN = tree.drawing(), tree.members()
+DRAWN, WRITTEN = drawn.drawing(), tree.members()
 PAGE = (DOCS / "algorithms" / "family-tree.md").read_text("utf-8")
 
 
@@ -49,12 +50,12 @@ def test_boxes_and_bars_are_what_folders_define(links):
     for depth, member in ROWS:
         link = links[member.name]
         boxes = [r.get("class") for r in link.iter("rect") if r.get("width") == "12"]
-        own = [c for c, kind in zip(tree.CLASSES, boxes, strict=True) if kind == "own"]
+        own = [c for c, kind in zip(drawn.CLASSES, boxes, strict=True) if kind == "own"]
         assert sorted(own) == sorted(member.changed)
         assert bar(link).get("class") == ("difference" if member.parents else "root")
         length = int(bar(link).attrib["width"])
-        assert length == pytest.approx(tree.LONGEST * member.lines / longest, abs=2)
-        assert float(link.find("text").attrib["x"]) == depth * tree.STEP
+        assert length == pytest.approx(drawn.LONGEST * member.lines / longest, abs=2)
+        assert float(link.find("text").attrib["x"]) == depth * drawn.STEP
 
 
 def test_a_line_leads_from_each_parent():
