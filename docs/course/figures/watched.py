@@ -20,8 +20,8 @@ class Watch:
     def __init__(self, trainer: Any) -> None:
         self.seen: dict[str, Any] = {}
         agent, border = trainer.agent, trainer.agent.border
-        self._watch(border, "inward", "obs", "tensor")
-        self._watch(border, "outward", "chosen", "action")
+        self._watch(border, "to_tensors", "obs", "tensor")
+        self._watch(border, "like_input", "chosen", "action")
         self._watch(trainer.algorithm.model, "value", "asked", "q_value")
         self._watch(trainer.collector.stepper, "step", "done", "step")
         self._watch(trainer.buffer, "add", "row", "added")
