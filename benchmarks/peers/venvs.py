@@ -47,8 +47,7 @@ PEERS = {
         requirements=(TORCH, SB3, "sbx-rl==0.28.0", JAX, GYMNASIUM, MUJOCO, NUMPY),
     ),
     "rsl_rl": Peer(
-        title="rsl-rl-lib",
-        requirements=(TORCH, "rsl-rl-lib==5.5.1", NUMPY),
+        title="rsl-rl-lib", requirements=(TORCH, "rsl-rl-lib==5.5.1", NUMPY)
     ),
     "jax": Peer(title="a program in JAX", requirements=(JAX, NUMPY)),
     "skrl": Peer(

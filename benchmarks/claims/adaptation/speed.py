@@ -7,14 +7,15 @@ infer take turns, rollout by rollout, in the same world and with the same settin
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from yieldrl.algorithms import ppo, ppo_roa
 from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most
 from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.timing import in_turns, learn_rollouts
 
 from .worlds import COMMON
 
@@ -40,10 +41,7 @@ TRAIN: dict[str, Any] = {
 """PPO-ROA is in the phase train all the time, and its regulariser is on at once: while
 its weight is 0 it costs nothing."""
 
-WORLDS = {
-    "yieldrl/HiddenCartPole-v1": 3,
-    "yieldrl/HiddenHalfCheetah-v1": 1,
-}
+WORLDS = {"yieldrl/HiddenCartPole-v1": 3, "yieldrl/HiddenHalfCheetah-v1": 1}
 """World -> rollouts learned from in a slice, about a second."""
 
 SETTINGS = {**FIELDS, **TRAIN, "slices": SLICES, "rollouts": WORLDS}
@@ -61,33 +59,23 @@ def trainer_of(side: str, env_id: str, seed: int) -> ppo.Trainer:
 
 
 def slices(env_id: str, seed: int) -> dict[str, Any]:
-    """Environment steps per second of every slice of all sides, which take turns.
-
-    Odd slices are taken in the order of `SIDES`, even ones the other way round.
-    """
-    taken: dict[str, list[float]] = {side: [] for side in SIDES}
+    """Environment steps per second of every slice of all sides, which take turns."""
     with ExitStack() as stack:
-        trainers = {
-            side: stack.enter_context(trainer_of(side, env_id, seed)) for side in SIDES
+        sides = {
+            side: partial(
+                one_slice,
+                stack.enter_context(trainer_of(side, env_id, seed)),
+                WORLDS[env_id],
+            )
+            for side in SIDES
         }
-        for count in range(SLICES + 1):
-            for side in SIDES if count % 2 else reversed(SIDES):
-                speed = one_slice(trainers[side], WORLDS[env_id])
-                if count > 0:  # the first one warms up
-                    taken[side].append(round(speed, 1))
-    return {"env_id": env_id, "seed": seed, **taken}
+        return {"env_id": env_id, "seed": seed, **in_turns(sides, SLICES)}
 
 
 def one_slice(trainer: ppo.Trainer, rollouts: int) -> float:
     """Environment steps per second, of so many rollouts and learning from them."""
     steps = rollouts * trainer.config.batch_size
-    end = trainer.agent.sample_step + steps
-    begin = time.perf_counter()
-    with closing(trainer()) as loop:
-        for _ in loop:
-            if trainer.agent.sample_step >= end and len(trainer.buffer) == 0:
-                break
-    return steps / (time.perf_counter() - begin)
+    return round(steps / learn_rollouts(trainer, rollouts), 1)
 
 
 def speeds(runs: Sequence[Run], env_id: str, side: str) -> list[float]:

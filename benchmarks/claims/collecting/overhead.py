@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from gymnasium.vector.utils import batch_space
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, mean, values
 from yieldrl.benchmarks.style import COLORS, INK
+from yieldrl.benchmarks.timing import in_turns
 
 SLICES = 20  # pairs of slices of a seed, after one that is not counted
 UPDATES = {"free": 8, "W1": 30}
@@ -82,29 +84,25 @@ CASES = [{"work": work} for work in WORKS]
 
 
 def slices(work: str, seed: int) -> dict[str, Any]:
-    """Seconds of every slice of both sides, which take turns to begin.
+    """Seconds of every slice of both sides, which take turns.
 
     Returns:
         "sync" and "async", seconds of each slice; and the "learner's share" of the time
         of the synchronous ones.
     """
-    taken: dict[str, list[float]] = {side: [] for side in SIDES}
-    spent = {"collect": 0.0, "train": 0.0}
     with ExitStack() as stack:
         trainers = {
             side: stack.enter_context(WORKS[work](seed, side)) for side in SIDES
         }
-        for count in range(SLICES + 1):
-            for side in SIDES if count % 2 else reversed(SIDES):
-                of = one_slice(trainers[side], UPDATES[work])
-                if count == 0:  # warms up
-                    continue
-                taken[side].append(round(of.pop("all"), 4))
-                if side == "sync":
-                    spent = {kind: spent[kind] + of[kind] for kind in spent}
-    share = spent["train"] / sum(spent.values())
-    run = {"work": work, "seed": seed, "learner's share": round(share, 3)}
-    return run | taken
+        sides = {
+            side: partial(one_slice, trainer, UPDATES[work])
+            for side, trainer in trainers.items()
+        }
+        found = in_turns(sides, SLICES)
+    collect, train = (sum(of[k] for of in found["sync"]) for k in ("collect", "train"))
+    share = round(train / (collect + train), 3)
+    run = {"work": work, "seed": seed, "learner's share": share}
+    return run | {side: [round(of["all"], 4) for of in found[side]] for side in SIDES}
 
 
 def one_slice(trainer: ppo.Trainer, updates: int) -> dict[str, float]:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import dqn
+from yieldrl.benchmarks.timing import looks
 
 ERROR_CLIPS = {"squared errors": None, "clipped errors": 1.0}
 LOOK_EVERY = 5_000  # environment steps
@@ -34,12 +35,7 @@ def in_cartpole(seed: int) -> dict[str, Any]:
             eval_every=0,
             device="cpu",
         )
-        line: list[list[float]] = []
-        with dqn.Trainer(config) as trainer:
-            for log in trainer():
-                step = log["sample_step"]
-                if step >= LOOK_EVERY * (len(line) + 1):
-                    line.append([step, highest_value(trainer)])
+        line = [[*at] for at in looks(dqn.Trainer(config), LOOK_EVERY, highest_value)]
         measured[name] = line
         measured[f"highest with {name}"] = max(v for _, v in line[len(line) // 2 :])
         measured["possible"] = [[step, 1 / (1 - config.gamma)] for step, _ in line]

@@ -20,6 +20,8 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import TransformAction
 
+from yieldrl.benchmarks.timing import looks
+
 ALGORITHMS = ("dqn", "double_dqn")
 SETTINGS: dict[str, Any] = {
     "batch_size": 32,
@@ -125,18 +127,12 @@ def _along_training(
     **settings: Any,
 ) -> tuple[list[list[float]], list[list[float]]]:
     """Train, and look every so often: points of the value's line and of the truth's."""
-    values, truths = [], []
-    begin = LOOK_EVERY if first is None else first
     algorithm = importlib.import_module(f"yieldrl.algorithms.{name}")
     config = algorithm.Config(**SETTINGS | settings, seed=seed)
-    with algorithm.Trainer(config, envs=make) as trainer:
-        for log in trainer():
-            step = log["sample_step"]
-            if step >= begin + LOOK_EVERY * len(values):
-                value, truth = look(trainer)
-                values.append([step, value])
-                truths.append([step, truth])
-    return values, truths
+    trainer = algorithm.Trainer(config, envs=make)
+    found = [*looks(trainer, LOOK_EVERY, look, first)]
+    values = [[step, value] for step, (value, _) in found]
+    return values, [[step, truth] for step, (_, truth) in found]
 
 
 def _bias(values: list[list[float]], truths: list[list[float]]) -> float:

@@ -23,8 +23,9 @@ from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.claim import Run, Table, median
 from yieldrl.benchmarks.peers.workloads import WORKLOADS
 from yieldrl.benchmarks.style import bars
+from yieldrl.benchmarks.timing import in_turns
 
-from .profile_ppo import Rollout, Watch, in_turns
+from .profile_ppo import Watch
 
 ROLLOUTS = 10  # of each side in a seed, after those that are not counted
 
@@ -133,7 +134,7 @@ def take_turns(precision: Any, num_threads: int, seed: int) -> dict[str, Any]:
     fields = SETTINGS | {"precision": precision, "threads": num_threads, "seed": seed}
     config = ppo.Config.from_dict(fields)
     with ExitStack() as stack:
-        sides: dict[str, Rollout] = {}
+        sides: dict[str, Callable[[], dict[str, float]]] = {}
         watches: dict[str, Watch] = {}
         for side, speed in SPEEDS.items():
             own = dataclasses.replace(config, speed=speed)

@@ -7,15 +7,15 @@ rollout, in worlds of tensors.
 from __future__ import annotations
 
 import statistics
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.claim import Run, Table, Verdict, at_least
 from yieldrl.benchmarks.style import bars
+from yieldrl.benchmarks.timing import in_turns, learn_rollouts, time_method
 from yieldrl.collectors import WholeCollector
 
 ROLLOUTS = 10  # of each side in a seed, after those that are not counted
@@ -79,57 +79,26 @@ class Watch:
     def __init__(self, trainer: ppo.Trainer) -> None:
         self.trainer, self.seconds = trainer, Counter[str]()
         algorithm, collector = trainer.agent.algorithm, trainer.collector
-        self._time(collector.agent, "sample", "acting")
-        self._time(collector.stepper, "step", "worlds")
-        self._time(trainer.buffer, "add", "storing")
-        self._time(collector, "step", "collecting")
-        self._time(algorithm, "prepare", "looking")
-        self._time(algorithm, "learn_from", "cutting")
-        self._time(algorithm, "minimize", "steps")
-
-    def _time(self, owner: Any, name: str, part: str) -> None:
-        function: Callable[..., Any] = getattr(owner, name)
-
-        def timed(*args: Any, **kwargs: Any) -> Any:
-            begin = time.perf_counter()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                self.seconds[part] += time.perf_counter() - begin
-
-        setattr(owner, name, timed)
+        for owner, name, part in (
+            (collector.agent, "sample", "acting"),
+            (collector.stepper, "step", "worlds"),
+            (trainer.buffer, "add", "storing"),
+            (collector, "step", "collecting"),
+            (algorithm, "prepare", "looking"),
+            (algorithm, "learn_from", "cutting"),
+            (algorithm, "minimize", "steps"),
+        ):
+            time_method(owner, name, self.seconds, part)
 
     def rollout(self) -> dict[str, float]:
         """Milliseconds of each part, of one rollout and learning from it."""
         self.seconds.clear()
-        agent, buffer = self.trainer.agent, self.trainer.buffer
-        end = agent.sample_step + self.trainer.config.batch_size
-        begin = time.perf_counter()
-        with closing(self.trainer()) as loop:
-            for _ in loop:
-                if agent.sample_step >= end and len(buffer) == 0:
-                    break
-        whole, seconds = time.perf_counter() - begin, self.seconds
+        whole, seconds = learn_rollouts(self.trainer, 1), self.seconds
         seconds["cutting"] -= seconds["steps"]  # which are taken on the way
         for part in ("acting", "worlds", "storing"):  # but for a step in one piece
             seconds["collecting"] -= seconds[part]
         seconds["rest"] = whole - sum(seconds.values())
         return {part: round(1e3 * seconds[part], 3) for part in PARTS}
-
-
-Rollout = Callable[[], dict[str, float]]
-"""Takes a rollout; how long each part of it took."""
-
-
-def in_turns(sides: Mapping[str, Rollout], count: int) -> dict[str, Any]:
-    """Rollouts of all sides, `count` of each; odd rounds go the other way round."""
-    taken: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
-    for turn in range(count + 1):
-        for side in sides if turn % 2 else reversed(sides):
-            found = sides[side]()
-            if turn > 0:  # the first one warms up
-                taken[side].append(found)
-    return taken
 
 
 def take_turns(seed: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.claim import Run, Table, median
 from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.timing import in_turns
 
 ROWS = (128, 2048, 8192)  # of a minibatch
 TURNS = 30  # of both sides
@@ -83,15 +85,15 @@ def make_algorithm(side: str, seed: int, speed: Any = "compile") -> ppo.Algorith
 def take_turns(rows: int, seed: int) -> dict[str, Any]:
     """Microseconds of a compiled gradient step of each side: medians over turns."""
     batch, count = make_batch(rows, seed), max(3, STEPS // rows)
-    algorithms = {side: make_algorithm(side, seed) for side in SIDES}
-    taken: dict[str, list[float]] = {side: [] for side in SIDES}
-    for turn in range(TURNS + 1):
-        for side, algorithm in algorithms.items():
-            begin = time.perf_counter()
-            for _ in range(count):
-                algorithm.learn(batch)
-            if turn > 0:  # the first one compiles
-                taken[side].append(1e6 * (time.perf_counter() - begin) / count)
+
+    def timed(algorithm: ppo.Algorithm) -> float:
+        begin = time.perf_counter()
+        for _ in range(count):
+            algorithm.learn(batch)
+        return 1e6 * (time.perf_counter() - begin) / count
+
+    sides = {side: partial(timed, make_algorithm(side, seed)) for side in SIDES}
+    taken = in_turns(sides, TURNS)
     found = {side: round(statistics.median(times), 1) for side, times in taken.items()}
     return {"seed": seed, "rows": rows, **found}
 

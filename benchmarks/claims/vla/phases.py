@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.claim import Run, Table, median
 from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.timing import time_method
 
 from .learning import GOTO
 from .policies import POLICIES, make_trainer
@@ -37,12 +37,12 @@ def profile(policy: str, seed: int) -> dict[str, Any]:
     spent = dict.fromkeys(PHASES, 0.0)
     rounds: list[dict[str, float]] = []
     with make_trainer(policy, config) as trainer:
-        stepper, agent = trainer.collector.stepper, trainer.agent
-        stepper.step = timed(stepper.step, spent, "world")
-        agent.sample = timed(agent.sample, spent, "look")
+        time_method(trainer.collector.stepper, "step", spent, "world")
+        time_method(trainer.agent, "sample", spent, "look")
+        time_method(trainer.algorithm, "update", spent, "learn")
         for _ in range(ROUNDS + 1):
             rollout = trainer.collector.collect(config.num_steps)
-            timed(trainer.algorithm.update, spent, "learn")(rollout)
+            trainer.algorithm.update(rollout)
             rounds.append(dict(spent))
             spent.update(dict.fromkeys(PHASES, 0.0))
         count = sum(p.numel() for p in trainer.model.parameters())
@@ -52,19 +52,6 @@ def profile(policy: str, seed: int) -> dict[str, Any]:
         for phase in PHASES
     }
     return {"policy": policy, "seed": seed, "parameters": count, **found}
-
-
-def timed(function: Any, spent: dict[str, float], phase: str) -> Callable[..., Any]:
-    """A function whose seconds are added up."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        begin = time.perf_counter()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            spent[phase] += time.perf_counter() - begin
-
-    return call
 
 
 def table(runs: Sequence[Run]) -> Table:

@@ -163,11 +163,7 @@ def breakout(task: Task) -> dict[str, Any]:
     envs = make_vec_env(make, task.settings["num_envs"], seed=task.seed)
     model = PPO("CnnPolicy", envs, **ppo_options(task), policy_kwargs=policy)
     return train(
-        task,
-        model,
-        make,
-        (*PACKAGES, "minatar"),
-        task.settings["num_minibatches"],
+        task, model, make, (*PACKAGES, "minatar"), task.settings["num_minibatches"]
     )
 
 
