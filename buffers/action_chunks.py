@@ -54,7 +54,7 @@ def look_ahead(rollout: TensorDict, gamma: float) -> Future:
     end = ends.flip(0).cummin(0).values.flip(0)  # the first end that is to come
     left = end - row + 1
     valid = rollout.get("valid", None)
-    if valid is not None:  # an end lies before every reset, so none is passed over
+    if valid is not None:  # every reset comes after an end
         left = left * valid
     goes_on = ~terminated.gather(0, end)
     reward = rollout["reward"]

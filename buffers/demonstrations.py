@@ -15,7 +15,7 @@ from yieldrl.buffers.storage import Storage
 
 
 class Demonstrations:
-    """Transitions `[T, N]` of an expert: learned from in minibatches, never cleared.
+    """Transitions `[T, N]` of an expert, drawn in minibatches and never cleared.
 
     `windows` cuts them into minibatches. An episode that is under way at the last row
     counts as truncated there.
@@ -74,7 +74,7 @@ class Demonstrations:
             self.device,
             field="demonstration_steps",
             value=num_steps * num_envs,
-            beside=5 * 8,  # what lies ahead of it, and its place in an epoch
+            beside=5 * 8,  # its `Future`, and its place in an epoch
         )
         self._row = 0
         self._windows: Windows | None = None
@@ -130,7 +130,7 @@ class Demonstrations:
         self._row = end
 
     def end_episodes(self) -> None:
-        """Say that the episodes under way will not go on, as if they were truncated."""
+        """Mark the episodes under way as truncated: the next step begins others."""
         if self._row > 0:
             self._windows = None
             self._storage.truncate(self._row - 1)
@@ -146,7 +146,7 @@ class Demonstrations:
         for n in range(self.num_envs):
             row, ahead = 0, left[:, n].tolist()
             while row < self._row:
-                if ahead[row] > 0:  # else it only reset the environment
+                if ahead[row] > 0:  # else the step only reset the environment
                     yield rollout[row : row + ahead[row], n]
                 row += max(1, ahead[row])
 

@@ -18,11 +18,11 @@ VALID = ("valid",)
 
 
 class Leaf(NamedTuple):
-    """One entry of all rows, three times the same memory."""
+    """One entry of all rows: three views of the same memory."""
 
     tensor: Tensor  # [rows, N, ...]
     flat: Tensor  # [rows * N, ...]
-    array: np.ndarray | None  # on a CPU: NumPy writes a row ten times faster
+    array: np.ndarray | None  # on a CPU, where NumPy writes ten times faster
     row: tuple[int, ...]  # the shape of one row, [N, ...]
 
 
@@ -46,7 +46,7 @@ class Entries:
 
     Raises:
         MemoryError: If they would take more than what the device has free. The
-            message says how much, of what, and what would fit.
+            message says how much, of what, and how much would fit.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Entries:
         return (key,) in self._leaves
 
     def _settle(self, row: int, transition: Mapping[str, Any], first: bool) -> None:
-        """Make room for entries that the rows so far did not have, or refuse them."""
+        """Allocate entries that the rows so far did not have, or refuse them."""
         got = set(transition.keys())
         own = {path[0] for path in self._leaves}
         lacking = (self._required if first else own) - got - set(VALID)
@@ -98,7 +98,7 @@ class Entries:
             leaves[VALID].tensor[row] = True
 
     def _new_leaves(self, path: spaces.Path, value: Any) -> dict[spaces.Path, Leaf]:
-        """Room for an extra of the agent's, as it arrives for the first time."""
+        """Allocate the entries of one of the agent's extras at its first row."""
         if isinstance(value, Mapping):
             leaves = {}
             for name, child in value.items():
@@ -129,8 +129,8 @@ class Entries:
         return Leaf(tensor, tensor.flatten(0, 1), array, size[1:])
 
     def _keep(self, leaves: dict[spaces.Path, Leaf]) -> None:
-        """Take these as the entries, and what is looked up at every step."""
-        self.entries = frozenset()  # until all of it agrees: Ctrl-C may come between
+        """Set the entries, and the lookup tables that every step uses."""
+        self.entries = frozenset()  # until all tables agree: Ctrl-C may come in between
         self._leaves = leaves
         self._plain = {
             path[0]: (leaf.array, leaf.row)
@@ -158,7 +158,7 @@ class Entries:
             own = f"the entries {sorted(self._children[path])}"
         return ValueError(
             f"entry {'.'.join(path)!r} of a transition takes {own}, got {got}: what the"
-            " agent or the environment returns is not what its spaces say"
+            " agent or the environment returns does not fit its spaces"
         )
 
     def _check_memory(self, entry: int) -> None:

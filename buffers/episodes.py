@@ -32,7 +32,7 @@ class EpisodeBuffer:
     until the last one is done; then `clear`, and begin new episodes everywhere.
 
     `T` is as long as it takes: the memory doubles where episodes are longer than ever
-    before. `full` is looked up on the CPU, so on a GPU every step waits for it.
+    before. `full` is read on the CPU, so on a GPU every step synchronizes.
 
     Args:
         num_episodes: Episodes to collect, over all environments.
@@ -110,14 +110,14 @@ class EpisodeBuffer:
         self._now = self._progress(row + 1, ended + (ends & counts))
 
     def end_episodes(self) -> None:
-        """Say that the episodes under way will not go on: they are not counted."""
+        """Mark the episodes under way as abandoned: they are not counted."""
         if len(self) == 0:
             return
         steps = self.episodes()
         ended = steps["terminated"] | steps["truncated"]
         ends_to_come = ended.flip(0).cumsum(0).flip(0)
         steps["valid"] &= ends_to_come > 0
-        self._storage.truncate(len(self) - 1)  # no return reaches over to what follows
+        self._storage.truncate(len(self) - 1)  # no return includes later rewards
 
     def episodes(self) -> TensorDict:
         """The steps so far `[T, N]`, sharing the buffer's memory.

@@ -1,4 +1,4 @@
-"""How much memory a buffer takes, asked before it is taken."""
+"""Checks that a buffer fits into memory, before it is allocated."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ CONTAINERS = (
         "total_inactive_file",
     ),
 )
-"""Where Linux says what a container may use and does: cgroups version 2 and 1."""
+"""Where Linux reports a container's memory limit and use: cgroups version 2 and 1."""
 
 
 def check_memory(
     count: int, entry: int, device: torch.device, *, field: str, value: int
 ) -> None:
-    """Refuse to take more memory than the device has free, before trying to.
+    """Refuse to allocate more memory than the device has free.
 
     Args:
         count: How many transitions are to be held.
         entry: Bytes that each of them takes.
         device: Where they are to be held.
-        field: Name of the number that decides how many they are, for the error.
+        field: Name of the config field that decides how many, for the error.
         value: That number.
 
     Raises:
@@ -54,14 +54,14 @@ def free_memory(device: torch.device) -> float:
     """Bytes that can be taken on a device, as far as the system can say."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
-        # What PyTorch keeps for itself after tensors were freed can be had as well.
+        # PyTorch's cache of freed memory can be used as well.
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return free + kept
     return min(psutil.virtual_memory().available, container_memory())
 
 
 def container_memory(root: Path = Path("/sys/fs/cgroup")) -> float:
-    """Bytes left of what a container may use, infinite where nothing limits it."""
+    """Bytes left of a container's limit; infinite without one."""
     for limit, used, statistics, cached in CONTAINERS:
         try:
             allowed = int((root / limit).read_text())

@@ -1,4 +1,4 @@
-"""Demonstrations as data sets of Minari, which others read and write as well."""
+"""Demonstrations as Minari data sets, a format that other libraries share."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ def write_dataset(
     env_spec: EnvSpec | None = None,
     algorithm_name: str = "expert",
 ) -> Path:
-    """Write demonstrations as a Minari data set: all of it, or nothing.
+    """Write demonstrations as a Minari data set, completely or not at all.
 
     Images are kept bit by bit. An episode that was under way at the end is written as
     truncated there. A folder below Minari's own, with a version in its name as
     `cartpole/expert-v0`, is what `minari.load_dataset` finds under that name.
 
     Args:
-        folder: Where to; there must be nothing yet.
-        demonstrations: What to write.
-        env_spec: Which environment they are of, if that can be made again from it.
-        algorithm_name: Who acted.
+        folder: The new folder; it must not exist.
+        demonstrations: The demonstrations.
+        env_spec: Their environment, if it can be made again from its spec.
+        algorithm_name: Name of the policy that acted.
 
     Returns:
         The folder, which `read_dataset` reads.
 
     Raises:
-        FileExistsError: If there is something already.
+        FileExistsError: If the folder exists.
         ImportError: If Minari is not installed.
     """
     minari = _minari()
     from minari.data_collector import EpisodeBuffer
     from minari.dataset.minari_storage import MinariStorage
 
-    folder = Path(folder).absolute()  # Minari gets lost on relative ones
+    folder = Path(folder).absolute()  # Minari misreads relative ones
     if folder.exists():
         raise FileExistsError(f"{folder} is there already: give another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def write_dataset(
             demonstrations.observation_space,
             demonstrations.action_space,
             env_spec if _is_json(env_spec) else None,
-            jpeg_encoding=False,  # which would lose
+            jpeg_encoding=False,  # JPEG is lossy
         )
         for number, episode in enumerate(demonstrations.episodes()):
             parts = episode_to_minari(episode, demonstrations.action_space)
@@ -83,9 +83,8 @@ def read_dataset(
 
     Args:
         source: A folder, or the id of a data set that Minari holds on this machine.
-        observation_space: What the observations must be of; by default what the data
-            set says.
-        action_space: What the actions must be of, likewise.
+        observation_space: Space of one observation; by default the data set's.
+        action_space: Space of one action, likewise.
         options: Arguments of `Demonstrations`: `chunk_length`, `gamma`, ...
 
     Raises:
@@ -133,7 +132,7 @@ def _open(source: str | Path) -> Any:
 
 
 def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:
-    """The space to read by, after a look at whether the data set is of it."""
+    """The space to read by, if the data set's space fits it."""
     if wanted is None:
         return found
     if not _fits(found, wanted):
@@ -159,14 +158,14 @@ def _fits(found: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
 
 
 def _is_json(spec: EnvSpec | None) -> bool:
-    """Whether an environment can be made again from what a file can hold of it."""
+    """Whether a spec can be saved as JSON and read again."""
     try:
         return spec is not None and bool(EnvSpec.from_json(spec.to_json()))
-    except Exception:  # of whatever its arguments are
+    except Exception:  # its arguments may be of any kind
         return False
 
 
 def _identity(name: str) -> str:
-    """An id of Minari's: it ends in a version."""
+    """A Minari id, which ends in a version."""
     name = re.sub(r"[^-\w]", "-", name)
     return name if re.search(r"-v\d+$", name) else f"{name}-v0"

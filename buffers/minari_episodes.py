@@ -1,4 +1,4 @@
-"""An episode as Minari stores it, and as transitions."""
+"""Conversion between Minari episodes and transitions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from yieldrl.foundations import spaces, text
 
 
 def episode_from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
-    """An episode of Minari's as transitions `[K]`, the last of which ends it.
+    """Convert a Minari episode to transitions `[K]`, the last of which ends it.
 
     Args:
         episode: Minari's `EpisodeData`.
-        observed: Space of one observation, for sentences that are to become bytes.
+        observed: Space of one observation, which says how texts are encoded.
     """
     cpu = torch.device("cpu")
     count = len(episode)
@@ -26,7 +26,7 @@ def episode_from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
     action = spaces.to_tensor(np.asarray(episode.actions), cpu)
     truncated = torch.as_tensor(episode.truncations).bool().clone()
     terminated = torch.as_tensor(episode.terminations).bool()
-    truncated[-1] |= ~terminated[-1]  # whatever comes next is another episode
+    truncated[-1] |= ~terminated[-1]  # the next row belongs to another episode
     steps = {
         "obs": _rows(obs, slice(0, count)),
         "next_obs": _rows(obs, slice(1, count + 1)),
@@ -39,7 +39,7 @@ def episode_from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
 
 
 def episode_to_minari(episode: TensorDict, acted: gym.Space[Any]) -> dict[str, Any]:
-    """Transitions `[K]` as an episode of Minari's, whose observations are one more.
+    """Convert transitions `[K]` to a Minari episode, which has K + 1 observations.
 
     Args:
         episode: The transitions. If nothing ends the last one, it is truncated.

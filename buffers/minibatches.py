@@ -96,7 +96,7 @@ class Minibatches:
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing is left to learn from."""
+        """Whether all minibatches were learned from."""
         return self.position >= self.num_epochs * self.num_minibatches
 
     @property
@@ -109,7 +109,7 @@ class Minibatches:
         self.position = position
 
     def minibatch(self) -> TensorDict:
-        """The minibatch that is due, however often it is called.
+        """The current minibatch; `advance` moves on to the next one.
 
         Returns:
             `[b]`, or `[T, n]` of sequences: copies, which outlive the pieces.
@@ -126,7 +126,7 @@ class Minibatches:
         return epoch.minibatches[position]
 
     def advance(self) -> None:
-        """Count the minibatch that is due as learned from; the next one is due.
+        """Count the current minibatch as learned from.
 
         Raises:
             RuntimeError: If nothing is left.
@@ -135,12 +135,12 @@ class Minibatches:
         self.position += 1
 
     def stop(self) -> None:
-        """Leave nothing to learn from."""
+        """Skip the remaining minibatches."""
         self.position = self.num_epochs * self.num_minibatches
 
     def state_dict(self) -> dict[str, Any]:
         """The pieces, the arguments, and how far they were learned from."""
-        # A view would drag the memory of all that it is a part of into the file.
+        # A view would save the memory of the whole tensor that it is a part of.
         pieces = self.pieces.apply(lambda leaf: leaf.clone() if _part(leaf) else leaf)
         assert pieces is not None
         return {

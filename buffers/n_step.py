@@ -1,4 +1,4 @@
-"""A replay buffer whose samples look n steps ahead."""
+"""A replay buffer that samples n-step transitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from yieldrl.functional import n_step_returns
 
 
 class NStepReplayBuffer(ReplayBuffer):
-    """A ring of single steps, sampled as if each had taken n.
+    """A replay buffer of single steps, sampled as n-step transitions.
 
     Sutton 1988, "Learning to Predict by the Methods of Temporal Differences"; as it is
     used here, without a correction for exploring actions, Hessel et al. 2018,
@@ -57,7 +57,7 @@ class NStepReplayBuffer(ReplayBuffer):
                 f" that a capacity of {capacity} is for {self.num_envs} environments"
             )
         self.horizon = n_step
-        self._sample_bytes += 64 * n_step  # positions, flags and rewards on the way
+        self._sample_bytes += 64 * n_step  # temporary positions, flags and rewards
         self._steps = torch.arange(n_step, device=self.device)
         powers = [self.gamma**k for k in range(n_step + 1)]
         like = {"dtype": torch.float32, "device": self.device}

@@ -1,4 +1,4 @@
-"""A replay buffer that draws transitions in proportion to their TD errors."""
+"""Prioritized replay: transitions drawn in proportion to their TD errors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from yieldrl.buffers.sum_tree import SumTree
 
 
 class PrioritizedReplayBuffer(ReplayBuffer):
-    """A ring sampled in proportion to how wrong the values were the last time.
+    """A replay buffer sampled in proportion to the latest TD errors.
 
     Schaul et al. 2016, "Prioritized Experience Replay", arXiv:1511.05952, the
     proportional variant: `P(i) = p_i^alpha / sum_k p_k^alpha` with `p = |td_error| +
-    epsilon`. New transitions get the largest priority that was ever given, so that each
-    is soon seen once. A sample also holds `index`, which `update_priorities` wants
-    back, and the importance `weight`.
+    epsilon`. New transitions get the largest priority so far, so that each is soon
+    drawn once. A sample also holds `index`, for `update_priorities`, and the importance
+    `weight`.
 
     Args:
         capacity: Transitions to keep, over all environments.
@@ -48,17 +48,17 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     ) -> None:
         super().__init__(capacity, observation_space, action_space, **kwargs)
         self.alpha, self.epsilon = alpha, epsilon
-        self._may_look = self.device.type == "cpu"  # where it is no synchronisation
+        self._on_cpu = self.device.type == "cpu"  # where checks need no synchronization
         self._tree = SumTree(self.capacity, self.device)
         self._highest = self._tree.leaves.new_ones(())  # p^alpha, as all in the tree
-        self._known = 0  # rows that have their priorities; those written since do not
+        self._known = 0  # rows that have priorities; later ones do not yet
         self._sample_bytes += self._tree.find_bytes
 
     def sample(self, batch_size: int, beta: float = 1.0) -> TensorDict:
         """A batch `[B]` drawn by priority, with its `index` and `weight`.
 
         `index` is the number of a transition, counted from the first that was ever
-        written: it is never used again, though its place in the ring is.
+        written: unlike its place in the ring, it is never used again.
 
         Args:
             batch_size: `B`.
@@ -76,9 +76,9 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     def update_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """Give the transitions of a sample the priorities of their new TD errors.
 
-        Transitions that were overwritten since they were drawn are passed over. On a
-        GPU, where looking would be a synchronisation, an error that is not finite
-        counts as the largest so far, and nothing is said.
+        Transitions that were overwritten since they were drawn are skipped. On a GPU,
+        where a check would synchronize, an error that is not finite counts as the
+        largest so far, without an exception.
 
         Args:
             index: The sample's `index`, `[B]`.
@@ -97,15 +97,15 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         index = index.to(self.device)
         error = td_error.detach().to(self._highest).abs()
         priority = (error + self.epsilon) ** self.alpha
-        if not self._may_look:
+        if not self._on_cpu:
             priority = priority.where(priority.isfinite(), self._highest)
         largest = priority.max()
-        if self._may_look:
+        if self._on_cpu:
             self._check(index, error, largest)
         self._highest = torch.maximum(self._highest, largest)
         place = index % self.capacity
         before = self._tree.leaves[place]
-        # What must not be drawn has no priority, and gets none by a late answer.
+        # A row that must not be drawn keeps its priority of zero.
         known = (before > 0) & (index >= self._oldest * self.num_envs)
         self._tree.write(place, priority.where(known, before))
 
@@ -121,8 +121,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         count = self._written * self.num_envs
         if low < 0 or high >= count:
             raise ValueError(
-                f"index lies in [{low}, {high}], the transitions so far are 0 to"
-                f" {count - 1}: give back the index of a sample"
+                f"index is in [{low}, {high}], the transitions so far are 0 to"
+                f" {count - 1}: pass the index of a sample"
             )
 
     def state_dict(self) -> dict[str, Any]:
@@ -144,12 +144,12 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """
         super().load_state_dict(state)
         priority = state["priority"]
-        if self._turns(state):
+        if self._resized(state):
             turned = priority.roll(-(state["begun"] % state["rows"]), 0)
             priority = turned[: self._written]
         self._tree.fill(priority.flatten().to(self._highest))
         self._highest.copy_(state["highest"])
-        # With another horizon other rows wait for their future.
+        # With another horizon, other rows cannot be drawn yet.
         new = state["new"] + abs(self.horizon - state["horizon"])
         self._known = self._written - new
 
@@ -157,7 +157,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """One position from each of B equal parts of the sum of all priorities."""
         self._give_new_priorities()
         total = self._tree.total()
-        if self._may_look and "valid" in self._storage and total == 0:
+        if self._on_cpu and "valid" in self._storage and total == 0:
             raise RuntimeError("the replay buffer holds only resets: collect more")
         uniform = torch.rand(
             batch_size,
@@ -170,19 +170,19 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     def _gather(self, index: Tensor) -> TensorDict:
         batch = super()._gather(index)
-        # The place that is written next had its last transition one round ago.
+        # Rows from the next place on were written one round earlier.
         behind = (self._written * self.num_envs - 1 - index) // self.capacity
         batch["index"] = index + behind * self.capacity
         return batch
 
     def _give_new_priorities(self) -> None:
-        """To all rows since the last sample at once; none to those without a future."""
+        """Set the priorities of all rows since the last sample that may be drawn."""
         if self._known == self._begun:
             return
         waiting = self.horizon - 1
         rows = min(self._begun - self._known + waiting, self._begun, self.rows)
         time = torch.arange(self._begun - rows, self._begun, device=self.device)
-        # A torn row comes last here, and gets none either.
+        # An interrupted row comes last here, and gets none either.
         may = (time < self._written - waiting).unsqueeze(1).expand(-1, self.num_envs)
         row = time % self.rows
         if "valid" in self._storage:
@@ -194,4 +194,4 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
 
 class PrioritizedNStepReplayBuffer(PrioritizedReplayBuffer, NStepReplayBuffer):
-    """Samples drawn by priority that look n steps ahead; arguments of both."""
+    """N-step samples drawn by priority; the arguments of both."""

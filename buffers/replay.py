@@ -40,7 +40,7 @@ class ReplayBuffer:
     """
 
     horizon: int = 1
-    """Steps of a sample; the latest `horizon - 1` rows wait for their future."""
+    """Steps of a sample; the latest `horizon - 1` rows cannot be drawn yet."""
 
     beside: int = 0
     """Bytes that each transition takes besides its entries."""
@@ -80,8 +80,8 @@ class ReplayBuffer:
         self._sample_bytes = entry_bytes(spec)
         self._checked_size = 0  # the largest batch known to fit into memory
         self._generator = torch.Generator(self.device).manual_seed(seed)
-        # Rows begun and rows that are whole, since the first. They differ where an
-        # exception tore one: that is neither the oldest any more nor the newest yet.
+        # Rows begun and rows completed since the first. They differ if an exception
+        # interrupted a write: that row is no longer the oldest, nor yet the newest.
         self._begun = self._written = 0
 
     def __len__(self) -> int:
@@ -124,7 +124,7 @@ class ReplayBuffer:
         return self._gather(self._sample_index(batch_size))
 
     def check_batch(self, batch_size: int) -> None:
-        """Refuse a batch size that cannot be had.
+        """Refuse a batch size that is too small or does not fit into memory.
 
         Raises:
             ValueError: If it is less than 1.
@@ -142,12 +142,12 @@ class ReplayBuffer:
         self._checked_size = batch_size
 
     def end_episodes(self) -> None:
-        """Say that the episodes under way will not go on, as if they were truncated."""
+        """Mark the episodes under way as truncated: the next step begins others."""
         if self._written > 0:
             self._storage.truncate((self._written - 1) % self.rows)
 
     def state_dict(self) -> dict[str, Any]:
-        """The transitions, where the ring stands, and the sampling's generator."""
+        """The transitions, the positions, and the generator of the sampling."""
         return {
             "storage": self._storage.state_dict(min(self._written, self.rows)),
             "written": self._written,
@@ -165,8 +165,8 @@ class ReplayBuffer:
         self._begun = self._written = 0
         self._storage.load_state_dict(state["storage"])
         begun, written, rows = state["begun"], state["written"], state["rows"]
-        if self._turns(state):
-            # The oldest row goes first in the new ring; a torn one goes last.
+        if self._resized(state):
+            # The oldest row goes first in the new ring, an interrupted one last.
             self._storage.roll(rows, -(begun % rows))
             begun = written = rows - (begun - written)
         restore_generator(self._generator, state["generator"])
@@ -174,11 +174,11 @@ class ReplayBuffer:
 
     @property
     def _oldest(self) -> int:
-        """The number of the oldest row that is whole, counted from the first ever."""
+        """The number of the oldest complete row, counted from the first ever."""
         return max(0, self._begun - self.rows)
 
-    def _turns(self, state: Mapping[str, Any]) -> bool:
-        """Whether a saved ring, which had come full circle, must begin anew in this."""
+    def _resized(self, state: Mapping[str, Any]) -> bool:
+        """Whether a saved ring was full, and this one has another size."""
         return state["begun"] > state["rows"] != self.rows
 
     def _sample_index(self, batch_size: int) -> Tensor:
@@ -205,14 +205,14 @@ class ReplayBuffer:
         return self._position(number)
 
     def _position(self, number: Tensor) -> Tensor:
-        """Flat positions of the transitions that are counted `0 ... len(self) - 1`."""
-        if self._oldest == 0 or len(self) == self.capacity:  # then any order will do
+        """Flat positions of transitions with the numbers `0 ... len(self) - 1`."""
+        if self._oldest == 0 or len(self) == self.capacity:  # in any order
             return number
-        # From the oldest row on, so that those of the end are left out.
+        # From the oldest row on, to leave out the last `horizon - 1` rows.
         return (number + self._oldest * self.num_envs) % self.capacity
 
     def _gather(self, index: Tensor) -> TensorDict:
-        """The batch `[B]` that belongs to flat positions `[B]`."""
+        """The batch `[B]` at flat positions `[B]`."""
         batch = self._storage.gather(index)
         if "discount" not in self._storage:
             batch["discount"] = torch.full_like(batch["reward"], self.gamma)

@@ -167,7 +167,7 @@ class CircularBuffer(RolloutBuffer):
             counted = now.newest in self._change(written=now.written + 1).slots
 
     def end_episodes(self) -> None:
-        """Say that the episodes of the latest row written will not go on."""
+        """Mark the episodes of the latest row written as truncated."""
         now = self._progress
         if now.newest in now.slots and now.written > 0:
             self._storage.truncate(now.place(now.newest, now.written - 1))
@@ -216,7 +216,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.discard)
 
     def set_aside(self) -> None:
-        """Say that what was handed over went elsewhere: the reader sees none of it.
+        """Remove what was handed over from the rollout that the reader sees.
 
         The rest of the segment can still be handed over. It is no whole rollout:
         `clear` gives it up.
@@ -238,7 +238,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.clear)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that was written and not learned from, taken while nobody writes."""
+        """All that was written and not learned from, while the writer is stopped."""
         now = self._progress.copy()
         if self.exhausted:
             now.clear()
@@ -251,7 +251,7 @@ class CircularBuffer(RolloutBuffer):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, while nobody writes.
+        """Restore what `state_dict` returned, while the writer is stopped.
 
         Raises:
             ValueError: If it does not fit this buffer.

@@ -69,7 +69,7 @@ class RolloutBuffer:
     """
 
     num_segments: int = 1
-    """Rollouts that there is memory for."""
+    """How many rollouts the memory holds."""
 
     get = CalledHere(
         "rollout() is [T, N], and yieldrl.buffers.transitions(rollout()) flattens it"
@@ -91,7 +91,7 @@ class RolloutBuffer:
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
         drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
-        # An epoch's copy, with log_prob, value, advantage, returns and its order.
+        # The copy of an epoch has log_prob, value, advantage, returns and an order.
         copied = entry_bytes(drawn) + 4 * 4 + 8
         self._storage = Storage(
             num_steps * self.num_segments,
@@ -158,24 +158,24 @@ class RolloutBuffer:
         now.row += 1
 
     def row_to_write(self) -> dict[str, Any] | None:
-        """The row that comes next, as tensors `[N, ...]` to write into; then count it.
+        """The next row as tensors `[N, ...]` to write into, before `count_row`.
 
-        None where `add` must do it: the first row says what the others hold.
+        None if `add` must write it, as it must the first row.
         """
         now = self._progress
         return self._storage.views(now.row) if 0 < now.row < self.num_steps else None
 
     def count_row(self) -> None:
-        """Say that `row_to_write` is written."""
+        """Count the row of `row_to_write` as written."""
         self._progress.row += 1
 
     def end_episodes(self) -> None:
-        """Say that the episodes under way will not go on, as if they were truncated."""
+        """Mark the episodes under way as truncated: the next step begins others."""
         now = self._progress
         if now.row > 0:
             self._storage.truncate(now.row - 1)
         now.continues &= now.row > 0
-        now.abandoned |= now.passes is not None  # it was read before: mark the next one
+        now.abandoned |= now.passes is not None  # read already: mark the next one
 
     def rollout(self) -> TensorDict:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
@@ -190,10 +190,7 @@ class RolloutBuffer:
         self._progress = self._cleared()
 
     def state_dict(self) -> dict[str, Any]:
-        """The rollout so far, and how far it was learned from.
-
-        Of an exhausted one nothing is needed any more: it is saved as if cleared.
-        """
+        """The rollout so far and its minibatches; nothing of an exhausted one."""
         now = self._cleared() if self.exhausted else self._progress
         return {
             "storage": self._storage.state_dict(now.row),

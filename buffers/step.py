@@ -15,10 +15,10 @@ from yieldrl.foundations.other_words import CalledHere
 
 
 class StepBuffer:
-    """One step of N environments; the next one is written over it.
+    """One step of N environments; the next one overwrites it.
 
-    Steps that merely reset an environment (NEXT_STEP autoreset) are no transitions: a
-    step of nothing else leaves the buffer as empty as it was.
+    Steps that only reset an environment (NEXT_STEP autoreset) are no transitions: after
+    a step of nothing else the buffer is still empty.
 
     Args:
         observation_space: Space of one observation.
@@ -72,7 +72,7 @@ class StepBuffer:
         self.full = "valid" not in transition or bool(transition["valid"].any())
 
     def end_episodes(self) -> None:
-        """Mark the episodes of a step that still waits as truncated."""
+        """Mark the episodes of the step as truncated, if it was not cleared."""
         if self.full:
             self._storage.truncate(0)
 
@@ -93,7 +93,7 @@ class StepBuffer:
         self.full = False
 
     def state_dict(self) -> dict[str, Any]:
-        """The step, and whether it still waits."""
+        """The step, and whether it was cleared."""
         return {"storage": self._storage.state_dict(), "full": self.full}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -108,6 +108,6 @@ class StepBuffer:
         self.full = state["full"]
 
     def _view(self) -> None:
-        # Once for all steps: making a TensorDict takes longer than learning from it.
+        # Made once: making a TensorDict takes longer than learning from it.
         self._transitions = self._storage.tensordict()[0]
         self._entries = self._storage.entries

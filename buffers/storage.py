@@ -24,7 +24,7 @@ class Storage(Entries):
     def write(self, row: int, transition: Mapping[str, Any], *, first: bool) -> None:
         """Copy a transition into a row, each entry `[N, ...]`, nested or not.
 
-        An exception leaves the row in pieces: only count it after this returns.
+        An exception leaves the row incomplete: only count it after this returns.
 
         Args:
             row: Where to.
@@ -84,13 +84,13 @@ class Storage(Entries):
     def _batch(self, nested: Any, size: list[int]) -> TensorDict:
         """Entries on the device as one TensorDict.
 
-        By default TensorDict notes in a global variable that it moves tensors; Ctrl-C
-        in that moment would leave the note, and every later one would be refused.
+        By default TensorDict sets a global flag while it moves tensors. Ctrl-C at that
+        moment would leave the flag set, and every later TensorDict would be refused.
         """
         return TensorDict(nested, size, device=self.device, non_blocking=False)
 
     def truncate(self, row: int) -> None:
-        """Mark the episodes of a row as cut there, where they had not ended."""
+        """Mark the episodes of a row that have not ended as truncated there."""
         self["truncated"][row] |= ~self["terminated"][row]
 
     def grown(self, rows: int) -> Storage:
@@ -112,7 +112,7 @@ class Storage(Entries):
         """The tensors, nested as observations are: the first rows, those, or all."""
         if isinstance(rows, Tensor):
             return self._nested(lambda leaf: leaf.tensor[rows])
-        # A slice would drag its whole storage into the file: copy, unless it is whole.
+        # A slice would save the memory of the whole tensor: copy it.
         whole = rows in (None, self.rows)
         return self._nested(
             lambda leaf: leaf.tensor if whole else leaf.tensor[:rows].clone()

@@ -12,7 +12,7 @@ WIDTH = 64
 
 
 class SumTree:
-    """Numbers that are not negative, and above them the sums of every 64.
+    """Non-negative numbers, and above them a tree of the sums of every 64.
 
     Every node holds the sum of its children, recomputed from them at each change: then
     an index may come twice in a batch, and rounding errors do not add up.
@@ -37,11 +37,11 @@ class SumTree:
         while not self._levels or count > 1:
             count = -(-count // WIDTH)
             self._levels.append(torch.zeros(count, WIDTH, dtype=dtype, device=device))
-        self._sound = True  # whether every node is the sum of its children
+        self._consistent = True  # whether every node is the sum of its children
 
     @property
     def find_bytes(self) -> int:
-        """Bytes that `find` takes for each value: a node and two more of its size."""
+        """Bytes that `find` allocates for each value: three times those of a node."""
         return 3 * WIDTH * self._levels[0].dtype.itemsize
 
     @property
@@ -51,25 +51,25 @@ class SumTree:
 
     def total(self) -> Tensor:
         """The sum of all, 0-dim."""
-        self._mend()
+        self._repair()
         return self._levels[-1].sum()
 
     def write(self, index: Tensor, value: Tensor) -> None:
         """Set the numbers at `index [B]` to `value [B]`."""
-        self._mend()
+        self._repair()
         leaves = self._levels[0].view(-1)
-        self._sound = False
+        self._consistent = False
         leaves[index] = value.to(leaves.dtype)
         for below, above in pairwise(self._levels):
             index = index // WIDTH
             above.view(-1)[index] = below.index_select(0, index).sum(1)
-        self._sound = True
+        self._consistent = True
 
     def fill(self, values: Tensor) -> None:
         """Set the first numbers to `values [K]` and all others to zero."""
-        self._sound = False
+        self._consistent = False
         self.leaves.zero_()[: len(values)] = values
-        self._mend()
+        self._repair()
 
     def find(self, value: Tensor) -> Tensor:
         """Where the running sum of all numbers passes `value [B]`: positions `[B]`.
@@ -77,13 +77,13 @@ class SumTree:
         A value drawn evenly from `[0, total)` finds each position with a probability
         in proportion to its number, and never one whose number is zero.
         """
-        self._mend()
+        self._repair()
         node = torch.zeros_like(value, dtype=torch.int64)
         value = value.to(self._levels[0].dtype)
         for level in reversed(self._levels):
             children = level.index_select(0, node)  # [B, WIDTH]
             ends = children.cumsum(1)
-            # Rounding must not lead past the last child that has something.
+            # Rounding must not lead past the last child above zero.
             last = ends[:, -1].nextafter(torch.zeros_like(value))
             value = torch.minimum(value, last).unsqueeze(1)
             child = torch.searchsorted(ends, value, right=True) % WIDTH
@@ -92,10 +92,10 @@ class SumTree:
             node = node * WIDTH + child.squeeze(1)
         return node
 
-    def _mend(self) -> None:
-        """Sum everything anew, if an exception left a change half done."""
-        if self._sound:
+    def _repair(self) -> None:
+        """Recompute all sums, if an exception interrupted a change."""
+        if self._consistent:
             return
         for below, above in pairwise(self._levels):
             above.view(-1)[: len(below)] = below.sum(1)
-        self._sound = True
+        self._consistent = True

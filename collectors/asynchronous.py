@@ -1,4 +1,4 @@
-"""The asynchronous collector: it goes on stepping while the learner learns."""
+"""The asynchronous collector: it steps environments while the learner learns."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from yieldrl.foundations.other_words import arguments_here
 class AsyncCollector(Collector):
     """Steps environments in a thread, with a copy of the policy, into a ring.
 
-    `step` hands over the next step that the thread has finished; it also puts the
-    learner's weights, if they changed, where the thread takes them over between two of
-    its steps. Every transition carries the `policy_version` that acted, and policies
-    that have a `log_prob` write it down.
+    `step` hands over the next step that the thread has finished. It also publishes the
+    learner's weights, if they changed; the thread copies them between two of its steps.
+    Every transition has the `policy_version` that acted, and the `log_prob` of policies
+    that have one.
 
-    PyTorch and environments that wait, compute in C or live in other processes leave
-    Python to the learner meanwhile: then the two take as long as the longer of them.
+    PyTorch, and environments that wait, compute in C or run in other processes, release
+    Python's lock meanwhile: then both sides take as long as the slower one.
 
-    The thread begins with the first `step` and ends with `stop`, with the loop that
+    The thread starts with the first `step`. It ends with `stop`, with the loop that
     used it, with the collector and with the program.
 
     Args:
-        envs: A vector environment in any autoreset mode. Nobody else may step it.
-        agent: The agent that learns. Its `actor()` acts.
-        buffer: Where the learner finds transitions: a `CircularBuffer` is written
-            into as it is, another one gets each step from `step`.
+        envs: A vector environment in any autoreset mode, which nothing else may step.
+        agent: The agent that learns; the thread acts with its `actor()`.
+        buffer: The learner's buffer. The thread writes into a `CircularBuffer` itself;
+            to any other buffer `step` adds each step.
         seed: Seed of the environments' first reset.
-        max_policy_lag: How many newer policies there may be when a transition is
-            learned from.
-        when_stale: What is done at that limit: `wait`, or `drop` the oldest.
+        max_policy_lag: The largest lag of a transition: how many newer policies were
+            handed over before it was.
+        when_stale: What to do at that limit: `wait`, or `drop` the oldest.
         report_every: Steps between reports of episodes, for tensor environments.
 
     Raises:
@@ -100,25 +100,25 @@ class AsyncCollector(Collector):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            "what collects in the background has a thread of its own, and cannot be"
-            " copied or pickled. Save the trainer and load it instead:"
+            "an AsyncCollector has a thread of its own, and cannot be copied or"
+            " pickled. Save the trainer and load it instead:"
             " trainer.save('copy.pt'), then type(trainer).load('copy.pt')"
         )
 
     def step(self) -> dict[str, Any]:
         """Hand over one step of all environments; logs of the episodes that ended.
 
-        With the last step of a segment, and with those logs, come `policy_lag` (the
-        mean since the last time), `policy_lag_max` and, once steps were dropped,
-        `dropped_steps`, all of them so far.
+        The logs of a segment's last step, and of ended episodes, have `policy_lag` (the
+        mean since the last report), `policy_lag_max` and, once steps were dropped,
+        `dropped_steps` (the sum so far).
         """
         if self.buffer is self.ring and self.ring.taken > 0:
-            self.ring.clear()  # what `collect` has left of it is no whole rollout
+            self.ring.clear()  # what `collect` left of the segment is no rollout
         while True:
             self._hand_weights_over()
             self._background.start()
             self._background.wait(self._available)
-            number = self.ring.claim()  # nobody writes over it any more
+            number = self.ring.claim()  # from now on it is not overwritten
             row = self._acting.rows[number]
             if not self._limit.stale(row):
                 break
@@ -133,7 +133,7 @@ class AsyncCollector(Collector):
         "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
     )
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
-        """So many steps of all environments as a rollout `[T, N]`, for the caller.
+        """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
         Meanwhile, and while the caller learns from it, the thread runs ahead by
         `max_policy_lag` rollouts of this length (of the buffer's, if that is shorter).
@@ -168,15 +168,15 @@ class AsyncCollector(Collector):
         return self._lag.report()
 
     def check(self) -> None:
-        """Raise what went wrong in the background, if anything did.
+        """Raise the exception that ended the thread, if there is one.
 
-        It is the very exception, with its traceback. Nothing that was collected before
-        is lost, and the next `step` begins new episodes.
+        It has the traceback of the thread. Nothing that was collected before is lost,
+        and the next `step` begins new episodes.
         """
         self._background.check()
 
     def stop(self) -> None:
-        """End the thread between two steps; nothing that it collected is lost.
+        """Stop the thread between two steps; nothing that it collected is lost.
 
         Warns, and leaves the thread behind, if a step does not return for 5 s.
         """
@@ -189,14 +189,14 @@ class AsyncCollector(Collector):
         self._acting.inner.reset(seed)
 
     def state_dict(self) -> dict[str, Any]:
-        """Environments, what acts in them, and what nobody has read yet."""
+        """The environments, the acting agent, and the unread rows."""
         self._background.end()
         own = None if self.buffer is self.ring else self.ring.state_dict()
         lag = self._lag.state_dict()
         return {"ring": own, "lag": lag, **self._acting.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was taken, with the learner's weights."""
+        """Restore what `state_dict` returned, with the learner's weights."""
         self._background.end()
         if self.buffer is not self.ring:
             self.ring.load_state_dict(state["ring"])
@@ -205,7 +205,7 @@ class AsyncCollector(Collector):
         self._weights.newest = None
 
     def _hand_weights_over(self) -> None:
-        """First the weights, then the leave to collect that goes with them."""
+        """Publish new weights, and then allow the rows that they make possible."""
         version, ring, acting = self.agent.policy_version, self.ring, self._acting
         if version != self._lag.newest:
             self._lag.publish(version)
@@ -232,7 +232,7 @@ class AsyncCollector(Collector):
         self.agent.count_steps(self.envs.num_envs)
 
     def _add(self) -> None:
-        """Move a row into the buffer; where that fails, it stays the next one."""
+        """Move a row into the buffer; if that fails, it stays the next one."""
         ring = self.ring
         if ring.gap:
             self.buffer.end_episodes()

@@ -1,4 +1,4 @@
-"""Evaluation: whole episodes, deterministic actions, every episode counted."""
+"""Evaluation: whole episodes with deterministic actions, every one counted."""
 
 from __future__ import annotations
 
@@ -121,23 +121,23 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
         return _success_of_each(final)
     for name in SUCCESS:
         if name in info or name in (final or {}):
-            said = final_info_entry(info, name)
-            if not isinstance(said, Mapping):
-                return _flags(said, num_envs)
-    said = None if final is None else said_of_success(final)
-    said = said_of_success(info) if said is None else said
-    return None if said is None else _flags(said, num_envs)
+            values = final_info_entry(info, name)
+            if not isinstance(values, Mapping):
+                return _flags(values, num_envs)
+    values = None if final is None else said_of_success(final)
+    values = said_of_success(info) if values is None else values
+    return None if values is None else _flags(values, num_envs)
 
 
 def _success_of_each(infos: Iterable[Mapping[str, Any] | None]) -> np.ndarray | None:
-    said = [said_of_success(info or {}) for info in infos]
-    if all(one is None for one in said):
+    values = [said_of_success(info or {}) for info in infos]
+    if all(value is None for value in values):
         return None
-    return np.array([bool(one) for one in said])
+    return np.array([bool(value) for value in values])
 
 
-def _flags(said: Any, num_envs: int) -> np.ndarray:
-    return _array(said).reshape(num_envs).astype(np.bool_)
+def _flags(values: Any, num_envs: int) -> np.ndarray:
+    return _array(values).reshape(num_envs).astype(np.bool_)
 
 
 def _array(values: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""When a trainer evaluates, and in which environments."""
+"""Periodic evaluation in environments of its own."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ Wrap = Callable[[VectorEnv[Any, Any, Any]], VectorEnv[Any, Any, Any]]
 
 
 class Evaluator:
-    """Evaluation environments of their own, made when they are first needed.
+    """Evaluates an agent in environments that are made when they are first needed.
 
     Args:
-        source: What names or makes them, as in `yieldrl.envs.make`.
-        config: Says `eval_every`, `num_envs` and the seed.
+        source: Name or maker of the environments, as in `yieldrl.envs.make`.
+        config: Has `eval_every`, `num_envs` and the seed.
         device: Where the agent's tensors live.
-        as_it_is: Take an environment object itself. By default more of its kind are
-            made, because training steps the object.
-        wrap: What to put around the environments.
+        as_it_is: Use an environment object itself. By default others like it are made,
+            because training steps the object.
+        wrap: Wraps the environments.
 
     Raises:
         ValueError: If evaluation is wanted and no second environment can be made.
 
     Attributes:
-        seed: Seed of evaluations that name none, the same each time, so that they
-            compare.
+        seed: Default seed, the same for every evaluation, so that they compare.
         evaluated_at: Environment steps at the latest evaluation.
     """
 
@@ -52,7 +51,7 @@ class Evaluator:
         self.seed = derive_seed(config.seed, "evaluation")
         self.evaluated_at = 0
         if config.eval_every > 0 and isinstance(source, _OBJECTS):
-            _ = self.envs  # where no second one can be made, say so now
+            _ = self.envs  # raise now if no second one can be made
 
     @property
     def envs(self) -> VectorEnv[Any, Any, Any]:

@@ -129,7 +129,7 @@ class LagLimit:
             self.ring.clear()
 
     def drop_all(self) -> None:
-        """Drop everything that was written, while nobody writes."""
+        """Drop everything that was written, while the thread is stopped."""
         self.ring.clear()
         while self.ring.waiting > 0:
             self.ring.claim()

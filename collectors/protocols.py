@@ -1,4 +1,4 @@
-"""What a trainer expects of a buffer and of a collector, whoever wrote them."""
+"""The protocols of a buffer and of a collector, as a trainer uses them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ made_of_parts = arguments_here(
     policy="agent is what acts with a policy, trainer.agent",
     device="the agent has one, by Config(device=...)",
 )
-"""Decorator of a collector's `__init__`, for those who know one of another library."""
+"""Decorator of a collector's `__init__` that explains arguments of other libraries."""
 
 
 def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
-    """Refuse parts that cannot be those of a collector.
+    """Check the parts of a collector.
 
     Raises:
-        TypeError: If one is of another kind, with what belongs there.
+        TypeError: If one is of another kind; the message says what to pass.
     """
     if not isinstance(envs, VectorEnv):
         raise TypeError(
@@ -44,20 +44,20 @@ def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
 
 @runtime_checkable
 class Buffer(Protocol):
-    """Where transitions wait until they are learned from.
+    """Storage for transitions.
 
-    How it hands them out (`sample`, `rollout`, ...) is between it and the trainer of
-    its algorithm.
+    How it returns them (`sample`, `rollout`, ...) is up to it and the trainer of its
+    algorithm.
     """
 
     def __len__(self) -> int:
-        """How much is held, in units of the buffer's own."""
+        """How much it holds, in units of its own."""
         ...
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Copy one step of all environments, entries `[N, ...]`, nested or not.
 
-        Always there: `obs`, `next_obs`, `action`, `reward`, `terminated`, `truncated`.
+        It always has `obs`, `next_obs`, `action`, `reward`, `terminated`, `truncated`.
         With NEXT_STEP autoreset `valid`, False where the step only reset; and whatever
         the agent returned beside its action (`log_prob`, `policy_version`, ...).
         """
@@ -68,7 +68,7 @@ class Buffer(Protocol):
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that is needed to go on, as tensors and plain values."""
+        """Everything that is needed to resume, as tensors and plain values."""
         ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -78,7 +78,7 @@ class Buffer(Protocol):
 
 @runtime_checkable
 class Collector(Protocol):
-    """Who steps the environments, writes into the buffer and says so to the agent.
+    """Steps the environments, writes into the buffer and counts the agent's steps.
 
     It calls `agent.sample(obs)` to act, `buffer.add(transition)` to write, and
     `agent.count_steps(n)` when `n` environment steps are written. One that works in
@@ -90,7 +90,7 @@ class Collector(Protocol):
         ...
 
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
-        """So many steps as a rollout `[T, N]`, instead of into the buffer.
+        """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
         With `reset` it begins with new episodes everywhere. Those that end in it are
         reported in an attribute `logs`, as `step` reports them.
@@ -98,19 +98,19 @@ class Collector(Protocol):
         raise NotImplementedError(f"{type(self).__name__} collects step by step")
 
     def check(self) -> None:
-        """Raise what went wrong in the background since, if anything did."""
+        """Raise an exception of the background thread, if there is one."""
 
     def stop(self) -> None:
-        """Leave nothing running in the background; the next step goes on."""
+        """Stop background threads; the next step starts them again."""
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the environments stand, if they can say."""
+        """The state of the environments, if they can save it."""
         ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` returned, or begin new episodes."""
+        """Restore what `state_dict` returned, or begin new episodes."""
         ...

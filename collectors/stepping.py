@@ -1,4 +1,4 @@
-"""Steps a vector environment, in any autoreset mode, and looks at what it returns."""
+"""Steps vector environments of any autoreset mode, and checks what they return."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ __all__ = ["Step", "Stepper"]
 class Stepper:
     """Steps a vector environment and finds the true next observation.
 
-    In DISABLED mode, where nobody else does, it resets the environments whose episode
-    ended. What it returns is never written again, whatever memory the environments
-    reuse, but for rewards and flags, which are those of the latest step. Environments
-    get actions in memory of their own, because some write into them.
+    In DISABLED mode it resets the environments whose episodes ended. The observations
+    that it returns are never overwritten, even if environments reuse their memory;
+    rewards and flags are valid until the next step. Environments get copies of actions,
+    because some write into them.
 
     Args:
         envs: A vector environment in any autoreset mode.
 
     Attributes:
         mode: The autoreset mode.
-        resets: NEXT_STEP mode: which environments the next step resets, bool `[N]`.
+        resets: In NEXT_STEP mode, which environments the next step resets, bool `[N]`.
         steps: How many were taken since the latest `reset`.
     """
 
@@ -48,11 +48,11 @@ class Stepper:
         self.resets: Any = None
         self.steps = 0
         self._resets_here = self.mode is AutoresetMode.DISABLED
-        self._choices: list[ChoiceRange] = []  # to look at, where it is cheap
-        # Ours copies actions, and looks at the values of observations, by itself.
+        self._choices: list[ChoiceRange] = []  # to check, where it is cheap
+        # SerialVectorEnv copies actions and checks observations itself.
         self._careful = isinstance(envs, SerialVectorEnv) and self.reader.new_memory
         self._entries = [] if self._careful else observation_entries(envs)
-        self._looks = False
+        self._checks = False
 
     def reset(self, seed: int | None) -> Any:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
@@ -75,10 +75,10 @@ class Stepper:
                 f"reset() of {self.envs} gave no observations of {space}: {reason}."
                 " Make the environment's observations and its observation_space agree"
             ) from reason
-        # In tensors nobody looks, which would wait for their device.
+        # Tensors are not checked, because that would wait for their device.
         tensors = spaces.holds_tensors(obs)
         check_values(self.envs, self._entries, obs, 0)
-        self._looks = not tensors
+        self._checks = not tensors
         self._choices = [] if tensors else choice_ranges(space)
         if self._choices:
             self._check_choices(obs)
@@ -106,7 +106,7 @@ class Stepper:
         self.steps += 1
         if self.steps == 1:
             check_rewards(self.envs, reward, terminated, truncated)
-        if self._looks and self._entries:
+        if self._checks and self._entries:
             check_values(self.envs, self._entries, obs, self.steps)
         if not self.reader.new_memory:
             obs = copied(obs)
@@ -132,7 +132,7 @@ class Stepper:
         return step._replace(obs=replaced(step.obs, fresh, ended))
 
     def _check_choices(self, obs: Any) -> None:
-        """Raise if an array holds a choice that its space does not have."""
+        """Raise if an array holds a choice outside of its space."""
         for choice in self._choices:
             leaf = obs
             for key in choice.path:
@@ -149,12 +149,12 @@ class Stepper:
 
 
 def _copy_of(action: Any) -> Any:
-    """For environments that write into their action, which the caller learns from."""
+    """A copy for environments that write into their action."""
     return copied(action) if hasattr(action, "dtype") else deepcopy(action)
 
 
 def _may_write_again(envs: Any, obs: Any) -> bool:
-    """Whether a world of somebody's own observes the memory of its state.
+    """Whether a custom environment returns its state's memory as observations.
 
     Dynamics that change their state in place would change what was observed before.
     """
@@ -166,7 +166,7 @@ def _may_write_again(envs: Any, obs: Any) -> bool:
 
 
 def _storages(tree: Any) -> set[int]:
-    """Where the tensors of a tree have their memory."""
+    """Addresses of the memory of a tree's tensors."""
     found: set[int] = set()
     tree_map(lambda tensor: found.add(tensor.untyped_storage().data_ptr()), tree)
     return found

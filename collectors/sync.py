@@ -1,4 +1,4 @@
-"""The synchronous collector: act, step, write down, all in one thread."""
+"""The synchronous collector: it acts, steps and writes in one thread."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class SyncCollector(Collector):
     A transition holds `obs`, `action`, `reward`, `terminated`, `truncated` and the
     true `next_obs`, which at an episode's end is its last observation, never the one
     after the reset; and whatever extras the agent returned (`log_prob`, the unclipped
-    `action`, ...), which take precedence. Environments may add to it: what their
-    `recorded_info` names is taken from `info`, `[N]` each (`ActionChunks` says so how
-    long a transition lasted).
+    `action`, ...), which take precedence. Environments may add entries: those that
+    their `recorded_info` names are taken from `info`, `[N]` each (`ActionChunks` adds
+    how long a transition lasted).
 
     Args:
         envs: A vector environment in any autoreset mode.
         agent: Anything with `sample(obs) -> (action, extras)` and `sample_step`. If it
-            has `count_steps`, it hears how many steps were taken; if it `has_memory`,
-            its `begin_episode` hears where episodes begin.
-        buffer: What is to hold the transitions, a `Buffer`.
+            has `count_steps`, it is called with the number of steps; if it
+            `has_memory`, its `begin_episode` is called where episodes begin.
+        buffer: A `Buffer` for the transitions.
         seed: Seed of the environments' first reset.
         report_every: Steps between reports of episodes, for tensor environments and
             for several processes that train together.
@@ -63,8 +63,8 @@ class SyncCollector(Collector):
     def step(self) -> dict[str, Any]:
         """Step all environments once; logs of the episodes that ended, if any.
 
-        After an error or Ctrl-C within it nobody knows where the environments stand:
-        the next call begins new episodes, and those under way count as truncated.
+        An error or Ctrl-C leaves the environments in an unknown state: the next call
+        begins new episodes, and those under way count as truncated.
         """
         if self.obs is None:
             self._begin()
@@ -73,7 +73,7 @@ class SyncCollector(Collector):
         self.obs = None  # until the step is written
         step = self.stepper.step(action)
         assert self.statistics is not None
-        logs = self.statistics.update(step)  # refuses what must not be learned from
+        logs = self.statistics.update(step)  # raises if a value is not finite
         transition = {
             "obs": obs,
             "next_obs": step.next_obs,
@@ -99,12 +99,11 @@ class SyncCollector(Collector):
         "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
     )
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
-        """So many steps of all environments as a rollout `[T, N]`.
+        """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
-        It goes to the caller and not into the buffer, whose episodes under way count as
-        truncated. With what the policy says of it: see `Agent.complete`. It goes on
-        where the environments are; with `reset` it begins new episodes everywhere.
-        What the episodes that ended in it came to is in `logs`.
+        The episodes under way in the buffer count as truncated. `Agent.complete` adds
+        log-probabilities and values. It continues the current episodes, or with `reset`
+        begins new ones. `logs` has the means of the episodes that ended in it.
         """
         self.buffer.end_episodes()
         if reset and self.obs is not None:  # else they are reset at the first step
@@ -112,7 +111,7 @@ class SyncCollector(Collector):
         return collect(self, num_steps)
 
     def report(self) -> dict[str, Any]:
-        """What `step` would report later: logs of episodes that ended, if any."""
+        """Logs of episodes that ended and that `step` has not reported yet."""
         return {} if self.statistics is None else self.statistics.report()
 
     def reset(self, seed: int | None) -> None:
@@ -122,10 +121,10 @@ class SyncCollector(Collector):
         self._reset_envs(seed)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the environments stand, if they can say; nothing otherwise."""
+        """The state of the environments, if they can save it; empty otherwise."""
         save = getattr(self.envs, "state_dict", None)
         if save is not None and not getattr(self.envs, "restorable", True):
-            return {"envs": save()}  # what wrappers have learned
+            return {"envs": save()}  # running statistics of wrappers
         if self.obs is None or save is None:
             return {}
         assert self.statistics is not None
@@ -138,7 +137,7 @@ class SyncCollector(Collector):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue where `state_dict` was taken, or begin new episodes.
+        """Restore what `state_dict` returned, or begin new episodes.
 
         Environments that cannot restore their state are reset at the next step, with a
         seed that differs from every earlier one of the run.
@@ -149,7 +148,7 @@ class SyncCollector(Collector):
         if restore is None or "obs" not in state:
             self.obs = self.statistics = None
             self.seed = self.seed + self.agent.sample_step
-            self.buffer.end_episodes()  # its latest step leads into no other
+            self.buffer.end_episodes()  # no episode leads from its latest step
             return
         self._reset_envs(self.seed)  # what the agent remembers was restored with it
         assert self.statistics is not None
@@ -178,7 +177,7 @@ class SyncCollector(Collector):
 
 
 def _like(saved: Any, current: Any) -> Any:
-    """Saved tensors as what the environment gives: arrays, or tensors on a device."""
+    """Saved tensors in the environment's form: arrays, or tensors on a device."""
     if hasattr(saved, "items"):
         return {name: _like(saved[name], current[name]) for name in saved}
     if isinstance(current, np.ndarray):

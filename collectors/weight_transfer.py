@@ -1,4 +1,4 @@
-"""The weights of a policy on their way from the learner to the copy that acts."""
+"""Transfers weights from the model that learns to the copy that acts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torch import Tensor, nn
 class Weights:
     """A mailbox: the learner puts its newest weights in, the actor takes them out.
 
-    Both copy under one lock, so that nobody sees half of them; neither waits for more
-    than a copy of the other's. What was not taken is replaced by what is newer.
+    Both copy under one lock, so that weights are complete; neither waits longer than
+    for one copy. Weights that were not taken are replaced by newer ones.
 
     Args:
         learner: The model that learns.
-        actor: Its copy that acts, whose parts stay the same. Parameters that both
-            share are left alone.
+        actor: Its copy that acts, whose modules stay the same. Parameters that both
+            share are skipped.
 
     Attributes:
-        newest: The version that was put in last; None for what nobody put in.
+        newest: The version that was put in last, None before the first.
     """
 
     def __init__(self, learner: nn.Module, actor: nn.Module) -> None:
@@ -32,7 +32,7 @@ class Weights:
         self._shared = [a if a is b else None for a, b in pairs]
         self._acting = [b for a, b in pairs if a is not b]
         self._mail = [tensor.clone() for tensor in self._acting]
-        self._learned()  # whether it can be put in at all
+        self._learned()  # raise now if it cannot be put in
         self._lock = threading.Lock()
         self._version: int | None = None  # of what was not taken yet
         self._copied: Any = None
@@ -52,12 +52,12 @@ class Weights:
 
     @torch.no_grad()
     def take(self) -> int | None:
-        """Take them over, from the thread of the actor.
+        """Copy the newest weights into the actor, from its thread.
 
         Returns:
             Their version; None if there are no newer ones.
         """
-        with self._lock:  # also where none waits: newer ones may be on their way in
+        with self._lock:  # newer ones may be being copied
             version, self._version = self._version, None
             if version is not None:
                 self._copy(self._acting, self._mail)
@@ -75,7 +75,7 @@ class Weights:
             self._copied = stream.record_event()
 
     def _learned(self) -> list[Tensor]:
-        """The learner's tensors, but for those that the copy shares."""
+        """The learner's tensors, without those that the actor shares."""
         learned = _tensors(self.learner)
         shapes = [[tensor.shape for tensor in own] for own in (learned, self._copies)]
         if shapes[0] != shapes[1]:
@@ -94,7 +94,7 @@ class Weights:
 
 
 def _tensors(model: nn.Module) -> list[Tensor]:
-    """All parameters and buffers, found on one way through the model."""
+    """All parameters and buffers of a model, in one traversal."""
     return [
         tensor
         for part in model.modules()

@@ -190,7 +190,7 @@ def test_on_a_gpu_errors_that_are_not_finite_count_as_the_largest():
     buffer = buffer_of(alpha=1.0, epsilon=1.0)
     fill(buffer, 4)
     learn_all(buffer, lambda number: float(number))  # p = 1, 2, 3, 4
-    buffer._may_look = False
+    buffer._on_cpu = False
     wrong = torch.tensor([float("nan"), float("inf"), 0.5])
     with NoLooking():
         buffer.update_priorities(torch.arange(3), wrong)
@@ -250,7 +250,7 @@ def test_nothing_waits_for_a_device(n_step):
     else:
         kind = PrioritizedNStepReplayBuffer
         buffer = buffer_of(num_envs=2, kind=kind, n_step=n_step)
-    buffer._may_look = False
+    buffer._on_cpu = False
     fill(buffer, 12)
     with NoLooking():
         batch = buffer.sample(8, 0.5)
