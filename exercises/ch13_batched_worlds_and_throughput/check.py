@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -10,35 +11,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.algorithms import ppo
 from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.checking import Property
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
+from yieldrl.exercises.training import train
 
 NAMES: tuple[str, ...] = ("state", "elapsed", "obs", "reward")
 NAMES += ("terminated", "truncated", "final_obs")
-HINTS = {
-    "everybody": "everybody begins anew, where no episode ended: torch.where takes its"
-    " second argument where the first is set",
-    "nobody": "nobody begins anew: the first state belongs where `ended` is set",
-    "stays": "the state is that before the step: go on from what `dynamics` gave",
-    "no count": "the step is not counted: elapsed + 1, and then ask who is cut",
-    "early": "episodes are cut a step too early: at elapsed + 1 >= limit",
-    "cut is end": "`terminated` is also set where an episode is cut: the world's own"
-    " ends only, or nothing is bootstrapped there",
-    "end is cut": "`truncated` is also set where an episode ends: the time limit alone",
-    "late": "nobody is cut in time: count the step, and then elapsed >= world.limit",
-    "one noise": "one first state for all: everybody has a column of noise of its own",
-    "packed": "first states are handed out in a row: everybody has its own column",
-    "ends alone": "who is cut does not begin anew: ended = terminated | truncated",
-    "cuts alone": "who terminates does not begin anew: ended = terminated | truncated",
-    "old obs": "obs is the old episode's last: observe the state that is gone on from",
-    "after": "final_obs is from after the reset: observe what `dynamics` gave",
-    "before": "final_obs is from before the step: observe what the action led to",
-    "gaps": "final_obs is 0 where an episode goes on: it is asked for everywhere",
-    "going on": "the count goes on into the new episode: 0 where `ended` is set",
-    "from one": "a new episode begins with a count of 0: it has had no step yet",
-    "ends counted": "the count goes back to 0 at ends alone: at cuts too",
-    "cuts counted": "the count goes back to 0 at cuts alone: at ends too",
-}
-"""Mistake -> what to say of it."""
+LOOKS = "`if`, .item() and bool indices look at numbers: torch.where need not look"
 
 
 class Line(NamedTuple):
@@ -67,122 +47,36 @@ class Line(NamedTuple):
         return state.t().clone()
 
 
-class Case(NamedTuple):
-    """N environments in the middle of their episodes."""
-
-    state: Tensor
-    elapsed: Tensor
-    action: Tensor
-    noise: Tensor
-
-    def ask(self, answer: Any) -> list[Any]:
-        """What the answer says; it gets copies, so that it can spoil nothing."""
-        given = answer.step(Line(), *(part.clone() for part in self))
-        complete = isinstance(given, tuple) and len(given) == len(NAMES)
-        expect(complete, f"the answer is {type(given).__name__}", "return an `Answer`")
-        return list(given)
-
-    def expect(self, answer: Any, **mistakes: tuple[str, ...]) -> None:
-        """Compare parts of the answer with what is right, and with known mistakes."""
-        given = dict(zip(NAMES, self.ask(answer), strict=True))
-        for name, of in mistakes.items():
-            known = {HINTS[mistake]: self.come_to(mistake)[name] for mistake in of}
-            expect_close(given[name], self.come_to()[name], named=name, mistakes=known)
-
-    def come_to(self, mistake: str = "") -> dict[str, Tensor]:
-        """What everybody comes to, with or without one mistake."""
-        world = Line()
-        last, reward, off = world.dynamics(self.state, self.action)
-        counted = self.elapsed + (mistake != "no count")
-        cut = counted >= world.limit + {"early": -1, "late": 1}.get(mistake, 0)
-        ended = {"ends alone": off, "cuts alone": cut}.get(mistake, off | cut)
-        state = self.stands(mistake, ended, last)
-        seen = {"after": state, "before": self.state}.get(mistake, last)
-        final = world.observe(seen)
-        return {
-            "state": state,
-            "elapsed": self.counted(mistake, off, cut, counted),
-            "obs": world.observe(last if mistake == "old obs" else state),
-            "reward": reward,
-            "terminated": off | cut if mistake == "cut is end" else off,
-            "truncated": off | cut if mistake == "end is cut" else cut,
-            "final_obs": final * ended[:, None] if mistake == "gaps" else final,
-        }
-
-    def stands(self, mistake: str, ended: Tensor, last: Tensor) -> Tensor:
-        """Where everybody goes on from, `[2, N]`."""
-        noise = self.noise
-        if mistake == "one noise":
-            noise = noise[:, :1]
-        if mistake == "packed":
-            noise = noise[:, (ended.cumsum(0) - 1).clamp(min=0)]
-        first = Line().initial_state(noise).expand_as(last)
-        if mistake == "stays":
-            last = self.state
-        if mistake in ("everybody", "nobody"):
-            return first if mistake == "everybody" else last
-        return torch.where(ended, first, last)
-
-    def counted(
-        self, mistake: str, off: Tensor, cut: Tensor, counted: Tensor
-    ) -> Tensor:
-        """Steps of the episode that everybody is in, `[N]`."""
-        begins = {"ends counted": off, "cuts counted": cut}.get(mistake, off | cut)
-        if mistake == "going on":
-            return counted
-        return torch.where(begins, int(mistake == "from one"), counted)
+def _case(position: list[float], elapsed: list[int]) -> list[Tensor]:
+    """State, elapsed, action and noise: environments that are pushed outwards."""
+    where = torch.tensor(position)
+    state = torch.stack((where, 0.05 * where.sign()))
+    generator = torch.Generator().manual_seed(13)
+    noise = torch.rand(2, len(position), generator=generator)
+    return [state, torch.tensor(elapsed), (where > 0).long(), noise]
 
 
-def goes_on(answer: Any) -> None:
-    """Where no episode ends, everybody goes on from what the action led to."""
-    case = _case(position=[0.1, -0.4, 0.0, 0.3], elapsed=[0, 3, 7, 5])
-    case.expect(
-        answer,
-        state=("everybody", "stays"),
-        obs=("everybody", "stays"),
-        reward=(),
-        elapsed=("no count",),
-    )
+# Two environments go on, and the others end, are cut, end and are cut, end.
+MIXED = _case([0.2, 0.95, -0.3, -0.95, 0.0, 0.97], elapsed=[8, 3, 9, 9, 2, 0])
 
 
-def flags(answer: Any) -> None:
-    """An end is terminated and a cut is truncated, and neither is the other."""
-    _mixed().expect(
-        answer,
-        terminated=("cut is end",),
-        truncated=("end is cut", "late", "early"),
-    )
+def _step(answer: Any, parts: Sequence[str], *given: Tensor) -> tuple[Any, ...]:
+    """Some parts of what a step comes to."""
+    result = answer.step(Line(), *given)
+    complete = isinstance(result, tuple) and len(result) == len(NAMES)
+    expect(complete, f"the answer is {type(result).__name__}", "return an `Answer`")
+    return tuple(result[NAMES.index(part)] for part in parts)
 
 
-def begins(answer: Any) -> None:
-    """Where one ends or is cut, the first state of its own noise is gone on from."""
-    _mixed().expect(
-        answer,
-        state=("nobody", "one noise", "packed", "ends alone", "cuts alone"),
-        obs=("old obs",),
-    )
-
-
-def last(answer: Any) -> None:
-    """final_obs is what the action led to, before anybody began anew."""
-    _mixed().expect(answer, final_obs=("after", "before", "gaps"))
-
-
-def counts(answer: Any) -> None:
-    """A new episode begins with a count of 0."""
-    mistakes = "going on", "from one", "ends counted", "cuts counted"
-    _mixed().expect(answer, elapsed=mistakes)
+def _same(says: str, case: list[Tensor], *parts: str) -> Property:
+    """The parts of an answer must be the solution's."""
+    return CHAPTER.same(_step, says, (parts, *case), named=parts)[0]
 
 
 def apart(answer: Any) -> None:
     """The arguments stay as they were, and what comes out is no part of them."""
-    case = _mixed()
-    given = [part.clone() for part in case]
-    result = answer.step(Line(), *given)
-    for name, part, was in zip(Case._fields, given, case, strict=True):
-        hint = "the argument was changed in place: make a new tensor"
-        expect_close(part, was, named=name, hint=hint)
-    _, _, obs, *_, final_obs = result
+    untouched(answer)
+    obs, final_obs = _step(answer, ("obs", "final_obs"), *MIXED)
     expect(
         obs.data_ptr() != final_obs.data_ptr(),
         "obs and final_obs are one tensor",
@@ -192,7 +86,7 @@ def apart(answer: Any) -> None:
 
 def unseen(answer: Any) -> None:
     """Nobody looks at numbers: it works with tensors that have none."""
-    nothing = [part.to("meta") for part in _mixed()]
+    nothing = [part.to("meta") for part in MIXED]
     try:
         with Operations():
             answer.step(Line(), *nothing)
@@ -203,19 +97,15 @@ def unseen(answer: Any) -> None:
         raise Wrong(f"it needs numbers: {words} ...", LOOKS) from None
 
 
-LOOKS = "`if`, .item() and bool indices look at numbers: torch.where need not look"
-
-
 def at_once(answer: Any) -> None:
     """It takes as many operations for 300 environments as for 3."""
     taken = []
     for count in (3, 300):
         generator = torch.Generator().manual_seed(13)
-        noise = torch.rand(2, count, generator=generator)
+        noise, state = (torch.rand(2, count, generator=generator) for _ in range(2))
         elapsed = torch.arange(count) % 10
-        state = 2 * torch.rand(2, count, generator=generator) - 1
         with Operations() as operations:
-            Case(state, elapsed, elapsed % 2, noise).ask(answer)
+            answer.step(Line(), 2 * state - 1, elapsed, elapsed % 2, noise)
         taken.append(operations.count)
     expect(
         taken[0] == taken[1],
@@ -237,9 +127,7 @@ def training(answer: Any) -> None:
             return got
 
     config = ppo.Config(num_envs=8, num_steps=32, total_steps=512, eval_every=0)
-    with ppo.Trainer(config, envs=Carts(8, max_episode_steps=15)) as trainer:
-        for _ in trainer():
-            pass
+    train(ppo.Trainer(config, envs=Carts(8, max_episode_steps=15)))
 
 
 class Operations(TorchDispatchMode):
@@ -272,16 +160,32 @@ def _has(args: Any, kind: torch.dtype | torch.device) -> bool:
     return isinstance(args, list | tuple) and any(_has(part, kind) for part in args)
 
 
-def _mixed() -> Case:
-    """Six environments: two go on, and the others end, are cut, end and are cut."""
-    position = [0.2, 0.95, -0.3, -0.95, 0.0, 0.97]
-    return _case(position, elapsed=[8, 3, 9, 9, 2, 0])
-
-
-def _case(position: list[float], elapsed: list[int]) -> Case:
-    """Environments that stand there, all of them pushed outwards."""
-    where = torch.tensor(position)
-    state = torch.stack((where, 0.05 * where.sign()))
-    generator = torch.Generator().manual_seed(13)
-    noise = torch.rand(2, len(position), generator=generator)
-    return Case(state, torch.tensor(elapsed), (where > 0).long(), noise)
+CHAPTER = Chapter(__name__)
+untouched = CHAPTER.constant("", ("step", [Line(), *MIXED]))
+PROPERTIES = [
+    _same(
+        "Where no episode ends, everybody goes on from what the action led to",
+        _case([0.1, -0.4, 0.0, 0.3], elapsed=[0, 3, 7, 5]),
+        *("state", "obs", "reward", "elapsed"),
+    ),
+    _same(
+        "An end is terminated and a cut is truncated, and neither is the other",
+        MIXED,
+        *("terminated", "truncated"),
+    ),
+    _same(
+        "Where one ends or is cut, the first state of its own noise is gone on from",
+        MIXED,
+        *("state", "obs"),
+    ),
+    _same(
+        "final_obs is what the action led to, before anybody began anew",
+        MIXED,
+        "final_obs",
+    ),
+    _same("A new episode begins with a count of 0", MIXED, "elapsed"),
+    apart,
+    unseen,
+    at_once,
+    training,
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,70 +10,57 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.exercises.ch15_rollout_and_training.cases import HINTS, Case, case, rows
+from yieldrl.exercises.calls import flags
+from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.training import train
 
-NAMES = "advantage", "target"
-
-
-def fresh(answer: Any) -> None:
-    """Where the policy that acted is the one that learns, it is GAE, and v is A + V."""
-    mistakes = "no exp", "no gamma", "no lambda", "forwards", "own delta"
-    mistakes += "no baseline", "no future"
-    _expect(answer, case(1.0, 1.0, 1.0, 1.0), *mistakes)
+ROLES = "`start` and `log_prob` have changed places: who learns, and who acted?"
+UNREAD = "what was written down when acting is not used: rollout['log_prob']"
+CONSTANT = "detach: a ratio, a value or a log_prob brings its gradient along"
+WIDE = 0.3, 2.5, 1.4, 0.8
 
 
-def weighed(answer: Any) -> None:
-    """A step counts by its probability now over then, and at most rho_bar times."""
-    mistakes = "upside down", "always 1", "no limit", "both sides", "from below"
-    mistakes += "unweighted", "c for rho"
-    wide = case(0.3, 2.5, 1.4, 0.8).last(1, by=rows(0.3, 2.5, 1.4, 0.8).T)
-    _expect(answer, wide._replace(rho_bar=2.0), *mistakes)
+def _steps(
+    ratio: Sequence[float],
+    terminated: Sequence[int] = (),
+    truncated: Sequence[int] = (),
+    rho_bar: float = 1.0,
+) -> list[Any]:
+    """Arguments of `vtrace`: four steps in one environment."""
+    behaviour = torch.tensor([-0.7, -1.2, -0.3, -2.0])
+    log_prob = behaviour + torch.tensor(ratio).log()
+    reward = torch.tensor([1.0, -2.0, 0.5, 4.0])
+    value, after = torch.tensor([[2.0, -1.0, 0.5, 3.0], [-1.0, 0.5, 3.0, 1.5]])
+    numbers = log_prob, behaviour, reward, value, after
+    tensors = [*numbers, *flags(4, terminated, truncated)]
+    return [*(of[:, None] for of in tensors), 0.9, 0.8, rho_bar, 1.0]
 
 
-def passed_back(answer: Any) -> None:
-    """What follows a step is passed back to the target by c, at most c_bar times."""
-    mistakes = "rho for c", "c without limit", "c for rho", "difference", "c twice"
-    mistakes += "no c", "own delta"
-    _expect(answer, case(0.5, 3.0, 0.8, 2.5)._replace(rho_bar=2.0), *mistakes)
+def _last_step() -> list[Any]:
+    """The last step alone, in an environment for each ratio."""
+    *tensors, gamma, gae_lambda, _, c_bar = _steps(WIDE)
+    tensors = [of[-1:].expand(1, 4).clone() for of in tensors]
+    tensors[0] = tensors[1] + torch.tensor([WIDE]).log()
+    return [*tensors, gamma, gae_lambda, 2.0, c_bar]
 
 
-def terminated(answer: Any) -> None:
-    """A terminated step has no future, and nothing is passed back through it."""
-    ended = case(0.5, 1.5, 0.8, 1.0)._replace(terminated=rows(0, 1, 0, 0) > 0)
-    _expect(answer, ended, "bootstrap", "through end")
+def _side_by_side() -> list[Any]:
+    """Six steps of three environments."""
+    numbers = torch.randn(7, 6, 3, generator=torch.Generator().manual_seed(15))
+    return [*numbers[:5], *(numbers[5:] > 0.8), 0.9, 0.8, 1.0, 1.0]
 
 
-def truncated(answer: Any) -> None:
-    """A truncated step passes nothing back, and still has V(s') for its future."""
-    cut = case(0.5, 1.5, 0.8, 1.0)._replace(truncated=rows(0, 1, 0, 0) > 0)
-    _expect(answer, cut, "cut is end", "through cut")
-
-
-def side_by_side(answer: Any) -> None:
-    """Environments side by side do not touch each other."""
-    generator = torch.Generator().manual_seed(15)
-    one = case(1.0, 1.0, 1.0, 1.0)
-    names = one._fields[:7]
-    drawn = {name: torch.randn(6, 3, generator=generator) for name in names}
-    for name in ("terminated", "truncated"):
-        drawn[name] = drawn[name] > 0.8
-    _expect(answer, one._replace(**drawn), "across")
-
-
-def constants(answer: Any) -> None:
-    """Neither result has a gradient, and the arguments stay as they were."""
-    one = case(0.5, 3.0, 0.8, 2.5)
-    given = one.tensors()
-    one.ask(answer, given)
-    hint = "the argument was changed in place: work on a copy"
-    for name, part, before in zip(one._fields, given, one.tensors(), strict=False):
-        expect_close(part, before, named=name, hint=hint)
-    for part in given[:5]:
-        part.requires_grad_()
-    hint = "detach: a ratio, a value or a log_prob brings its gradient along"
-    for name, found in zip(NAMES, _pair(one.ask(answer, given)), strict=True):
-        expect(not found.requires_grad, f"{name} has a gradient", hint)
+def vtrace(answer: Any, *given: Any) -> Tensor:
+    """Advantage and target, `[2, T, N]`."""
+    got = answer.vtrace(*given)
+    two = isinstance(got, tuple) and len(got) == 2
+    message = f"it returned {type(got).__name__}, expected two tensors"
+    expect(two, message, "return advantage, target")
+    for name, one in zip(("advantage", "target"), got, strict=True):
+        if not isinstance(one, Tensor) or one.shape != given[2].shape:
+            expect_close(one, torch.zeros_like(given[2]), named=name)
+    return torch.stack(list(got))
 
 
 def stale(answer: Any) -> None:
@@ -90,8 +78,8 @@ def stale(answer: Any) -> None:
         with torch.no_grad():
             now = algorithm.remember_policy(rollout.exclude("log_prob"))
         mistakes = {
-            HINTS["roles"]: _right(algorithm, rollout, rollout["log_prob"], now),
-            HINTS["unread"]: _right(algorithm, rollout, now, now),
+            ROLES: _right(algorithm, rollout, rollout["log_prob"], now),
+            UNREAD: _right(algorithm, rollout, now, now),
         }
         want = _right(algorithm, rollout, now, rollout["log_prob"])
         got = rollout["advantage"]
@@ -113,9 +101,7 @@ def background(answer: Any) -> None:
     class Trainer(answer.Trainer):
         algorithm_class = Algorithm
 
-    with Trainer(_config(collection="async")) as trainer:
-        for _ in trainer():
-            pass
+    train(Trainer(_config(collection="async")))
     expect(len(seen) == 4, f"it learned from {len(seen)} rollouts of 4")
     behind = max(k - int(version.min()) for k, version in enumerate(seen))
     expect(behind <= 1, f"a policy {behind} updates old acted, and 1 is the limit")
@@ -134,35 +120,38 @@ def _right(algorithm: Any, rollout: TensorDict, now: Tensor, then: Tensor) -> Te
 
 
 def _config(**settings: Any) -> ppo.Config:
-    return ppo.Config(
-        total_steps=128,
-        num_envs=2,
-        num_steps=16,
-        num_minibatches=2,
-        learning_rate=0.01,
-        hidden_sizes=(16,),
-        correction="vtrace",
-        eval_every=0,
-        seed=15,
-        **settings,
-    )
+    settings |= {"total_steps": 128, "num_envs": 2, "num_steps": 16, "eval_every": 0}
+    settings |= {"num_minibatches": 2, "learning_rate": 0.01, "hidden_sizes": (16,)}
+    return ppo.Config(**settings, correction="vtrace", seed=15)
 
 
-def _pair(got: Any) -> tuple[Any, Any]:
-    """Two results, or what else it is."""
-    two = isinstance(got, tuple) and len(got) == 2
-    hint = "return advantage, target"
-    expect(two, f"it returned {type(got).__name__}, expected two tensors", hint)
-    return got
-
-
-def _expect(answer: Any, asked: Case, *mistakes: str) -> None:
-    """Compare both results with what is right, and with what mistakes give."""
-    got, right = _pair(asked.ask(answer)), asked.result()
-    for name, one, want in zip(NAMES, got, right, strict=True):
-        if not isinstance(one, Tensor) or one.shape != want.shape:
-            expect_close(one, want, named=name)
-    known = {HINTS[name]: torch.stack(asked.result(name)) for name in mistakes}
-    both = torch.stack(right)
-    named = f"({', '.join(NAMES)})"
-    expect_close(torch.stack(list(got)), both, named=named, mistakes=known)
+ONE = _steps((0.5, 3.0, 0.8, 2.5))
+FADING = (0.5, 1.5, 0.8, 1.0)
+CHAPTER = Chapter(__name__)
+PROPERTIES = [
+    *CHAPTER.same(
+        vtrace,
+        "Where the policy that acted is the one that learns, it is GAE, and v is A + V",
+        _steps([1.0] * 4),
+        "A step counts by its probability now over then, and at most rho_bar times",
+        _last_step(),
+        "What follows a step is passed back to the target by c, at most c_bar times",
+        _steps((0.5, 3.0, 0.8, 2.5), rho_bar=2.0),
+        "A terminated step has no future, and nothing is passed back through it",
+        _steps(FADING, terminated=[1]),
+        "A truncated step passes nothing back, and still has V(s') for its future",
+        _steps(FADING, truncated=[1]),
+        "Environments side by side do not touch each other",
+        _side_by_side(),
+        named="(advantage, target)",
+    ),
+    CHAPTER.constant(
+        "Neither result has a gradient, and the arguments stay as they were",
+        ("vtrace", ONE),
+        of=range(5),
+        hint=CONSTANT,
+        in_place="the argument was changed in place: work on a copy",
+    ),
+    stale,
+    background,
+]

@@ -12,7 +12,7 @@ LOOP = """torch.stack(
 
 PLANTED = [
     (STATE, "first", "where no episode ended"),
-    (STATE, "torch.where(ended, last, first)", "everybody begins anew, where no"),
+    (STATE, "torch.where(ended, last, first)", "all environments begin anew"),
     (STATE, "torch.where(ended, first, state)", "state is that before the step"),
     ("    elapsed = elapsed + 1\n", "", "the step is not counted"),
     (CUT, "elapsed + 1 >= world.limit", "a step too early"),
