@@ -1,9 +1,8 @@
-"""`::: difference of c51` is what an algorithm's folder changes: made, not typed.
+"""`::: difference of c51` is the diff of an algorithm's folder and its parents.
 
-Classes are compared with those that they extend, member by member, as diffs are. What a
-method that calls `super()` says is an addition to it. Docstrings are left out, and so
-are the checks of settings; a member that is a class has the name of its folder before
-it. `::: difference of c51 Model Algorithm` shows these names of the folder alone.
+`::: difference of c51 Model Algorithm` shows some classes or functions of the folder.
+Classes are compared member by member with those that they extend; a method that calls
+`super()` is shown as an addition. Docstrings and checks of settings are left out.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def difference(algorithm: str) -> dict[str, str]:
 
 
 def changed(cls: type) -> str:
-    """What a class says otherwise than those that it extends."""
+    """The members of a class that differ from those that it extends."""
     own = [compared(cls, name, node) for name, node in definitions(of_class(cls))]
     bases = ", ".join(map(titled, cls.__bases__))
     fields = [lines for lines in own if lines and "def " not in lines]
@@ -68,7 +67,7 @@ def changed(cls: type) -> str:
 
 
 def compared(cls: type, name: str, node: Definition) -> str:
-    """A member beside that of the nearest parent; nothing if they are the same."""
+    """A member's diff to that of the nearest parent; nothing if they are the same."""
     own = member(cls, name, node)
     for parent in parents(cls):
         for other, inherited in definitions(of_class(parent)):
@@ -79,7 +78,7 @@ def compared(cls: type, name: str, node: Definition) -> str:
 
 
 def diff(before: str, after: str) -> str:
-    """All lines of both, with a minus or a plus before those of one alone."""
+    """A unified diff with all lines, without its header."""
     sides = before.splitlines(), after.splitlines()
     return "\n".join([*difflib.unified_diff(*sides, n=sum(map(len, sides)))][3:])
 
@@ -90,7 +89,7 @@ def added(source: str) -> str:
 
 
 def member(cls: type, name: str, node: Definition) -> str:
-    """Lines of a member; a class is named with its folder, as its own is called so."""
+    """Lines of a member; a class is shown by its name and folder."""
     value = vars(cls).get(name)
     if inspect.isclass(value):
         return f"    {name} = {titled(value)}"
@@ -123,12 +122,12 @@ def definitions(node: ast.Module | ast.ClassDef) -> Iterator[tuple[str, Definiti
 
 
 def tree(module: Any) -> ast.Module:
-    """A module as its source says it."""
+    """The syntax tree of a module."""
     return ast.parse(inspect.getsource(module))
 
 
 def of_class(cls: type) -> ast.ClassDef:
-    """A class as its module's source says it."""
+    """The syntax tree of a class."""
     found = dict(definitions(tree(inspect.getmodule(cls))))[cls.__name__]
     assert isinstance(found, ast.ClassDef)
     return found

@@ -1,4 +1,4 @@
-"""`::: hyperparameters of dqn` is every field of a config: made from it, not typed.
+"""`::: hyperparameters of dqn` is a table of all fields of a config.
 
 Its own fields come first, then what it inherits from other algorithms, then those that
 every algorithm has. The help is that of the command line.
@@ -50,7 +50,7 @@ def tables(algorithm: str) -> str:
 
 
 def by_class(cls: type[Any]) -> dict[type[Any], list[dataclasses.Field[Any]]]:
-    """Class -> the fields that it says last, in the order of inheritance."""
+    """Class -> the fields that it defines last, in the order of inheritance."""
     groups: dict[type[Any], list[dataclasses.Field[Any]]] = {}
     for base in cls.__mro__[:-1]:
         taken = {field.name for fields in groups.values() for field in fields}

@@ -1,7 +1,7 @@
-"""What PPO-ROA's page says of phases: made from the table that drives them.
+"""The phases of PPO-ROA, read from the table that drives them.
 
 - `::: table phases` is a table of the six modules, in every phase, acting and learning.
-- `::: flow of train` draws who feeds whom in a phase, and who learns from what.
+- `::: flow of train` draws how data flow in a phase, and what each module learns from.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def table() -> str:
 
 @directive(rf"flow of ({'|'.join(PHASES)})")
 def flow(name: str) -> str:
-    """Who feeds whom while a phase acts, and what its modules learn from."""
+    """How data flow while a phase acts, and what its modules learn from."""
     phase = PHASES[name]
     lines = ["acting", *acting(phase), "", "learning", *learning(phase)]
     return "\n".join(["```text", *lines, "```"])
 
 
 def acting(phase: Phase) -> list[str]:
-    """From observations to the action: the latent above, what is only noted below."""
+    """From observations to the action: the latent above, what is recorded below."""
     told = phase.encoder_priv.rollout == "infer"
     inferred = f"  history     -> {phase.infers:<{WIDTH}}-> z'"
     latent = f"  privileged  -> {'encoder_priv':<{WIDTH}}-> z " if told else inferred

@@ -64,8 +64,8 @@ class Candle:
 
     Attributes:
         value: What each row's state is worth, `[T]`.
-        last: What the critic says of the first episode's last state.
-        following: What it says of where each row led to, `[T]`.
+        last: The critic's value of the first episode's last state.
+        following: Its values of the states that each row led to, `[T]`.
         terminated: Where a candle burnt down, `[T]`.
         truncated: Where the clock was stopped, `[T]`.
     """

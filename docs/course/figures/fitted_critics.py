@@ -95,7 +95,7 @@ def climb(critics: Critics) -> np.ndarray:
 
 
 def one(critics: Critics, action: np.ndarray) -> np.ndarray:
-    """What DDPG's target says of actions `[DRAWS]`: `Q_1(a)`."""
+    """DDPG's target of actions `[DRAWS]`: `Q_1(a)`."""
     return critics.value(action[:, None])[:, 0, 0]
 
 

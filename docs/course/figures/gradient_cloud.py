@@ -57,7 +57,7 @@ def figure() -> dict[str, Any]:
 
 
 def frame(lake: Lake, each: np.ndarray, baseline: float, count: int) -> Frame:
-    """One choice, from what each episode says of the gradient, `[., 2]`."""
+    """One choice, from each episode's estimate of the gradient, `[., 2]`."""
     steps = THETA + clouds(each, count)
     uphill = int((lake.arrives(steps) > lake.arrives(THETA)).sum())
     length = np.linalg.norm(lake.gradient(THETA))

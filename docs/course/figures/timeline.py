@@ -1,8 +1,8 @@
-"""Who has to wait for whom, tick by tick: what chapter 15's figure of a timeline shows.
+"""Collector and learner simulated tick by tick, for chapter 15's timeline.
 
 The ring of segments keeps its books as `CircularBuffer` does, `PolicyLag` counts how
-old the policy was that acted, and who may begin what is decided as `AsyncCollector`
-decides it. Only the rows themselves are left out.
+old the policy was that acted, and either side begins when `AsyncCollector` would let it
+begin. Only the rows themselves are left out.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class SideBySide:
             self.step = Piece(now, end, segment, self.lag.newest)
 
     def write(self, step: Piece) -> None:
-        """A step is done: one more row of the ring, and who acted in it."""
+        """A step is done: one more row, with the policy that acted in it."""
         self.ring.open_segment()
         self.ring.written += 1
         self.rows.append(int(step.number))

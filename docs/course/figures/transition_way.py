@@ -1,9 +1,8 @@
 """Chapter 5's first figure: the way of one transition through the four classes.
 
-Two short trainings are watched, Q-learning on the frozen lake and DQN on CartPole: what
-passes each border is written down as it passes. The transition that is followed is the
-first that ends an episode, on the lake the first that arrives; and it is followed until
-a batch holds it.
+Two short trainings are recorded, Q-learning on the frozen lake and DQN on CartPole. The
+transition that is followed is the first that ends an episode, on the lake the first
+that arrives; and it is followed until a batch holds it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from yieldrl.algorithms import dqn, q_learning
 
 from . import drawing as svg
 from .drawing import Frame
-from .watched import ending, followed
+from .recorder import ending, followed
 
 STATIONS = ("observation", "tensor", "Q(s, ·)", "action", "answer", "row", "batch")
 STATIONS += ("target", "log")

@@ -40,7 +40,7 @@ meant, and looks at nothing."""
 
 
 class Walk(NamedTuple):
-    """Cells from the agent's on, and where was looked from the first, `[36]`."""
+    """The cells of a walk, and the attention at its first cell, `[36]`."""
 
     cells: list[int]
     looks: np.ndarray
@@ -98,7 +98,7 @@ def frame(
 
 
 def walk(walker: str, goal: int, meaning: np.ndarray | None) -> Walk:
-    """The way to what is meant, of the expert or of who has learned `meaning`."""
+    """The walk of the expert, or of the policy that has learned `meaning`."""
     envs, state = world(goal)
     cells, first = [AGENT], np.zeros(36)
     while len(cells) <= LONGEST:
@@ -119,7 +119,7 @@ def walk(walker: str, goal: int, meaning: np.ndarray | None) -> Walk:
 
 
 def world(goal: int) -> tuple[GoToVectorEnv, dict[str, torch.Tensor]]:
-    """The grid of the figure, and its state where so-and-so is meant."""
+    """The grid of the figure, and its state where `goal` is meant."""
     known: list[tuple[str, str]] = list(KINDS)
     kinds = [known.index(kind) for kind in THINGS.values()]
     numbers = {"agent": AGENT, "goal": goal, "template": 0}

@@ -1,4 +1,4 @@
-"""What chapter 5's first figure shows: borders, watched while the library trains."""
+"""Records what passes between a trainer's parts, for chapter 5's first figure."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from tensordict import TensorDict
 from torch import Tensor
 
 
-class Watch:
-    """Writes down what passes the borders of a trainer, the latest at each.
+class Recorder:
+    """Records the latest arguments and results of some methods of a trainer's parts.
 
     Attributes:
-        seen: Name of the border -> what passed it.
+        seen: Name -> the latest that was recorded.
     """
 
     def __init__(self, trainer: Any) -> None:
         self.seen: dict[str, Any] = {}
         agent, border = trainer.agent, trainer.agent.border
-        self._watch(border, "to_tensors", "obs", "tensor")
-        self._watch(border, "like_input", "chosen", "action")
-        self._watch(trainer.algorithm.model, "value", "asked", "q_value")
-        self._watch(trainer.collector.stepper, "step", "done", "step")
-        self._watch(trainer.buffer, "add", "row", "added")
-        self._watch(agent, "learn", "batch", "logs")
+        self._record(border, "to_tensors", "obs", "tensor")
+        self._record(border, "like_input", "chosen", "action")
+        self._record(trainer.algorithm.model, "value", "asked", "q_value")
+        self._record(trainer.collector.stepper, "step", "done", "step")
+        self._record(trainer.buffer, "add", "row", "added")
+        self._record(agent, "learn", "batch", "logs")
 
-    def _watch(self, owner: Any, method: str, came: str, went: str) -> None:
-        """Put in the place of a method one that also writes down."""
+    def _record(self, owner: Any, method: str, came: str, went: str) -> None:
+        """Replace a method by one that also records."""
         inside = getattr(owner, method)
 
-        def watched(data: Any, *rest: Any, **options: Any) -> Any:
+        def recorded(data: Any, *rest: Any, **options: Any) -> Any:
             self.seen[came] = copied(data)
             result = inside(data, *rest, **options)
             self.seen[went] = copied(result)
             return result
 
-        setattr(owner, method, watched)
+        setattr(owner, method, recorded)
 
 
 def copied(data: Any) -> Any:
@@ -55,20 +55,20 @@ def followed(trainer: Any) -> dict[str, Any]:
     """All that was seen of the first transition that ends an episode and earns.
 
     Returns:
-        What passed the borders in its step (see `Watch`); `batch`, the first that holds
+        What was recorded in its step (see `Recorder`); `batch`, the first that holds
         it; `at`, its place there; and the `log` that followed.
     """
-    watch = Watch(trainer)
+    recorder = Recorder(trainer)
     mine: dict[str, Any] = {}
     for log in trainer():
         if log["log_type"] == "collect" and not mine:
-            if log["logs"].get("episode_return", 0) > 0 and "q_value" in watch.seen:
-                mine = dict(watch.seen)
+            if log["logs"].get("episode_return", 0) > 0 and "q_value" in recorder.seen:
+                mine = dict(recorder.seen)
         elif log["log_type"] == "train" and mine:
-            at = place(watch.seen["batch"], mine)
+            at = place(recorder.seen["batch"], mine)
             if at is not None:
-                return mine | {"batch": watch.seen["batch"], "at": at, "log": log}
-        watch.seen.pop("q_value", None)  # learning asks the model, too
+                return mine | {"batch": recorder.seen["batch"], "at": at, "log": log}
+        recorder.seen.pop("q_value", None)  # learning asks the model, too
     raise RuntimeError("no batch held the transition: train for longer")
 
 
