@@ -119,22 +119,7 @@ def on_env(env: Any, files: Files, **_: Any) -> Any:
 @plugin_errors()
 def on_post_build(config: Any) -> None:
     """Refuse a site that would ask another host for a script, a style or a font."""
-    site = Path(config.site_dir)
-    scripts = {"bundle.*.min.js": html_output.without_cdn}
-    scripts["workers/search.*.js"] = html_output.without_stop_words
-    for pattern, change in scripts.items():
-        for path in site.glob(f"assets/javascripts/{pattern}"):
-            path.write_text(change(path.read_text("utf-8")), encoding="utf-8")
-    for sources in site.rglob("*.map"):
-        sources.unlink()
-    found = [
-        f"{path.relative_to(site)}: {text}"
-        for path in sorted(site.rglob("*"))
-        if path.suffix in {".html", ".css", ".js"}
-        for text in html_output.external(path.read_text("utf-8"))
-    ]
-    if found:
-        raise DirectiveError("the site would ask other hosts:\n" + "\n".join(found))
+    html_output.finish(Path(config.site_dir))
 
 
 class Doctests(griffe.Extension):

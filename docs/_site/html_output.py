@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from .directives import DirectiveError
@@ -92,6 +93,31 @@ def described(page: str, source: dict[str, Any]) -> str:
     if UNDESCRIBED in page:
         raise DirectiveError("a picture of a notebook has no words, nor a cell")
     return page
+
+
+def finish(site: Path) -> None:
+    """Change the scripts of a built site, and refuse what other hosts would serve.
+
+    Raises:
+        DirectiveError: If a page would ask another host for something.
+    """
+    scripts = {
+        "bundle.*.min.js": without_cdn,
+        "workers/search.*.js": without_stop_words,
+    }
+    for pattern, change in scripts.items():
+        for path in site.glob(f"assets/javascripts/{pattern}"):
+            path.write_text(change(path.read_text("utf-8")), encoding="utf-8")
+    for sources in site.rglob("*.map"):
+        sources.unlink()
+    found = [
+        f"{path.relative_to(site)}: {text}"
+        for path in sorted(site.rglob("*"))
+        if path.suffix in {".html", ".css", ".js"}
+        for text in external(path.read_text("utf-8"))
+    ]
+    if found:
+        raise DirectiveError("the site would ask other hosts:\n" + "\n".join(found))
 
 
 def external(text: str) -> list[str]:

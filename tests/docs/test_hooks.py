@@ -116,3 +116,14 @@ def test_lines_of_sources_have_numbers_and_no_links():
     html = f"<summary>.cache/reference/yieldrl/cli/app.py</summary>{number}{line}"
     shown = hooks.on_page_content(html, page=page, files=None)
     assert shown == f"<summary>cli/app.py</summary> 12{line}"
+
+
+def test_a_site_that_would_ask_another_host_is_refused(tmp_path):
+    page = tmp_path / "index.html"
+    page.write_text('<script src="local.js"></script>')
+    (tmp_path / "app.js.map").write_text("{}")
+    html_output.finish(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+    page.write_text('<script src="https://cdn.example.org/x.js"></script>')
+    with pytest.raises(DirectiveError, match=r"index\.html: <script src"):
+        html_output.finish(tmp_path)
