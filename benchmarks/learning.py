@@ -29,14 +29,9 @@ BUDGET += ("eval_episodes",)
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
     """Train and evaluate one seed, in this process.
 
-    Args:
-        name: Key of `TASKS`.
-        seed: The seed of everything.
-        episodes: Episodes of the final evaluation.
-
     Returns:
-        The evaluations during training (`curve`), the final one, and the seconds that
-        training took.
+        The evaluations during training (`curve`), the final one of so many episodes,
+        and the seconds that training took.
     """
     task = TASKS[name]
     algorithm = importlib.import_module(f"yieldrl.algorithms.{task.algorithm}")
@@ -63,29 +58,14 @@ def benchmark(
 ) -> dict[str, Any]:
     """Train a task on seeds 1 to `seeds`, `jobs` at a time.
 
-    Args:
-        name: Key of `TASKS`.
-        command: The command line that repeats it.
-        seeds: How many.
-        episodes: Episodes of the final evaluation.
-        jobs: Seeds at a time.
-        side: One of `SIDES`.
-        earlier: A result of this task, whose other side is kept.
+    The other one of `SIDES` is taken from an `earlier` result of this task.
 
     Raises:
         ValueError: If the reference is asked for and the task has none, or has nothing
             of yieldrl to stand beside.
     """
     task, numbers = TASKS[name], range(1, seeds + 1)
-    if side != "yieldrl" and task.reference is None:
-        raise ValueError(f"{name} names no reference: choose --side yieldrl")
-    shared = _budget(task.make_config().to_dict(), episodes)
-    kept = earlier if earlier and _budget_of(earlier) == shared else None
-    if side == "reference" and kept is None:
-        raise ValueError(
-            f"{name}: a reference stands beside a result of yieldrl with the same"
-            " budget: train both, or give --out a file that has it"
-        )
+    kept = _kept(name, side, earlier, episodes)
     cases = [{"name": name, "seed": s, "episodes": episodes} for s in numbers]
     result = kept if kept and side == "reference" else {}
     if side != "reference":
@@ -104,6 +84,23 @@ def benchmark(
             "runs": subprocesses.each(references.train_seed, cases, jobs),
         }
     return result
+
+
+def _kept(
+    name: str, side: str, earlier: dict[str, Any] | None, episodes: int
+) -> dict[str, Any] | None:
+    """The earlier result if its budget is that of now; checks that a side can run."""
+    task = TASKS[name]
+    if side != "yieldrl" and task.reference is None:
+        raise ValueError(f"{name} names no reference: choose --side yieldrl")
+    shared = _budget(task.make_config().to_dict(), episodes)
+    kept = earlier if earlier and _budget_of(earlier) == shared else None
+    if side == "reference" and kept is None:
+        raise ValueError(
+            f"{name}: a reference stands beside a result of yieldrl with the same"
+            " budget: train both, or give --out a file that has it"
+        )
+    return kept
 
 
 def described(task: Task, name: str) -> dict[str, Any]:

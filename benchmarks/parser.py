@@ -87,7 +87,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _add_learning(parser: argparse.ArgumentParser) -> None:
     _add_counts(parser, seeds=10, episodes=20, jobs=2)
-    sides = "who trains: yieldrl (the default), the task's reference, or both"
+    sides = "what trains: yieldrl (the default), the task's reference, or both"
     parser.add_argument("--side", choices=learning.SIDES, default="yieldrl", help=sides)
 
 
@@ -118,15 +118,20 @@ def _add_worlds(parser: argparse.ArgumentParser) -> None:
 
 def _add_peers(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(peers.PEERS)
-    who = f"which libraries: {known} (all that can run a workload)"
+    words = f"which libraries: {known} (all that can run a workload)"
     parser.add_argument(
-        "--peers", nargs="+", choices=peers.PEERS, default=(), metavar="PEER", help=who
+        "--peers",
+        nargs="+",
+        choices=peers.PEERS,
+        default=(),
+        metavar="PEER",
+        help=words,
     )
     parser.add_argument("--runs", type=_count, help="rounds (5; 1 with --quick)")
     parser.add_argument("--steps", type=_count, help="environment steps of every run")
     folder = f"of virtual environments ({peers.FOLDER}, or .cache/peers)"
     parser.add_argument("--venvs", type=Path, metavar="FOLDER", help=folder)
-    short = "a short table in ten minutes: fewer steps, and who is to be beaten"
+    short = "a short table in ten minutes: fewer steps, and only peers of a demand"
     parser.add_argument("--quick", action="store_true", help=short)
 
 

@@ -7,13 +7,20 @@ as their documentation does: `make_vec_env`, its default optimizer, no output, t
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
+
+from yieldrl.collectors import evaluate
+from yieldrl.envs import make_eval
+from yieldrl.envs.make import find_wrappers
+from yieldrl.foundations import derive_seed
 
 from .tasks import TASKS, Reference
 
@@ -33,10 +40,8 @@ class Player:
         self.model = model
         self.normalizer = model.get_vec_normalize_env()
         parameters = inspect.signature(model.predict).parameters
-        self.masked, self.has_memory = (
-            "action_masks" in parameters,
-            "state" in parameters,
-        )
+        self.masked = "action_masks" in parameters
+        self.has_memory = "state" in parameters
         self.begin_episode()
 
     def begin_episode(self, where: Any = None) -> None:
@@ -58,30 +63,13 @@ class Player:
 
 
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
-    """Train and evaluate one seed of a task's reference, in this process.
-
-    Args:
-        name: Key of `TASKS`.
-        seed: The seed of everything.
-        episodes: Episodes of the final evaluation.
-
-    Returns:
-        The evaluations during training (`curve`), the final one, and the seconds that
-        training took.
-    """
-    import torch
-
-    from yieldrl.collectors import evaluate
-    from yieldrl.envs import make_eval
-    from yieldrl.foundations import derive_seed
-
+    """Train and evaluate one seed of a task's reference, as `learning.train_seed`."""
     torch.set_num_threads(1)
     task = TASKS[name]
     if task.reference is None:
         raise ValueError(f"{name}: its task names no reference")
     config = task.make_config(seed)
-    env_id = task.reference.env_id or config.env_id
-    config = dataclasses.replace(config, env_id=env_id)
+    config = replace(config, env_id=task.reference.env_id or config.env_id)
     model = build(task.reference, config)
     player, envs = Player(model), make_eval(config.env_id, config)
     eval_seed = derive_seed(seed, "evaluation")
@@ -104,27 +92,18 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
     model.learn(config.total_steps, callback=after_step)
     if config.eval_every:
         look()  # after the last update
-    seconds = time.perf_counter() - begin
+    seconds = round(time.perf_counter() - begin, 2)
     final = evaluate(player, envs, episodes, eval_seed).logs()
-    return {
-        "seed": seed,
-        "curve": curve,
-        "final": final,
-        "train_seconds": round(seconds, 2),
-    }
+    return {"seed": seed, "curve": curve, "final": final, "train_seconds": seconds}
 
 
 def build(reference: Reference, config: Any) -> Any:
     """The other library's algorithm, ready to learn on the CPU.
 
-    Args:
-        reference: What to build.
-        config: Says the environment and the seed.
+    The environment and the seed are those of the config.
     """
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import VecNormalize
-
-    from yieldrl.envs.make import find_wrappers
 
     def wrapped(env: Any) -> Any:
         for wrap in find_wrappers(config.wrappers):
@@ -147,9 +126,7 @@ def build(reference: Reference, config: Any) -> Any:
 
 def _spelled_out(settings: dict[str, Any], envs: Any) -> dict[str, Any]:
     """Settings in the words of the RL Zoo as the library's own objects."""
-    import numpy as np
     from stable_baselines3.common.noise import NormalActionNoise
-    from torch import nn
 
     spelled = {name: _schedule(value) for name, value in settings.items()}
     if isinstance(spelled.get("train_freq"), list):  # YAML has no tuples

@@ -9,41 +9,23 @@ from yieldrl.foundations.files import read_file
 from .claim import Claim
 
 NAMES = {
-    "evidence": (
-        "debugging-cartpole",
-        "dqn-clipping",
-        "dqn-stability",
-        "double_dqn-chance",
-        "double_dqn-pendulum",
-        "dueling_dqn-actions",
-        "sarsa-online",
-        "ppo_lstm-signpost",
-        "ppo_masked-possible",
-        "prioritized_dqn-cliffwalk",
-        "widths-cartpole",
-    ),
-    "collecting": (
-        "overlap",
-        "corrections-cartpole",
-        "corrections-pendulum",
-        "corrections-tmaze",
-        "lag",
-        "overhead",
-        "soak",
-    ),
-    "vla": (
-        "goto",
-        "policies",
-        "reacher",
-        "chunks",
-        "adapters",
-        "elsewhere",
-        "imports",
-    ),
-    "adaptation": ("cartpole", "halfcheetah", "regularizer", "speed"),
-    "time": ("ppo", "scaling", "stacked", "images", "loggers"),
-    "comparing": ("munchausen",),
-    "imports": ("start",),
+    kind: names.split()
+    for kind, names in {
+        "evidence": """
+            debugging-cartpole dqn-clipping dqn-stability double_dqn-chance
+            double_dqn-pendulum dueling_dqn-actions sarsa-online ppo_lstm-signpost
+            ppo_masked-possible prioritized_dqn-cliffwalk widths-cartpole
+        """,
+        "collecting": """
+            overlap corrections-cartpole corrections-pendulum corrections-tmaze
+            lag overhead soak
+        """,
+        "vla": "goto policies reacher chunks adapters elsewhere imports",
+        "adaptation": "cartpole halfcheetah regularizer speed",
+        "time": "ppo scaling stacked images loggers",
+        "comparing": "munchausen",
+        "imports": "start",
+    }.items()
 }
 """Command -> names of its claims, in the order in which pages list them."""
 

@@ -1,24 +1,17 @@
-"""Result files: the circumstances of a measurement, how to write it and to print it."""
+"""Result files: how they are checked, written, read and printed."""
 
 from __future__ import annotations
 
-import datetime
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import psutil
+from .circumstances import ROOT, circumstances, versions
 
-ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["ROOT", "circumstances", "versions"]
+
 FOLDER = ROOT / "benchmarks" / "results"
-PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
-BASELINES = ("stable-baselines3", "sb3-contrib", "mujoco", "mujoco-warp", "box2d")
-BASELINES += ("minatar", "envpool", "gymnax", "jax")
 Shown = tuple[str, tuple[list[str], list[list[str]]], list[str]]
 """A result as text: a title, a table (its header and rows), and notes below it."""
 
@@ -31,49 +24,7 @@ REQUIRED = {
     "versions": dict,
     "seeds": list,
 }
-"""What every result file says about itself, and as which type."""
-
-
-def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:
-    """Everything about a measurement but its numbers.
-
-    Args:
-        kind: "peers", "worlds", "learning", "reference", or the command of a claim.
-        command: The command line that repeats it.
-        seeds: The seeds that it ran.
-    """
-    now = datetime.datetime.now(datetime.UTC)
-    return {
-        "kind": kind,
-        "command": command,
-        "date": now.isoformat(timespec="seconds"),
-        "revision": _revision(),
-        "hardware": hardware(),
-        "versions": versions(),
-        "seeds": list(seeds),
-    }
-
-
-def hardware() -> dict[str, Any]:
-    """This machine, and how busy others kept it when the measurement began."""
-    return {
-        "cpu": _cpu_model(),
-        "cores": psutil.cpu_count(logical=False) or os.cpu_count(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "system": platform.platform(),
-        "load_average": round(psutil.getloadavg()[0], 2),
-    }
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of every package that decides a measurement."""
-    found = {"python": platform.python_version()}
-    for name in (*PACKAGES, *BASELINES):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+"""Entries of every result file, and their types."""
 
 
 def check(result: dict[str, Any]) -> None:
@@ -223,19 +174,3 @@ def _has_runs(value: Any) -> bool:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def _revision() -> str:
-    """The commit, with `-dirty` where files differ from it."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() or "uncommitted"

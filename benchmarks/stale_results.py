@@ -2,7 +2,7 @@
 
 A task or a claim may be changed after its result was committed, and so may the defaults
 of an algorithm. A page that went on showing the old curve under the new command would
-say something that nobody measured.
+show something that was never measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RENAMED = {"compile"}
 
 
 def differences(name: str, result: dict[str, Any]) -> list[str]:
-    """What a result says of itself that is no longer so; nothing if all of it is.
+    """The entries of a result that are no longer so; none if it is up to date.
 
     Args:
         name: Of its file, without the ending.
@@ -57,7 +57,7 @@ def _command(result: dict[str, Any]) -> Iterator[str]:
     try:
         parsed = parser.parse(words[3:])
     except SystemExit:
-        yield f"nobody knows its command any more: {result['command']}"
+        yield f"its command is unknown: {result['command']}"
         return
     keys = ("task", "claim", "workload", "trial", "world")
     wanted = next((result[key] for key in keys if key in result), None)

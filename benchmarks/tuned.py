@@ -28,10 +28,10 @@ TRIED = {"vla-reacher": "vla_ppo/configs/reacher.yaml"}
 def reached(result: dict[str, Any], path: Path) -> str:
     """A result in `path` as a line: mean and standard deviation over seeds."""
     steps = result["whole_config"]["total_steps"]
-    return said(final_returns(result["runs"]), steps, path)
+    return line_of(final_returns(result["runs"]), steps, path)
 
 
-def said(returns: Sequence[float], steps: int, path: Path) -> str:
+def line_of(returns: Sequence[float], steps: int, path: Path) -> str:
     """The line of returns over seeds, after so many steps, from a result's file."""
     std = statistics.stdev(returns) if len(returns) > 1 else 0.0
     return (
@@ -44,7 +44,7 @@ def lines(folder: Path = results.FOLDER) -> dict[Path, str]:
     """Tuned file -> its line, for each that a result used as it is.
 
     A file that one algorithm borrows from another, as in `tuned="q_learning/taxi"`,
-    says what its owner reached.
+    has the line of its owner.
     """
     found: dict[Path, str] = {}
     for path in sorted(folder.glob("*.json")):
@@ -56,7 +56,7 @@ def lines(folder: Path = results.FOLDER) -> dict[Path, str]:
         elif path.stem in TRIED:
             returns = [run["improved"]["return"] for run in result["runs"]]
             steps = result["settings"]["total_steps"]
-            found[ALGORITHMS / TRIED[path.stem]] = said(returns, steps, path)
+            found[ALGORITHMS / TRIED[path.stem]] = line_of(returns, steps, path)
     return found
 
 

@@ -21,7 +21,7 @@ class Options:
     """What the command line may choose."""
 
     peers: tuple[str, ...] = ()
-    """Who takes part, of those that can; all of them by default."""
+    """Peers that take part, of those that can; all of them by default."""
 
     runs: int | None = None
     """Rounds; 5, or 1 for the short table."""
@@ -33,11 +33,10 @@ class Options:
     """Folder of the virtual environments."""
 
     quick: bool = False
-    """For the short table: fewer steps, only who something is demanded against, and no
-    first runs."""
+    """For the short table: fewer steps, only peers of a demand, and no first runs."""
 
     def peers_of(self, workload: Workload) -> tuple[str, ...]:
-        """Who takes part in a workload."""
+        """The peers that take part in a workload."""
         demanded = {demand.over for demand in workload.demands}
         chosen = self.peers or (demanded if self.quick else workload.peers)
         return tuple(name for name in workload.peers if name in chosen)
@@ -73,7 +72,7 @@ def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
 
     Raises:
         RuntimeError: If an environment cannot be made, or a side fails.
-        ValueError: If nobody takes part, or for too few steps.
+        ValueError: If no peer takes part, or for too few steps.
     """
     workload, chosen = WORKLOADS[name], Options(**options)
     peers, steps = chosen.peers_of(workload), chosen.steps_of(workload)

@@ -107,9 +107,9 @@ def run_all(plan: Plan) -> list[Round]:
 
 
 def settle(plan: Plan) -> None:
-    """Let yieldrl compile what it will want, at the cost of nobody's time.
+    """Let yieldrl compile what it will want, outside of what is timed.
 
-    It is kept, as between two runs of a user's.
+    It is kept, as between two runs of a user.
     """
     ask(plan, OURS, plan.task(1, only_settle=True))
 
@@ -118,7 +118,7 @@ def ask(plan: Plan, side: str, task: dict[str, Any]) -> Round:
     """Run a side once; what it answers, and the seconds of its process.
 
     Raises:
-        SideError: If it ends with an error; the message ends with what it said.
+        SideError: If it ends with an error; the message ends with its output.
     """
     module = f"sides.{side}" if side in PEERS else "sides.ours"
     command = [str(plan.pythons[side]), "-m", module, json.dumps(task)]
@@ -142,9 +142,9 @@ def environment(plan: Plan, side: str, empty: Path) -> dict[str, str]:
     """The environment variables of a side's process.
 
     Args:
-        plan: Says how many threads.
+        plan: Has the number of threads.
         side: A peer finds `sides` and its own packages, and nothing else.
-        empty: A folder that nobody else uses. A first run keeps its code in there.
+        empty: A new folder, in which a first run keeps its code.
     """
     env = dict(os.environ)
     known = env.pop("PYTHONPATH", "") if side not in PEERS else ""

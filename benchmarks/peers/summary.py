@@ -25,8 +25,8 @@ TIMES = (
 def ratio(measure: Measure, round_: Round, peer: str, side: str = OURS) -> float:
     """How many times faster than a peer yieldrl was in a round, on one of its sides.
 
-    Who did not reach the target in a whole run is taken as having reached it at the
-    end, where that is a peer, and as never, where it is yieldrl.
+    A peer that did not reach the target in a whole run is taken as having reached it at
+    the end; yieldrl as never.
     """
     own, other = round_[side], round_[peer]
     if measure == "steps_per_second":

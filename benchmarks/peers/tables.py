@@ -62,10 +62,10 @@ def where(result: dict[str, Any]) -> str:
     threads = result["threads"]
     cores = "1 thread" if threads == 1 else f"{threads} threads"
     part = f"{result['warm_up']:,} to {result['steps']:,}"
-    said = f"steps {part} of a run planned for {result['planned']:,}; {cores}"
+    text = f"steps {part} of a run planned for {result['planned']:,}; {cores}"
     if FIRST not in result["summary"]:
-        return said
-    return f"{said}; a first run, with nothing compiled before: its first minute"
+        return text
+    return f"{text}; a first run, with nothing compiled before: its first minute"
 
 
 def brief(found: Sequence[dict[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 """A virtual environment for each peer, made when it is first needed.
 
 Peers ask for versions of packages that contradict each other and ours, and none of
-them belongs into the environment of somebody who only wants to train.
+them belongs into the environment of a user who only wants to train.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = "YIELDRL_PEERS"
 """Environment variable that names the folder of the virtual environments."""
 
 TORCH = "torch==2.13.0"
-"""One for all, so that nobody is compared by another PyTorch. On Linux the index may
+"""One for all, so that PyTorch makes no difference. On Linux the index may
 have it with several GB of CUDA; PyTorch's own index for the CPU has a small one."""
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -62,11 +62,11 @@ PEERS = {
         requirements=(TORCH, "torchrl==0.14.1", GYMNASIUM, MUJOCO, NUMPY),
     ),
 }
-"""Key -> peer; its side is `sides/KEY.py`.."""
+"""Key -> peer; its side is `sides/KEY.py`."""
 
 
 def default_folder() -> Path:
-    """Where the environments lie, unless the command line says otherwise."""
+    """The folder of the environments, unless the command line names another."""
     chosen = os.environ.get(FOLDER)
     return Path(chosen) if chosen else results.ROOT / ".cache" / "peers"
 
@@ -110,8 +110,8 @@ def _install(name: str, python: Path, requirements: tuple[str, ...]) -> None:
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode == 0:
         return
-    said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-    why = "\n".join(said) or done.stderr[-1000:]
+    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+    why = "\n".join(errors) or done.stderr[-1000:]
     others = " ".join(other for other in PEERS if other != name)
     raise RuntimeError(
         f"{name}: pip cannot install {', '.join(requirements)} for"

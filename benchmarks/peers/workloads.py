@@ -49,7 +49,7 @@ class Workload:
     """Hyper-parameters in the words of the yieldrl config, the same for all sides."""
 
     peers: tuple[str, ...]
-    """Who can run it, besides yieldrl."""
+    """The peers that can run it."""
 
     demands: tuple[Demand, ...]
     learned: float

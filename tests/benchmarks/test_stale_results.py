@@ -23,7 +23,7 @@ def test_a_committed_result_is_that_of_its_source(name: str) -> None:
 
 
 CHANGES = [
-    ("ppo-cartpole", {"command": "python -m benchmarks learn ppo-cartpole"}, "nobody"),
+    ("ppo-cartpole", {"command": "python -m benchmarks learn ppo-cartpole"}, "unknown"),
     (
         "ppo-cartpole",
         {"command": "python -m benchmarks learning ppo-taxi --seeds 5"},

@@ -58,15 +58,15 @@ def measure(options: Options, name: str) -> list[dict[str, Any]]:
     return [*each(train, cases, options.jobs), chance]
 
 
-def middle(runs: Sequence[Run], who: str, side: str) -> float:
+def middle(runs: Sequence[Run], policy: str, side: str) -> float:
     """A policy's interquartile mean."""
-    return float(iqm(returns_of(runs, who, side)))
+    return float(iqm(returns_of(runs, policy, side)))
 
 
-def above_blind(runs: Sequence[Run], who: str, side: str) -> Verdict:
+def above_blind(runs: Sequence[Run], policy: str, side: str) -> Verdict:
     """Whether a policy has a higher interquartile mean than PPO that sees nothing."""
-    value, bound = middle(runs, who, side), middle(runs, "blind", side)
-    demand = f"{WORDS[who]}, {NAMES[side]}: above blind PPO"
+    value, bound = middle(runs, policy, side), middle(runs, "blind", side)
+    demand = f"{WORDS[policy]}, {NAMES[side]}: above blind PPO"
     return Verdict(demand=demand, value=value, bound=bound, holds=value > bound)
 
 
@@ -110,11 +110,11 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
 def table(runs: Sequence[Run]) -> Table:
     """Interquartile means of returns, and how well the student knows in the end."""
     rows: list[list[str]] = []
-    for who, words in WORDS.items():
-        row = [words, *(text(returns_of(runs, who, side)) for side in RANGES)]
-        side = "roa" if who == STUDENT else who
+    for policy, words in WORDS.items():
+        row = [words, *(text(returns_of(runs, policy, side)) for side in RANGES)]
+        side = "roa" if policy == STUDENT else policy
         taken = [run["seconds"] for run in runs if run["side"] == side in SIDES]
-        row.append(known(runs) if who == STUDENT else " ")
+        row.append(known(runs) if policy == STUDENT else " ")
         rows.append([*row, f"{np.mean(taken):.0f}" if taken else " "])
     return ["who", *NAMES.values(), "error of the parameters, both", "seconds"], rows
 
@@ -127,15 +127,15 @@ def known(runs: Sequence[Run]) -> str:
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
     """Interquartile means with intervals, and every run."""
-    shown = [who for who in WORDS if who != "chance"]
+    shown = [policy for policy in WORDS if policy != "chance"]
     for color, side, shift in zip(COLORS, RANGES, (-0.12, 0.12), strict=False):
-        for place, who in enumerate(shown):
-            of, x = returns_of(runs, who, side), place + shift
+        for place, policy in enumerate(shown):
+            of, x = returns_of(runs, policy, side), place + shift
             axes.plot([x] * len(of), of, ".", color=color, alpha=0.35, markersize=4)
             centre, ends = iqm(of), np.array(interval(of))[:, None]
             label = f"{NAMES[side]}, {len(of)} runs" if place == 0 else None
             bars = np.abs(ends - centre)
             axes.errorbar(x, centre, bars, fmt="o", color=color, capsize=3, label=label)
-    names = [WORDS[who].replace(" after ", "\nafter ") for who in shown]
+    names = [WORDS[policy].replace(" after ", "\nafter ") for policy in shown]
     names = [name.replace("PPO", "\nPPO").strip() for name in names]
     axes.set_xticks(range(len(shown)), names, fontsize=7)

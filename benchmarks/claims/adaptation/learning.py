@@ -18,7 +18,7 @@ from .worlds import RANGES, World
 
 EPISODES = 128  # of an evaluation, side by side
 SEED = 20_000  # of evaluations: the same parameters and first states for all
-BLIND = {"actor_obs": ("obs",), "critic_obs": ("obs",)}  # nobody sees the parameters
+BLIND = {"actor_obs": ("obs",), "critic_obs": ("obs",)}  # without the parameters
 
 SIDES: dict[str, Callable[..., ppo.Trainer]] = {
     "roa": lambda **options: ppo_roa.Trainer(ppo_roa.Config(**options)),
@@ -26,7 +26,7 @@ SIDES: dict[str, Callable[..., ppo.Trainer]] = {
     "lstm": lambda **options: ppo_lstm.Trainer(ppo_lstm.Config(**BLIND, **options)),
     "oracle": lambda **options: ppo.Trainer(ppo.Config(**options)),
 }
-"""Who learns: the six modules of PPO-ROA, which hold a teacher and a student; PPO and
+"""What learns: the six modules of PPO-ROA, which hold a teacher and a student; PPO and
 recurrent PPO, that never see the parameters; and PPO that always does. All have as many
 environment steps; the teacher has those of the phase train alone."""
 
@@ -111,7 +111,7 @@ def by_chance(world: World) -> dict[str, float]:
     return returned(Chance(envs.action_space), world)
 
 
-def returns_of(runs: Sequence[Run], who: str, side: str) -> np.ndarray:
+def returns_of(runs: Sequence[Run], policy: str, side: str) -> np.ndarray:
     """Returns `[runs]` of a policy with parameters of a range."""
-    found = [run["returns"][who][side] for run in runs if who in run["returns"]]
+    found = [run["returns"][policy][side] for run in runs if policy in run["returns"]]
     return np.array(found)

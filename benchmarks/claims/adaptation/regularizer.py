@@ -21,7 +21,7 @@ SIDES: dict[str, dict[str, Any]] = {
     "gru": {"adaptation": "gru", "gru_size": 64},
     "gru, free": {"adaptation": "gru", "gru_size": 64, "regularizer_coef": 0.0},
 }
-"""Without the regulariser the teacher is free to encode what nobody can infer."""
+"""Without the regulariser the teacher may encode what cannot be inferred."""
 
 CASES = [{"side": side} for side in SIDES]
 

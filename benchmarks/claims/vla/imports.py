@@ -44,7 +44,7 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 loaded = sorted({extra!r} & {{name.partition(".")[0] for name in sys.modules}})
 print(json.dumps({{"seconds": seconds, "mebibytes": peak, "loaded": loaded}}))
 """
-"""Imports what training PPO takes; on one side nobody can find the extra's packages."""
+"""Imports what training PPO takes; on one side the extra's packages are hidden."""
 
 
 def start(side: str) -> dict[str, Any]:

@@ -99,14 +99,7 @@ def learned(
     weights: dict[str, Tensor] | None = None,
     **parts: Any,
 ) -> dict[str, Any]:
-    """Train to the end, in this process.
-
-    Args:
-        policy: One of `POLICIES`.
-        config: Of the run.
-        look: What to measure of the trainer's policy, when it is cloned and at the end.
-        weights: Where it begins, instead of with new ones.
-        parts: Of the trainer, for example a `model`.
+    """Train one of `POLICIES` to the end, from given weights or new ones.
 
     Returns:
         `cloned` (None without cloning) and `improved`, what `look` found; `curve`,

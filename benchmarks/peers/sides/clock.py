@@ -18,10 +18,10 @@ class TrainingEnds(Exception):  # noqa: N818 (it is none)
 class Clock:
     """Takes the time at the first step from `warm_up` on, and at the last one.
 
-    Evaluations go through it, so that they count to nobody's time.
+    Evaluations go through it, so that their time does not count.
 
     Args:
-        task: Says when.
+        task: Has the steps of the marks.
         evaluate: Plays deterministic episodes with what was learned so far; their mean
             return.
         is_ready: Whether what is slow only at first is over; the timing waits for it.
@@ -109,7 +109,7 @@ class Clock:
         self._marks.append((self.steps, wall - self._away[0], cpu - self._away[1]))
 
     def _look(self) -> float:
-        """Evaluate, at the cost of nobody's time."""
+        """Evaluate; the time of it does not count."""
         begin = _now()
         if self.curve and self.curve[-1][0] == self.steps:
             return self.curve[-1][2]

@@ -79,7 +79,7 @@ def main(sides: dict[str, Side]) -> None:
     """Read the task from the command line, train, and print the answer.
 
     Args:
-        sides: Workload -> who trains it.
+        sides: Workload -> the function that trains it.
     """
     task = Task(**json.loads(sys.argv[1]))
     if task.limited:

@@ -1,7 +1,7 @@
 """rsl-rl-lib: its `OnPolicyRunner` on many carts of PyTorch.
 
-It has continuous actions alone: the sign of one number, Gaussian while exploring, says
-to which side a cart is pushed.
+It has continuous actions alone: a cart is pushed to the side that the sign of one
+number tells, which is Gaussian while exploring.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def train(
     """Let a model learn, with a callback that hears every step.
 
     Args:
-        task: Says how long.
+        task: What is trained, and for how long.
         model: An algorithm of Stable-Baselines3, or of a library like it.
         make: Makes an environment to evaluate in.
         packages: Those whose versions decide the measurement.

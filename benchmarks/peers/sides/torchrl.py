@@ -36,7 +36,7 @@ class Parts:
     """Networks, loss and environment.
 
     Args:
-        task: Says of what size.
+        task: Has their sizes.
     """
 
     def __init__(self, task: Task) -> None:
