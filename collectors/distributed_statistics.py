@@ -68,7 +68,7 @@ class DistributedStatistics:
         self._steps += not now
         if self._steps % self.report_every and not now:
             return {}
-        episodes, returns, lengths = ranks().total(self._sums).tolist()
+        episodes, returns, lengths = ranks().all_reduce_sum(self._sums).tolist()
         self._sums.zero_()
         if episodes == 0:
             return {}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yieldrl.experiments import run_files
+from yieldrl.experiments import run_files, run_logs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ def curves(
     log_type: str = "evaluate",
 ) -> list[Curve]:
     """One curve for each group of runs that differ in their seed alone."""
-    folders = run_files.find_runs(runs)
+    folders = run_logs.find_runs(runs)
     if not folders:
         raise ValueError("no runs: name at least one folder of a run")
     settings = {folder: _setting(folder) for folder in folders}
@@ -97,7 +97,7 @@ def curves(
         groups.setdefault(label, []).append(folder)
     return [
         aggregate(
-            label, [run_files.read_curve(run, metric, log_type) for run in members]
+            label, [run_logs.read_curve(run, metric, log_type) for run in members]
         )
         for label, members in groups.items()
     ]
@@ -168,7 +168,7 @@ def _setting(run: Path) -> dict[str, Any]:
     """What a run was, apart from its seed and its place."""
     config, module = run_files.read_config(run), run_files.read_run(run).get("trainer")
     if not config or not module:
-        return {"": run_files.family_name(run)}
+        return {"": run_logs.family_name(run)}
     for name in OF_ONE_RUN:
         config.pop(name, None)
     name = str(module).removesuffix(".trainer").rpartition(".")[2]

@@ -48,9 +48,9 @@ class TrainingRun(Copies, Run):
             function that makes them from observation space, action space and config.
         algorithm: The algorithm to use instead of `algorithm_class`, with its model.
         agent: The agent to use instead of `agent_class`, with its algorithm.
-        buffer: Where transitions wait, instead of the buffer of `make_buffer`.
-        collector: Who steps the environments, instead of `make_collector`: a collector,
-            made of the parts that are passed with it, or a class of collectors.
+        buffer: Storage for transitions, instead of that of `make_buffer`.
+        collector: Steps the environments, instead of that of `make_collector`: one made
+            of the parts that are passed with it, or a class of collectors.
 
     Attributes:
         threads: How many threads PyTorch has, of how many cores, and why.
@@ -108,7 +108,7 @@ class TrainingRun(Copies, Run):
         keep_freed_memory()
         self.agent = self._make_agent(model, algorithm, agent)
         warn_of_concerns(self)
-        self._join_others()
+        self._init_distributed()
         self.buffer = self.make_buffer() if buffer is None else buffer
         self.collector = self._make_collector(collector)
         self.evaluator = Evaluator(
@@ -144,7 +144,7 @@ class TrainingRun(Copies, Run):
 
     @abstractmethod
     def make_collector(self) -> Collector:
-        """Who steps the environments with the agent and writes into the buffer."""
+        """Create the collector, which steps the environments and fills the buffer."""
 
     @property
     def algorithm(self) -> Any:
@@ -197,7 +197,7 @@ class TrainingRun(Copies, Run):
         self.collector.load_state_dict(state["collector"] if ranks().first else {})
         self.evaluator.evaluated_at = state["evaluated_at"]
         set_rng_state(state["rng"])
-        self._part_ways()
+        self._seed_rank()
 
     def close(self) -> None:
         """Close the environments and free the run's folder. Safe to call twice."""
@@ -210,8 +210,8 @@ class TrainingRun(Copies, Run):
     def _collection(self) -> str:
         return "async" if isinstance(self.collector, AsyncCollector) else "sync"
 
-    def _join_others(self) -> None:
-        """Begin with the first process's weights, and with chance of one's own.
+    def _init_distributed(self) -> None:
+        """Start with the first process's weights, and random numbers of its own.
 
         Raises:
             ValueError: If there are others and this trainer cannot learn with them, or
@@ -228,11 +228,11 @@ class TrainingRun(Copies, Run):
                 " or take an algorithm of rollouts, such as ppo, with collection='sync'"
             )
         agree_on_start(self)
-        ranks().share(self.model)
-        self._part_ways()
+        ranks().broadcast_module(self.model)
+        self._seed_rank()
 
-    def _part_ways(self) -> None:
-        """Draw other random numbers than the other processes, from here on."""
+    def _seed_rank(self) -> None:
+        """Give this process random numbers of its own, unless it is the first."""
         if not ranks().first:
             now = f"global, from step {self.agent.sample_step}"
             seed_everything(ranks().derive_seed(self.config.seed, now))

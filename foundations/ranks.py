@@ -26,14 +26,15 @@ Value = TypeVar("Value")
 class Ranks:
     """Which of how many processes this is.
 
-    What takes tensors or values is a meeting: every process must come, in one order.
+    Methods that take tensors or values are collective: call them in every process, in
+    the same order.
 
     Attributes:
         rank: Its number, from 0.
         count: How many there are.
         group: PyTorch's name of them all together.
 
-    >>> Ranks().count, Ranks().total(torch.ones(2))
+    >>> Ranks().count, Ranks().all_reduce_sum(torch.ones(2))
     (1, tensor([1., 1.]))
     """
 
@@ -43,10 +44,10 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether it is the one that writes and speaks."""
+        """Whether it is the one that writes files and prints."""
         return self.rank == 0
 
-    def total(self, x: Tensor) -> Tensor:
+    def all_reduce_sum(self, x: Tensor) -> Tensor:
         """The sum of all processes' tensors, of one shape; alone, the same tensor.
 
         It can be traced and compiled like any operation on tensors.
@@ -57,27 +58,27 @@ class Ranks:
         found = operations.all_reduce(x.contiguous(), "sum", self.group)
         return operations.wait_tensor(found)
 
-    def gathered(self, x: Tensor) -> Tensor:
+    def all_gather(self, x: Tensor) -> Tensor:
         """All processes' tensors, `[count, ...]`, in the order of their ranks."""
         if self.count == 1:
             return x.unsqueeze(0)
         rows = x.new_zeros(self.count, *x.shape)
         rows[self.rank] = x
-        return self.total(rows)
+        return self.all_reduce_sum(rows)
 
-    def share(self, module: nn.Module) -> None:
+    def broadcast_module(self, module: nn.Module) -> None:
         """Write the first one's floating-point numbers into the modules of all."""
         if self.count == 1:
             return
         tensors = (*module.parameters(), *module.buffers())
         own = [x.detach() for x in tensors if x.is_floating_point()]
         flat = torch.cat([x.flatten().double() for x in own])
-        shared = self.total(flat if self.first else torch.zeros_like(flat))
+        shared = self.all_reduce_sum(flat if self.first else torch.zeros_like(flat))
         sizes = [x.numel() for x in own]
         for x, numbers in zip(own, shared.split(sizes), strict=True):
             x.copy_(numbers.view(x.shape))
 
-    def same(self, value: Value) -> Value:
+    def broadcast_object(self, value: Value) -> Value:
         """The first one's value, for all; any that can be pickled."""
         if self.count == 1:
             return value
@@ -106,6 +107,10 @@ class Ranks:
         if (said := difference(found)) is not None:
             raise ValueError(said)
 
+    # Names of before, which copied folders may use.
+    total, gathered = all_reduce_sum, all_gather
+    share, same = broadcast_module, broadcast_object
+
     def derive_seed(self, seed: int, purpose: str) -> int:
         """`derive_seed`, with numbers of its own in each process."""
         return derive_seed(seed, purpose if self.first else f"{purpose} {self.rank}")
@@ -133,8 +138,6 @@ process 2. Start them all with the same program, files and options
 
 
 _NOTHING = "not there"
-
-
 _joined: Ranks | None = None
 
 
@@ -191,7 +194,7 @@ def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
         return x.mean(), x.std()
     wide = x.double()
     own = torch.stack([torch.ones_like(wide).sum(), wide.sum(), wide.square().sum()])
-    size, first, second = ranks().total(own).unbind()
+    size, first, second = ranks().all_reduce_sum(own).unbind()
     mean = first / size
     var = (second - size * mean.square()) / (size - 1)
     return mean.to(x.dtype), var.clamp(min=0).sqrt().to(x.dtype)

@@ -140,5 +140,5 @@ def _masked_means(rows: Tensor, kept: Tensor | None) -> Tensor:
         count = rows.new_full((1,), rows.shape[1])
     else:  # where, not times: what is left out may be infinite
         rows, count = torch.where(kept, rows, 0.0), kept.sum(0, keepdim=True)
-    total = ranks().total(torch.cat([rows.sum(1), count]))
+    total = ranks().all_reduce_sum(torch.cat([rows.sum(1), count]))
     return total[:-1] / total[-1]

@@ -42,11 +42,11 @@ class RunningMoments(nn.Module):
                 var, mean = torch.var_mean(flat, dim=0, correction=0)
                 update_moments(own, (mean, var, len(flat)))
             return
-        sizes = ranks().gathered(flat.new_tensor(len(flat)))
+        sizes = ranks().all_gather(flat.new_tensor(len(flat)))
         moments = flat.new_zeros(2, *self.mean.shape)
         if len(flat) > 0:
             moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
-        for size, (var, mean) in zip(sizes, ranks().gathered(moments), strict=True):
+        for size, (var, mean) in zip(sizes, ranks().all_gather(moments), strict=True):
             if size > 0:
                 update_moments(own, (mean, var, size))
 

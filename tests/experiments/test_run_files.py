@@ -13,7 +13,7 @@ import torch
 from yieldrl import loggers
 from yieldrl.algorithms import ppo
 from yieldrl.cli import run_spec
-from yieldrl.experiments import run_files
+from yieldrl.experiments import run_files, run_logs
 from yieldrl.foundations.config_blocks import to_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
@@ -131,7 +131,7 @@ def test_what_is_not_there_is_named(run: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"step_9\.pt: .*has .*step_000000200"):
         run_files.find_checkpoint(run, "step_9.pt")
     with pytest.raises(FileNotFoundError, match=r"has a logs\.csv"):
-        run_files.find_runs([run])
+        run_logs.find_runs([run])
 
 
 def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
@@ -143,18 +143,18 @@ def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
         "evaluate,300,12,episode_ret",  # torn by kill -9
     ]
     (run / "logs.csv").write_text(LOGS + "\n".join(rows))
-    steps, values = run_files.read_curve(run, "episode_return", "evaluate")
+    steps, values = run_logs.read_curve(run, "episode_return", "evaluate")
     assert steps.tolist() == [100, 200]
     assert values.tolist() == [10.0, 20.5]
-    assert run_files.find_runs([run.parent, run]) == [run]
+    assert run_logs.find_runs([run.parent, run]) == [run]
     with pytest.raises(ValueError, match=r"no train/lost; it has .*train/loss"):
-        run_files.read_curve(run, "lost", "train")
+        run_logs.read_curve(run, "lost", "train")
 
 
 def test_seed_and_time_are_cut_off_a_name(run: Path) -> None:
-    assert run_files.family_name(run) == "ppo-CartPole-v1"
-    assert run_files.family_name(f"{run}-2") == "ppo-CartPole-v1"
-    assert run_files.family_name("runs/mine") == "mine"
+    assert run_logs.family_name(run) == "ppo-CartPole-v1"
+    assert run_logs.family_name(f"{run}-2") == "ppo-CartPole-v1"
+    assert run_logs.family_name("runs/mine") == "mine"
 
 
 def test_files_that_windows_saved_with_a_byte_order_mark_are_read(run: Path) -> None:
@@ -166,7 +166,7 @@ def test_files_that_windows_saved_with_a_byte_order_mark_are_read(run: Path) -> 
         path.write_bytes(path.read_bytes().decode().encode("utf-8-sig"))
     after = run_files.read_config(run), run_files.read_run(run), list_checkpoints(run)
     assert after == before
-    _, values = run_files.read_curve(run, "episode_return", "evaluate")
+    _, values = run_logs.read_curve(run, "episode_return", "evaluate")
     assert values.tolist() == [2.0]
 
 
@@ -205,10 +205,10 @@ def test_a_run_with_numbers_of_numpy_is_read_back_everywhere(tmp_path: Path) -> 
 def test_a_folder_called_like_the_log_file_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "one" / "logs.csv").mkdir(parents=True)
     with pytest.raises(FileNotFoundError, match=r"nor a folder in it has a logs\.csv"):
-        run_files.find_runs([tmp_path])
+        run_logs.find_runs([tmp_path])
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "logs.csv").write_text(LOGS)
-    assert run_files.find_runs([tmp_path]) == [tmp_path / "two"]
+    assert run_logs.find_runs([tmp_path]) == [tmp_path / "two"]
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "run.json", "speed.txt", "owner.json"])

@@ -68,7 +68,9 @@ def train(num_envs: int, threads: int, seed: int) -> dict[str, Any] | None:
             if len(marks) < 3:
                 continue
             ends = float(marks[-1][0] - marks[2][0] > SECONDS)
-            if ranks().same(ends):  # as the first one decides: all must leave together
+            if ranks().broadcast_object(
+                ends
+            ):  # as the first one decides: all must leave together
                 break
     (begin, before), (end, after) = marks[2], marks[-1]
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
