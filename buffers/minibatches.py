@@ -82,10 +82,8 @@ class Minibatches:
         *,
         sequences: bool = False,
     ) -> None:
-        for name, value in (
-            ("num_epochs", num_epochs),
-            ("num_minibatches", num_minibatches),
-        ):
+        given = {"num_epochs": num_epochs, "num_minibatches": num_minibatches}
+        for name, value in given.items():
             if value < 1:
                 raise ValueError(f"{name} = {value}: choose at least 1")
         self.pieces, self.seed, self.sequences = pieces, seed, sequences

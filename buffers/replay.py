@@ -68,15 +68,8 @@ class ReplayBuffer:
         self.rows = capacity // num_envs
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
-        self._storage = Storage(
-            self.rows,
-            num_envs,
-            spec,
-            self.device,
-            field="buffer_size",
-            value=capacity,
-            beside=self.beside,
-        )
+        size = {"field": "buffer_size", "value": capacity, "beside": self.beside}
+        self._storage = Storage(self.rows, num_envs, spec, self.device, **size)
         self._sample_bytes = entry_bytes(spec)
         self._checked_size = 0  # the largest batch known to fit into memory
         self._generator = torch.Generator(self.device).manual_seed(seed)
@@ -132,13 +125,8 @@ class ReplayBuffer:
         """
         if batch_size < 1:
             raise ValueError(f"batch_size = {batch_size}: choose at least 1")
-        check_memory(
-            batch_size,
-            self._sample_bytes,
-            self.device,
-            field="batch_size",
-            value=batch_size,
-        )
+        size = {"field": "batch_size", "value": batch_size}
+        check_memory(batch_size, self._sample_bytes, self.device, **size)
         self._checked_size = batch_size
 
     def end_episodes(self) -> None:
@@ -196,13 +184,8 @@ class ReplayBuffer:
         return index
 
     def _random_index(self, batch_size: int) -> Tensor:
-        number = torch.randint(
-            len(self),
-            (batch_size,),
-            generator=self._generator,
-            device=self.device,
-        )
-        return self._position(number)
+        options = {"generator": self._generator, "device": self.device}
+        return self._position(torch.randint(len(self), (batch_size,), **options))
 
     def _position(self, number: Tensor) -> Tensor:
         """Flat positions of transitions with the numbers `0 ... len(self) - 1`."""

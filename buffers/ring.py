@@ -39,15 +39,8 @@ class CircularBuffer(RolloutBuffer):
     >>> step |= {"terminated": [False], "truncated": [False]}
     >>> for _ in range(6):
     ...     ring.write(step)
-    ...     print(ring.slots)
-    [0, None, None, None]
-    [0, 1, None, None]
-    [0, 1, 2, None]
-    [0, 1, 2, 3]
-    [4, 1, 2, 3]
-    [4, 5, 2, 3]
-    >>> ring.dropped, ring.waiting
-    (2, 4)
+    >>> ring.slots, ring.dropped, ring.waiting
+    ([4, 5, 2, 3], 2, 4)
     >>> ring.hand_over()
     >>> len(ring), ring.full, ring.waiting
     (1, True, 3)

@@ -79,10 +79,6 @@ class RingPositions:
         return sum(self.rows(number) for number in self.kept) - self.row
 
     @property
-    def exhausted(self) -> bool:
-        return self.passes is not None and self.passes.exhausted
-
-    @property
     def continues(self) -> bool:
         number = self.next_segment
         return number == self.last + 1 and (number, 0) not in self.breaks

@@ -25,11 +25,6 @@ class Progress:
     continues: bool = True  # episodes go on from the rollout before
     abandoned: bool = False  # no episode will go on in the next one
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether all minibatches were learned from."""
-        return self.passes is not None and self.passes.exhausted
-
 
 class RolloutBuffer:
     """A rollout `[T, N]`: filled, learned from, cleared.
@@ -93,15 +88,9 @@ class RolloutBuffer:
         drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
         # The copy of an epoch has log_prob, value, advantage, returns and an order.
         copied = entry_bytes(drawn) + 4 * 4 + 8
-        self._storage = Storage(
-            num_steps * self.num_segments,
-            num_envs,
-            spec,
-            self.device,
-            field="num_steps",
-            value=num_steps,
-            beside=-(-copied // self.num_segments),
-        )
+        rows, beside = num_steps * self.num_segments, -(-copied // self.num_segments)
+        size = {"field": "num_steps", "value": num_steps, "beside": beside}
+        self._storage = Storage(rows, num_envs, spec, self.device, **size)
         self._progress = Progress()
 
     def __len__(self) -> int:
@@ -120,7 +109,7 @@ class RolloutBuffer:
     @property
     def exhausted(self) -> bool:
         """Whether all minibatches of this rollout were learned from."""
-        return self._progress.exhausted
+        return self.passes is not None and self.passes.exhausted
 
     @property
     def continues(self) -> bool:
@@ -187,11 +176,13 @@ class RolloutBuffer:
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
-        self._progress = self._cleared()
+        self._progress = Progress(continues=not self._progress.abandoned)
 
     def state_dict(self) -> dict[str, Any]:
         """The rollout so far and its minibatches; nothing of an exhausted one."""
-        now = self._cleared() if self.exhausted else self._progress
+        now = self._progress
+        if self.exhausted:
+            now = Progress(continues=not now.abandoned)
         return {
             "storage": self._storage.state_dict(now.row),
             "row": now.row,
@@ -222,6 +213,3 @@ class RolloutBuffer:
             not state["begins_anew"],
             state["abandoned"],
         )
-
-    def _cleared(self) -> Progress:
-        return Progress(continues=not self._progress.abandoned)

@@ -43,14 +43,8 @@ class StepBuffer:
     ) -> None:
         self.num_envs = num_envs
         spec = transition_spec(observation_space, action_space)
-        self._storage = Storage(
-            1,
-            num_envs,
-            spec,
-            torch.device(device),
-            field="num_envs",
-            value=num_envs,
-        )
+        size = {"field": "num_envs", "value": num_envs}
+        self._storage = Storage(1, num_envs, spec, torch.device(device), **size)
         self.full = False
         self._view()
 

@@ -1,10 +1,10 @@
 """Collectors step environments with an agent; evaluation plays whole episodes."""
 
 from yieldrl.collectors.asynchronous import AsyncCollector
+from yieldrl.collectors.episode_logs import mean_episode
 from yieldrl.collectors.evaluation import Evaluation, evaluate
 from yieldrl.collectors.evaluator import Evaluator
 from yieldrl.collectors.protocols import Buffer, Collector
-from yieldrl.collectors.statistics import mean_episode
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.collectors.whole import WholeCollector
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from yieldrl.collectors.episode_logs import mean_logs
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
 from yieldrl.collectors.stepping import Step
 from yieldrl.foundations import ranks, spaces
@@ -70,13 +71,7 @@ class DistributedStatistics:
             return {}
         episodes, returns, lengths = ranks().all_reduce_sum(self._sums).tolist()
         self._sums.zero_()
-        if episodes == 0:
-            return {}
-        return {
-            "episode_return": returns / episodes,
-            "episode_length": lengths / episodes,
-            "episodes": episodes,
-        }
+        return mean_logs(episodes, returns, lengths)
 
     def state_dict(self) -> dict[str, Any]:
         """The state of this process, and what it has not reported yet."""

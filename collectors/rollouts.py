@@ -7,7 +7,7 @@ from typing import Any
 from tensordict import TensorDict
 
 from yieldrl.buffers import RolloutBuffer
-from yieldrl.collectors.statistics import mean_episode
+from yieldrl.collectors.episode_logs import mean_episode
 
 
 def collect(collector: Any, num_steps: int) -> TensorDict:

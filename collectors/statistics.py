@@ -7,7 +7,7 @@ environment and the step before NaN or infinity reaches a network.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.collectors.checks import check_action, check_finite, named_leaves
+from yieldrl.collectors.episode_logs import mean_logs
 from yieldrl.collectors.stepping import Step
 
 
@@ -195,33 +196,7 @@ class TensorStatistics:
             check_finite("reward", reward.cpu().numpy(), "the latest steps")
             for name, leaf in named_leaves(next_obs, "observation"):
                 check_finite(name, leaf.cpu().numpy(), "the latest step")
-        if episodes == 0:
-            return {}
-        return {
-            "episode_return": return_sum / episodes,
-            "episode_length": length_sum / episodes,
-            "episodes": episodes,
-        }
-
-
-def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The logs of several steps as one: the mean over all of their episodes.
-
-    Other entries are those of the latest step that has them.
-
-    >>> few = {"episode_return": 1.0, "episode_length": 1.0, "episodes": 1.0}
-    >>> more = {"episode_return": 4.0, "episode_length": 5.0, "episodes": 3.0}
-    >>> mean_episode([few, {}, more])
-    {'episode_return': 3.25, 'episode_length': 4.0, 'episodes': 4.0}
-    """
-    whole = {name: value for log in logs for name, value in log.items()}
-    ended = [log for log in logs if "episodes" in log]
-    if ended:
-        count = sum(log["episodes"] for log in ended)
-        for name in ("episode_return", "episode_length"):
-            whole[name] = sum(log["episodes"] * log[name] for log in ended) / count
-        whole["episodes"] = count
-    return whole
+        return mean_logs(episodes, return_sum, length_sum)
 
 
 def _float_arrays(obs: Any) -> list[tuple[str, np.ndarray]]:

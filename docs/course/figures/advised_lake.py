@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from yieldrl.buffers import discounted_returns
 from yieldrl.envs import value_iteration
+from yieldrl.functional import discounted_returns
 
 from .frozen_lake import transitions
 

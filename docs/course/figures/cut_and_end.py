@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.buffers import gae
+from yieldrl.functional import gae
 
 from . import drawing as svg
 from .drawing import Frame, Scale

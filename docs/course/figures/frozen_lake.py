@@ -8,8 +8,8 @@ import gymnasium
 import numpy as np
 import torch
 
-from yieldrl.buffers import gae
 from yieldrl.envs import policy_evaluation, value_iteration
+from yieldrl.functional import gae
 
 GAMMA = 0.99
 LAKE = "SFFFFHFHFFFHHFFG"
