@@ -9,6 +9,8 @@ and, when all holds, let both walk along the cliff with what you wrote:
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -59,16 +61,8 @@ def sarsa_target(
 ) -> Tensor:
     """What SARSA moves `Q(s, a)` towards, `[B]`, for transitions `[B]`.
 
-    Args:
-        table: `Q`, `[S, A]`.
-        state: `s`.
-        action: `a`.
-        reward: `r`.
-        next_state: `s'`.
-        next_action: `a'`, what the agent is going to do there, exploring included.
-        terminated: Bool; the episode ended there, and no future follows.
-        truncated: Bool; it was cut there, though the world would have gone on.
-        gamma: Discount.
+    The arguments are those of `q_learning_target`, and one more, `next_action`: `a'`,
+    what the agent is going to do in `s'`, exploring included.
     """
     # The gap. r + gamma Q(s', a'); a terminated step has no future here either.
     raise NotImplementedError("SARSA's target: take the entry of s' and a'")
@@ -122,19 +116,12 @@ class SarsaTrainer(sarsa.Trainer):
 
 
 if __name__ == "__main__":
+    settings: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 200}, "gamma": 1.0}
+    settings |= {"total_steps": 20_000, "eval_every": 2_000, "eval_episodes": 1}
+    settings |= {"learning_rate": 0.5, "visit_power": 0.0}
+    settings |= {"epsilon_start": 0.1, "epsilon_end": 0.1}
     for trainer_class in (QLearningTrainer, SarsaTrainer):
-        config = trainer_class.config_class(
-            env_id="CliffWalking-v1",
-            env_kwargs={"max_episode_steps": 200},
-            total_steps=20_000,
-            eval_every=2_000,
-            eval_episodes=1,
-            learning_rate=0.5,
-            visit_power=0.0,
-            gamma=1.0,
-            epsilon_start=0.1,
-            epsilon_end=0.1,
-        )
+        config = trainer_class.config_class(env_id="CliffWalking-v1", **settings)
         for log in trainer_class(config)():
             if log["log_type"] == "evaluate":
                 earned = float(log["logs"]["episode_return"])

@@ -80,23 +80,14 @@ def percentiles(answer: Any) -> None:
     )
     far = 1.96 * scores.std() / scores.size**0.5
     means, ends = [of.mean() for of in drawn], [2.5, 97.5]
+    wrong = [np.percentile(found, between) for between in ([5, 95], [0, 100])]
+    wrong += [np.percentile(scores, ends), np.percentile(means, ends)]
+    wrong += [scores.mean() + far * np.array([-1, 1])]
     expect_close(
         np.array(got, dtype=np.float64),
         np.percentile(found, ends),
         named="interval",
-        mistakes=dict(
-            zip(
-                INTERVALS,
-                (
-                    np.percentile(found, [5, 95]),
-                    np.percentile(found, [0, 100]),
-                    np.percentile(scores, ends),
-                    np.percentile(means, ends),
-                    scores.mean() + far * np.array([-1, 1]),
-                ),
-                strict=True,
-            )
-        ),
+        mistakes=dict(zip(INTERVALS, wrong, strict=True)),
         hint="call `resample` as often as `resamples` says, and with the `rng` given",
     )
 

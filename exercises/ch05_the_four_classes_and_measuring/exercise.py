@@ -80,12 +80,9 @@ def trained(runs: int, total_steps: int) -> np.ndarray:
 
 def score(is_slippery: bool, seed: int, total_steps: int) -> float:
     """One run, in short."""
+    world: dict[str, Any] = {"is_slippery": is_slippery}
     config = q_learning.Config(
-        env_kwargs={"is_slippery": is_slippery},
-        num_envs=8,
-        total_steps=total_steps,
-        eval_every=0,
-        seed=seed,
+        env_kwargs=world, num_envs=8, total_steps=total_steps, eval_every=0, seed=seed
     )
     trainer = q_learning.Trainer(config)
     for _ in trainer():

@@ -1,6 +1,1 @@
-"""Chapter 10, PPO.
-
-`exercise.py` is PPO whose policy loss is missing. Fill the gap, then
-
-    yieldrl check ch10
-"""
+"""Chapter 10, PPO."""

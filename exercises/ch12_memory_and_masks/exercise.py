@@ -140,15 +140,15 @@ class MaskedTrainer(ppo_masked.Trainer):
 
 
 if __name__ == "__main__":
-    t_maze = {"env_id": "yieldrl/TMaze-v1", "env_kwargs": {"length": 3}}
-    configs = {
-        RecurrentTrainer: ppo_lstm.Config(
-            **t_maze, num_steps=32, total_steps=16_000, eval_every=4_000
-        ),
-        MaskedTrainer: ppo_masked.Config(total_steps=60_000, eval_every=10_000),
+    t_maze = {
+        "env_id": "yieldrl/TMaze-v1",
+        "env_kwargs": {"length": 3},
+        "num_steps": 32,
     }
-    for trainer_class, config in configs.items():
-        print(config.env_id)
-        for log in trainer_class(config)():
+    recurrent = ppo_lstm.Config(**t_maze, total_steps=16_000, eval_every=4_000)
+    masked = ppo_masked.Config(total_steps=60_000, eval_every=10_000)
+    for trainer in (RecurrentTrainer(recurrent), MaskedTrainer(masked)):
+        print(trainer.config.env_id)
+        for log in trainer():
             if log["log_type"] == "evaluate":
                 print(log["sample_step"], float(log["logs"]["episode_return"]))

@@ -131,11 +131,7 @@ def training(answer: Any) -> None:
 
 
 class Operations(TorchDispatchMode):
-    """Counts the operations on tensors, and refuses those that look at numbers.
-
-    Attributes:
-        count: How many there were.
-    """
+    """Counts the operations on tensors, and refuses those that look at numbers."""
 
     def __init__(self) -> None:
         super().__init__()

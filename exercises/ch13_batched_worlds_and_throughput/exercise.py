@@ -94,14 +94,9 @@ class Carts(CartPoleVectorEnv):
 
 
 if __name__ == "__main__":
-    config = ppo.Config(
-        env_id="yieldrl/CartPole-v1",
-        num_envs=64,
-        num_steps=32,
-        num_minibatches=16,
-        total_steps=100_000,
-        eval_every=20_000,
-    )
+    settings: dict[str, Any] = {"num_envs": 64, "num_steps": 32, "num_minibatches": 16}
+    settings |= {"total_steps": 100_000, "eval_every": 20_000}
+    config = ppo.Config(env_id="yieldrl/CartPole-v1", **settings)
     for log in ppo.Trainer(config, envs=Carts(64), eval_envs="CartPole-v1")():
         if log["log_type"] == "evaluate":
             print(log["sample_step"], float(log["logs"]["episode_return"]))

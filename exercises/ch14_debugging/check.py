@@ -10,11 +10,12 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.buffers import gae
+from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.ch14_debugging import diagnostics
 from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, FOLDERS, with_part
 from yieldrl.exercises.ch14_debugging.seen import SEEN
 from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.mistakes import Results
 
 RULES = {
     "none": "no reading is exact: 1.0009 is 1, and 0.995 of the entropy is all of it",
@@ -31,29 +32,22 @@ RULES = {
 }
 """Bug -> what to say to who does not name it."""
 
-HINTS = {
-    "end": "an end is bootstrapped: next_value counts only where `~terminated`",
-    "cut": "a cut is taken for an end: next_value counts where `truncated` is set",
-    "across": "the sum goes on into the next episode: it stops at both kinds of end",
-    "inverted": "`terminated` is taken for `~terminated`",
-    "ratio": "the ratio is computed from one policy: data['log_prob'] was stored before"
-    " the first gradient step",
-    "start": "the ratio does not begin at 1: those are log-probabilities of other"
-    " actions, or of another policy",
-    "constant": "log_prob has lost its gradient: of the two it is the one that learns",
-    "stale": "the optimizer holds the parameters of an actor that is no more: what it"
-    " is to train must be there before it is made",
-    "width": "the actor is as wide as the critic: mend it, and keep what was wanted",
-    "state": "an attribute is no part of a state: `register_buffer`, and all three",
-    "raw": "observations pass as they are: mend it, and keep what was wanted",
-    "late": "rewards are a step late: row t of `reward` is what action t has brought,"
-    " R_{t+1} in the book",
-    "early": "rewards are a step early now: row t of `reward` is what action t brought",
-    "bonus": "the entropy is added to a loss, so that it costs: subtract it",
-    "gone": "the entropy is gone: mend it, and keep what was wanted",
-    "value": "the value loss has the wrong sign: it is to become small",
-}
-"""Mistake -> what to say of it."""
+RATIO = (
+    "the ratio is computed from one policy: data['log_prob'] was stored before the"
+    " first gradient step"
+)
+START = (
+    "the ratio does not begin at 1: those are log-probabilities of other actions, or of"
+    " another policy"
+)
+CONSTANT = "log_prob has lost its gradient: of the two it is the one that learns"
+STALE = (
+    "the optimizer holds the parameters of an actor that is no more: what it is to"
+    " train must be there before it is made"
+)
+WIDTH = "the actor is as wide as the critic: mend it, and keep what was wanted"
+STATE = "an attribute is no part of a state: `register_buffer`, and all three"
+RAW = "observations pass as they are: mend it, and keep what was wanted"
 
 
 def healthy(answer: Any) -> None:
@@ -70,22 +64,11 @@ def named(answer: Any) -> None:
 def mended_01(answer: Any) -> None:
     """broken_01: what ends is worth what it pays, what is only cut is worth more."""
     config = ppo.Config(gamma=0.9, gae_lambda=0.5)
-    rollout, reward, next_value = _rollout()
-    value, ended = rollout["value"], rollout["terminated"]
-    cut, never = rollout["truncated"], torch.zeros_like(rollout["truncated"])
 
-    def estimated(following: Tensor, stop: Tensor) -> Tensor:
-        return gae(reward, value, following, never, stop, 0.9, 0.5)
+    def solve(module: Any) -> Results:
+        return [[_mended(module, 1)(config).advantages(*_rollout())]]
 
-    right = estimated(next_value * ~ended, ended | cut)
-    mistakes = {
-        HINTS["end"]: estimated(next_value, ended | cut),
-        HINTS["cut"]: estimated(next_value * ~(ended | cut), ended | cut),
-        HINTS["across"]: estimated(next_value * ~ended, never),
-        HINTS["inverted"]: estimated(next_value * ended, ended | cut),
-    }
-    got = _mended(answer, 1)(config).advantages(rollout, reward, next_value)
-    expect_close(got, right, named="advantage", mistakes=mistakes)
+    CHAPTER.compare(answer, solve, "advantage")
     trainer = with_part(FOLDERS[0], _mended(answer, 1))
     for learned in (diagnostics.known_value(trainer), diagnostics.known_cut(trainer)):
         expect_close(learned, 1.0, named="value", tolerance=0.1)
@@ -97,9 +80,9 @@ def mended_02(answer: Any) -> None:
     config = diagnostics.settings(total_steps=128, normalize_observation=False)
     logs = diagnostics.trained(trainer_class(config))
     first, *later = (float(log["approx_kl"]) for log in logs)
-    expect(first < 1e-6, f"approx_kl is {first:.2g} at first", HINTS["start"])
-    expect(max(later) > 1e-6, "approx_kl is 0 to the end", HINTS["ratio"])
-    _expect_preference(trainer_class, HINTS["constant"])
+    expect(first < 1e-6, f"approx_kl is {first:.2g} at first", START)
+    expect(max(later) > 1e-6, "approx_kl is 0 to the end", RATIO)
+    _expect_preference(trainer_class, CONSTANT)
 
 
 def mended_03(answer: Any) -> None:
@@ -107,10 +90,10 @@ def mended_03(answer: Any) -> None:
     trainer_class = with_part(FOLDERS[2], _mended(answer, 3))
     model = trainer_class(diagnostics.settings()).model
     widths = [head.layers[0].out_features for head in (model.actor, model.critic)]
-    expect(widths == [32, 16], f"the widths are {widths}", HINTS["width"])
+    expect(widths == [32, 16], f"the widths are {widths}", WIDTH)
     moved, _ = diagnostics.one_rollout(trainer_class)
-    expect(moved > 0, "the actor has not moved", HINTS["stale"])
-    _expect_preference(trainer_class, HINTS["stale"])
+    expect(moved > 0, "the actor has not moved", STALE)
+    _expect_preference(trainer_class, STALE)
 
 
 def mended_04(answer: Any) -> None:
@@ -121,48 +104,42 @@ def mended_04(answer: Any) -> None:
     model.update_normalization(TensorDict({"obs": obs}, [3, 1]))
     flat = obs.flatten(0, 1)
     right = (flat - flat.mean(0)) / flat.std(0, correction=0)
-    raw = {HINTS["raw"]: flat}
+    raw = {RAW: flat}
     expect_close(model.observed(flat), right, named="observed", mistakes=raw)
     changed = diagnostics.restoring(trainer_class)
-    expect(changed < 1e-4, f"log_prob changes by {changed:.2g}", HINTS["state"])
+    expect(changed < 1e-4, f"log_prob changes by {changed:.2g}", STATE)
 
 
 def mended_05(answer: Any) -> None:
     """broken_05: of two sides the one that pays is worth 2 more."""
-    trainer_class = with_part(FOLDERS[4], _mended(answer, 5))
     config = diagnostics.settings(env_id="yieldrl/ProbeObservation-v1", num_envs=2)
-    trainer = trainer_class(config)
-    rollout = trainer.collector.collect(6)
-    trainer.algorithm.remember_policy(rollout)
 
-    def estimated(shift: int) -> Tensor:
-        rows = rollout.copy().set("reward", rollout["reward"].roll(shift, dims=0))
-        return ppo.Algorithm.advantages(trainer.algorithm, rows)
+    def solve(module: Any) -> Results:
+        trainer = with_part(FOLDERS[4], _mended(module, 5))(config)
+        rollout = trainer.collector.collect(6)
+        trainer.algorithm.remember_policy(rollout)
+        return [[trainer.algorithm.advantages(rollout)]]
 
-    mistakes = {HINTS["late"]: estimated(1), HINTS["early"]: estimated(-1)}
-    got = trainer.algorithm.advantages(rollout)
-    expect_close(got, estimated(0), named="advantage", mistakes=mistakes)
+    CHAPTER.compare(answer, solve, "advantage")
+    trainer_class = with_part(FOLDERS[4], _mended(answer, 5))
     sides = diagnostics.known_sides(trainer_class)
     expect_close(sides, 2.0, named="sides", tolerance=0.1)
 
 
 def mended_06(answer: Any) -> None:
     """broken_06: where only being undecided pays, it stays undecided."""
-    trainer_class = with_part(FOLDERS[5], _mended(answer, 6))
-    algorithm = trainer_class(diagnostics.settings(entropy_coef=0.5)).algorithm
+    config = diagnostics.settings(entropy_coef=0.5)
     entropy, value = torch.tensor([0.6, 0.4]), torch.tensor([1.0, 2.0])
     log_prob, zeros = torch.tensor([-0.5, -1.0]), torch.zeros(2)
     data = TensorDict({"log_prob": zeros - 0.75, "returns": zeros + 3}, [2])
     data["advantage"], data["value"] = torch.tensor([1.0, -1.0]), value
-    right, logs = ppo.Algorithm.objective(algorithm, data, log_prob, entropy, value)
-    bonus, paid = 0.5 * entropy.mean(), 0.5 * logs["value_loss"]
-    mistakes = {
-        HINTS["bonus"]: right + 2 * bonus,
-        HINTS["gone"]: right + bonus,
-        HINTS["value"]: right - 2 * paid,
-    }
-    got, _ = algorithm.objective(data, log_prob, entropy, value)
-    expect_close(got, right, named="loss", mistakes=mistakes)
+
+    def solve(module: Any) -> Results:
+        algorithm = with_part(FOLDERS[5], _mended(module, 6))(config).algorithm
+        return [[algorithm.objective(data, log_prob, entropy, value)[0]]]
+
+    CHAPTER.compare(answer, solve, "loss")
+    trainer_class = with_part(FOLDERS[5], _mended(answer, 6))
     left = diagnostics.indecision(trainer_class)
     expect_close(left, 1.0, named="entropy", tolerance=0.1)
 
@@ -204,8 +181,10 @@ def _rollout() -> tuple[TensorDict, Tensor, Tensor]:
     value = torch.tensor([[1.0, 2], [3, 1], [2, 4], [5, 3]])
     next_value = torch.tensor([[3.0, 1], [7, 6], [5, 3], [2, 8]])
     reward = torch.tensor([[1.0, 0], [2, 1], [0, 1], [1, 2]])
-    terminated = torch.zeros(4, 2, dtype=torch.bool)
-    truncated = terminated.clone()
+    terminated, truncated = torch.zeros(2, 4, 2, dtype=torch.bool)
     terminated[1, 0] = truncated[1, 1] = True
-    flags = {"terminated": terminated, "truncated": truncated}
-    return TensorDict({"value": value, **flags}, [4, 2]), reward, next_value
+    ends = {"terminated": terminated, "truncated": truncated}
+    return TensorDict({"value": value, **ends}, [4, 2]), reward, next_value
+
+
+CHAPTER = Chapter(__name__)

@@ -95,19 +95,10 @@ class Trainer(vla_ppo.Trainer):
 
 def config(**fields: Any) -> vla_ppo.Config:
     """CartPole, two actions at a time, for a small network in place of a large one."""
-    cartpole: dict[str, Any] = {
-        "env_id": "yieldrl/CartPole-v1",
-        "env_kwargs": {},
-        "chunk_length": 2,
-        "collection": "sync",
-        "demonstration_steps": 0,
-        "num_envs": 8,
-        "num_steps": 64,
-        "num_minibatches": 4,
-        "learning_rate": 1e-3,
-        "total_steps": 30_000,
-        "eval_every": 5_000,
-    }
+    cartpole: dict[str, Any] = {"env_id": "yieldrl/CartPole-v1", "env_kwargs": {}}
+    cartpole |= {"chunk_length": 2, "collection": "sync", "demonstration_steps": 0}
+    cartpole |= {"num_envs": 8, "num_steps": 64, "num_minibatches": 4}
+    cartpole |= {"learning_rate": 1e-3, "total_steps": 30_000, "eval_every": 5_000}
     return vla_ppo.Config(**{**cartpole, **fields})
 
 

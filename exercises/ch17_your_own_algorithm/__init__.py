@@ -1,7 +1,1 @@
-"""Chapter 17, your own algorithm.
-
-`exercise.py` is Munchausen DQN, as a difference to DQN, whose target is missing. Fill
-the gap, then
-
-    yieldrl check ch17
-"""
+"""Chapter 17, your own algorithm."""
