@@ -1,4 +1,4 @@
-"""Which algorithms there are, and how each differs from its parent."""
+"""The algorithms of the package, and how each differs from its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes of the person at the keyboard: one line, exit code 2, no traceback."""
+"""Usage errors: one line on stderr, exit code 2, no traceback."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def vision_language_action(
 
 
 def _wanted(trainer_class: type[Any]) -> Any:
-    """What a trainer wants of a model: the kind that it says, or that it makes."""
+    """The class of model that a trainer needs: its `policy_class` or `model_class`."""
     return getattr(trainer_class, "policy_class", trainer_class.model_class)
 
 

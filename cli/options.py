@@ -18,7 +18,7 @@ from yieldrl.foundations.files import read_file
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What training needs to know besides the algorithm's config."""
+    """Options of a run besides the algorithm's config."""
 
     config: str | None = None
     """JSON, YAML or TOML file whose values replace the defaults below, or the name of a
@@ -47,7 +47,7 @@ _MOST_STEPS = 10**12  # as `total_steps` has it
 
 @dataclass(frozen=True)
 class Command:
-    """What a command line asks for.
+    """A parsed command line.
 
     Attributes:
         spec: Algorithm, model and loggers.

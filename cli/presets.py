@@ -1,4 +1,4 @@
-"""Config files: anyone's own, and the tuned ones that lie with an algorithm."""
+"""Find config files: paths, and the tuned ones in the folder of an algorithm."""
 
 from __future__ import annotations
 

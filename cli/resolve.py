@@ -1,4 +1,4 @@
-"""What a name in a config file stands for: ours, or `package.module:Class`."""
+"""Resolve names in config files: registered ones, or `package.module:Class`."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _check_arguments(
 
 
 def _find(block: str, path: str, inside: str = "") -> Any:
-    """What lies at `package.module:Class` or `package.module.Class`.
+    """The object at `package.module:Class` or `package.module.Class`.
 
     A module stands for what is called `inside` in it, if that is given.
     """

@@ -1,4 +1,4 @@
-"""From a checkpoint to the trainer class that wrote it, and to a trainer."""
+"""Restore runs: from a checkpoint to its trainer class, and to a trainer."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
 
 
 def _spec(cls: type[Trainer], path: Path) -> RunSpec:
-    """What the run of a checkpoint was begun with; the usual, if nothing says it."""
+    """The spec of the run that a checkpoint is of; the default if it is not known."""
     run_dir = path.parent.parent
     known = run_files.read_run(run_dir)
     if path.parent.name != run_files.CHECKPOINTS or not known:

@@ -21,7 +21,7 @@ from yieldrl.foundations.config_blocks import (
 )
 
 MODEL = Part(resolve.DEFAULT, {})
-"""What a run gets that names no model: that of its algorithm."""
+"""The model of a run that names none: that of its algorithm."""
 
 LOGGERS = (
     Part("checkpoint", {"every": 50_000, "seconds": 120.0}),
@@ -29,12 +29,12 @@ LOGGERS = (
     Part("tensorboard", {}),
     Part("progress", {}),
 )
-"""What a run gets that names none."""
+"""The loggers of a run that names none."""
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What training needs besides the config.
+    """Algorithm, model and loggers of a run: all that its config does not hold.
 
     Attributes:
         trainer_class: Its class.
@@ -74,7 +74,7 @@ class RunSpec:
         return cls(found, policy, _loggers(values.get("loggers")))
 
     def parts(self) -> dict[str, Any]:
-        """What the trainer's constructor takes besides the config."""
+        """Arguments of the trainer's constructor besides the config."""
         made = resolve.model(self.policy, self.trainer_class)
         return {} if made is None else {"model": made}
 
@@ -137,7 +137,7 @@ class RunSpec:
 
 
 def _arguments(policy: Part, trainer_class: type[Any]) -> dict[str, Any]:
-    """What a model is called with; all else that it says are fields of the config."""
+    """Arguments of a model; its other values are fields of the config."""
     if policy.name != VLA:
         return {}
     fields = dataclasses.fields(trainer_class.config_class)

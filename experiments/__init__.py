@@ -1,4 +1,4 @@
-"""What a run leaves behind and starts from: configs, checkpoints, plots."""
+"""Runs on disk: configs, checkpoints, plots; and `check_algorithm`."""
 
 from yieldrl.experiments.check_algorithm import CHECKS, ContractError, check_algorithm
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint

@@ -1,4 +1,4 @@
-"""What processes that train together must have alike before the first step."""
+"""Check that processes that train together start alike."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
 
 
 def facts(run: Any) -> dict[str, Any]:
-    """What a trainer is made of, by the names that an error says."""
+    """The parts of a trainer, by the names that an error gives them."""
     parts = {"trainer": run, "agent": run.agent, "algorithm": run.algorithm}
     parts["model"] = run.model
     found: dict[str, Any] = {f"class of the {k}": _name(v) for k, v in parts.items()}

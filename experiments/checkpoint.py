@@ -137,7 +137,7 @@ def _check_trailer(path: Path) -> None:
 
 
 def _trailer(file: BinaryIO, size: int) -> bytes:
-    """What belongs behind the first `size` bytes, which it reads: their CRC-32."""
+    """The CRC-32 of the first `size` bytes, which are read; it follows them."""
     checksum, left = 0, size
     while left > 0 and (block := file.read(min(left, 2**20))):
         checksum = zlib.crc32(block, checksum)

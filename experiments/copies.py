@@ -46,7 +46,7 @@ class Copies:
         raise TypeError(f"{reason} cannot be pickled. {_INSTEAD}")
 
     def _uncopied(self) -> str | None:
-        """What of it belongs to a thread or to processes, and so to nobody else."""
+        """Attributes that belong to a thread or a process, and cannot be copied."""
         if isinstance(self.collector, AsyncCollector):
             return "a trainer that collects in the background, in a thread of its own,"
         if isinstance(self.envs.unwrapped, AsyncVectorEnv):

@@ -13,7 +13,7 @@ from yieldrl.foundations.other_words import CalledHere, check_entries
 
 
 class LoopByHand:
-    """What a trainer adds for a loop of one's own, and what it says of other words.
+    """Methods of a trainer for a loop of your own, with hints for other names.
 
     The loop is `rollout = trainer.collector.collect(num_steps)`, then
     `trainer.update(rollout)`, and `trainer.evaluate()` now and then.

@@ -1,4 +1,4 @@
-"""What a checkpoint may hold: all that is read back without running any code.
+"""Types that a checkpoint may hold: all are read back without running any code.
 
 That is what PyTorch reads with `weights_only=True`, and NumPy's numbers, text and
 arrays of them.
@@ -22,7 +22,7 @@ _DTYPES = [np.dtype(c) for c in np.typecodes["All"] if np.dtype(c).kind in _KIND
 
 
 def _makers() -> list[Any]:
-    """What makes NumPy's values when they are unpickled, by its names in files."""
+    """Functions that make NumPy's values when unpickled, by their names in files."""
     # Which functions these are NumPy says itself; the module was `core` before 2.0.
     scalar, array = np.float64(0).__reduce__()[0], np.empty(0).__reduce__()[0]
     cores = [f"numpy.{core}.multiarray" for core in ("core", "_core")]

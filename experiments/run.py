@@ -23,7 +23,7 @@ from yieldrl.loggers.write_errors import naming_failures
 
 
 class Run(ABC):
-    """What a trainer is on disk. The training itself is the subclass's business.
+    """A trainer's folder and checkpoints. The training itself is in subclasses.
 
     Args:
         config: Says where runs lie and what they are called.

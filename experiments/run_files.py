@@ -1,4 +1,4 @@
-"""What lies in the folder of a run, who writes it and how to read it.
+"""Files in the folder of a run, what writes them, and how to read them.
 
 config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
 run.json          which trainer, which versions            the trainer's `claim`
@@ -86,13 +86,13 @@ def _blocks(trainer: Any) -> dict[str, Any]:
 
 
 def read_run(run_dir: str | Path) -> dict[str, Any]:
-    """What `run.json` says; nothing if there is none."""
+    """The content of `run.json`; empty if there is none."""
     path = Path(run_dir) / RUN
     return read_file(path) if path.is_file() else {}
 
 
 def read_config(run_dir: str | Path) -> dict[str, Any]:
-    """What `config.yaml` says, without its blocks; nothing if there is none.
+    """The content of `config.yaml`, without its blocks; empty if there is none.
 
     That are the fields of the config, `loggers`, and `policy` if it is not the default.
     """

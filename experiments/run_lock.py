@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = "owner.json"
-"""Says which run a folder holds, and who trains in it or did so last."""
+"""Names the run of a folder, and the process that trains in it or did so last."""
 
 
 class RunInUseError(OSError):
@@ -92,7 +92,7 @@ def claim_empty(folder: Path, run_id: str) -> Lock | None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What `owner.json` says: `run`, `pid`, `host` and `since`; nothing without it."""
+    """`run`, `pid`, `host` and `since` of `owner.json`; empty if there is none."""
     try:
         facts = json.loads((folder / FILE).read_text("utf-8-sig"))
     except (OSError, ValueError):  # torn by a kill, it says as little as none

@@ -1,4 +1,4 @@
-"""What runs logged: the runs below a folder, and curves of their `logs.csv`."""
+"""Find the runs below a folder, and read curves from their `logs.csv`."""
 
 from __future__ import annotations
 

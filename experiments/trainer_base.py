@@ -1,4 +1,4 @@
-"""A run that trains: its environments, its parts, and all that a checkpoint holds."""
+"""The base of trainers: builds the parts, and says what a checkpoint holds."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class TrainingRun(Copies, Run):
         return folder
 
     def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-        """What the algorithm needs around environments, of training and evaluation."""
+        """Wrap environments for training and evaluation as the algorithm needs them."""
         return envs
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""From what a policy chose to what an environment accepts."""
+"""Convert a policy's actions to those that an environment accepts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class ActionTransform:
-    """Turns what a policy chose into what the environment accepts.
+    """Converts a policy's actions to those that the environment accepts.
 
     A Gaussian's action is clipped to the bounds of its Box, in the precision of the
     Box, so that no rounding leaves it; and rounded if the Box holds whole numbers. A
@@ -71,7 +71,7 @@ class ActionTransform:
         return action if self._start is None else action + self._start
 
     def from_env(self, action: Tensor) -> Tensor:
-        """What a policy chooses `[B, ...]` to have the environment get this action.
+        """The policy's action `[B, ...]` for which the environment gets this one.
 
         The inverse of `to_env`, but for what that clips and rounds.
         """

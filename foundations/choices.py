@@ -1,4 +1,4 @@
-"""Which values observations of choices may have."""
+"""The range of values of discrete observations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where PyTorch keeps compiled code: a folder that nobody else may write into."""
+"""The folder of PyTorch's compiled code, which no other user may write into."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def write(path: Path, text: str) -> None:
 
 
 def missing_compiler() -> str | None:
-    """What to say where nothing can be compiled for a CPU; None where it can."""
+    """Why nothing can be compiled for a CPU, as a sentence; None if it can."""
     if os.name == "nt" or shutil.which("g++") or shutil.which("clang++"):
         return None
     return "there is no C++ compiler (g++ or clang++): install one to train faster"
 
 
 def read_note(kind: str) -> dict[str, Any]:
-    """What `write_note` kept for runs of this kind; empty if nothing can be read.
+    """The notes that `write_note` kept for runs of this kind; empty without them.
 
     By function: seconds gained for each gradient step, and seconds to load its code;
     or why there is no code.
@@ -152,7 +152,7 @@ def _known(of: Path) -> tuple[dict[str, str], int]:
 
 
 def _files(of: Path) -> list[Path]:
-    """What PyTorch keeps; notes are looked at when they are read."""
+    """PyTorch's files; notes are checked when they are read."""
     found = [p for p in of.rglob("*") if p.is_file()]
     return [p for p in found if p.name != CHECKSUMS and p.parent.name != NOTES]
 

@@ -23,7 +23,7 @@ from yieldrl.foundations.validation import (
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Checked):
-    """What every algorithm needs to know before it starts.
+    """Settings that every algorithm has.
 
     An algorithm's own config inherits these fields and adds its hyper-parameters. The
     docstring under a field is its help text on the command line. A variant that has no
@@ -107,8 +107,8 @@ class Config(Checked):
     with the newest, which leaves nothing to do while the learner learns."""
 
     when_stale: Literal["wait", "drop"] = "wait"
-    """What happens at that limit: `wait` stops collecting until the learner has come
-    after, `drop` goes on and throws the oldest steps away, and counts them."""
+    """What happens at that limit: `wait` stops collecting until the learner has caught
+    up, `drop` goes on, discards the oldest steps, and counts them."""
 
     log_every: Steps = 1
     """Steps of all environments for which the loop yields one log of collecting. More

@@ -80,7 +80,7 @@ def to_blocks(config: Any) -> dict[str, dict[str, Any]]:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run's own file says, in one mapping, whether it has blocks or not.
+    """The values of a run's own file in one mapping, with or without blocks.
 
     The fields stand beside `loggers`, and beside `policy` if that is not the default.
     """
@@ -102,7 +102,7 @@ def home(field: str) -> str:
 
 
 def nearest(name: Any, known: Iterable[str]) -> str:
-    """What was probably meant, as the end of a message."""
+    """The name that was probably meant, as the end of a message."""
     known = sorted(known)
     near = difflib.get_close_matches(str(name), known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"choose one of {known}"
@@ -111,7 +111,7 @@ def nearest(name: Any, known: Iterable[str]) -> str:
 def keys(
     block: str, values: Any, fields: Collection[str] = frozenset()
 ) -> dict[str, Any]:
-    """What stands in a block and may be fields of the config, which has `fields`."""
+    """Entries of a block that may be fields of a config with these `fields`."""
     if block not in ("policy", "algorithm"):
         return _mapping(block, values)
     found = part(block, values)
@@ -125,7 +125,7 @@ def keys(
 def divided(
     policy: Part, fields: Collection[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a vision-language-action policy says: fields of the config, and arguments.
+    """Fields of the config and arguments that a vision-language-action policy has.
 
     Its `vla_config` are fields where the config has one of a model's, and otherwise an
     argument, as all else is.

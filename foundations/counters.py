@@ -1,4 +1,4 @@
-"""How far training has come, counted by whoever acts and learns."""
+"""Counters of environment steps, gradient steps and versions of the policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yieldrl.foundations.ranks import ranks
 
 @dataclass(slots=True)
 class Counters:
-    """What an algorithm and its agent count together."""
+    """Counters that an algorithm shares with its agent."""
 
     sample_step: int = 0
     """Environment steps so far, over all environments."""

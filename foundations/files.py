@@ -72,7 +72,7 @@ _DEVICES = {"CON", "PRN", "AUX", "NUL"} | {
 
 
 def wrong_path(path: str) -> str | None:
-    """What is wrong with a path that no file system can hold, and what to do."""
+    """Why no file system can hold a path, and what to do; None if it can."""
     try:
         parts = [os.fsencode(part) for part in PurePath(path).parts]
     except UnicodeEncodeError:
@@ -83,7 +83,7 @@ def wrong_path(path: str) -> str | None:
 
 
 def wrong_name(name: str) -> str | None:
-    """What is wrong with the name of a folder that is to lie below another.
+    """Why a folder below another cannot have this name; None if it can.
 
     It may have parts, as `group/first`. It is looked at as Windows would too, because a
     config file goes from one machine to another.

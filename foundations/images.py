@@ -1,4 +1,4 @@
-"""Which observations are images, where their channels lie, and what their range is."""
+"""Kinds of observations: images, with their channels and range, and quantities."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Box
+
+from yieldrl.foundations.text import Utf8Text
 
 UNBOUNDED = 2.0**31 - 1
 """A bound from here on is none: the last number of a dtype, or infinity."""
@@ -33,7 +35,7 @@ def channels_last(shape: tuple[int, ...]) -> bool:
 
 
 def image_divisor(space: Box) -> np.ndarray:
-    """What an image is divided by, so that its numbers lie in [-1, 1].
+    """The divisor that brings the numbers of an image into [-1, 1].
 
     The larger of its two bounds, 255 for a usual picture of bytes and 1 for bits, for
     each number of the image alone. Bounds within [-1, 1] stay as they are. Where there
@@ -51,3 +53,13 @@ def image_divisor(space: Box) -> np.ndarray:
     divisor = np.where(largest >= UNBOUNDED, unknown, largest.clip(min=1.0))
     alike = (divisor == divisor.flat[0]).all()
     return np.asarray(divisor.flat[0]) if alike else divisor
+
+
+def is_quantity(path: tuple[str, ...], leaf: Space[Any]) -> bool:
+    """Whether the numbers of a leaf are quantities: see `spaces.quantities`."""
+    if not isinstance(leaf, Box) or isinstance(leaf, Utf8Text) or is_image(leaf):
+        return False
+    if path[-1:] == ("action_mask",) or leaf.dtype == np.bool_:
+        return False
+    widths = leaf.high.astype(np.float64) - leaf.low.astype(np.float64)
+    return leaf.dtype.kind == "f" or bool((widths > 1).any())

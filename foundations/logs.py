@@ -1,4 +1,4 @@
-"""What every step of a training loop yields."""
+"""`LogData`: the type of what every step of a training loop yields."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ a copy, and there are up to three such networks: 4 GiB in all.
 
 
 class Constraint:
-    """What else a value must satisfy, besides its type: `Annotated[int, Range(1)]`."""
+    """A condition on values beside their type: `Annotated[int, Range(1)]`."""
 
     def remedy(self, value: Any) -> str | None:
         """What to do about a value that breaks the constraint; None if it holds."""

@@ -117,7 +117,7 @@ class Ranks:
 
 
 def difference(found: Sequence[Mapping[str, Any]]) -> str | None:
-    """What processes differ in, the first of it, as a sentence; None if in nothing.
+    """The first difference between processes, as a sentence; None without one.
 
     >>> print(difference([{"seed": 1}, {"seed": 1}, {"seed": 2}]))
     3 processes that train together differ in seed: it is 1 in process 0 and 2 in \

@@ -1,4 +1,4 @@
-"""Running mean and variance, and values standardize by them."""
+"""Running mean and variance, and values standardized by them."""
 
 from __future__ import annotations
 

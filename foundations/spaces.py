@@ -12,8 +12,12 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 
 from yieldrl.foundations.actions import ActionTransform
-from yieldrl.foundations.images import channels_last, image_divisor, is_image
-from yieldrl.foundations.quantities import is_quantity
+from yieldrl.foundations.images import (
+    channels_last,
+    image_divisor,
+    is_image,
+    is_quantity,
+)
 
 __all__ = [
     "ActionBorder",

@@ -129,7 +129,7 @@ def _bare(hint: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """What was got, cut short where it would fill the screen."""
+    """`repr` of a value, cut short where it would fill the screen."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of more digits than Python prints

@@ -54,7 +54,7 @@ AnyTrainer = TypeVar("AnyTrainer")
 
 
 def default(trainer: AnyTrainer) -> AnyTrainer:
-    """What a run from the command line gets: checkpoints, a table, events, a bar."""
+    """Add the loggers of the command line: checkpoints, a table, events, a bar."""
     for logger in (checkpoint(), csv(), tensorboard(), progress()):
         trainer = logger(trainer)
     return trainer

@@ -1,4 +1,4 @@
-"""Which loops are under way: one a trainer, and none when Python exits."""
+"""Loops under way: one for each trainer, all closed when Python exits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every logger is: a generator around the trainer's generator."""
+"""The base of loggers: generators around the trainer's generator."""
 
 from __future__ import annotations
 

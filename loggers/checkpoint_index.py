@@ -1,4 +1,4 @@
-"""Which checkpoints a folder holds, in which order they were written.
+"""The checkpoints of a folder, in the order in which they were written.
 
 That order is not that of their steps: a run may have gone on from an older one. Nor
 that of the files' times: copying a folder changes those. So there is an index.

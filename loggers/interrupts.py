@@ -1,4 +1,4 @@
-"""Ctrl-C, answered between two steps of a trainer and not within one."""
+"""Delay KeyboardInterrupt until the trainer's current step has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether someone sees pictures here."""
+"""Detect Jupyter notebooks."""
 
 from __future__ import annotations
 

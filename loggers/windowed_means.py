@@ -1,4 +1,4 @@
-"""WindowedMeans of logs over windows of environment steps, taken where the values lie.
+"""Means of logs over windows of environment steps, taken where the values lie.
 
 A log arrives with every minibatch. Reading its tensors each time would make a GPU wait,
 and writing them would fill disks, so they are averaged and read once per window.
@@ -19,7 +19,7 @@ _CHUNK = 1024  # logs that wait before they are summed up, in a window that is l
 
 
 class Row(TypedDict):
-    """What is written: a `LogData` whose values are floats."""
+    """A row to write: a `LogData` whose values are floats."""
 
     log_type: str
     sample_step: int
@@ -88,7 +88,7 @@ class WindowedMeans:
 
 
 class _Window:
-    """What one type of log said since the last row."""
+    """Logs of one type since the last row."""
 
     def __init__(self) -> None:
         self._last: Any = None

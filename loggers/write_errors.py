@@ -1,4 +1,4 @@
-"""Why a file of a run could not be written, in one sentence."""
+"""Errors that say in one sentence why a file could not be written."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def refuse_folder(file: Path) -> None:
 
 
 def full_disk_behind(error: BaseException | None) -> str | None:
-    """What the system said about a full disk; None if that was not the reason."""
+    """The system's message about a full disk; None if that was not the reason."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return error.strerror or "no space left"

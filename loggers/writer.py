@@ -103,7 +103,7 @@ class Writer(Logger):
 
 
 class _Account:
-    """What a writer has taken in and has not written for good."""
+    """Logs that a writer has received and not finally written."""
 
     def __init__(self, every: int) -> None:
         self.means = WindowedMeans(every)

@@ -1,4 +1,4 @@
-"""What is tried around training: predict, evaluate, save and load, acting copies."""
+"""Checks around training: predict, evaluate, save and load, acting copies."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Snapshot:
         return space.sample()
 
     def _actions(self) -> Values:
-        """What the agent does in these observations."""
+        """The agent's actions for these observations."""
         sampled = [self.agent.sample(self.obs)[0] for _ in range(4)]
         samples = {f"sample {i}": _array(x) for i, x in enumerate(sampled, 1)}
         return {"predict": _predicted(self.agent, self.obs), **samples}
