@@ -16,10 +16,7 @@ SAVED = ("newest", "written", "claimed", "row", "seen", "last", "dropped", "take
 
 @dataclass
 class RingPositions:
-    """Where the writer and the reader of a ring of segments are.
-
-    A method without a docstring is that of `CircularBuffer`, without its tensors.
-    """
+    """The numbers of a `CircularBuffer`, which says what its methods do."""
 
     num_steps: int  # T, rows of a segment
     slots: tuple[int, ...]  # the number of the segment in each slot

@@ -15,7 +15,7 @@ PATIENCE = 5.0
 """Seconds to wait for the end of a step when the thread is to stop."""
 
 LONG = 60.0
-"""Seconds without a step after which `wait` says that it is still waiting."""
+"""Seconds without a step after which `wait` warns that it still waits."""
 
 _UNDER_WAY = "a step of the environments (or of the policy) in the background"
 
@@ -74,7 +74,7 @@ class Background:
         """
         worker = self._worker
         told = worker is None or worker.left_behind
-        if not self._ended() and not told:
+        if not self._join() and not told:
             warnings.warn(
                 f"{_UNDER_WAY} has not returned for {PATIENCE:g} s: its thread is left"
                 " behind, and ends with the program or when the step returns. Look"
@@ -89,14 +89,14 @@ class Background:
         Raises:
             RuntimeError: If the step has not returned after `PATIENCE` seconds.
         """
-        if not self._ended():
+        if not self._join():
             raise RuntimeError(
                 f"{_UNDER_WAY} has not returned, so the state of the environments is"
                 " unknown: try again when it has, or make a new trainer, with"
                 " environments of its own"
             )
 
-    def _ended(self) -> bool:
+    def _join(self) -> bool:
         """Tell the thread to end; whether it did so in time."""
         worker = self._worker
         if worker is None:

@@ -139,3 +139,14 @@ def named_leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
             leaf for key in obs for leaf in named_leaves(obs[key], f"{name}[{key!r}]")
         ]
     return [(name, obs)]
+
+
+def float_arrays(obs: Any) -> list[tuple[str, np.ndarray]]:
+    """The real-valued arrays of an observation, with their names."""
+    leaves = named_leaves(obs, "observation")
+    return [(name, leaf) for name, leaf in leaves if leaf.dtype.kind == "f"]
+
+
+def float_tensors(obs: Any) -> list[Tensor]:
+    """The real-valued tensors of an observation."""
+    return [leaf for _, leaf in named_leaves(obs, "") if leaf.is_floating_point()]

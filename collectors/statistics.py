@@ -1,8 +1,4 @@
-"""Returns and lengths of the episodes that end while collecting.
-
-They also check that rewards and observations are finite, so that an error names the
-environment and the step before NaN or infinity reaches a network.
-"""
+"""Returns and lengths of ended episodes; they refuse values that are not finite."""
 
 from __future__ import annotations
 
@@ -14,7 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.checks import check_action, check_finite, named_leaves
+from yieldrl.collectors.checks import (
+    check_action,
+    check_finite,
+    float_arrays,
+    float_tensors,
+    named_leaves,
+)
 from yieldrl.collectors.episode_logs import mean_logs
 from yieldrl.collectors.stepping import Step
 
@@ -31,8 +33,7 @@ class ArrayStatistics:
         """Add a step; the means over the episodes that it ended, if any.
 
         Raises:
-            FloatingPointError: If one of these is not finite, and the action is not
-                either.
+            FloatingPointError: If neither that nor the action is finite.
             ValueError: If a reward or an observation is not finite.
         """
         reward, obs = step.reward, step.next_obs
@@ -41,7 +42,7 @@ class ArrayStatistics:
         if type(obs) is np.ndarray and obs.dtype.kind == "f":
             total += np.vdot(obs, obs)
         elif type(obs) is not np.ndarray:
-            total += sum(np.vdot(leaf, leaf) for _, leaf in _float_arrays(obs))
+            total += sum(np.vdot(leaf, leaf) for _, leaf in float_arrays(obs))
         self.steps += 1
         if not math.isfinite(total):
             self._check(step)
@@ -80,7 +81,7 @@ class ArrayStatistics:
         check_action(step.action)
         when = f"step {self.steps} since the latest reset of all"
         check_finite("reward", np.asarray(step.reward, dtype=np.float64), when)
-        for name, leaf in _float_arrays(step.next_obs):
+        for name, leaf in float_arrays(step.next_obs):
             check_finite(name, leaf, when)
 
 
@@ -183,7 +184,7 @@ class TensorStatistics:
                 ended.sum().float(),
                 ((total - return_before) * ended).sum(),
                 ((length - length_before) * ended).sum(),
-                reward.sum() + sum(x.sum() for x in _float_tensors(next_obs)),
+                reward.sum() + sum(x.sum() for x in float_tensors(next_obs)),
             ]
         )
         last = index[-1]
@@ -197,12 +198,3 @@ class TensorStatistics:
             for name, leaf in named_leaves(next_obs, "observation"):
                 check_finite(name, leaf.cpu().numpy(), "the latest step")
         return mean_logs(episodes, return_sum, length_sum)
-
-
-def _float_arrays(obs: Any) -> list[tuple[str, np.ndarray]]:
-    leaves = named_leaves(obs, "observation")
-    return [(name, leaf) for name, leaf in leaves if leaf.dtype.kind == "f"]
-
-
-def _float_tensors(obs: Any) -> list[Tensor]:
-    return [leaf for _, leaf in named_leaves(obs, "") if leaf.is_floating_point()]
