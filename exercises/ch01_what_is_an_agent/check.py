@@ -72,7 +72,7 @@ def _asked(answer: Any) -> np.ndarray:
     """The observations that the policy is asked about."""
     asked: list[Any] = []
     _play(answer, Script(), lambda obs: asked.append(obs) or 0)
-    hint = "let the policy choose the actions: nobody else may"
+    hint = "let the policy, and nothing else, choose the actions"
     expect(bool(asked), "the policy is never asked", hint)
     expect(
         len(asked) == LENGTH,

@@ -1,9 +1,7 @@
-"""Your turn: play one episode and add it up. Fill the gap in `play`, then
+"""Your turn: play one episode and add it up. Fill the gap in `play`, check it and, when
+all holds, compare a random policy with a trained one by what you wrote:
 
     yieldrl check ch01
-
-and, when all holds, compare a random policy with a trained one by what you wrote:
-
     python -m yieldrl.exercises.ch01_what_is_an_agent.exercise
 """
 

@@ -1,9 +1,7 @@
-"""Your turn: Q-learning that can neither choose nor average. Fill both gaps, then
-
-    yieldrl check ch02
-
+"""Your turn: Q-learning that can neither choose nor average. Fill both gaps, check them
 and, when all holds, cross the lake with what you wrote, beside the library:
 
+    yieldrl check ch02
     python -m yieldrl.exercises.ch02_bandits_and_exploration.exercise
 """
 

@@ -1,9 +1,7 @@
-"""Your turn: planning without its sweep. Fill the gap in `sweep`, then
+"""Your turn: planning without its sweep. Fill the gap in `sweep`, check it and, when
+all holds, plan with what you wrote, and play 1 000 episodes by the plan:
 
     yieldrl check ch03
-
-and, when all holds, plan with what you wrote, and play 1 000 episodes by the plan:
-
     python -m yieldrl.exercises.ch03_mdps_returns_and_planning.exercise
 """
 

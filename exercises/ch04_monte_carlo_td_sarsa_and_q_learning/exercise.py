@@ -1,9 +1,7 @@
-"""Your turn: Q-learning and SARSA without their targets. Fill both gaps, then
-
-    yieldrl check ch04
-
+"""Your turn: Q-learning and SARSA without their targets. Fill both gaps, check them
 and, when all holds, let both walk along the cliff with what you wrote:
 
+    yieldrl check ch04
     python -m yieldrl.exercises.ch04_monte_carlo_td_sarsa_and_q_learning.exercise
 """
 

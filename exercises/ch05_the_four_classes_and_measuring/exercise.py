@@ -1,9 +1,7 @@
-"""Your turn: a report of several seeds without its statistics. Fill the gaps, then
+"""Your turn: a report of several seeds without its statistics. Fill the gaps, check
+them and, when all holds, train on two lakes, ten seeds each, and read your own report:
 
     yieldrl check ch05
-
-and, when all holds, train on two lakes, ten seeds each, and read your own report:
-
     python -m yieldrl.exercises.ch05_the_four_classes_and_measuring.exercise
 """
 

@@ -1,9 +1,7 @@
-"""Your turn: DQN without its target and without its loss. Fill both gaps, then
-
-    yieldrl check ch06
-
+"""Your turn: DQN without its target and without its loss. Fill both gaps, check them
 and, when all holds, train with what you wrote:
 
+    yieldrl check ch06
     python -m yieldrl.exercises.ch06_dqn.exercise
 """
 

@@ -1,9 +1,7 @@
-"""Your turn: Rainbow without three of its differences. Fill the gaps, then
+"""Your turn: Rainbow without three of its differences. Fill the gaps, check them and,
+when all holds, train with what you wrote:
 
     yieldrl check ch07
-
-and, when all holds, train with what you wrote:
-
     python -m yieldrl.exercises.ch07_double_to_rainbow.exercise
 """
 

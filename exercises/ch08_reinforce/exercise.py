@@ -1,9 +1,7 @@
-"""Your turn: REINFORCE without its returns and its loss. Fill both gaps, then
-
-    yieldrl check ch08
-
+"""Your turn: REINFORCE without its returns and its loss. Fill both gaps, check them
 and, when all holds, train with what you wrote:
 
+    yieldrl check ch08
     python -m yieldrl.exercises.ch08_reinforce.exercise
 """
 

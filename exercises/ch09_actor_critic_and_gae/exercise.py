@@ -1,9 +1,7 @@
-"""Your turn: A2C without its advantages. Fill the gap in `gae`, then
+"""Your turn: A2C without its advantages. Fill the gap in `gae`, check it and, when all
+holds, train with what you wrote:
 
     yieldrl check ch09
-
-and, when all holds, train with what you wrote:
-
     python -m yieldrl.exercises.ch09_actor_critic_and_gae.exercise
 """
 

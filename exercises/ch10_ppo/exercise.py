@@ -1,9 +1,7 @@
-"""Your turn: PPO without its policy loss. Fill the gap in `policy_loss`, then
+"""Your turn: PPO without its policy loss. Fill the gap in `policy_loss`, check it and,
+when all holds, train with what you wrote:
 
     yieldrl check ch10
-
-and, when all holds, train with what you wrote:
-
     python -m yieldrl.exercises.ch10_ppo.exercise
 """
 

@@ -1,9 +1,7 @@
-"""Your turn: TD3 and SAC without their targets. Fill the three gaps, then
+"""Your turn: TD3 and SAC without their targets. Fill the three gaps, check them and,
+when all holds, swing up the pendulum with what you wrote:
 
     yieldrl check ch11
-
-and, when all holds, swing up the pendulum with what you wrote:
-
     python -m yieldrl.exercises.ch11_ddpg_td3_and_sac.exercise
 """
 

@@ -1,9 +1,7 @@
-"""Your turn: PPO without its memory, and without its masks. Fill the four gaps, then
+"""Your turn: PPO without its memory, and without its masks. Fill the four gaps, check
+them and, when all holds, train on the T-maze and in Taxi with what you wrote:
 
     yieldrl check ch12
-
-and, when all holds, train on the T-maze and in Taxi with what you wrote:
-
     python -m yieldrl.exercises.ch12_memory_and_masks.exercise
 """
 

@@ -18,7 +18,7 @@ from yieldrl.exercises.training import train
 
 NAMES: tuple[str, ...] = ("state", "elapsed", "obs", "reward")
 NAMES += ("terminated", "truncated", "final_obs")
-LOOKS = "`if`, .item() and bool indices look at numbers: torch.where need not look"
+LOOKS = "`if`, .item() and bool indices read values: torch.where need not"
 
 
 class Line(NamedTuple):
@@ -31,7 +31,7 @@ class Line(NamedTuple):
     limit: int = 10
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """State `[2, N]`, position and velocity; who is off the line terminates."""
+        """State `[2, N]`, position and velocity; beyond the line it terminates."""
         position, velocity = state.unbind()
         velocity = velocity + 0.2 * action - 0.1
         position = position + velocity
@@ -85,7 +85,7 @@ def apart(answer: Any) -> None:
 
 
 def unseen(answer: Any) -> None:
-    """Nobody looks at numbers: it works with tensors that have none."""
+    """It reads no values: it works with tensors that have none."""
     nothing = [part.to("meta") for part in MIXED]
     try:
         with Operations():
@@ -94,7 +94,7 @@ def unseen(answer: Any) -> None:
         if "meta" not in str(error).lower():
             raise
         words = " ".join(str(error).split())[:60]
-        raise Wrong(f"it needs numbers: {words} ...", LOOKS) from None
+        raise Wrong(f"it needs values: {words} ...", LOOKS) from None
 
 
 def at_once(answer: Any) -> None:
@@ -115,7 +115,7 @@ def at_once(answer: Any) -> None:
 
 
 def training(answer: Any) -> None:
-    """PPO in carts that are stepped by it lives through what the library's would."""
+    """PPO in carts that are stepped by it sees what it sees in the library's."""
 
     class Carts(answer.Carts):
         def pure_step(self, *given: Any) -> Any:
@@ -131,7 +131,7 @@ def training(answer: Any) -> None:
 
 
 class Operations(TorchDispatchMode):
-    """Counts the operations on tensors, and refuses those that look at numbers."""
+    """Counts the operations on tensors, and refuses those that read values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Operations(TorchDispatchMode):
         name, meta = str(func).partition(".")[2], _has(args, torch.device("meta"))
         looks = name.startswith(("_local_scalar_dense", "nonzero", "masked_select"))
         if meta and (looks or (name.startswith("index") and _has(args, torch.bool))):
-            raise Wrong(f"it calls {name.partition('.')[0]}, which looks", LOOKS)
+            raise Wrong(f"it calls {name.partition('.')[0]}, which reads", LOOKS)
         return func(*args, **(kwargs or {}))
 
 
@@ -160,7 +160,7 @@ CHAPTER = Chapter(__name__)
 untouched = CHAPTER.constant("", ("step", [Line(), *MIXED]))
 PROPERTIES = [
     _same(
-        "Where no episode ends, everybody goes on from what the action led to",
+        "Where no episode ends, each goes on from what the action led to",
         _case([0.1, -0.4, 0.0, 0.3], elapsed=[0, 3, 7, 5]),
         *("state", "obs", "reward", "elapsed"),
     ),
@@ -170,12 +170,12 @@ PROPERTIES = [
         *("terminated", "truncated"),
     ),
     _same(
-        "Where one ends or is cut, the first state of its own noise is gone on from",
+        "Where one ends or is cut, it goes on from the first state of its own noise",
         MIXED,
         *("state", "obs"),
     ),
     _same(
-        "final_obs is what the action led to, before anybody began anew",
+        "final_obs is what the action led to, before any reset",
         MIXED,
         "final_obs",
     ),

@@ -1,9 +1,7 @@
-"""Your turn: N worlds at once that cannot begin again. Fill the gap in `step`, then
-
-    yieldrl check ch13
-
+"""Your turn: N worlds at once that cannot begin again. Fill the gap in `step`, check it
 and, when all holds, train in what you wrote:
 
+    yieldrl check ch13
     python -m yieldrl.exercises.ch13_batched_worlds_and_throughput.exercise
 """
 
@@ -22,13 +20,13 @@ class Answer(NamedTuple):
     """What a step of N environments comes to, in SAME_STEP mode.
 
     Attributes:
-        state: Where everybody stands after the step, `[D, N]`.
-        elapsed: Steps of the episode that everybody is in, int64 `[N]`.
-        obs: What everybody sees there, `[N, D]`.
+        state: Of each environment after the step, `[D, N]`.
+        elapsed: How many steps its episode has had, int64 `[N]`.
+        obs: The observation of that state, `[N, D]`.
         reward: `[N]`.
-        terminated: Whose episode ended, bool `[N]`.
-        truncated: Whose episode was cut, bool `[N]`.
-        final_obs: What the action led to, before anybody began anew, `[N, D]`.
+        terminated: Where an episode ended, bool `[N]`.
+        truncated: Where an episode was cut, bool `[N]`.
+        final_obs: What the action led to, before any reset, `[N, D]`.
     """
 
     state: Tensor
@@ -43,17 +41,17 @@ class Answer(NamedTuple):
 def step(
     world: Any, state: Tensor, elapsed: Tensor, action: Tensor, noise: Tensor
 ) -> Answer:
-    """Step N environments; whose episode ends begins a new one within the step.
+    """Step N environments; where an episode ends, a new one begins within the step.
 
     Args:
         world: Has three functions of all N, and a number:
-            `dynamics(state, action)` gives the next state, rewards `[N]` and who
-            terminated, bool `[N]`;
+            `dynamics(state, action)` gives the next state, rewards `[N]` and where
+            an episode terminated, bool `[N]`;
             `initial_state(noise)` gives N first states, a column of noise each;
             `observe(state)` gives observations `[N, D]`;
             `limit`, the number of steps after which an episode is cut.
-        state: Where everybody stands, `[D, N]`.
-        elapsed: Steps that everybody's episode has had before this one, int64 `[N]`.
+        state: Of each environment, `[D, N]`.
+        elapsed: Steps that each episode has had before this one, int64 `[N]`.
         action: `[N]`.
         noise: Random numbers `[K, N]`, for those that begin.
 
@@ -61,13 +59,13 @@ def step(
         New tensors; the arguments stay as they are.
     """
     last, reward, terminated = world.dynamics(state, action)
-    truncated = torch.zeros_like(terminated)  # so far nobody is ever cut
+    truncated = torch.zeros_like(terminated)  # so far no episode is cut
     # The gap. Seven lines are enough:
-    #   who is cut? who has ended, in one way or the other?
-    #   first states, for everybody: who needs none throws it away
-    #   `torch.where(ended, ..., ...)` says where everybody stands, and for how long
-    # No `if`, no `state[ended]`: both look at numbers, and on a GPU looking is waiting.
-    raise NotImplementedError("count the step first, then say who is cut")
+    #   which episodes are cut? which have ended, in one way or the other?
+    #   first states, for all environments: those that need none ignore theirs
+    #   `torch.where(ended, ..., ...)` chooses the state, and the count of steps
+    # No `if`, no `state[ended]`: both read values, and on a GPU reading is waiting.
+    raise NotImplementedError("count the step first, then say which episodes are cut")
     obs = final_obs = world.observe(last)
     return Answer(last, elapsed, obs, reward, terminated, truncated, final_obs)
 
@@ -77,7 +75,7 @@ class Carts(CartPoleVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         super().__init__(num_envs, **kwargs)
-        self._can_branch = False  # first states are made for everybody, as on a GPU
+        self._can_branch = False  # first states are made for all, as on a GPU
 
     @property
     def limit(self) -> int:

@@ -13,7 +13,7 @@ from yieldrl.exercises.ch13_batched_worlds_and_throughput.exercise import Answer
 def step(
     world: Any, state: Tensor, elapsed: Tensor, action: Tensor, noise: Tensor
 ) -> Answer:
-    """Step N environments; whose episode ends begins a new one within the step."""
+    """Step N environments; where an episode ends, a new one begins within the step."""
     last, reward, terminated = world.dynamics(state, action)
     elapsed = elapsed + 1
     truncated = elapsed >= world.limit

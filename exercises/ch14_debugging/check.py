@@ -19,8 +19,8 @@ from yieldrl.exercises.mistakes import Results
 
 RULES = {
     "none": "no reading is exact: 1.0009 is 1, and 0.995 of the entropy is all of it",
-    "end": "`value` is 5 where nobody pays more than 1. It spoils `sides` a little: ask"
-    " for `value` before",
+    "end": "`value` is 5 where no step pays more than 1. It spoils `sides` a little:"
+    " ask for `value` before",
     "ratio": "the actor moves, and `approx_kl` is 0 all the same: the ratio does not"
     " see it",
     "gradient": "an actor that stands still has a ratio of 1 and prefers nothing: ask"
@@ -30,7 +30,7 @@ RULES = {
     " are learned, only not where they belong",
     "entropy": "where nothing but `entropy` pays there is none left",
 }
-"""Bug -> what to say to who does not name it."""
+"""Bug -> what to say if it is not named."""
 
 RATIO = (
     "the ratio is computed from one policy: data['log_prob'] was stored before the"

@@ -66,7 +66,7 @@ def known_value(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
 
 def known_cut(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
     """What `ProbeCut` is worth, as a share of the truth: every step pays 1, for ever,
-    and after five of them somebody cuts.
+    and after five of them the episode is cut.
     """
     trainer, answer = probed(trainer_class, "Cut", seed)
     return float(values(trainer, answer)[0] / answer.value[0])

@@ -15,7 +15,9 @@ from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
 from yieldrl.exercises.training import train
 
-ROLES = "`start` and `log_prob` have changed places: who learns, and who acted?"
+ROLES = (
+    "`start` and `log_prob` have changed places: which policy learns, and which acted?"
+)
 UNREAD = "what was written down when acting is not used: rollout['log_prob']"
 CONSTANT = "detach: a ratio, a value or a log_prob brings its gradient along"
 WIDE = 0.3, 2.5, 1.4, 0.8

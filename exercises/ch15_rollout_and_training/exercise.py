@@ -1,10 +1,8 @@
 """Your turn: PPO beside a collector in the background, without V-trace. Fill the gap in
-`vtrace`, then
+`vtrace`, check it and, when all holds, collect and learn side by side with what you
+wrote:
 
     yieldrl check ch15
-
-and, when all holds, collect and learn side by side with what you wrote:
-
     python -m yieldrl.exercises.ch15_rollout_and_training.exercise
 """
 

@@ -114,7 +114,7 @@ PROPERTIES = [
         (("reward", "discount"), _chunk(truncated=[2])),
     ),
     _same(
-        "Whoever is done stays done, whatever the rows below say",
+        "An episode that is done stays done, whatever the rows below say",
         (("reward", "num_steps"), _chunk(terminated=[0], truncated=[2])),
         (("reward", "num_steps"), _chunk(terminated=[0, 2])),
     ),

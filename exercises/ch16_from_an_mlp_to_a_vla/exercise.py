@@ -1,10 +1,7 @@
 """Your turn: PPO on chunks of actions that does not know what a chunk came to. Fill the
-gap in `chunk_sums`, then
+gap in `chunk_sums`, check it and, when all holds, train with what you wrote:
 
     yieldrl check ch16
-
-and, when all holds, train with what you wrote:
-
     python -m yieldrl.exercises.ch16_from_an_mlp_to_a_vla.exercise
 """
 
@@ -38,11 +35,11 @@ def chunk_sums(
     """
     # The gap. A batch is stepped as a whole, so there are always L rows. If an episode
     # ends in step i, that step still counts (k = i + 1). All rows below it are of an
-    # episode that nobody sees, whatever they say.
+    # episode that is not seen, whatever they say.
     #
     # A loop over the rows will do, with three sums and one mask that are carried along:
-    # who is still running. When does a step take somebody off it, before it counts, or
-    # after?
+    # which environments are still running. Does a step that ends an episode change it
+    # before the step counts, or after?
     raise NotImplementedError("carry `running` [N] along, and sum where it is True")
 
 

@@ -1,9 +1,7 @@
-"""Your turn: Munchausen DQN, whose target is missing. Fill the gap, then
+"""Your turn: Munchausen DQN, whose target is missing. Fill the gap, check it and, when
+all holds, train what you wrote beside DQN, with the same seeds:
 
     yieldrl check ch17
-
-and, when all holds, train what you wrote beside DQN, with the same seeds:
-
     python -m yieldrl.exercises.ch17_your_own_algorithm.exercise
 """
 

@@ -35,7 +35,11 @@ PLANTED = [
     ),
     ("length += 1", "length += not (terminated or truncated)", "step is not counted"),
     ("env.step(policy(obs))", "env.step((policy(obs), policy(obs))[1])", "once a step"),
-    ("step(policy(obs))", "step(env.action_space.sample())", "let the policy choose"),
+    (
+        "step(policy(obs))",
+        "step(env.action_space.sample())",
+        "let the policy, and nothing else",
+    ),
     ("step(policy(obs))", "step(min(policy(obs), 3))", "as it is"),
     ("env.reset(seed=seed)", "env.reset()", "hand the seed on"),
     ("    return total, length", "    env.reset()\n    return total, length", "once"),

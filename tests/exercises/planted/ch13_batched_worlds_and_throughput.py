@@ -16,19 +16,27 @@ PLANTED = [
     (STATE, "torch.where(ended, first, state)", "state is that before the step"),
     ("    elapsed = elapsed + 1\n", "", "the step is not counted"),
     (CUT, "elapsed + 1 >= world.limit", "a step too early"),
-    (CUT, "elapsed > world.limit", "nobody is cut in time"),
+    (CUT, "elapsed > world.limit", "no episode is cut in time"),
     (CUT, "torch.zeros_like(terminated)", "elapsed >= world.limit"),
     (RETURNED, "reward, ended, truncated, final_obs)", "`terminated` is also set"),
     (RETURNED, "reward, terminated, ended, final_obs)", "`truncated` is also set"),
-    (STATE, "last", "nobody begins anew"),
+    (STATE, "last", "no environment begins anew"),
     (FIRST, "world.initial_state(noise[:, :1])", "one first state for all"),
     (
         FIRST,
         "world.initial_state(noise[:, (ended.cumsum(0) - 1).clamp(min=0)])",
         "handed out in a row",
     ),
-    (STATE, "torch.where(terminated, first, last)", "who is cut does not begin"),
-    (STATE, "torch.where(truncated, first, last)", "who terminates does not begin"),
+    (
+        STATE,
+        "torch.where(terminated, first, last)",
+        "an episode that is cut does not begin",
+    ),
+    (
+        STATE,
+        "torch.where(truncated, first, last)",
+        "one that terminates does not begin",
+    ),
     (SEEN, "world.observe(last), world.observe(last)", "obs is the old episode's last"),
     (SEEN, "world.observe(state), world.observe(state)", "final_obs is from after"),
     (
@@ -49,12 +57,12 @@ PLANTED = [
     (
         f"state = {STATE}",
         "state = last.clone()\n    state[:, ended] = first[:, ended]",
-        "look at numbers",
+        "read values",
     ),
     (
         f"state = {STATE}",
         f"state = {STATE} if ended.any() else last",
-        "look at numbers",
+        "read values",
     ),
     (
         f"state = {STATE}",
@@ -62,14 +70,14 @@ PLANTED = [
         "    for i in range(len(ended)):\n"
         "        if ended[i]:\n"
         "            state[:, i] = first[:, i]",
-        "look at numbers",
+        "read values",
     ),
     (
         f"state = {STATE}",
         "state = last.clone()\n"
         "    for i in ended.tolist():\n"
         "        state = torch.where(ended, first, last)",
-        "look at numbers",
+        "read values",
     ),
     (STATE, LOOP, "Python loop over environments"),
     ("    return Answer(", "    Answer(", "return an `Answer`"),
