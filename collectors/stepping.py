@@ -15,7 +15,8 @@ from yieldrl.collectors.checks import (
     observation_entries,
 )
 from yieldrl.envs import TorchVectorEnv
-from yieldrl.envs.autoreset import Step, StepReader, copied, replaced
+from yieldrl.envs.arrays import copied, replaced
+from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import spaces

@@ -8,8 +8,9 @@ from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.check import check
 from yieldrl.envs.evaluation import make_eval
 from yieldrl.envs.experts import expert_actions, find_expert
-from yieldrl.envs.make import make, name_of
+from yieldrl.envs.make import make
 from yieldrl.envs.masks import ActionMask
+from yieldrl.envs.names import name_of
 from yieldrl.envs.planning import policy_evaluation, value_iteration
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText
@@ -32,89 +33,70 @@ __all__ = [
 ]
 
 
-def _register(name: str, place: str, steps: int | None, **spec: Any) -> None:
+_WORLDS: dict[str, tuple[str, int | None, float | None]] = {
+    "CartPole": ("cartpole:CartPole", 500, 475.0),
+    "Pendulum": ("pendulum:Pendulum", 200, None),
+    "Acrobot": ("acrobot:Acrobot", 500, -100.0),
+    "MountainCar": ("mountain_car:MountainCar", 200, -110.0),
+    "MountainCarContinuous": (
+        "mountain_car_continuous:MountainCarContinuous",
+        999,
+        90.0,
+    ),
+    "FrozenLake": ("tabular:FrozenLake", 100, 0.7),
+    "FrozenLake8x8": ("tabular:FrozenLake", 200, 0.85),
+    "CliffWalking": ("tabular:CliffWalking", None, None),
+    "CliffWalkingSlippery": ("tabular:CliffWalking", None, None),
+    "Taxi": ("taxi:Taxi", 200, 8.0),
+    "TMaze": ("t_maze:TMaze", 100, 0.95),
+    "ProbeReward": ("probes:ProbeReward", None, None),
+    "ProbeObservation": ("probes:ProbeObservation", None, None),
+    "ProbeDelay": ("probes:ProbeDelay", None, None),
+    "ProbeCut": ("probes:ProbeCut", 5, None),
+    "ProbeAction": ("probes:ProbeAction", None, None),
+    "ProbeChoice": ("probes:ProbeChoice", None, None),
+    "GoTo": ("grid_world:GoTo", 50, 0.95),
+    "GoToPixels": ("grid_world:GoTo", 50, 0.95),
+    "MinAtar-Asterix": ("minatar.asterix:Asterix", None, None),
+    "MinAtar-Breakout": ("minatar.breakout:Breakout", None, None),
+    "MinAtar-Freeway": ("minatar.freeway:Freeway", None, None),
+    "MinAtar-Seaquest": ("minatar.seaquest:Seaquest", None, None),
+    "MinAtar-SpaceInvaders": ("minatar.space_invaders:SpaceInvaders", None, None),
+    "HalfCheetah": ("physics.half_cheetah:HalfCheetah", 1000, 4800.0),
+    "Hopper": ("physics.hopper:Hopper", 1000, 3800.0),
+    "Walker2d": ("physics.walker2d:Walker2d", 1000, None),
+    "Ant": ("physics.ant:Ant", 1000, 6000.0),
+    "Humanoid": ("physics.humanoid:Humanoid", 1000, None),
+    "InvertedPendulum": ("physics.inverted_pendulum:InvertedPendulum", 1000, 950.0),
+}
+"""By name: the class without its ending, the time limit, and the reward threshold."""
+
+_KWARGS: dict[str, dict[str, Any]] = {
+    "FrozenLake8x8": {"map_name": "8x8"},
+    "CliffWalkingSlippery": {"is_slippery": True},
+    "GoToPixels": {"view": "pixels", "height": 5, "width": 5},
+}
+
+for _name, (_place, _steps, _threshold) in _WORLDS.items():
     gymnasium.register(
-        id=f"yieldrl/{name}-v1",
-        entry_point=f"yieldrl.envs.single:{place.replace(':', '.')}",
-        vector_entry_point=f"yieldrl.envs.{place}VectorEnv",
-        max_episode_steps=steps,
-        **spec,
+        id=f"yieldrl/{_name}-v1",
+        entry_point=f"yieldrl.envs.single:{_place.replace(':', '.')}",
+        vector_entry_point=f"yieldrl.envs.{_place}VectorEnv",
+        max_episode_steps=_steps,
+        reward_threshold=_threshold,
+        kwargs=_KWARGS.get(_name, {}),
     )
-
-
-_register("CartPole", "cartpole:CartPole", 500, reward_threshold=475.0)
-_register("Pendulum", "pendulum:Pendulum", 200)
-_register("Acrobot", "acrobot:Acrobot", 500, reward_threshold=-100.0)
-_register("MountainCar", "mountain_car:MountainCar", 200, reward_threshold=-110.0)
-_register(
-    "MountainCarContinuous",
-    "mountain_car_continuous:MountainCarContinuous",
-    999,
-    reward_threshold=90.0,
-)
-_register("FrozenLake", "tabular:FrozenLake", 100, reward_threshold=0.7)
-_register(
-    "FrozenLake8x8",
-    "tabular:FrozenLake",
-    200,
-    kwargs={"map_name": "8x8"},
-    reward_threshold=0.85,
-)
-_register("CliffWalking", "tabular:CliffWalking", None)
-_register(
-    "CliffWalkingSlippery", "tabular:CliffWalking", None, kwargs={"is_slippery": True}
-)
-_register("Taxi", "tabular:Taxi", 200, reward_threshold=8.0)
-_register("TMaze", "t_maze:TMaze", 100, reward_threshold=0.95)
-for _probe, _steps in (
-    ("Reward", None),
-    ("Observation", None),
-    ("Delay", None),
-    ("Cut", 5),
-    ("Action", None),
-    ("Choice", None),
-):
-    _register(f"Probe{_probe}", f"probes:Probe{_probe}", _steps)
-_register("GoTo", "grid_world:GoTo", 50, reward_threshold=0.95)
-_register(
-    "GoToPixels",
-    "grid_world:GoTo",
-    50,
-    kwargs={"view": "pixels", "height": 5, "width": 5},
-    reward_threshold=0.95,
-)
-for _game in (
-    "asterix:Asterix",
-    "breakout:Breakout",
-    "freeway:Freeway",
-    "seaquest:Seaquest",
-    "space_invaders:SpaceInvaders",
-):
-    _register(f"MinAtar-{_game.split(':')[1]}", f"minatar.{_game}", None)
-_register(
-    "HalfCheetah", "physics.half_cheetah:HalfCheetah", 1000, reward_threshold=4800.0
-)
-_register("Hopper", "physics.hopper:Hopper", 1000, reward_threshold=3800.0)
-_register("Walker2d", "physics.walker2d:Walker2d", 1000)
-_register("Ant", "physics.ant:Ant", 1000, reward_threshold=6000.0)
-_register("Humanoid", "physics.humanoid:Humanoid", 1000)
-_register(
-    "InvertedPendulum",
-    "physics.inverted_pendulum:InvertedPendulum",
-    1000,
-    reward_threshold=950.0,
-)
-for _world, _maker, _limit in (
+for _name, _maker, _steps in (
     ("Pendulum", "pendulum", 200),
     ("CartPole", "cart_pole", 500),
     ("Hopper", "hopper", 1000),
     ("HalfCheetah", "half_cheetah", 1000),
 ):
     gymnasium.register(
-        id=f"yieldrl/Hidden{_world}-v1",
-        entry_point=f"yieldrl.envs.hidden_worlds:Hidden{_world}Env",
+        id=f"yieldrl/Hidden{_name}-v1",
+        entry_point=f"yieldrl.envs.hidden_worlds:Hidden{_name}Env",
         vector_entry_point=f"yieldrl.envs.hidden_worlds:hidden_{_maker}",
-        max_episode_steps=_limit,
+        max_episode_steps=_steps,
     )
 gymnasium.register(
     id="yieldrl/ReacherImages-v1",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
+from yieldrl.envs.arrays import as_tensors, replaced, with_rows
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.fitting import MisfitError, in_dtype
+from yieldrl.envs.fitting import MisfitError
 from yieldrl.envs.handed_over import HandedOver
 from yieldrl.envs.serial import SerialVectorEnv
 
@@ -30,13 +30,22 @@ class Step(NamedTuple):
 
     @property
     def ended(self) -> Any:
-        """Whose episode ended, bool `[N]`."""
+        """Where an episode ended, bool `[N]`."""
         return self.terminated | self.truncated
 
     @property
     def begins(self) -> Any:
         """Where `obs` is the first of an episode, bool `[N]`."""
         return self.ended if self.valid is None else ~self.valid
+
+    def in_tensors(self) -> Step:
+        """The step with tensors for arrays; `info` stays."""
+        step = self.with_observations(as_tensors)
+        return step._replace(
+            reward=as_tensors(self.reward),
+            terminated=as_tensors(self.terminated),
+            truncated=as_tensors(self.truncated),
+        )
 
     def with_observations(self, function: Callable[[Any], Any]) -> Step:
         """The step with a function of `next_obs` and of `obs` in their places."""
@@ -94,8 +103,8 @@ class StepReader:
             terminated: Of the answer, bool `[N]`.
             truncated: Of the answer, bool `[N]`.
             info: Of the answer.
-            resets: NEXT_STEP mode: whose episode ended in the step before, bool `[N]`;
-                None for nobody.
+            resets: NEXT_STEP mode: where the step before ended an episode, bool
+                `[N]`; None for nowhere.
             action: What the environments were given, where it is known.
 
         Raises:
@@ -105,7 +114,7 @@ class StepReader:
         self._handed_over.check(self.envs)
         next_obs, valid = obs, None
         if self._same_step:
-            if self.new_memory:  # dense, and everybody's, if anybody's episode ended
+            if self.new_memory:  # dense, in all rows, if any episode ended
                 next_obs = info.get("final_obs", obs)
             else:
                 next_obs = self._last(obs, terminated | truncated, info)
@@ -129,7 +138,7 @@ class StepReader:
                 raise self._lacking(info)
             self._handed_over.keep(rows)
             try:
-                return _with_rows(obs, rows, ended)
+                return with_rows(obs, rows, ended)
             except MisfitError as reason:
                 raise ValueError(
                     f"{self.envs} gave final_obs with {reason}: let the environment's"
@@ -142,7 +151,7 @@ class StepReader:
             f"an episode ended and info of {self.envs} lacks final_obs, it has"
             f" {sorted(info)}: in SAME_STEP mode put the observations there that were"
             " reset away; environments on a GPU must do so in every step, for every"
-            " environment, because to look who ended would wait for the device"
+            " environment, because reading which ended would wait for the device"
         )
 
 
@@ -166,36 +175,3 @@ def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
     if value is None:
         return final[name]
     return replaced(value, final[name], info["_final_info"])
-
-
-def replaced(obs: Any, other: Any, where: Any) -> Any:
-    """A copy of `obs` with the rows of `other` where `where [N]` is set."""
-    if hasattr(obs, "items"):
-        return {name: replaced(obs[name], other[name], where) for name in obs}
-    if isinstance(obs, Tensor):
-        mask = where.reshape(-1, *[1] * (obs.ndim - 1))
-        return torch.where(mask, other, obs)
-    copy = np.array(obs)
-    if where.any():
-        rows = other[where]
-        copy[where] = np.stack(rows) if rows.dtype == object else rows
-    return copy
-
-
-def copied(value: Any) -> Any:
-    """Arrays and tensors, in dicts or not, in memory of their own; all else as is."""
-    if hasattr(value, "items"):
-        return {name: copied(child) for name, child in value.items()}
-    if isinstance(value, Tensor):
-        return value.clone()
-    return np.array(value) if isinstance(value, np.ndarray) else value
-
-
-def _with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:
-    """A copy of arrays `[N, ...]`, nested or not, with rows where `where` is set."""
-    if hasattr(obs, "items"):
-        return {k: _with_rows(obs[k], [row[k] for row in rows], where) for k in obs}
-    dense = np.array(obs)
-    if rows:
-        dense[where] = in_dtype(np.stack(rows), dense.dtype)
-    return dense

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.check_answers import SEED, Moment, compare, named, play, same
+from yieldrl.envs.check_answers import named, play
 from yieldrl.envs.check_apart import check_nothing_survives, check_own_seeds
 from yieldrl.envs.check_batched import check_batched
-from yieldrl.envs.make import check as check_spaces
+from yieldrl.envs.check_final import check_final
+from yieldrl.envs.check_moments import SEED, Moment, all_alike, compare, ended_in
+from yieldrl.envs.vectorize import check as check_spaces
 
 
 def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) -> None:
@@ -52,7 +52,7 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
     seeded = _takes_seeds(envs, seed)
     first = play(envs, steps, seed, seeded=seeded)
     _check_starts(envs, first)
-    _check_final(first)
+    check_final(first)
     if isinstance(envs, TorchVectorEnv):
         check_batched(envs, seed)
     if not seeded:
@@ -80,77 +80,11 @@ def _takes_seeds(envs: Any, seed: int) -> bool:
     )
 
 
-def _ended(moment: Moment) -> np.ndarray:
-    """Whose episode ended, bool `[N]`; nobody's where it was a reset."""
-    nobody = np.zeros((), np.bool_)
-    return moment.get("terminated", nobody) | moment.get("truncated", nobody)
-
-
-def _check_final(run: list[Moment]) -> None:
-    """`final_obs` is what an episode came to, also where it was only cut."""
-    names = [name for name in run[0] if any(f"final_{name}" in m for m in run)]
-    if not names:  # nothing ended, or in the other autoreset modes
-        return
-    ends: list[_End] = []
-    seen: Counter[bytes] = Counter()  # how often each observation was seen
-    going_on = unmoved = 0  # steps that ended no episode; those that changed nothing
-    for before, moment in itertools.pairwise(run):
-        was, obs, ended = _rows(before, names), _rows(moment, names), _ended(moment)
-        seen.update(obs)
-        going_on += int((~ended).sum())
-        unmoved += sum(obs[i] == was[i] for i in (~ended).nonzero()[0])
-        final = _rows(moment, [f"final_{n}" for n in names]) if ended.any() else obs
-        cut = moment["truncated"] & ~moment["terminated"]
-        ends += [_End(final[i], obs[i], was[i], cut[i]) for i in ended.nonzero()[0]]
-    cuts = [end for end in ends if end.cut]
-    stays = unmoved / going_on if going_on else 1.0
-    for which, chosen in (("", ends), (" by truncation", cuts)):
-        begins = sum(seen[end.next] for end in chosen) / max(1, len(chosen))
-        if _by_no_chance([e.final == e.next for e in chosen], begins / seen.total()):
-            raise _wrong_final(f"{len(chosen)} ends of episodes{which}", _NEXT)
-    if _by_no_chance([end.final == end.before for end in cuts], stays):
-        raise _wrong_final(f"{len(cuts)} ends of episodes by truncation", _BEFORE)
-
-
-class _End(NamedTuple):
-    """Observations at an episode's end, as bytes."""
-
-    final: bytes
-    next: bytes  # after the reset
-    before: bytes  # the one that was acted on last
-    cut: bool  # by truncation alone
-
-
-_NEXT = "first observation of the next episode"
-_BEFORE = "observation before the last step"
-
-
-def _rows(moment: Moment, names: list[str]) -> list[bytes]:
-    """The observations of each environment as bytes, to compare and to count."""
-    columns = [[row.tobytes() for row in moment[name]] for name in names]
-    return [b"".join(parts) for parts in zip(*columns, strict=True)]
-
-
-def _by_no_chance(alike: list[bool], share: float) -> bool:
-    """Whether all are alike that would be so by chance in this share of all steps.
-
-    In a world of few states an episode may well be cut where the next one begins.
-    """
-    return bool(alike) and all(alike) and share ** len(alike) < 2e-3
-
-
-def _wrong_final(where: str, what: str) -> ValueError:
-    return ValueError(
-        f"at all {where} final_obs is the {what}: put there what the episode came to,"
-        " before the reset"
-    )
-
-
 def _check_other_seeds(envs: Any, seed: int) -> None:
     """Seeds must matter where chance does."""
     by_seed = [named(envs, "obs", envs.reset(seed=seed + i)[0]) for i in range(8)]
     by_chance = [named(envs, "obs", envs.reset()[0]) for _ in range(8)]
-    if _all_alike(by_seed) and not _all_alike(by_chance):
+    if all_alike(by_seed) and not all_alike(by_chance):
         raise ValueError(
             f"reset(seed=...) gave the same first observations for the seeds {seed} to"
             f" {seed + 7}, but reset() gives others each time: seed the generator with"
@@ -158,16 +92,11 @@ def _check_other_seeds(envs: Any, seed: int) -> None:
         )
 
 
-def _all_alike(moments: list[Moment]) -> bool:
-    first = moments[0]
-    return all(same(m[name], first[name]) for m in moments for name in first)
-
-
 def _check_starts(envs: Any, run: list[Moment]) -> None:
     """First observations after an automatic reset are like those after `reset`."""
     if envs.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP:
         return
-    ends = [m for m in run if _ended(m).any()]
+    ends = [m for m in run if ended_in(m).any()]
     if not ends:
         return
     resets = [
@@ -175,7 +104,7 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
     ]
     for name in resets[0]:
         known = np.concatenate([m[name] for m in resets]).astype(np.float64)
-        fresh = np.concatenate([m[name][_ended(m)] for m in ends])
+        fresh = np.concatenate([m[name][ended_in(m)] for m in ends])
         low, high = known.min(0), known.max(0)
         room = high - low + 1e-6 * (1 + np.abs(high))
         outside = (fresh < low - room) | (fresh > high + room)
@@ -194,13 +123,13 @@ def _check_isolation(envs: Any, run: list[Moment], seed: int) -> None:
     Until the first episode ends: from then on a generator that all share may give
     others other numbers.
     """
-    ends = (t for t, moment in enumerate(run) if _ended(moment).any())
+    ends = (t for t, moment in enumerate(run) if ended_in(moment).any())
     steps = next(ends, len(run) - 1)
     other = play(envs, steps, seed, instead=seed + 1)
     at_once = envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     for t, (this, that) in enumerate(zip(run, other, strict=False)):
-        ended = _ended(this) | _ended(that)
-        # Those whose episode begins may take numbers from a generator that all share.
+        ended = ended_in(this) | ended_in(that)
+        # Environments that begin an episode may draw from a shared generator.
         begun = np.broadcast_to(ended & at_once, (envs.num_envs,))[1:]
         for name in (name for name in this if name in that):
             differs = (this[name] != that[name])[1:].reshape(len(begun), -1).any(1)

@@ -11,16 +11,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from yieldrl.envs.check_moments import Moment, as_array, ended_in, same
 from yieldrl.foundations import spaces
-
-Moment = dict[str, np.ndarray]
-"""What a reset or a step answered: names such as `obs.image`, arrays `[N, ...]`."""
-
-SEED = (
-    "the same seed and the same actions gave {name} = {those} after {these} in"
-    " step {t} of environment {i}: draw all random numbers from the generator that the"
-    " seed sets, and let a reset forget the episodes before it"
-)
 
 
 def play(
@@ -66,7 +58,7 @@ def play(
         moments.append(moment)
         if isinstance(answer[0], Tensor):
             kept.append((answer[0], moment["obs"]))
-        ended = moment["terminated"] | moment["truncated"]
+        ended = ended_in(moment)
         if mode is AutoresetMode.DISABLED and ended.any():
             obs, _ = envs.reset(options={"reset_mask": ended})
             moments.append(named(envs, "obs", obs))
@@ -97,7 +89,7 @@ def look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
     _expect("reward", moment["reward"], wanted, (envs.num_envs,))
     if not np.isfinite(moment["reward"]).all():
         raise ValueError(f"reward = {moment['reward']}: it must be finite, always")
-    ended = moment["terminated"] | moment["truncated"]
+    ended = ended_in(moment)
     if mode is AutoresetMode.SAME_STEP and ended.any():
         moment |= _final(envs, moment, info)
     return moment
@@ -105,7 +97,7 @@ def look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
 
 def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
     """The `final_obs` of a step in which an episode ended."""
-    ended = moment["terminated"] | moment["truncated"]
+    ended = ended_in(moment)
     if "final_obs" not in info or "_final_obs" not in info:
         raise ValueError(
             "an episode ended and info lacks final_obs and its mask _final_obs, it has"
@@ -137,7 +129,7 @@ def _from_objects(envs: Any, moment: Moment, final: np.ndarray) -> Moment:
     dense = {}
     for path, _ in spaces.leaves(envs.single_observation_space):
         obs = moment[".".join(("obs", *path))].copy()
-        for i in (moment["terminated"] | moment["truncated"]).nonzero()[0]:
+        for i in ended_in(moment).nonzero()[0]:
             value = final[i]
             for key in path:
                 value = value[key]
@@ -184,29 +176,3 @@ def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) ->
             f"{name} must be {wanted[0]} of shape {shape}, got {got[0]} of shape"
             f" {got[1]}: convert it where it is made"
         )
-
-
-def as_array(value: Any) -> np.ndarray:
-    """A copy on the CPU."""
-    if isinstance(value, Tensor):
-        return value.detach().cpu().numpy().copy()
-    return np.array(value)
-
-
-def same(these: np.ndarray, those: np.ndarray) -> bool:
-    return these.shape == those.shape and bool((these == those).all())
-
-
-def compare(these: list[Moment], those: list[Moment], complaint: str) -> None:
-    """Raise where two runs part that should not."""
-    for t, (this, that) in enumerate(zip(these, those, strict=True)):
-        for name in this:
-            if name not in that or not same(this[name], that[name]):
-                got = that.get(name, np.full_like(this[name], 0))
-                rows = (this[name] != got).reshape(len(got), -1).any(1)
-                i = int(rows.argmax())
-                raise ValueError(
-                    complaint.format(
-                        name=name, t=t, i=i, these=this[name][i], those=got[i]
-                    )
-                )

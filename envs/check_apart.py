@@ -9,7 +9,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import batch_space
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.check_answers import Moment, compare, look_at, named, play, same
+from yieldrl.envs.check_answers import look_at, named, play
+from yieldrl.envs.check_moments import Moment, alike, compare, ended_in, same
 from yieldrl.envs.serial import SerialVectorEnv
 
 OBJECTS = SyncVectorEnv | AsyncVectorEnv | SerialVectorEnv
@@ -31,13 +32,13 @@ TRIES = 4
 
 
 def check_own_seeds(envs: Any, steps: int, seed: int) -> None:
-    """What an environment answers depends on its own seed, and on nobody else's.
+    """What an environment returns depends on its own seed alone.
 
     Environments of one `TorchVectorEnv` share a generator after their first states.
     """
     batched = isinstance(envs.unwrapped, TorchVectorEnv)
     if not (batched or isinstance(envs.unwrapped, OBJECTS)):
-        return  # whose seeds may be of the whole batch
+        return  # others may have one seed for the whole batch
     steps = 0 if batched else min(steps, 100)
     seeds = [seed + i for i in range(envs.num_envs)]
     run = play(envs, steps, seed, seeds=seeds)
@@ -55,15 +56,9 @@ def _aligned(envs: Any, run: list[Moment], other: list[Moment]) -> int:
     """
     if envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
         for t, (this, that) in enumerate(zip(run, other, strict=False)):
-            if _ends(this) != _ends(that):
+            if ended_in(this).any() != ended_in(that).any():
                 return t + 1
     return min(len(run), len(other))
-
-
-def _ends(moment: Moment) -> bool:
-    nobody = np.zeros((), np.bool_)
-    ended = moment.get("terminated", nobody) | moment.get("truncated", nobody)
-    return bool(ended.any())
 
 
 def _compare_one(run: list[Moment], other: list[Moment], i: int, count: int) -> None:
@@ -95,11 +90,7 @@ def check_nothing_survives(envs: Any, steps: int, seed: int) -> None:
 
 
 def _alike(run: list[Moment], other: list[Moment]) -> bool:
-    return len(run) == len(other) and all(
-        this.keys() == that.keys()
-        and all(same(this[name], that[name]) for name in this)
-        for this, that in zip(run, other, strict=True)
-    )
+    return len(run) == len(other) and all(map(alike, run, other))
 
 
 def _episode(envs: Any, before: int, seed: int) -> list[Moment]:
@@ -116,6 +107,6 @@ def _episode(envs: Any, before: int, seed: int) -> list[Moment]:
     mode = envs.metadata["autoreset_mode"]
     for _ in range(30):
         moments.append(look_at(envs, mode, envs.step(chooser.sample())))
-        if _ends(moments[-1]):
+        if ended_in(moments[-1]).any():
             break
     return moments

@@ -13,7 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.envs.check_answers import SEED, compare, named, play
+from yieldrl.envs.check_answers import named, play
+from yieldrl.envs.check_moments import SEED, compare
 
 
 def check_batched(envs: TorchVectorEnv, seed: int) -> None:
@@ -92,8 +93,8 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
                 " keep all that changes in the state, or it leaks into other episodes;"
                 " draw chance from the noise"
             )
-    everybody = torch.ones_like(play._ended)
-    restarted = _leaves(play.restart(everybody, state, noise))
+    all_envs = torch.ones_like(play._ended)
+    restarted = _leaves(play.restart(all_envs, state, noise))
     if not _alike(restarted, _leaves(first["initial_state"])):
         raise ValueError(
             "restart of all environments gave another state than initial_state: keep"

@@ -12,13 +12,8 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWra
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.make import (
-    AnyVectorEnv,
-    check,
-    games_inside,
-    make,
-    vectorize,
-)
+from yieldrl.envs.make import make
+from yieldrl.envs.vectorize import AnyVectorEnv, check, games_inside, vectorize
 from yieldrl.envs.wrappers import BatchWrapper
 from yieldrl.envs.wrapping import find_wrappers
 from yieldrl.foundations import derive_seed

@@ -1,4 +1,4 @@
-"""Actions of those who know the state: what demonstrations are made of."""
+"""Actions of experts that know the state, for demonstrations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def expert_actions(envs: VectorEnv[Any, Any, Any]) -> Tensor | np.ndarray:
 
 
 def find_expert(envs: VectorEnv[Any, Any, Any]) -> Callable[[], Tensor | np.ndarray]:
-    """Who says, at every call, what `expert_actions` would; looked for once.
+    """A function that returns what `expert_actions` does, for repeated calls.
 
     Args:
         envs: A vector environment, which needs no reset yet.
@@ -68,7 +68,7 @@ def find_expert(envs: VectorEnv[Any, Any, Any]) -> Callable[[], Tensor | np.ndar
     if not (parts and all(envs.call("has_wrapper_attr", "expert"))):
         raise ValueError(
             f"{envs} has no expert: give the environment's class a method expert() that"
-            " returns the action of who knows the state (a vector environment's returns"
+            " returns the best action, given the whole state (of a vector environment,"
             " those of all, [N, ...]), or name other demonstrations"
         )
     for env in getattr(envs, "envs", ()):

@@ -66,110 +66,85 @@ ROBOT = Sides(
 
 
 def hidden_pendulum(
-    num_envs: int = 1,
-    *,
-    ranges: Mapping[str, Any] | None = None,
-    held_out: Mapping[str, Any] | None = None,
-    side: str = "training",
-    device: str | torch.device = "cpu",
-    **kwargs: Any,
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
     """`PendulumVectorEnv` with another mass and length in each episode.
 
     Args:
         num_envs: N, the number of pendulums.
-        ranges: Instead of those in `PENDULUM`; what is held out is then given too.
-        held_out: Instead of those in `PENDULUM`.
-        side: `"training"` or `"held_out"`.
         device: Where the tensors live.
-        kwargs: Arguments of the world.
+        kwargs: Arguments of `hidden`, which takes `PENDULUM`, and of the world.
     """
-    world = PendulumVectorEnv(num_envs, device=device, **kwargs)
-    return _around(world, PENDULUM, ranges, held_out, side)
+    return hidden(PendulumVectorEnv, PENDULUM, num_envs, device=device, **kwargs)
 
 
 def hidden_cart_pole(
-    num_envs: int = 1,
-    *,
-    ranges: Mapping[str, Any] | None = None,
-    held_out: Mapping[str, Any] | None = None,
-    side: str = "training",
-    device: str | torch.device = "cpu",
-    **kwargs: Any,
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
     """`CartPoleVectorEnv` with another pole and another force in each episode.
 
-    In every second one the force is negative, so that action 1 pushes to the left: who
-    cannot tell, from what pushes lead to, does not balance it.
+    In every second episode the force is negative, so that action 1 pushes to the left:
+    a policy that does not infer the direction from the pole's motion cannot balance it.
 
     Args:
         num_envs: N, the number of carts.
-        ranges: Instead of those in `CART_POLE`; what is held out is then given too.
-        held_out: Instead of those in `CART_POLE`.
-        side: `"training"` or `"held_out"`.
         device: Where the tensors live.
-        kwargs: Arguments of the world.
+        kwargs: Arguments of `hidden`, which takes `CART_POLE`, and of the world.
     """
-    world = CartPoleVectorEnv(num_envs, device=device, **kwargs)
-    return _around(world, CART_POLE, ranges, held_out, side)
+    return hidden(CartPoleVectorEnv, CART_POLE, num_envs, device=device, **kwargs)
 
 
 def hidden_hopper(
-    num_envs: int = 1,
-    *,
-    ranges: Mapping[str, Any] | None = None,
-    held_out: Mapping[str, Any] | None = None,
-    side: str = "training",
-    device: str | torch.device = "cpu",
-    **kwargs: Any,
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
     """`HopperVectorEnv` with other masses, friction, damping and motors each episode.
 
     Args:
         num_envs: N, the number of hoppers.
-        ranges: Instead of those in `ROBOT`; what is held out is then given too.
-        held_out: Instead of those in `ROBOT`.
-        side: `"training"` or `"held_out"`.
         device: Where the tensors live.
-        kwargs: Arguments of the world.
+        kwargs: Arguments of `hidden`, which takes `ROBOT`, and of the world.
     """
-    world = HopperVectorEnv(num_envs, device=device, **kwargs)
-    return _around(world, ROBOT, ranges, held_out, side)
+    return hidden(HopperVectorEnv, ROBOT, num_envs, device=device, **kwargs)
 
 
 def hidden_half_cheetah(
-    num_envs: int = 1,
-    *,
-    ranges: Mapping[str, Any] | None = None,
-    held_out: Mapping[str, Any] | None = None,
-    side: str = "training",
-    device: str | torch.device = "cpu",
-    **kwargs: Any,
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
     """`HalfCheetahVectorEnv` with other masses, friction, damping, motors each episode.
 
     Args:
         num_envs: N, the number of cheetahs.
-        ranges: Instead of those in `ROBOT`; what is held out is then given too.
-        held_out: Instead of those in `ROBOT`.
-        side: `"training"` or `"held_out"`.
         device: Where the tensors live.
+        kwargs: Arguments of `hidden`, which takes `ROBOT`, and of the world.
+    """
+    return hidden(HalfCheetahVectorEnv, ROBOT, num_envs, device=device, **kwargs)
+
+
+def hidden(
+    world: type[TorchVectorEnv],
+    usual: Sides,
+    num_envs: int,
+    *,
+    ranges: Mapping[str, Any] | None = None,
+    held_out: Mapping[str, Any] | None = None,
+    side: str = "training",
+    **kwargs: Any,
+) -> HiddenParameters:
+    """A world in `HiddenParameters`.
+
+    Args:
+        world: The class of the world.
+        usual: The intervals if no others are given.
+        num_envs: N.
+        ranges: Instead of the usual ones; then give what is held out, too.
+        held_out: Instead of the usual ones.
+        side: `"training"` or `"held_out"`.
         kwargs: Arguments of the world.
     """
-    world = HalfCheetahVectorEnv(num_envs, device=device, **kwargs)
-    return _around(world, ROBOT, ranges, held_out, side)
-
-
-def _around(
-    world: TorchVectorEnv,
-    usual: Sides,
-    ranges: Mapping[str, Any] | None,
-    held_out: Mapping[str, Any] | None,
-    side: str,
-) -> HiddenParameters:
     if ranges is None:
         ranges, held_out = usual.ranges, held_out or usual.held_out
-    return HiddenParameters(world, ranges, held_out=held_out, side=side)
+    envs = world(num_envs, **kwargs)
+    return HiddenParameters(envs, ranges, held_out=held_out, side=side)
 
 
 HiddenPendulumEnv = single_of(hidden_pendulum, PendulumVectorEnv, "HiddenPendulumEnv")

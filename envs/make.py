@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -11,35 +9,29 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.spaces import Dict
+from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
     VectorEnv,
 )
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.masks import ActionMask
+from yieldrl.envs.names import find_spec, name_of, resolve
 from yieldrl.envs.parcels import portable
-from yieldrl.envs.processes import ProcessVectorEnv, adopt
-from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.envs.text import EncodeText, says_text
-from yieldrl.envs.wrapping import Wrap, find_wrappers, refuse_wrappers, wrapped_in
-from yieldrl.foundations import ranks, spaces
+from yieldrl.envs.processes import adopt
+from yieldrl.envs.vectorize import (
+    MOST_OBJECTS,
+    AnyVectorEnv,
+    check,
+    check_count,
+    vectorize,
+)
+from yieldrl.envs.wrapping import Wrap, find_wrappers, refuse_wrappers
+from yieldrl.foundations import ranks
 
 if TYPE_CHECKING:
     from yieldrl.foundations import Config
-
-AnyVectorEnv = VectorEnv[Any, Any, Any]
-
-MOST_OBJECTS = 2**14
-"""Most environments that are objects, stepped one after the other."""
-
-MOST_PROCESSES = 2**10
-"""Most environments that have a process each."""
 
 _OF_ARGUMENTS = (
     "unexpected keyword argument",
@@ -60,11 +52,10 @@ def make(
 ) -> AnyVectorEnv:
     """A vector environment from whatever names or makes environments.
 
-    Of the infos of single environments those entries reach the batch that they name
-    themselves, in an attribute (of the class, say): `info_keys = ("lives",)`. Of
-    `success` or `is_success`, true where an episode ended well, evaluation hears
-    without that, and logs a `success_rate`. What
-    `recorded_info` names is passed on too, and belongs into every transition; a vector
+    An attribute of a single environment names the entries of its info that the batch
+    passes on: `info_keys = ("lives",)`. `success` or `is_success`, true where an
+    episode ended well, needs no naming: evaluation logs a `success_rate`. The entries
+    in `recorded_info` are passed on too, and stored in every transition; a vector
     environment may have this attribute as well.
 
     Args:
@@ -89,7 +80,7 @@ def make(
     kwargs = dict(config.env_kwargs)
     if render_mode is not None:
         kwargs["render_mode"] = render_mode
-    source = _named(source) if isinstance(source, str) else source
+    source = resolve(source) if isinstance(source, str) else source
     try:
         envs = _made(source, config, device, count, kwargs)
     except TypeError as reason:
@@ -110,7 +101,7 @@ def make(
 def _made(
     source: Any, config: Config, device: str, count: int, kwargs: dict[str, Any]
 ) -> AnyVectorEnv:
-    """See `make`."""
+    """An environment of each kind of source."""
     mode, wrappers = config.vectorization, find_wrappers(config.wrappers)
     if isinstance(source, VectorEnv):
         return source
@@ -141,10 +132,10 @@ def _from_id(
     kwargs: dict[str, Any],
     wrappers: Sequence[Wrap],
 ) -> AnyVectorEnv:
-    spec = _find(env_id)
+    spec = find_spec(env_id)
     if spec.id.startswith("ALE/"):
         refuse_wrappers(wrappers, env_id)
-        _check_count(count, MOST_OBJECTS)
+        check_count(count, MOST_OBJECTS)
         return atari.make_atari(spec.id, count, **kwargs)
     batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
     if spec.entry_point is None or batched:
@@ -168,15 +159,6 @@ def _given(
 ) -> Callable[[], gym.Env[Any, Any]]:
     """What makes one with copies of these: an environment may write into its own."""
     return lambda: make_one(**deepcopy(kwargs))
-
-
-def _check_count(count: int, most: int) -> None:
-    if count > most:
-        raise ValueError(
-            f"num_envs = {count}: of environments that are made one by one there can be"
-            f" at most {most}; a world that is one batch of tensors takes more, for"
-            " example yieldrl/CartPole-v1"
-        )
 
 
 def _observing_masks(
@@ -206,120 +188,3 @@ def _with_device(maker: Any, device: str, kwargs: dict[str, Any]) -> dict[str, A
     else:
         takes = "device" in inspect.signature(maker).parameters
     return {"device": device, **kwargs} if takes else kwargs
-
-
-def _named(source: str) -> Any:
-    """The class or function that `module:name` stands for; anything else is an id."""
-    module, _, name = source.rpartition(":")
-    if not (module and name.isidentifier()):
-        return source
-    try:
-        return getattr(importlib.import_module(module), name, source)
-    except ImportError:
-        return source  # as an id it is refused, with the reason
-
-
-def _find(env_id: str) -> EnvSpec:
-    """The registered spec, importing `module:` first if the id says so."""
-    module, _, name = env_id.rpartition(":")
-    if name.startswith("ALE/"):
-        atari.register(name)
-    try:
-        if module:
-            importlib.import_module(module)
-        return gym.spec(name)
-    except (gym.error.Error, ImportError) as reason:
-        near = difflib.get_close_matches(name, gym.registry, n=3, cutoff=0.5)
-        raise ValueError(
-            f"env_id = {env_id!r}: no such environment ({reason});"
-            f" near names: {near or 'none'}. Register it, or pass a class as envs="
-        ) from None
-
-
-def vectorize(
-    make_one: Callable[[], gym.Env[Any, Any]],
-    count: int,
-    mode: str,
-    wrappers: Sequence[Wrap] = (),
-    seed: int | None = None,
-) -> AnyVectorEnv:
-    """A batch of what a function makes, each in the wrappers, the innermost first.
-
-    Args:
-        make_one: Makes one environment.
-        count: How many.
-        mode: `async` for a process each.
-        wrappers: Classes or functions, each called with an environment.
-        seed: Of what processes draw from global generators.
-
-    Raises:
-        ValueError: If they are too many for objects, or processes, of their own.
-        TypeError: If it makes something else than an environment.
-        ImportError: If it lacks a package.
-    """
-    _check_count(count, MOST_PROCESSES if mode == "async" else MOST_OBJECTS)
-
-    def make_checked() -> gym.Env[Any, Any]:
-        env = make_one()
-        if not isinstance(env, gym.Env):
-            raise TypeError(
-                f"envs made {env!r}: the function must return a gymnasium.Env (pass a"
-                " vector environment itself, not a function)"
-            )
-        for wrap in wrappers:
-            env = wrapped_in(env, wrap)
-        return EncodeText(env) if says_text(env.observation_space) else env
-
-    try:
-        if mode == "async":
-            return ProcessVectorEnv([make_checked] * count, seed=seed)
-        return SerialVectorEnv([make_checked] * count)
-    except gym.error.DependencyNotInstalled as reason:
-        mujoco = "mujoco" in str(reason).lower()
-        remedy = " (pip install 'yieldrl[mujoco]')" if mujoco else ""
-        raise ImportError(f"the environment lacks a package: {reason}{remedy}") from (
-            reason
-        )
-
-
-def check(envs: AnyVectorEnv) -> None:
-    """Raise ValueError or TypeError if these environments cannot be trained in."""
-    mode = envs.metadata.get("autoreset_mode")
-    if not isinstance(mode, AutoresetMode):
-        raise ValueError(
-            f"{envs}: metadata['autoreset_mode'] = {mode!r}; a vector environment must"
-            " say its gymnasium.vector.AutoresetMode, or bootstrapping would be wrong"
-        )
-    observation, action = envs.single_observation_space, envs.single_action_space
-    for name, space in (("observation", observation), ("action", action)):
-        try:
-            list(spaces.leaves(space))
-        except TypeError as reason:
-            raise TypeError(f"the environment's {name} {reason}") from None
-    if isinstance(action, Dict):
-        raise TypeError(
-            f"the environment's action space {action} is not supported: use Box,"
-            " Discrete, MultiDiscrete or MultiBinary"
-        )
-    if isinstance(envs, SyncVectorEnv) and len(games_inside(envs)) < envs.num_envs:
-        raise ValueError(
-            "several places of the batch got the same environment: the function that"
-            " makes it must make a new one at each call"
-        )
-
-
-def games_inside(envs: AnyVectorEnv) -> set[int]:
-    """The identities of the environments inside, below all wrappers."""
-    return {id(env.unwrapped) for env in getattr(envs, "envs", [])}
-
-
-def name_of(source: Any) -> str:
-    """What to call the environments of a source: its id, or the name of its class."""
-    if isinstance(source, str):
-        return source
-    if isinstance(source, SyncVectorEnv | AsyncVectorEnv):
-        source = source.get_attr("spec")[0] or source
-    spec = source if isinstance(source, EnvSpec) else getattr(source, "spec", None)
-    if isinstance(spec, EnvSpec):
-        return spec.id
-    return getattr(source, "__name__", type(source).__name__)

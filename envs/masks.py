@@ -85,7 +85,7 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
                 f"the action mask of {self.env} has the shape {mask.shape}; for"
                 f" {self.action_space} it must be {(sum(self.choices),)}"
             )
-        # After the end nobody acts, and environments may say what they like.
+        # After the end there is no action, so the mask may be anything.
         if not ended and not all(
             part.any() for part in np.split(mask, np.cumsum(self.choices)[:-1])
         ):
@@ -104,6 +104,6 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
         if MASK in info:
             return info[MASK]
         raise ValueError(
-            f"{self.env} says nowhere which actions are possible: give it a method"
+            f"{self.env} does not say which actions are possible: give it a method"
             f" action_masks(), or put {MASK!r} into its infos or its Dict observations"
         )

@@ -1,4 +1,4 @@
-"""What makes an environment, packed for a process that starts with nothing."""
+"""Makers of environments, and errors, packed for another process."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ import torch
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from yieldrl.foundations import derive_seed, seed_everything
+
+UNSENT_ERRORS = (pickle.PicklingError, AttributeError, TypeError)
+"""What pickling raises where an object cannot be sent."""
 
 Make = Callable[[], gym.Env[Any, Any]]
 
@@ -95,3 +98,20 @@ def _registered() -> dict[str, EnvSpec]:
         except Exception:  # another one than that which is made, or it will be said
             specs.pop(name, None)
     return specs
+
+
+def sendable_error(error: Exception) -> tuple[type[Exception], str]:
+    """The class of an error, and the text to make it of, for another process.
+
+    Of a class that is unknown there, or takes something else than a text, one of
+    Python's own that it is a kind of is taken.
+    """
+    kind, alone = type(error), len(error.args) == 1 and isinstance(error.args[0], str)
+    text = error.args[0] if alone else str(error)
+    try:
+        if pickle.loads(pickle.dumps(kind))(text).args == (text,):
+            return kind, text
+    except Exception:  # whatever its constructor raises
+        pass
+    kinds = (k for k in (ValueError, TypeError) if issubclass(kind, k))
+    return next(kinds, RuntimeError), f"{kind.__name__}: {error}"

@@ -57,6 +57,20 @@ class Pipe:
         self.awaited -= 1
         return answer
 
+    def drop_answers(self, timeout: float) -> None:
+        """Receive and discard the answers that are still to come.
+
+        Raises:
+            RuntimeError: If one takes longer than so many seconds.
+        """
+        while self.awaited:
+            if not self.poll(timeout):
+                raise RuntimeError(
+                    f"{self.name} gave no answer within {timeout:.0f} s after an"
+                    " interruption: close() and make the environments anew"
+                )
+            self.recv()
+
     def poll(self, timeout: float = 0.0) -> bool:
         """Whether there is an answer, or an end, within so many seconds."""
         if self._poller is None:

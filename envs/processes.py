@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 import gymnasium as gym
@@ -15,12 +15,6 @@ from gymnasium.vector.async_vector_env import AsyncState
 from yieldrl.envs import starting
 from yieldrl.envs.parcels import Parcel, pack
 from yieldrl.envs.pipes import Errors, Pipe
-from yieldrl.envs.starting import (
-    await_start,
-    end_workers,
-    start_method,
-    without_main,
-)
 from yieldrl.envs.worker import work
 
 PATIENCE = 30.0  # seconds for environments to close by themselves
@@ -29,35 +23,32 @@ PATIENCE = 30.0  # seconds for environments to close by themselves
 class ProcessVectorEnv(AsyncVectorEnv):
     """An `AsyncVectorEnv` in SAME_STEP mode that neither hangs nor leaves workers.
 
-    Its processes start afresh (by forkserver, or spawn), never as copies of this one: a
-    copy of a process that has threads, as PyTorch's, may wait for ever for a lock that
-    one of them held. The program is not run again in them, so it needs no
-    `if __name__ == "__main__"`. What makes an environment is sent with cloudpickle, and
-    with it all registered environments. Each process has one thread of PyTorch, and
-    seeds Python's, NumPy's and PyTorch's global generators by its index: when it
-    begins, and when a reset has a seed.
+    Its processes start afresh (by forkserver, or spawn), never by fork: a copy of a
+    process that has threads, as PyTorch's, may wait forever for a lock that one of them
+    held. They do not run the program again, so it needs no `if __name__ == "__main__"`.
+    What makes an environment is sent with cloudpickle, as are all registered
+    environments. Each process has one thread of PyTorch, and seeds Python's, NumPy's
+    and PyTorch's global generators by its index: at its start, and at a seeded reset.
 
-    Ctrl-C, or an error, while the workers step leaves answers in the pipes that nobody
-    waits for. Here `reset` throws them away and begins new episodes, `step` before that
-    says so, and `close` always ends: workers that do not are terminated.
+    Ctrl-C, or an error, while the workers step leaves unread answers in the pipes. Here
+    `reset` discards them and begins new episodes, `step` before that raises an error,
+    and `close` always ends: workers that do not are terminated.
 
     Args:
         env_fns: Functions that make one environment each.
-        seed: Of what the workers draw from global generators. By default by chance.
-        context: Start method, `"forkserver"` or `"spawn"`. By default that which the
-            program has set, if it is one of them, else forkserver where there is one.
+        seed: Seeds the workers' global generators; None for an unpredictable one.
+        context: Start method, `"forkserver"` or `"spawn"`; None for the program's, if
+            it is one of them, else forkserver where there is one.
 
     Raises:
         TypeError: If a function cannot be sent to another process.
         ValueError: If the start method is another one.
         RuntimeError: If an environment could not be made in its process. At a step or
             reset, if a worker process has ended.
-        TimeoutError: If an environment is not made within five minutes, or a worker
-            does not answer within ten.
+        TimeoutError: If making one takes five minutes, or an answer ten.
 
     Attributes:
-        recorded_info: What of the infos belongs into every transition, as the
-            environments say by an attribute of this name.
+        recorded_info: The environments' own: entries of info to store in transitions.
     """
 
     recorded_info: tuple[str, ...] = ()
@@ -78,15 +69,15 @@ class ProcessVectorEnv(AsyncVectorEnv):
         parcels[0].make = lambda: first
         try:
             with contextlib.ExitStack() as self._starting:
-                self._starting.enter_context(without_main())
+                self._starting.enter_context(starting.without_main())
                 super().__init__(
                     parcels,
-                    context=start_method(context),
+                    context=starting.start_method(context),
                     worker=cast("Any", work),
                     autoreset_mode=AutoresetMode.SAME_STEP,
                 )
         except BaseException:
-            end_workers(self.processes, self.parent_pipes, 0)
+            starting.end_workers(self.processes, self.parent_pipes, 0)
             self.closed = True
             raise
         self.env_fns = env_fns
@@ -100,7 +91,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         deadline = time.monotonic() + starting.START
         for index in range(self.num_envs):
             pipe, process = self.parent_pipes[index], self.processes[index]
-            await_start(
+            starting.await_start(
                 pipe, process, f"environment {index} of {self.num_envs}", deadline
             )
         super()._check_spaces()
@@ -124,7 +115,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Start new episodes, also where a step or a reset was interrupted."""
         self._check_workers()
-        with _NamedDeath(self):
+        with self._naming_dead_workers():
             if self._state is not AsyncState.DEFAULT:
                 self._drop_answers()
             return super().reset(seed=seed, options=options)
@@ -133,7 +124,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         """Step every environment once."""
         if self._state is not AsyncState.DEFAULT or None in self.parent_pipes:
             self._refuse_step()
-        with _NamedDeath(self):
+        with self._naming_dead_workers():
             return super().step(actions)
 
     def close_extras(
@@ -142,24 +133,19 @@ class ProcessVectorEnv(AsyncVectorEnv):
         """End the workers: those that do not within `timeout` seconds are terminated.
 
         Args:
-            timeout: By default 30 seconds, or 2 after an interruption.
-            terminate: Whether to terminate them all at once.
+            timeout: None for 30 seconds, or 2 after an interruption.
+            terminate: Whether to terminate them at once.
         """
         if timeout is None:
             at_rest = self._state is AsyncState.DEFAULT
             timeout = PATIENCE if at_rest else starting.GRACE
-        end_workers(self.processes, self.parent_pipes, 0 if terminate else timeout)
+        timeout = 0 if terminate else timeout
+        starting.end_workers(self.processes, self.parent_pipes, timeout)
 
     def _drop_answers(self) -> None:
-        """Wait for what the workers were asked for, and throw it away."""
-        for i, pipe in enumerate(self.parent_pipes):
-            while pipe.awaited:
-                if not pipe.poll(PATIENCE):
-                    raise RuntimeError(
-                        f"worker {i} of {self} gave no answer within {PATIENCE:.0f} s"
-                        " after an interruption: close() and make the environments anew"
-                    )
-                pipe.recv()
+        """Wait for the answers that are still to come, and discard them."""
+        for pipe in self.parent_pipes:
+            pipe.drop_answers(PATIENCE)
         self._state = AsyncState.DEFAULT
 
     def _refuse_step(self) -> NoReturn:
@@ -179,14 +165,20 @@ class ProcessVectorEnv(AsyncVectorEnv):
             )
         return super()._add_info(vector_infos, env_info, env_num)
 
+    @contextlib.contextmanager
+    def _naming_dead_workers(self) -> Iterator[None]:
+        """Name the remedy where a worker is gone, instead of `EOFError`."""
+        try:
+            yield
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            for process in self.processes:
+                process.join(0.1)  # so that it is seen to have ended
+            self._check_workers()
+            raise
+
     def _check_workers(self) -> None:
-        dead = [
-            i
-            for i, (pipe, process) in enumerate(
-                zip(self.parent_pipes, self.processes, strict=True)
-            )
-            if pipe is None or not process.is_alive()
-        ]
+        workers = enumerate(zip(self.parent_pipes, self.processes, strict=True))
+        dead = [i for i, (pipe, p) in workers if pipe is None or not p.is_alive()]
         if dead and not self.closed:
             codes = [self.processes[i].exitcode for i in dead]
             raise RuntimeError(
@@ -199,25 +191,10 @@ class ProcessVectorEnv(AsyncVectorEnv):
 def adopt(envs: VectorEnv[Any, Any, Any]) -> None:
     """Have an `AsyncVectorEnv` below all wrappers wait and close as ours do.
 
-    Whoever passes Gymnasium's own gets the same object back from the trainer, so it is
+    A trainer must give back the object that it was passed, so Gymnasium's own is
     changed in place. Its workers stay as they are.
     """
     inside = envs.unwrapped
     if type(inside) is AsyncVectorEnv:
         inside.__class__ = ProcessVectorEnv
         inside._watch_pipes()  # pyright: ignore[reportAttributeAccessIssue]
-
-
-class _NamedDeath:
-    """Names the remedy where a worker is gone, instead of `EOFError`."""
-
-    def __init__(self, envs: ProcessVectorEnv) -> None:
-        self.envs = envs
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if isinstance(error, EOFError | BrokenPipeError | ConnectionResetError):
-            for process in self.envs.processes:
-                process.join(0.1)  # so that it is seen to have ended
-            self.envs._check_workers()

@@ -77,7 +77,7 @@ def _first(x: Any) -> Any:
 
 
 def _expert(env: SingleEnv) -> Any:
-    """The action of the batch's expert, who knows the whole state."""
+    """The action of the batch's expert, which knows the whole state."""
     return _first(expert_actions(env.envs))
 
 

@@ -28,17 +28,17 @@ PAIR = "an observation and a dict of info"
 FIVE = "observation, reward, terminated, truncated and a dict of info"
 
 
-def first_answer(answer: Any, who: Place) -> tuple[Any, dict[str, Any]]:
+def first_answer(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
     """What `reset` returned.
 
     Raises:
         TypeError: If it is no pair of an observation and a dict.
     """
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise TypeError(f"reset() of {who} must return {PAIR}, got {_shown(answer)}")
+        raise TypeError(f"reset() of {place} must return {PAIR}, got {_shown(answer)}")
     if not isinstance(answer[1], dict):
         raise TypeError(
-            f"reset() of {who} must return {PAIR}, got as info {_shown(answer[1])}"
+            f"reset() of {place} must return {PAIR}, got as info {_shown(answer[1])}"
         )
     return answer
 
@@ -48,7 +48,7 @@ NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool
 
 
 def step_answer(
-    answer: Any, who: Place
+    answer: Any, place: Place
 ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
     """What `step` returned, rewards and flags of shape `(1,)` as plain numbers.
 
@@ -57,28 +57,30 @@ def step_answer(
         ValueError: If the reward or a flag is not one number.
     """
     if not (isinstance(answer, tuple | list) and len(answer) == 5):
-        raise TypeError(f"step() of {who} must return {FIVE}, got {_shown(answer)}")
+        raise TypeError(f"step() of {place} must return {FIVE}, got {_shown(answer)}")
     obs, reward, terminated, truncated, info = answer
     if not isinstance(info, dict):
         raise TypeError(
-            f"step() of {who} must return {FIVE}, got as info {_shown(info)}"
+            f"step() of {place} must return {FIVE}, got as info {_shown(info)}"
         )
     return (
         obs,
-        _one("reward", reward, who),
-        bool(_one("terminated", terminated, who)),
-        bool(_one("truncated", truncated, who)),
+        _one("reward", reward, place),
+        bool(_one("terminated", terminated, place)),
+        bool(_one("truncated", truncated, place)),
         info,
     )
 
 
-def check_observation(space: Space[Any], obs: Any, who: Place, name: str = "") -> None:
+def check_observation(
+    space: Space[Any], obs: Any, place: Place, name: str = ""
+) -> None:
     """Raise ValueError if an observation does not fit its space.
 
     It has the structure and the shape of the space, and values that its dtype can hold.
     Bounds are not looked at.
     """
-    what = f"{who} returned observation{name}"
+    what = f"{place} returned observation{name}"
     if isinstance(space, Dict):
         if not hasattr(obs, "items") or not space.keys() <= set(obs):
             raise ValueError(
@@ -86,7 +88,7 @@ def check_observation(space: Space[Any], obs: Any, who: Place, name: str = "") -
                 f" {sorted(space)}: make the two agree"
             )
         for key, child in space.items():
-            check_observation(child, obs[key], who, f"{name}[{key!r}]")
+            check_observation(child, obs[key], place, f"{name}[{key!r}]")
     elif isinstance(space, Tuple):
         if not isinstance(obs, tuple | list) or len(obs) != len(space.spaces):
             raise ValueError(
@@ -94,7 +96,7 @@ def check_observation(space: Space[Any], obs: Any, who: Place, name: str = "") -
                 f" {len(space.spaces)}: make the two agree"
             )
         for i, child in enumerate(space.spaces):
-            check_observation(child, obs[i], who, f"{name}[{i}]")
+            check_observation(child, obs[i], place, f"{name}[{i}]")
     elif isinstance(space, ARRAYS):
         _check_array(space, obs, what)
 
@@ -138,7 +140,7 @@ def declared_names(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _one(name: str, value: Any, who: Place) -> float:
+def _one(name: str, value: Any, place: Place) -> float:
     """A number that may come in an array of one, or in a tensor."""
     value = value.detach().cpu() if hasattr(value, "detach") else value
     try:
@@ -147,10 +149,10 @@ def _one(name: str, value: Any, who: Place) -> float:
         array = np.asarray(None)
     if array.size != 1:
         raise ValueError(
-            f"{who} returned a {name} of shape {array.shape}: must be one number"
+            f"{place} returned a {name} of shape {array.shape}: must be one number"
         )
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{who} returned the {name} {value!r}: must be one number")
+        raise ValueError(f"{place} returned the {name} {value!r}: must be one number")
     return float(array.item())
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 START = 300.0  # seconds for a process to start and to make its environment
-GRACE = 2.0  # seconds to finish a step that nobody waits for any more
+GRACE = 2.0  # seconds to finish a step whose result is not needed
 
 _hidden = threading.Lock()
 

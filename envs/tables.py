@@ -1,15 +1,6 @@
-"""The former name of `yieldrl.envs.tabular`."""
+"""The former name of `yieldrl.envs.tabular` and `yieldrl.envs.taxi`."""
 
-from yieldrl.envs.tabular import (
-    CliffWalkingVectorEnv,
-    FrozenLakeVectorEnv,
-    TableVectorEnv,
-    TaxiVectorEnv,
-)
-
-__all__ = [
-    "CliffWalkingVectorEnv",
-    "FrozenLakeVectorEnv",
-    "TableVectorEnv",
-    "TaxiVectorEnv",
-]
+from yieldrl.envs.tabular import CliffWalkingVectorEnv as CliffWalkingVectorEnv
+from yieldrl.envs.tabular import FrozenLakeVectorEnv as FrozenLakeVectorEnv
+from yieldrl.envs.tabular import TableVectorEnv as TableVectorEnv
+from yieldrl.envs.taxi import TaxiVectorEnv as TaxiVectorEnv

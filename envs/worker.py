@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import signal
 import threading
 import traceback
@@ -16,6 +15,7 @@ import cloudpickle
 import gymnasium as gym
 from gymnasium.vector.utils import write_to_shared_memory
 
+from yieldrl.envs.parcels import UNSENT_ERRORS, sendable_error
 from yieldrl.envs.single_answers import (
     Place,
     check_observation,
@@ -24,8 +24,6 @@ from yieldrl.envs.single_answers import (
     step_answer,
 )
 from yieldrl.foundations import derive_seed, seed_everything
-
-UNSENT = (pickle.PicklingError, AttributeError, TypeError)
 
 
 def work(
@@ -132,7 +130,7 @@ class Commands:
 
 
 class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
-    """Looks at all that an environment returns, before it leaves its process.
+    """Checks what an environment returns before it leaves its process.
 
     In shared memory an observation of a wrong shape is broadcast in silence, and values
     that do not fit are cast.
@@ -153,34 +151,17 @@ class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        self.steps, who = 0, Place(self.index, self.env, 0)
-        obs, info = first_answer(self.env.reset(seed=seed, options=options), who)
-        check_observation(self.env.observation_space, obs, who)
+        self.steps, place = 0, Place(self.index, self.env, 0)
+        obs, info = first_answer(self.env.reset(seed=seed, options=options), place)
+        check_observation(self.env.observation_space, obs, place)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.steps += 1
-        who = Place(self.index, self.env, self.steps)
-        answer = step_answer(self.env.step(action), who)
-        check_observation(self.env.observation_space, answer[0], who)
+        place = Place(self.index, self.env, self.steps)
+        answer = step_answer(self.env.step(action), place)
+        check_observation(self.env.observation_space, answer[0], place)
         return answer
-
-
-def sendable_error(error: Exception) -> tuple[type[Exception], str]:
-    """The class of an error, and the text to make it of, for another process.
-
-    Of a class that is unknown there, or takes something else than a text, one of
-    Python's own that it is a kind of is taken.
-    """
-    kind, alone = type(error), len(error.args) == 1 and isinstance(error.args[0], str)
-    text = error.args[0] if alone else str(error)
-    try:
-        if pickle.loads(pickle.dumps(kind))(text).args == (text,):
-            return kind, text
-    except Exception:  # whatever its constructor raises
-        pass
-    kinds = (k for k in (ValueError, TypeError) if issubclass(kind, k))
-    return next(kinds, RuntimeError), f"{kind.__name__}: {error}"
 
 
 def _received(pipe: Any) -> tuple[str, Any] | None:
@@ -194,7 +175,7 @@ def _received(pipe: Any) -> tuple[str, Any] | None:
 def _send(pipe: Any, answer: Any) -> None:
     try:
         pipe.send(answer)
-    except UNSENT:  # of a class that the program itself defines, say
+    except UNSENT_ERRORS:  # of a class that the program itself defines, say
         pipe.send_bytes(cloudpickle.dumps(answer))
 
 

@@ -85,7 +85,7 @@ def check(
         if sorted(re.findall(r"\{(\w*)\}", template)) != ["color", "shape"]:
             raise ValueError(
                 f"templates: {template!r} must name {{color}} and {{shape}} once, or"
-                " nobody could know what is meant"
+                " the instruction would be ambiguous"
             )
     if not templates:
         raise ValueError("templates = (): give one sentence at least")

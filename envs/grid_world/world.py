@@ -1,4 +1,4 @@
-"""The rules of the grid: what happens to whom, what is seen, and where to go."""
+"""The grid: its dynamics, observations and expert."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class GoToVectorEnv(TorchVectorEnv):
     objects have both colour and shape in common. Which of them is meant is drawn by
     itself, and said in nothing but the sentence. Actions are 0 north, 1 east, 2 south,
     3 west; walls hold. To step on an object ends the episode: with a reward of 1 if it
-    is the right one, else of `wrong_reward`. `info["success"]`, bool `[N]`, says who
-    came to the right one in this step.
+    is the right one, else of `wrong_reward`. `info["success"]`, bool `[N]`, says
+    where the right one was reached in this step.
 
     So a policy that does not listen comes to the right one in 1 of `num_objects`
     episodes at best, whatever it does: its expected return is at most
@@ -154,7 +154,7 @@ class GoToVectorEnv(TorchVectorEnv):
     def dynamics(
         self, state: dict[str, Tensor], action: Tensor
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-        """Move by one cell; whoever comes to an object is done."""
+        """Move by one cell; reaching an object ends the episode."""
         row, column = state["agent"] // self.width, state["agent"] % self.width
         south = (action == SOUTH).long() - (action == NORTH).long()
         east = (action == EAST).long() - (action == WEST).long()
@@ -181,9 +181,9 @@ class GoToVectorEnv(TorchVectorEnv):
         return obs, reward, terminated, truncated, {**info, "success": reward == 1}
 
     def expert(self) -> Tensor:
-        """Actions `[N]` of who knows what is meant: a shortest way past the others.
+        """Actions `[N]` of an expert that knows the goal: a shortest way to it.
 
-        Where they bar every way, it stays away from them.
+        It avoids the other objects, also where they bar every way.
 
         Raises:
             ResetNeeded: Before the first reset.

@@ -12,9 +12,10 @@ from yieldrl.envs.minatar.base import (
     RIGHT,
     UP,
     MinAtarVectorEnv,
-    choices,
-    total,
+    State,
+    Transition,
 )
+from yieldrl.envs.minatar.numbers import choices, total
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 ROWS = 8  # 1 to 8, with one thing each at most
@@ -37,7 +38,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, LEFT, UP, RIGHT, DOWN)
     noise_size = 2  # whether the action sticks; a spawn's direction, kind and row
 
-    def begin(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> State:
         """The player alone, in the middle."""
         return {
             "x": self.full(noise, 5),
@@ -53,9 +54,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
             "ramps": self.full(noise, 0),
         }
 
-    def play(
-        self, state: dict[str, Tensor], action: Tensor, noise: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Something comes in, the player moves, then all things do."""
         thing, heading, gold = (state[name] for name in ("thing", "heading", "gold"))
         spawn_timer, move_timer = state["spawn_timer"], state["move_timer"]
@@ -106,7 +105,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         above = (free * (rows > rows.T).int()[..., None]).sum(1, dtype=torch.int32)
         return total(rows * free * (above == place))
 
-    def _ramped(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    def _ramped(self, state: State) -> State:
         """Speeds and timer of the difficulty after a step."""
         names = ("spawn_speed", "move_speed", "ramp_timer", "ramps")
         spawn, move, timer, ramps = (state[name] for name in names)
@@ -119,7 +118,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
             ramps = ramps + now.int()
         return dict(zip(names, (spawn, move, timer, ramps), strict=True))
 
-    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+    def things(self, state: State) -> tuple[Thing, ...]:
         """Player, enemies or gold, and trails."""
         rows = range(1, 1 + ROWS)
         return (

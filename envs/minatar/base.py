@@ -19,10 +19,13 @@ from yieldrl.envs.minatar.painting import (
     paint,
     with_board,
 )
+from yieldrl.envs.minatar.pictures import picture
+
+State = dict[str, Tensor]
+Transition = tuple[State, Tensor, Tensor]
+"""Next state, reward and whether the episode ends, the last two `[N]`."""
 
 NOTHING, LEFT, UP, RIGHT, DOWN, FIRE = range(6)
-
-CELL = 16  # pixels of a picture
 
 
 class MinAtarVectorEnv(TorchVectorEnv):
@@ -102,27 +105,25 @@ class MinAtarVectorEnv(TorchVectorEnv):
         firsts = [self.initial_state(noise + number) for number in self.first_noise]
         self._first_boards = [in_fours(self.observe(first)) for first in firsts]
 
-    def begin(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> State:
         """`initial_state` of the game: int32, int64 or bool, the last axis `N`."""
         raise NotImplementedError(f"{type(self)} lacks begin(noise)")
 
-    def play(
-        self, state: dict[str, Tensor], action: Tensor, noise: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """`random_dynamics` of the game: the action is the one of the six played."""
         raise NotImplementedError(f"{type(self)} lacks play(state, action, noise)")
 
-    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+    def things(self, state: State) -> tuple[Thing, ...]:
         """`observe` of the game: what is on the board, for `paint`."""
         raise NotImplementedError(f"{type(self)} lacks things(state)")
 
-    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+    def initial_state(self, noise: Tensor) -> State:
         """Begin, with nothing played before."""
         return {**self.begin(noise), "action": self.full(noise, NOTHING)}
 
     def random_dynamics(
-        self, state: dict[str, Tensor], action: Tensor, noise: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        self, state: State, action: Tensor, noise: Tensor
+    ) -> Transition:
         """Play the action, or once more the one before."""
         stuck = noise[0] < self.sticky_action_prob
         action = torch.where(stuck, state["action"], self.meant(action))
@@ -137,12 +138,12 @@ class MinAtarVectorEnv(TorchVectorEnv):
         """
         return (self._meanings >> 3 * action.int()) & 7
 
-    def observe(self, state: dict[str, Tensor]) -> Tensor:
+    def observe(self, state: State) -> Tensor:
         """The board, bool `[N, 10, 10, C]`."""
         return paint(self.things(state), len(self.channels))
 
     def observe_restarted(
-        self, ended: Tensor, state: dict[str, Tensor], final_obs: Tensor
+        self, ended: Tensor, state: State, final_obs: Tensor
     ) -> Tensor:
         """Where a game ended, a first board, which is not painted again and again."""
         if not self._first_boards:
@@ -153,7 +154,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
             fours = with_board(fours, mask, board)
         return in_bools(fours, len(self.channels))
 
-    def begun(self, ended: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, ...]:
+    def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
         """Of the episodes that ended, which begin with which of the first boards."""
         return (ended,)
 
@@ -164,10 +165,9 @@ class MinAtarVectorEnv(TorchVectorEnv):
 
     def numbers(self, begin: int, end: int) -> Tensor:
         """From `begin` to `end` - 1, int32 `[end - begin, 1]`."""
-        ints = {"dtype": torch.int32, "device": self.device}
-        return torch.arange(begin, end, **ints)[:, None]
+        return torch.arange(begin, end, dtype=torch.int32, device=self.device)[:, None]
 
-    def fold(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    def fold(self, state: State) -> State:
         """All that a game names: `[D, N]` of int32, and of int64 if it has any."""
         parts: dict[str, list[Tensor]] = {}
         for name, (kind, *_) in self._layout.items():
@@ -175,7 +175,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
             parts.setdefault(kind, []).append(x.reshape(-1, x.shape[-1]))
         return {kind: torch.cat(rows) for kind, rows in parts.items()}
 
-    def unfold(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    def unfold(self, state: State) -> State:
         """What a game names, out of what was folded."""
         named, taken = {}, dict.fromkeys(state, 0)
         for name, (kind, shape, is_flag) in self._layout.items():
@@ -191,39 +191,4 @@ class MinAtarVectorEnv(TorchVectorEnv):
             kind: torch.as_tensor(x, device=self.device)[:, None]
             for kind, x in state.items()
         }
-        board = self.observe(self.unfold(column))[0].cpu().numpy()
-        number = (board * np.arange(1, len(self.channels) + 1)).max(-1)
-        return palette(len(self.channels))[number].repeat(CELL, 0).repeat(CELL, 1)
-
-
-def choices(number: Tensor, *counts: int | Tensor) -> list[Tensor]:
-    """Independent fair choices below each count, int32, out of one number in [0, 1).
-
-    A number costs more to draw than a choice to take. It has 24 bits, so the product of
-    the counts should be ten thousand at most.
-    """
-    chosen: list[Tensor] = []
-    for count in counts:
-        number = number * count
-        chosen.append(number.int())
-        number = number - chosen[-1]
-    return chosen
-
-
-def total(x: Tensor) -> Tensor:
-    """The sum over the first axis, int32."""
-    return x.sum(0, dtype=torch.int32)
-
-
-def palette(count: int) -> np.ndarray:
-    """Black and `count` colours of the cubehelix, uint8 `[1 + count, 3]`.
-
-    Source: Green (2011), "A colour scheme for the display of astronomical intensity
-    images", arXiv:1108.5083, with its default parameters.
-    """
-    light = np.linspace(0, 1, count + 2)[:-1, None]
-    angle = 2 * np.pi * (0.5 / 3 - 1.5 * light)
-    wave = np.cos(angle) * [-0.14861, -0.29227, 1.97294]
-    wave = wave + np.sin(angle) * [1.78277, -0.90649, 0]
-    colours = light + light * (1 - light) / 2 * wave
-    return np.round(255 * colours.clip(0, 1)).astype(np.uint8)
+        return picture(self.observe(self.unfold(column))[0].cpu().numpy())

@@ -5,7 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import LEFT, NOTHING, RIGHT, MinAtarVectorEnv
+from yieldrl.envs.minatar.base import (
+    LEFT,
+    NOTHING,
+    RIGHT,
+    MinAtarVectorEnv,
+    State,
+    Transition,
+)
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 TOP, ROWS = 1, 3  # where the wall begins, and how high it is
@@ -30,7 +37,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     first_noise = (0.0, 0.5)  # the ball at the left, at the right
     noise_size = 2  # whether the action sticks, and the corner of the first ball
 
-    def begin(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> State:
         """A whole wall, and a ball that falls inwards from the left or the right."""
         left = noise[1] < 0.5
         x = torch.where(left, 0, SIZE - 1).int()
@@ -47,9 +54,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
             "struck": y < 0,
         }
 
-    def play(
-        self, state: dict[str, Tensor], action: Tensor, noise: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the paddle, then the ball."""
         x, y, dx, dy, wall = (state[name] for name in ("x", "y", "dx", "dy", "wall"))
         to_right = (action == RIGHT).int() - (action == LEFT).int()
@@ -92,12 +97,12 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
         }
         return state, broken, lost
 
-    def begun(self, ended: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, ...]:
+    def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
         """The ball is at the left or at the right."""
         left = state["x"] == 0
         return ended & left, ended & ~left
 
-    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+    def things(self, state: State) -> tuple[Thing, ...]:
         """Paddle, ball, trail and bricks."""
         bricks = torch.arange(BRICKS, dtype=torch.int32, device=self.device)
         wall = (state["wall"] >> bricks.view(ROWS, SIZE, 1)) & 1

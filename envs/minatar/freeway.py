@@ -5,7 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import DOWN, NOTHING, UP, MinAtarVectorEnv, choices
+from yieldrl.envs.minatar.base import (
+    DOWN,
+    NOTHING,
+    UP,
+    MinAtarVectorEnv,
+    State,
+    Transition,
+)
+from yieldrl.envs.minatar.numbers import choices
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 CARS = 8  # in the rows 1 to 8
@@ -35,7 +43,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     # Whether the action sticks; the cars of a first state, and those after a crossing.
     noise_size = 1 + 2 * NUMBERS
 
-    def begin(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> State:
         """The chicken at home, the cars at the left."""
         wait, heading = _drawn(noise[1 : 1 + NUMBERS])
         return {
@@ -48,9 +56,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
             "timer": wait,
         }
 
-    def play(
-        self, state: dict[str, Tensor], action: Tensor, noise: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the chicken, then the cars."""
         car, heading, wait = (state[name] for name in ("car", "heading", "wait"))
         down = (action == DOWN).int() - (action == UP).int()
@@ -86,7 +92,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
         }
         return state, crossed, clock < 0
 
-    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+    def things(self, state: State) -> tuple[Thing, ...]:
         """Chicken, cars and their trails."""
         lanes = range(1, 1 + CARS)
         behind = _around(state["car"] - state["heading"])

@@ -120,7 +120,7 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     multiple of 4 bits; of the last one there may be more than are needed. Of four bits,
     the product moves a copy to the bits 0, 8, 16 and 24 each, so that an int32 has
     their bytes. Compiled for a CPU, this is several times as fast as byte by byte. It
-    leaves int32 `[N, 25 C]` then, for whoever calls the code to view: within a compiled
+    leaves int32 `[N, 25 C]` then, for the caller to view: within a compiled
     step, a view of another dtype is a copy.
     """
     n = words.shape[-1]

@@ -13,8 +13,10 @@ from yieldrl.envs.minatar.base import (
     RIGHT,
     UP,
     MinAtarVectorEnv,
-    choices,
+    State,
+    Transition,
 )
+from yieldrl.envs.minatar.numbers import choices
 from yieldrl.envs.minatar.painting import SIZE, settled, unpack
 from yieldrl.envs.minatar.seaquest_board import FLOOR, OXYGEN, tenths, words
 from yieldrl.envs.minatar.seaquest_moves import (
@@ -70,9 +72,9 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, LEFT, UP, RIGHT, DOWN, FIRE)
     noise_size = 2  # whether the action sticks; what comes in from where
 
-    def begin(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> State:
         """An empty sea, and the submarine at its surface with full tanks."""
-        nobody = self.full(noise, 0, LANES).long()
+        empty = self.full(noise, 0, LANES).long()
         return {
             "x": self.full(noise, 5),
             "y": self.full(noise, 0),
@@ -85,20 +87,18 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
             "spawn_timer": self.full(noise, SPAWN),
             "diver_timer": self.full(noise, DIVER_SPAWN),
             "clock": self.full(noise, 0),  # modulo RELOAD
-            # The row of each, below 0 if it swims to the left, 0 for nobody.
+            # The row of each, below 0 if it swims to the left, 0 for none.
             "divers": self.full(noise, 0, DIVERS),
-            "ways": nobody[0],  # a bit for each lane in which one swims to the left
-            "fish": nobody,
-            "subs": nobody,
-            "phases": nobody[0].expand(2, PHASE_BITS, -1),  # see `enemy_comes`
-            "torpedoes": nobody,
-            "shots": nobody,
-            "high_shots": nobody[0],  # at the surface
+            "ways": empty[0],  # a bit for each lane in which one swims to the left
+            "fish": empty,
+            "subs": empty,
+            "phases": empty[0].expand(2, PHASE_BITS, -1),  # see `enemy_comes`
+            "torpedoes": empty,
+            "shots": empty,
+            "high_shots": empty[0],  # at the surface
         }
 
-    def play(
-        self, state: dict[str, Tensor], action: Tensor, noise: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Enemies and divers come in; the player moves, then shots, divers, enemies."""
         side, kind, lane, *rest = choices(noise[1], 2, 3, LANES, 2, LANES)
         state = enemy_comes(state, side, lane, kind == 0)
@@ -130,7 +130,7 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         }
         return state, hits + bonus, caught | drowned
 
-    def _steered(self, state: dict[str, Tensor], action: Tensor) -> dict[str, Tensor]:
+    def _steered(self, state: State, action: Tensor) -> State:
         """The submarine fires or moves."""
         right = (action == RIGHT).int() - (action == LEFT).int()
         down = (action == DOWN).int() - (action == UP).int()
@@ -148,6 +148,6 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
             "heading": torch.where(right == 0, heading, right),
         }
 
-    def observe(self, state: dict[str, Tensor]) -> Tensor:
+    def observe(self, state: State) -> Tensor:
         """The sea and its gauges, bool `[N, 10, 10, 10]`."""
         return unpack(words(state), len(self.channels))

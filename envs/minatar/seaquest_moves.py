@@ -53,8 +53,8 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
 
     At most one comes in each step, so of all in all rows no two that swim the same way
     are in the same place of their rows. So the phase of a submarine, the clock at which
-    it fires, is kept by its place: bit by bit, for those who swim to the right and for
-    those who swim to the left.
+    it fires, is kept by its place: bit by bit, for those that swim to the right and for
+    those that swim to the left.
     """
     due, fish, subs = state["spawn_timer"] == 0, state["fish"], state["subs"]
     ways, clock, side = state["ways"], state["clock"], settled(side.long())

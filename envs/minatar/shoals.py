@@ -43,7 +43,7 @@ def below(x: Tensor) -> Tensor:
 
 
 def columns(swimmers: Tensor) -> Tensor:
-    """A bit for each column where there is anybody.
+    """A bit for each column where there is a swimmer.
 
     The sum has the last bit of a cell where any other one is set.
     """

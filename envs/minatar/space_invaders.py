@@ -11,8 +11,10 @@ from yieldrl.envs.minatar.base import (
     NOTHING,
     RIGHT,
     MinAtarVectorEnv,
-    total,
+    State,
+    Transition,
 )
+from yieldrl.envs.minatar.numbers import total
 from yieldrl.envs.minatar.painting import OUTSIDE, SIZE, Thing
 
 RANKS, FILES = 4, 6  # a fleet of 24 aliens
@@ -50,7 +52,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
     actions = (NOTHING, LEFT, RIGHT, FIRE)
     noise_size = 1  # whether the action sticks: all else is fixed
 
-    def begin(self, noise: Tensor) -> dict[str, Tensor]:
+    def begin(self, noise: Tensor) -> State:
         """A whole fleet at the top."""
         return {
             "cannon": self.full(noise, 5),
@@ -68,9 +70,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
             "bomb_timer": self.full(noise, BOMB_EVERY),
         }
 
-    def play(
-        self, state: dict[str, Tensor], action: Tensor, noise: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the cannon, shots, the bomb and the fleet, drop a bomb, hit aliens."""
         fires = (action == FIRE) & (state["cooling"] == 0)
         cooling = torch.where(fires, COOL_DOWN, state["cooling"])
@@ -116,9 +116,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         }
         return state, reward, terminated
 
-    def _fleet_moves(
-        self, state: dict[str, Tensor], cannon: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor]:
+    def _fleet_moves(self, state: State, cannon: Tensor) -> tuple[State, Tensor]:
         """Move the fleet if it is time; also whether it hit the cannon or ground."""
         names = ("alive", "top", "left", "heading", "interval")
         alive, top, left, heading, interval = (state[name] for name in names)
@@ -145,7 +143,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         }
         return fleet, lost | (moves & hit)
 
-    def _next_fleet(self, fleet: dict[str, Tensor], alive: Tensor) -> dict[str, Tensor]:
+    def _next_fleet(self, fleet: State, alive: Tensor) -> State:
         """Those that are left of a fleet; after the last of them a new, faster one."""
         won = _count(alive) == 0
         interval = fleet["interval"]
@@ -177,7 +175,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         row = torch.where(row < SIZE, row, row - SIZE)
         return row, (left + self.numbers(0, FILES))[None]
 
-    def things(self, state: dict[str, Tensor]) -> tuple[Thing, ...]:
+    def things(self, state: State) -> tuple[Thing, ...]:
         """Cannon, aliens, again by heading, shots and the bomb."""
         row, column = self._places(state["top"], state["left"])
         row = row.expand(-1, FILES, -1).flatten(0, 1)

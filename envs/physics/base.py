@@ -29,8 +29,10 @@ class PhysicsVectorEnv(SimulationVectorEnv):
 
     Args:
         num_envs: N, the number of worlds.
-        reset_noise_scale: How far first states are from the model's own.
-        normal_velocities: Whether first velocities are normal, not uniform.
+        reset_noise_scale: First positions are uniform this far around the model's own,
+            and so are first velocities.
+        normal_velocities: Whether first velocities are normal, with this standard
+            deviation, and not uniform.
         max_episode_steps: Time limit in steps, or None.
         kwargs: Arguments of `SimulationVectorEnv`.
     """

@@ -27,7 +27,7 @@ class BatchBackend(Backend):
 
     Results are bitwise those of N `MjData`, whatever the number of threads. MuJoCo's
     stopwatches (`MjData.timer`), which cost a sixth of a step, stand still from then on
-    in the whole process, unless somebody has installed another clock.
+    in the whole process, unless another clock was installed.
 
     MuJoCo's Python class of the same interface cannot run `mj_rnePostConstraint`, which
     computes the contact forces `cfrc_ext`, on all worlds: hence the C interface.
@@ -56,7 +56,7 @@ class BatchBackend(Backend):
         model = copy.copy(model)
         if model.ntree == 1:  # then a solver's island is all of the robot: no use
             model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
-        if mujoco.get_mjcb_time() is None:  # else it is somebody's own clock
+        if mujoco.get_mjcb_time() is None:  # else another clock was installed
             ctypes.c_void_p.in_dll(self._lib, "mjcb_time").value = None
         threads = min(threads or _cores(), num_envs)
         # Contact forces follow from all that a step leaves behind, which only a

@@ -11,6 +11,15 @@ from torch import Tensor
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.legged import LeggedVectorEnv, between
 
+DEFAULTS = {
+    "xml_file": "humanoid.xml",
+    "frame_skip": 5,
+    "forward_reward_weight": 1.25,
+    "healthy_reward": 5.0,
+    "healthy_z_range": (1.0, 2.0),
+    "reset_noise_scale": 1e-2,
+}
+
 
 class HumanoidVectorEnv(LeggedVectorEnv):
     """N humanoids, as gymnasium's Humanoid-v5.
@@ -22,22 +31,13 @@ class HumanoidVectorEnv(LeggedVectorEnv):
 
     Args:
         num_envs: N, the number of humanoids.
-        xml_file: The model, looked for among gymnasium's unless it is a path.
-        frame_skip: Steps of the physics in a step of the environment.
-        forward_reward_weight: Reward for a metre per second.
-        ctrl_cost_weight: Price of the actions' squares.
         contact_cost_weight: Price of the contact forces' squares.
         contact_cost_range: That price is clipped to it.
-        healthy_reward: Reward for a step that ends in a healthy state.
-        terminate_when_unhealthy: Whether unhealthy states end the episode.
-        healthy_z_range: Where the torso's height is in a healthy state (m).
-        reset_noise_scale: First states are uniform this far around the model's own.
-        exclude_current_positions_from_observation: Whether x and y are left out.
         include_cinert_in_observation: Whether the bodies' inertias are observed.
         include_cvel_in_observation: Whether their velocities are.
         include_qfrc_actuator_in_observation: Whether the joints' torques are.
         include_cfrc_ext_in_observation: Whether contact forces are.
-        kwargs: Arguments of `PhysicsVectorEnv`.
+        kwargs: Arguments of `LeggedVectorEnv`, here with gymnasium's defaults.
     """
 
     axes = "xy"
@@ -47,17 +47,8 @@ class HumanoidVectorEnv(LeggedVectorEnv):
         self,
         num_envs: int = 1,
         *,
-        xml_file: str = "humanoid.xml",
-        frame_skip: int = 5,
-        forward_reward_weight: float = 1.25,
-        ctrl_cost_weight: float = 0.1,
         contact_cost_weight: float = 5e-7,
         contact_cost_range: tuple[float, float] = (-inf, 10.0),
-        healthy_reward: float = 5.0,
-        terminate_when_unhealthy: bool = True,
-        healthy_z_range: tuple[float, float] = (1.0, 2.0),
-        reset_noise_scale: float = 1e-2,
-        exclude_current_positions_from_observation: bool = True,
         include_cinert_in_observation: bool = True,
         include_cvel_in_observation: bool = True,
         include_qfrc_actuator_in_observation: bool = True,
@@ -74,20 +65,8 @@ class HumanoidVectorEnv(LeggedVectorEnv):
             "cfrc_ext": (include_cfrc_ext_in_observation, 1),
         }
         self.observed = {name: first for name, (yes, first) in included.items() if yes}
-        super().__init__(
-            num_envs,
-            xml_file=xml_file,
-            frame_skip=frame_skip,
-            fields=sorted({"xipos", "cfrc_ext", *self.observed}),
-            forward_reward_weight=forward_reward_weight,
-            ctrl_cost_weight=ctrl_cost_weight,
-            healthy_reward=healthy_reward,
-            terminate_when_unhealthy=terminate_when_unhealthy,
-            healthy_z_range=healthy_z_range,
-            reset_noise_scale=reset_noise_scale,
-            skipped=2 * exclude_current_positions_from_observation,
-            **kwargs,
-        )
+        fields = sorted({"xipos", "cfrc_ext", *self.observed})
+        super().__init__(num_envs, fields=fields, **{**DEFAULTS, **kwargs})
         mass = torch.as_tensor(self.model.body_mass, dtype=self.dtype)
         self.mass = mass.to(self.device)  # [bodies]
 

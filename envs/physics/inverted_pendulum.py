@@ -10,6 +10,11 @@ from torch import Tensor
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.base import PhysicsVectorEnv
 
+DEFAULTS = {
+    "xml_file": "inverted_pendulum.xml",
+    "frame_skip": 2,
+    "reset_noise_scale": 0.01,
+}
 MAX_ANGLE = 0.2  # rad
 
 
@@ -22,10 +27,7 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
 
     Args:
         num_envs: N, the number of carts.
-        xml_file: The model, looked for among gymnasium's unless it is a path.
-        frame_skip: Steps of the physics in a step of the environment.
-        reset_noise_scale: First states are uniform this far around the model's own.
-        kwargs: Arguments of `PhysicsVectorEnv`.
+        kwargs: Arguments of `PhysicsVectorEnv`, here with gymnasium's defaults.
     """
 
     camera: ClassVar[dict[str, Any]] = {
@@ -35,22 +37,8 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
         "elevation": -20.0,
     }
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        xml_file: str = "inverted_pendulum.xml",
-        frame_skip: int = 2,
-        reset_noise_scale: float = 0.01,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            num_envs,
-            xml_file=xml_file,
-            frame_skip=frame_skip,
-            reset_noise_scale=reset_noise_scale,
-            **kwargs,
-        )
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **{**DEFAULTS, **kwargs})
 
     def parts(self, state: State) -> list[Tensor]:
         """Positions and velocities."""

@@ -18,25 +18,29 @@ class RunningVectorEnv(PhysicsVectorEnv):
         num_envs: N, the number of robots.
         forward_reward_weight: Reward for a metre per second.
         ctrl_cost_weight: Price of the actions' squares.
-        skipped: How many positions are not observed.
+        exclude_current_positions_from_observation: Whether the positions along the axes
+            of movement are left out.
         kwargs: Arguments of `PhysicsVectorEnv`.
     """
 
     axes: ClassVar[str] = "x"
     """Along which robots move: the first positions of their state."""
+    skipped: int
+    """How many positions are not observed."""
 
     def __init__(
         self,
         num_envs: int,
         *,
-        forward_reward_weight: float,
-        ctrl_cost_weight: float,
-        skipped: int,
+        forward_reward_weight: float = 1.0,
+        ctrl_cost_weight: float = 0.1,
+        exclude_current_positions_from_observation: bool = True,
         **kwargs: Any,
     ) -> None:
         self.forward_reward_weight = forward_reward_weight
         self.ctrl_cost_weight = ctrl_cost_weight
-        self.skipped = skipped
+        excluded = exclude_current_positions_from_observation
+        self.skipped = len(self.axes) if excluded else 0
         super().__init__(num_envs, **kwargs)
 
     def place(self, state: State, axis: int) -> Tensor:
@@ -75,8 +79,8 @@ class LeggedVectorEnv(RunningVectorEnv):
     Args:
         num_envs: N, the number of robots.
         healthy_reward: Reward for a step that ends in a healthy state.
-        terminate_when_unhealthy: Whether others end the episode.
-        healthy_z_range: Between which heights of the torso a state is healthy.
+        terminate_when_unhealthy: Whether unhealthy states end the episode.
+        healthy_z_range: The torso's height in a healthy state (m).
         kwargs: Arguments of `RunningVectorEnv`.
     """
 
@@ -84,9 +88,9 @@ class LeggedVectorEnv(RunningVectorEnv):
         self,
         num_envs: int,
         *,
-        healthy_reward: float,
-        terminate_when_unhealthy: bool,
         healthy_z_range: tuple[float, float],
+        healthy_reward: float = 1.0,
+        terminate_when_unhealthy: bool = True,
         **kwargs: Any,
     ) -> None:
         self.healthy_reward = healthy_reward

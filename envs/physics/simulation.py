@@ -15,7 +15,8 @@ from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.physics import model as models
-from yieldrl.envs.physics.backend import Backend, State
+from yieldrl.envs.physics.backend import State
+from yieldrl.envs.physics.backends import make_backend
 
 
 class SimulationVectorEnv(TorchVectorEnv):
@@ -35,13 +36,10 @@ class SimulationVectorEnv(TorchVectorEnv):
         compile: Must be False: MuJoCo is compiled code already.
         width: Of pictures, in pixels.
         height: Of pictures, in pixels.
-        gravity: In m/s^2, downwards. This and all that follow: see `vary`.
-        mass_scale: Masses and inertias, as multiples of the model's.
-        friction_scale: Friction of whatever touches.
-        damping_scale: Damping of the joints.
-        gear_scale: Strength of the motors.
-        model_fields: Other fields of the `MjModel`, by name.
-        kwargs: Arguments of `TorchVectorEnv`.
+        model_fields: Fields of the `MjModel` by name: see `vary`.
+        kwargs: Parameters of `vary` (`gravity`, in m/s^2, downwards; `mass_scale`,
+            masses and inertias as multiples of the model's; `friction_scale`,
+            `damping_scale`, `gear_scale`), and arguments of `TorchVectorEnv`.
 
     Raises:
         ImportError: If mujoco is missing, or too old.
@@ -75,11 +73,6 @@ class SimulationVectorEnv(TorchVectorEnv):
         compile: bool = False,  # noqa: A002 (as in the base class)
         width: int = 480,
         height: int = 480,
-        gravity: float | Tensor | None = None,
-        mass_scale: float | Tensor | None = None,
-        friction_scale: float | Tensor | None = None,
-        damping_scale: float | Tensor | None = None,
-        gear_scale: float | Tensor | None = None,
         model_fields: Mapping[str, Tensor] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -97,21 +90,16 @@ class SimulationVectorEnv(TorchVectorEnv):
         self.picture_size = width, height
         self.noise_size = model.nq + model.nv
         wanted = (*fields, *self.info_fields)
-        self.backend = _backend(backend, model, num_envs, wanted, threads, device)
+        self.backend = make_backend(backend, model, num_envs, wanted, threads, device)
         self._set_spaces(fields, dtype)
+        given = [name for name in models.PARAMETERS if name in kwargs]
+        parameters = {name: kwargs.pop(name) for name in given}
         super().__init__(num_envs, device=device, dtype=self.backend.dtype, **kwargs)
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
         self.init_qpos = start.unsqueeze(-1)
         self._varied: dict[str, Tensor] = {}
         self._own_fields: dict[str, Tensor] = {}  # of the model, as tensors
-        self.vary(
-            gravity=gravity,
-            mass_scale=mass_scale,
-            friction_scale=friction_scale,
-            damping_scale=damping_scale,
-            gear_scale=gear_scale,
-            model_fields=model_fields,
-        )
+        self.vary(model_fields=model_fields, **parameters)
 
     def _set_spaces(self, fields: Sequence[str], dtype: torch.dtype) -> None:
         known = {torch.float32: np.float32, torch.float64: np.float64}
@@ -209,27 +197,3 @@ class SimulationVectorEnv(TorchVectorEnv):
         self.backend.close()
         if self._painter is not None:
             self._painter.close()
-
-
-def _backend(
-    name: str | None,
-    model: Any,
-    num_envs: int,
-    fields: Sequence[str],
-    threads: int | None,
-    device: str | torch.device,
-) -> Backend:
-    """The backend of this name, or the one that suits the device."""
-    on_cpu = torch.device(device).type == "cpu"
-    name = name or ("mujoco" if on_cpu else "warp")
-    if name == "warp":
-        from yieldrl.envs.physics.warp import WarpBackend
-
-        return WarpBackend(model, num_envs, fields, device)
-    if name != "mujoco" or not on_cpu:
-        raise ValueError(
-            f"backend = {name!r} on {device}: use 'mujoco' on the CPU, or 'warp'"
-        )
-    from yieldrl.envs.physics.batch import BatchBackend
-
-    return BatchBackend(model, num_envs, fields, threads)

@@ -31,7 +31,7 @@ class WarpBackend(Backend):
     where one of its feet touches the ground, they can be 1e-2 apart. Models that ask
     for the solver PGS (Humanoid) get Newton, for want of the other. The tensors of
     `inputs` and `outputs` are Warp's own memory. On a GPU a substep is a graph of
-    kernels, captured once and launched in PyTorch's stream, so nobody waits.
+    kernels, captured once and launched in PyTorch's stream, so nothing waits.
 
     It runs on a CPU too, slowly and after half a minute of compiling: for tests.
 

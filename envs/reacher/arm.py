@@ -26,7 +26,7 @@ def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
     """How far each joint must turn for the fingertip to be at a target, `[2]`.
 
     There are two ways to bend the elbow. It always bends to the left, though the other
-    way may be nearer: whoever clones it with one mean per joint would learn the middle
+    way may be nearer: cloning it with one mean per joint would learn the middle
     of the two, which touches nothing. What the arm cannot reach, it points at: from as
     near as it comes.
 

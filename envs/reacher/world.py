@@ -109,7 +109,7 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         return self._observe(), float(reward), terminated, truncated, info
 
     def expert(self) -> np.ndarray:
-        """The action, float32 `[2]`, of who knows where the ball is.
+        """The action, float32 `[2]`, of an expert that knows where the ball is.
 
         Inverse kinematics say how far the joints must turn, and a critically damped
         controller turns them.

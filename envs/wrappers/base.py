@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium import Space
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.autoreset import Step, StepReader, copied
-from yieldrl.envs.wrappers import state
+from yieldrl.envs.arrays import as_tensors, copied
+from yieldrl.envs.autoreset import Step, StepReader
+from yieldrl.envs.wrappers.state import CheckpointWrapper
 from yieldrl.foundations import spaces
 
 
-class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+class BatchWrapper(CheckpointWrapper):
     """Base of wrappers around vector environments, of tensors or of NumPy arrays.
 
     Inside, all is tensors: arrays are viewed as such (which costs a microsecond), and
@@ -29,7 +31,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
     Where the wrapped environments put `final_obs` as an array of objects, as
     Gymnasium's do, it becomes dense, every environment's next observation, in what we
-    answer; the mask `_final_obs` says, as before, whose episode ended.
+    answer; the mask `_final_obs` says, as before, which episodes ended.
 
     Args:
         envs: A vector environment in any autoreset mode. If it gives tensors, its
@@ -44,11 +46,8 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         device: Where this wrapper's tensors live.
     """
 
-    carried: ClassVar[tuple[str, ...]] = ()
-    """Attributes that belong to the episodes under way: tensors, or dicts of them."""
-
-    learned: ClassVar[tuple[str, ...]] = ()
-    """Attributes that outlast episodes."""
+    of_rewards: ClassVar[bool] = False
+    """Whether it changes rewards alone: evaluation leaves it out."""
 
     recorded_info: tuple[str, ...] = ()
     """What of `info` belongs into every transition; what is inside adds its own."""
@@ -94,7 +93,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
         Args:
             obs: Tensors `[N, ...]`.
-            where: Who begins an episode, bool `[N]`; all but after a `reset_mask`.
+            where: Where an episode begins, bool `[N]`; all but after a `reset_mask`.
         """
         return obs
 
@@ -156,7 +155,7 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
         Args:
             step: The answer that is worked on. The reset may write into its memory.
-            where: Whom to reset, bool `[N]`.
+            where: Which to reset, bool `[N]`.
 
         Returns:
             The step, copied if it has to be, and observations `[N, ...]` as tensors, of
@@ -166,6 +165,11 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
             step = Step(*map(copied, step))
         mask = where.numpy() if self._arrays else where
         return step, as_tensors(self.env.reset(options={"reset_mask": mask})[0])
+
+    def show(self, space: Space[Any]) -> None:
+        """Have this space of a single environment's observations."""
+        self.single_observation_space = space
+        self.observation_space = batch_space(space, self.num_envs)
 
     def zeros(self, dtype: torch.dtype) -> Tensor:
         """A number for each environment, `[N]`."""
@@ -179,58 +183,18 @@ class BatchWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     def for_evaluation(
         self, envs: VectorEnv[Any, Any, Any]
     ) -> VectorEnv[Any, Any, Any]:
-        """Evaluation environments in a wrapper like this one.
-
-        Wrappers of rewards leave them out instead: what is evaluated is the task.
-        """
+        """Evaluation environments in a wrapper like this one, unless it is of rewards:
+        what is evaluated is the task."""
+        if self.of_rewards:
+            return envs
         args, kwargs = self._arguments
         return type(self)(envs, *args, **kwargs)
 
-    @property
-    def restorable(self) -> bool:
-        """Whether the environments inside can be brought back to where they were."""
-        inner = hasattr(self.env, "state_dict")
-        return inner and getattr(self.env, "restorable", True)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The wrapper's tensors, and the state of the environments if they have one."""
-        return state.save(self)
-
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        If it holds no state of the environments, reset them before the next step.
-
-        Raises:
-            ValueError: If it is of other wrappers, or of other environments.
-        """
-        state.load(self, saved)
-
     def _read(self, *answer: Any) -> Step:
         """What the wrapped environments returned, in tensors but for `info`."""
-        step = self.reader.read(*answer, resets=self._resets)
-        next_obs = as_tensors(step.next_obs)
-        return Step(
-            next_obs=next_obs,
-            reward=as_tensors(step.reward),
-            terminated=as_tensors(step.terminated),
-            truncated=as_tensors(step.truncated),
-            obs=next_obs if step.obs is step.next_obs else as_tensors(step.obs),
-            valid=step.valid,
-            info={k: v for k, v in step.info.items() if k not in _FINAL},
-        )
+        step = self.reader.read(*answer, resets=self._resets).in_tensors()
+        info = {k: v for k, v in step.info.items() if k not in _FINAL}
+        return step._replace(info=info)
 
 
 _FINAL = ("final_obs", "_final_obs")
-
-
-def as_tensors(value: Any) -> Any:
-    """Arrays, nested or not, as tensors that share their memory; tensors as they are.
-
-    What is neither, None for one, stays.
-    """
-    if isinstance(value, Mapping):
-        return {name: as_tensors(child) for name, child in value.items()}
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(np.require(value, requirements=("C", "W")))
-    return value

@@ -10,8 +10,9 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.autoreset import Step
-from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
+from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.foundations.actions import ActionTransform
 
 
@@ -27,6 +28,8 @@ class ClipReward(BatchWrapper):
         ValueError: If `low` is not less than `high`.
     """
 
+    of_rewards = True
+
     def __init__(
         self, envs: VectorEnv[Any, Any, Any], low: float = -1.0, high: float = 1.0
     ) -> None:
@@ -37,11 +40,6 @@ class ClipReward(BatchWrapper):
 
     def take(self, step: Step) -> Step:
         return step._replace(reward=step.reward.clamp(self.low, self.high))
-
-    def for_evaluation(
-        self, envs: VectorEnv[Any, Any, Any]
-    ) -> VectorEnv[Any, Any, Any]:
-        return envs
 
 
 class SignReward(BatchWrapper):
@@ -54,13 +52,10 @@ class SignReward(BatchWrapper):
         envs: The environments to wrap.
     """
 
+    of_rewards = True
+
     def take(self, step: Step) -> Step:
         return step._replace(reward=step.reward.sign())
-
-    def for_evaluation(
-        self, envs: VectorEnv[Any, Any, Any]
-    ) -> VectorEnv[Any, Any, Any]:
-        return envs
 
 
 class RescaleAction(BatchWrapper):

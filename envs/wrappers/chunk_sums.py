@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.envs.autoreset import Step, copied, replaced
+from yieldrl.envs.arrays import copied, replaced
+from yieldrl.envs.autoreset import Step
 
 
 class ChunkSums:
@@ -19,7 +20,7 @@ class ChunkSums:
 
     Args:
         step: The first step, as tensors `[N, ...]`.
-        running: Whose steps count, bool `[N]`.
+        running: Where steps count, bool `[N]`.
 
     Attributes:
         reward: Sum of rewards, `[N]`.
@@ -44,7 +45,7 @@ class ChunkSums:
         self.info = copied(self.info)
 
     def add(self, step: Step, running: Tensor | None, discount: float) -> None:
-        """Take in a step, of those that are `running [N]`; None for everybody."""
+        """Take in a step, of those that are `running [N]`; None for all."""
         reward, terminated, truncated = step.reward, step.terminated, step.truncated
         if running is None:
             self.num_steps = self.num_steps + 1

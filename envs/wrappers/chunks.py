@@ -1,4 +1,4 @@
-"""Several actions chosen at once, as policies do that are slow to ask."""
+"""Several actions chosen at once, as slow policies do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.autoreset import Step, replaced
+from yieldrl.envs.arrays import replaced
+from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.chunk_sums import ChunkSums
 from yieldrl.envs.wrappers.partial import check_resets_in_part
@@ -36,7 +37,7 @@ class ActionChunks(BatchWrapper):
     last observation and `info` are those of the step that ended it, k is what was taken
     until then, and the new episode waits for the next chunk, which gets its very first
     observation. A batch is stepped as a whole: meanwhile that environment plays what is
-    left of the chunk in an episode that nobody sees, and is reset alone, by its
+    left of the chunk in an episode that is discarded, and is reset alone, by its
     `reset_mask`, before it is shown. On a GPU nothing of this waits for the device.
 
     Wrappers of rewards and time limits, which count the steps of the environments, go
@@ -104,7 +105,7 @@ class ActionChunks(BatchWrapper):
         powers = [gamma**k for k in range(execute + 1)]
         like = {"dtype": torch.float32, "device": self.inside}
         self._discounts = torch.tensor(powers, **like)
-        self._everybody = ~self.zeros(torch.bool)
+        self._all_envs = ~self.zeros(torch.bool)
         # Where looking is free, or where environments on the CPU wait anyhow.
         on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         self._can_branch = on_cpu or self.inside.type == "cpu"
@@ -124,7 +125,7 @@ class ActionChunks(BatchWrapper):
     def advance(self, actions: Any) -> Step:
         """Execute chunks `[N, L, ...]`; one step that sums up all of it."""
         valid = None if self._resets is None else ~self._resets
-        running = self._everybody if valid is None else valid
+        running = self._all_envs if valid is None else valid
         step = super().advance(actions[:, 0])
         sums = ChunkSums(step, running)
         for i in range(1, self.execute):
@@ -146,12 +147,12 @@ class ActionChunks(BatchWrapper):
         return self._begun(answer, ~running if valid is None else ~valid)
 
     def _reset_unseen(self, step: Step) -> None:
-        """DISABLED mode: let those go on, unseen, whose episode is over."""
+        """DISABLED mode: let episodes that ended continue in discarded ones."""
         if not self._can_branch or step.ended.any():
             self.reset_inside(step, step.ended)
 
     def _begun(self, step: Step, unseen: Tensor) -> Step:
-        """The first observations of those who were in an episode that nobody saw."""
+        """The first observations after episodes that are discarded."""
         if self._can_branch and not unseen.any():
             return step
         step, fresh = self.reset_inside(step, unseen)

@@ -10,10 +10,10 @@ import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import VectorEnv
-from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
+from yieldrl.envs.arrays import as_tensors
+from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.foundations.device import usable_device
 
 
@@ -39,10 +39,7 @@ class NumpyToTorch(BatchWrapper):
     ) -> None:
         super().__init__(envs)
         self.device = usable_device(device)  # "cuda" becomes "cuda:0"
-        self.single_observation_space = _float32(envs.single_observation_space)
-        self.observation_space = batch_space(
-            self.single_observation_space, self.num_envs
-        )
+        self.show(_float32(envs.single_observation_space))
 
     def action(self, actions: Any) -> Any:
         # A copy, because environments may write into it.

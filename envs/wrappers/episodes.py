@@ -8,7 +8,8 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.autoreset import Step, replaced
+from yieldrl.envs.arrays import replaced
+from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.partial import check_resets_in_part
 
@@ -109,7 +110,7 @@ class TimeLimit(BatchWrapper):
         )
         self.max_episode_steps = max_episode_steps
         self.elapsed = self.zeros(torch.int64)
-        self._cut = self.zeros(torch.bool)  # NEXT_STEP: whom the next step must reset
+        self._cut = self.zeros(torch.bool)  # NEXT_STEP: to reset in the next step
 
     def begin(self, obs: Any, where: Tensor) -> Any:
         self.elapsed = self.elapsed.masked_fill(where, 0)

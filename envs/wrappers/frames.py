@@ -12,9 +12,10 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space, create_empty_array
 from torch import Tensor
 
-from yieldrl.envs.autoreset import Step, replaced
+from yieldrl.envs.arrays import as_tensors, replaced
+from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.envs.wrappers.base import BatchWrapper, as_tensors
+from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.foundations import Utf8Text, spaces
 
 PADDINGS = ("reset", "zero")
@@ -63,10 +64,7 @@ class FrameStack(BatchWrapper):
         space = envs.single_observation_space
         empty = as_tensors(create_empty_array(space, self.num_envs))
         self.frames = tree_map(lambda x: self._filled(x.to(self.inside)), empty)
-        self.single_observation_space = _stacked_space(space, num_frames)
-        self.observation_space = batch_space(
-            self.single_observation_space, self.num_envs
-        )
+        self.show(_stacked_space(space, num_frames))
 
     def begin(self, obs: Any, where: Tensor) -> Any:
         filled = tree_map(self._filled, obs)

@@ -10,7 +10,6 @@ import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
@@ -25,7 +24,7 @@ class HiddenParameters(BatchWrapper):
 
     Observations become a Dict: `"obs"` is what the world shows (or, if that is a Dict
     already, its entries), and `"privileged"`, float32 `[N, P]`, what was drawn, for
-    those who may know: a teacher, a critic. It is -1 at the low end of the training
+    those that may know: a teacher, a critic. It is -1 at the low end of the training
     range and 1 at its high end, so what is held out lies beyond.
 
     `final_obs` has the parameters of the episode that ended, and the observation after
@@ -88,12 +87,7 @@ class HiddenParameters(BatchWrapper):
         apart = intervals.read("held_out", held_out or {})
         checks.check_names(world, training)
         checks.check_sides(training, apart, side)
-        self.single_observation_space = _with_privileged(
-            envs.single_observation_space, len(self.names)
-        )
-        self.observation_space = batch_space(
-            self.single_observation_space, self.num_envs
-        )
+        self.show(_with_privileged(envs.single_observation_space, len(self.names)))
         like = {"dtype": world.dtype, "device": world.device}
         ends = [(row[0][0], row[-1][1]) for row in training.values()]
         low, high = torch.tensor(ends, **like).split(1, dim=1)  # [P, 1] each
@@ -103,9 +97,9 @@ class HiddenParameters(BatchWrapper):
         self._draws = intervals.Draws([chosen[name] for name in self.names], world)
         self._seed: Any = None  # of the reset under way
         self._can_branch = world.device.type == "cpu"  # where looking is free
-        self._everybody = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
+        self._all_envs = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
         self.parameters = self._draws()
-        self._apply(self._everybody)
+        self._apply(self._all_envs)
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
@@ -178,7 +172,7 @@ class HiddenParameters(BatchWrapper):
         super().load_state_dict(saved)
         self._draws.noise.generator.set_state(saved["generator"].cpu())
         self.parameters = self.parameters.to(self.world.device)
-        self._apply(self._everybody)
+        self._apply(self._all_envs)
 
 
 def _with_privileged(space: Space[Any], size: int) -> Dict:

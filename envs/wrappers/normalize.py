@@ -8,7 +8,6 @@ import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import VectorEnv
-from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
@@ -68,10 +67,7 @@ class NormalizeObservation(BatchWrapper):
         self._paths = spaces.quantities(space)
         if not self._paths:
             raise TypeError(f"nothing to normalise in {space}: it has no quantities")
-        self.single_observation_space = self._scaled_space(space, ())
-        self.observation_space = batch_space(
-            self.single_observation_space, self.num_envs
-        )
+        self.show(self._scaled_space(space, ()))
         like = {"dtype": self.precise, "device": self.inside}
         shapes = {
             ".".join(path): spaces.shape_of(leaf)
@@ -158,6 +154,7 @@ class NormalizeReward(BatchWrapper):
         mean, var, count: Of all returns so far, `[]`.
     """
 
+    of_rewards = True
     carried = ("returns",)
     learned = ("mean", "var", "count")
 
@@ -190,8 +187,3 @@ class NormalizeReward(BatchWrapper):
         self.returns = returns.masked_fill(step.ended | ~counts, 0)
         reward = scale(step.reward, self.var, self.limit)
         return step._replace(reward=reward.to(step.reward.dtype))
-
-    def for_evaluation(
-        self, envs: VectorEnv[Any, Any, Any]
-    ) -> VectorEnv[Any, Any, Any]:
-        return envs

@@ -1,40 +1,68 @@
-"""What a wrapper (always `envs`) writes into a checkpoint, and reads out of it."""
+"""What a wrapper writes into a checkpoint, and reads from it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+import torch
+from gymnasium.vector import VectorWrapper
 from torch import Tensor
 
-from yieldrl.envs.batched.tree import layout, tree_map
+from yieldrl.envs.batched.tree import clone, layout, tree_map
 
 
-def save(envs: Any) -> dict[str, Any]:
-    """The wrapper's tensors, and the state of the environments inside if they can."""
-    inner = getattr(envs.env, "state_dict", None)
-    return {"wrapper": _own(envs), "envs": inner() if inner else None}
+class CheckpointWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+    """A wrapper whose tensors can be saved, with the environments inside.
 
+    Attributes:
+        inside: Where the wrapped environments' tensors live.
+    """
 
-def load(envs: Any, saved: Mapping[str, Any]) -> None:
-    """Take over what `save` returned, after a look whether it fits."""
-    mine, wrapper = _own(envs), saved.get("wrapper", {})
-    if layout(wrapper) != layout(mine):
-        raise ValueError(
-            f"saved was {layout(wrapper)}, {type(envs).__name__} has"
-            f" {layout(mine)}: wrap as many of the same environments in the"
-            " same order"
-        )
-    for name in envs.learned:  # in place: those who evaluate look at it too
-        tree_map(Tensor.copy_, getattr(envs, name), wrapper[name])
-    for name in (*envs.carried, "_resets"):
-        here = lambda x: x.to(envs.inside, copy=True)  # noqa: E731
-        setattr(envs, name, tree_map(here, wrapper[name]))
-    if saved["envs"] is not None:
-        envs.env.load_state_dict(saved["envs"])
+    carried: ClassVar[tuple[str, ...]] = ()
+    """Attributes that belong to the current episodes: tensors, or dicts of them."""
 
+    learned: ClassVar[tuple[str, ...]] = ()
+    """Attributes that outlast episodes."""
 
-def _own(envs: Any) -> dict[str, Any]:
-    names = (*envs.learned, *envs.carried, "_resets")
-    copied = lambda x: x.detach().clone()  # noqa: E731
-    return {name: tree_map(copied, getattr(envs, name)) for name in names}
+    inside: torch.device
+    _resets: Tensor | None
+
+    @property
+    def restorable(self) -> bool:
+        """Whether the environments inside can be brought back to where they were."""
+        inner = hasattr(self.env, "state_dict")
+        return inner and getattr(self.env, "restorable", True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The wrapper's tensors, and the state of the environments if they have one."""
+        inner = getattr(self.env, "state_dict", None)
+        return {"wrapper": self._own(), "envs": inner() if inner else None}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned.
+
+        If it holds no state of the environments, reset them before the next step.
+
+        Raises:
+            ValueError: If it is of other wrappers, or of other environments.
+        """
+        own, wrapper = self._own(), saved.get("wrapper", {})
+        if layout(wrapper) != layout(own):
+            raise ValueError(
+                f"saved was {layout(wrapper)}, {type(self).__name__} has"
+                f" {layout(own)}: wrap as many of the same environments in the same"
+                " order"
+            )
+        for name in self.learned:  # in place: environments of evaluation share them
+            tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
+        for name in (*self.carried, "_resets"):
+            copied = tree_map(lambda x: x.to(self.inside, copy=True), wrapper[name])
+            setattr(self, name, copied)
+        if saved["envs"] is not None:
+            inner: Any = self.env
+            inner.load_state_dict(saved["envs"])
+
+    def _own(self) -> dict[str, Any]:
+        names = (*self.learned, *self.carried, "_resets")
+        return {name: clone(getattr(self, name)) for name in names}

@@ -21,8 +21,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from worlds import Counter, Reusing
 
 from yieldrl.envs import make, make_eval, pipes, processes, starting
+from yieldrl.envs.parcels import sendable_error
 from yieldrl.envs.processes import ProcessVectorEnv
-from yieldrl.envs.worker import sendable_error
 from yieldrl.foundations import Config
 
 NOTHING = np.zeros(2, np.int64)

@@ -1,0 +1,58 @@
+"""Names of environments: what they stand for, and what to call an environment."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+from yieldrl.envs import atari
+
+
+def resolve(source: str) -> Any:
+    """The class or function that `module:name` stands for; anything else is an id."""
+    module, _, name = source.rpartition(":")
+    if not (module and name.isidentifier()):
+        return source
+    try:
+        return getattr(importlib.import_module(module), name, source)
+    except ImportError:
+        return source  # as an id it is refused, with the reason
+
+
+def find_spec(env_id: str) -> EnvSpec:
+    """The registered spec of an id; one like `module:Name-v0` imports the module first.
+
+    Raises:
+        ValueError: If there is none; near names are proposed.
+        ImportError: If a game needs ale-py.
+    """
+    module, _, name = env_id.rpartition(":")
+    if name.startswith("ALE/"):
+        atari.register(name)
+    try:
+        if module:
+            importlib.import_module(module)
+        return gym.spec(name)
+    except (gym.error.Error, ImportError) as reason:
+        near = difflib.get_close_matches(name, gym.registry, n=3, cutoff=0.5)
+        raise ValueError(
+            f"env_id = {env_id!r}: no such environment ({reason});"
+            f" near names: {near or 'none'}. Register it, or pass a class as envs="
+        ) from None
+
+
+def name_of(source: Any) -> str:
+    """What to call the environments of a source: its id, or the name of its class."""
+    if isinstance(source, str):
+        return source
+    if isinstance(source, SyncVectorEnv | AsyncVectorEnv):
+        source = source.get_attr("spec")[0] or source
+    spec = source if isinstance(source, EnvSpec) else getattr(source, "spec", None)
+    if isinstance(spec, EnvSpec):
+        return spec.id
+    return getattr(source, "__name__", type(source).__name__)

@@ -1,0 +1,93 @@
+"""Taxi: a table whose states say which actions are possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.envs.toy_text.taxi import TaxiEnv
+from torch import Tensor
+
+from yieldrl.envs.tabular import TableVectorEnv
+
+
+class TaxiVectorEnv(TableVectorEnv):
+    """Gymnasium's Taxi-v4, N of them at once: fetch a passenger and bring them home.
+
+    Actions 0 to 3 go south, north, east and west, 4 picks up and 5 drops off. The
+    reward is -1 per step, 20 for the right drop-off and -10 for a pick-up or drop-off
+    out of place. Episodes are cut after 200 steps. A fickle passenger (an option of
+    gymnasium's) is not in the table, and so not here.
+
+    `info["action_mask"]` says which actions lead anywhere from the states that are to
+    be acted on next, int8 `[N, 6]`, as gymnasium's does; compiled steps leave it out.
+
+    Source: Dietterich (2000), "Hierarchical reinforcement learning with the MAXQ value
+    function decomposition", arXiv:cs/9905014.
+
+    Args:
+        num_envs: N, the number of taxis.
+        max_episode_steps: Time limit in steps, or None.
+        is_rainy: Whether the car drifts to the sides.
+        rainy_probability: How often it goes where it should, if so.
+        action_mask: Whether observations are a dict of the state's number,
+            `"observation"`, and of the mask, `"action_mask"`, bool `[N, 6]`.
+        kwargs: Arguments of `TorchVectorEnv`.
+
+    Attributes:
+        action_mask: The masks of all states, int8 `[500, 6]`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = 200,
+        is_rainy: bool = False,
+        rainy_probability: float = 0.8,
+        action_mask: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        env = TaxiEnv(is_rainy=is_rainy, rainy_probability=rainy_probability)
+        masks = np.stack([env.action_mask(s) for s in sorted(env.P)])
+        if action_mask:
+            bits: Any = np.bool_  # which the types of Box leave out
+            self.single_observation_space = spaces.Dict(
+                observation=env.observation_space,
+                action_mask=spaces.Box(0, 1, masks.shape[1:], bits),
+            )
+        super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
+        self.action_mask = self._table(masks, torch.int8)
+        self._observes_masks = action_mask
+        self._transposes = not action_mask
+
+    def observe(self, state: Tensor) -> Any:
+        """The state's number, alone or with its mask."""
+        if not self._observes_masks:
+            return super().observe(state)
+        return {
+            "observation": state.clone(),
+            "action_mask": self.action_mask[state] > 0,
+        }
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start new episodes, as in the base class, with the masks in `info`."""
+        obs, info = super().reset(seed=seed, options=options)
+        return obs, {**info, "action_mask": self.action_mask[self.state]}
+
+    def step(
+        self, actions: Tensor | np.ndarray
+    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step every taxi once, as in the base class, with the masks in `info`.
+
+        Not if it is compiled, where looking them up would cost a tenth of the step.
+        """
+        answer = super().step(actions)
+        if not self.compiles:
+            answer[4]["action_mask"] = self.action_mask.index_select(0, self.state)
+        return answer
