@@ -25,21 +25,9 @@ from . import (
 )
 from .directives import DirectiveError, Page
 
-__all__ = [
-    "DirectiveError",
-    "Page",
-    "course",
-    "diffs",
-    "family_drawing",
-    "family_tree",
-    "gallery",
-    "hyperparameters",
-    "learning",
-    "phases",
-    "render",
-    "speed",
-    "trials",
-]
+__all__ = ["DirectiveError", "Page", "render"]
+WITH_DIRECTIVES = (course, diffs, family_drawing, family_tree, gallery, hyperparameters)
+WITH_DIRECTIVES += (learning, phases, sources, speed, trials)
 
 
 def render(path: str, markdown: str) -> str:

@@ -59,13 +59,10 @@ def _row(depth: int, member: Member, middle: float, longest: int) -> str:
     said = f"{member.name}, {member.lines} lines"
     if member.parents:
         said += f" on top of {listed(member.parents)}"
-    boxes = "".join(
-        svg.box(
-            "own" if name in member.changed else "inherited",
-            *(BOXES + i * BOX, middle - 6, 12, 12),
-        )
-        for i, name in enumerate(CLASSES)
-    )
+    boxes = ""
+    for i, name in enumerate(CLASSES):
+        look = "own" if name in member.changed else "inherited"
+        boxes += svg.box(look, BOXES + i * BOX, middle - 6, 12, 12)
     kind = "difference" if member.parents else "root"
     inside = svg.parts(
         svg.box("touch", 0, f"{middle - ROW / 2:g}", WIDTH, ROW),

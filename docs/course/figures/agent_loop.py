@@ -100,15 +100,10 @@ def went(step: Step) -> str:
 
 def drawing() -> str:
     """Both boxes, the arrows between them and the lake."""
-    lake = "".join(
-        svg.line("axis", cell(place, 0))
-        + svg.label(
-            LEFT + CELL * (place % 4) + 11,
-            TOP + CELL * (place // 4) + 15,
-            *(letter, "middle"),
-        )
-        for place, letter in enumerate(LAKE)
-    )
+    lake = ""
+    for place, letter in enumerate(LAKE):
+        x, y = LEFT + CELL * (place % 4) + 11, TOP + CELL * (place // 4) + 15
+        lake += svg.line("axis", cell(place, 0)) + svg.label(x, y, letter, "middle")
     arrows = (
         svg.line("red line", "M370 43H458V250H376")
         + svg.line("red line", "M384 244L376 250L384 256")

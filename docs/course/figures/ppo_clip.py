@@ -38,15 +38,11 @@ class Panel(NamedTuple):
     low: Scale  # of the gradient
 
 
+GOOD = Scale(0, 2, 46, 226), Scale(0, 1, 202, 118), Scale(0, 1, 290, 244)
+BAD = Scale(0, 2, 288, 468), Scale(0, 1, 34, -50), Scale(0, 1, 244, 198)
 PANELS = (
-    Panel(
-        *("better than expected: Â = +1", 1, Scale(0, 2, 46, 226)),
-        *(Scale(0, 1, 202, 118), Scale(0, 1, 290, 244)),
-    ),
-    Panel(
-        *("worse than expected: Â = \N{MINUS SIGN}1", -1, Scale(0, 2, 288, 468)),
-        *(Scale(0, 1, 34, -50), Scale(0, 1, 244, 198)),
-    ),
+    Panel("better than expected: Â = +1", 1, *GOOD),
+    Panel("worse than expected: Â = \N{MINUS SIGN}1", -1, *BAD),
 )
 
 

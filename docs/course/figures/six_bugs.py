@@ -30,21 +30,24 @@ class Reading(NamedTuple):
     when: str = "At the end"
 
 
+EXPLAINED = "Share of the returns' variance that the critic explains"
 READINGS = {
     "return": Reading("return", (0, 250, 500), 0, "Return of ten evaluation episodes"),
     "promise": Reading(
-        *("promised", (-60, 0, 60), 0),
-        "The value of the upright pole, less what episodes earned",
+        name="promised",
+        marks=(-60, 0, 60),
+        places=0,
+        says="The value of the upright pole, less what episodes earned",
     ),
     "entropy": Reading("entropy", (0, 0.35, 0.7), 2, "Entropy of the policy, in nats"),
     "approx_kl": Reading(
-        *("approx_kl", (0, 0.01, 0.02), 4),
-        *("How far an update moves the policy, in nats", "Over the whole run"),
+        name="approx_kl",
+        marks=(0, 0.01, 0.02),
+        places=4,
+        says="How far an update moves the policy, in nats",
+        when="Over the whole run",
     ),
-    "explained variance": Reading(
-        *("explained_variance", (-1, 0, 1), 1),
-        "Share of the returns' variance that the critic explains",
-    ),
+    "explained variance": Reading("explained_variance", (-1, 0, 1), 1, EXPLAINED),
 }
 """What the buttons are called -> what they show."""
 FOLDERS = tuple(f"broken_{number:02}" for number in range(1, 7))

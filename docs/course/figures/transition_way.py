@@ -64,8 +64,7 @@ def cart() -> dqn.Trainer:
         eval_every=0,
         seed=5,
     )
-    trainer = dqn.Trainer(config)
-    return trainer
+    return dqn.Trainer(config)
 
 
 def told(trainer: Any) -> list[tuple[str, list[str]]]:
