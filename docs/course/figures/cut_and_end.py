@@ -95,7 +95,8 @@ class Candle:
             following[:-1] = self.value[1:]
         columns = [x[:, None] for x in (self.value, following, ended, cut)]
         reward = torch.ones(ROWS, 1, dtype=torch.float64)
-        return self.value + gae(reward, *columns, GAMMA, gae_lambda)[:, 0]
+        advantage = gae(reward, *columns, gamma=GAMMA, gae_lambda=gae_lambda)
+        return self.value + advantage[:, 0]
 
     def bootstrapped(self, reading: str) -> tuple[float, float] | None:
         """The value in the last target: where it is drawn, and how large it is."""

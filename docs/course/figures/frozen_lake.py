@@ -86,7 +86,13 @@ class Lake:
         longest = max(map(len, episodes))
         states = np.array([e + e[-1:] * (longest - len(e)) for e in episodes]).T
         before, after = states[:-1], states[1:]
-        columns = (self.reward[before, after], value[before], value[after])
-        ended = torch.as_tensor(self.goes_on[before, after] == 0)
-        parts = (*map(torch.as_tensor, columns), ended, torch.zeros_like(ended))
-        return (gae(*parts, GAMMA, gae_lambda)[0] + float(value[0])).tolist()
+        advantage = gae(
+            reward=torch.as_tensor(self.reward[before, after]),
+            value=torch.as_tensor(value[before]),
+            next_value=torch.as_tensor(value[after]),
+            terminated=torch.as_tensor(self.goes_on[before, after] == 0),
+            truncated=torch.zeros(before.shape, dtype=torch.bool),
+            gamma=GAMMA,
+            gae_lambda=gae_lambda,
+        )
+        return (advantage[0] + float(value[0])).tolist()
