@@ -63,10 +63,8 @@ def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> No
         path = own or (Path(out) if out else None)
         others = {"all", *names} - {name}
         words = [word for word in arguments if word not in others]
-        earlier: dict[str, Any] = {}
-        if kind == "learning" and path is not None and path.exists():
-            earlier = {"earlier": results.load(path)}
         try:
+            earlier = _earlier(path) if kind == "learning" else {}
             command = _typed(_with_name(words, name))
             result = _benchmark(kind)(name, command, **options, **earlier)
         except (RuntimeError, ValueError) as reason:
@@ -80,6 +78,18 @@ def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> No
         print(peers.brief(found))
     if len(found) < len(names):
         raise SystemExit(1)
+
+
+def _earlier(path: Path | None) -> dict[str, Any]:
+    """The result that a file has, whose other side is kept."""
+    if path is None or not path.exists():
+        return {}
+    found = results.load(path)
+    if found["kind"] != "learning":
+        raise ValueError(
+            f"{path} holds a result of {found['kind']}: choose another file"
+        )
+    return {"earlier": found}
 
 
 def _benchmark(kind: str) -> Benchmark:

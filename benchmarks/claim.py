@@ -145,7 +145,14 @@ class Claim:
             for case in getattr(code, "CASES", [{}])
         ]
         jobs = 1 if self.timed else options.jobs
-        return subprocesses.each(getattr(code, self.run), cases, jobs)
+        function = getattr(code, self.run)
+        return subprocesses.each(function, cases, jobs, outcome=self._outcome)
+
+    def _outcome(self, run: Run) -> str:
+        """The outcome of a run, in words."""
+        if not self.criterion:
+            return "done"
+        return "holds" if self.holds(run) else "does not hold"
 
     def judge(self, runs: Sequence[Run]) -> list[Verdict]:
         """What is demanded of the runs; nothing where the code does not say."""

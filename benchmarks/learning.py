@@ -69,7 +69,7 @@ def benchmark(
     cases = [{"name": name, "seed": s, "episodes": episodes} for s in numbers]
     result = kept if kept and side == "reference" else {}
     if side != "reference":
-        runs = subprocesses.each(train_seed, cases, jobs)
+        runs = subprocesses.each(train_seed, cases, jobs, _outcome)
         result = results.circumstances("learning", command, numbers)
         result |= described(task, name) | {"jobs": jobs, "runs": runs}
         result |= verdict(task, runs, episodes)
@@ -81,7 +81,7 @@ def benchmark(
         result["reference"] = {
             **results.circumstances("reference", command, numbers),
             **dataclasses.asdict(task.reference),
-            "runs": subprocesses.each(references.train_seed, cases, jobs),
+            "runs": subprocesses.each(references.train_seed, cases, jobs, _outcome),
         }
     return result
 
@@ -163,6 +163,10 @@ def shown(result: dict[str, Any]) -> results.Shown:
     ]
     title = f"{result['algorithm']} on {world(result)}"
     return title, (header, rows), [*notes, *results.verdicts(result)]
+
+
+def _outcome(run: dict[str, Any]) -> str:
+    return f"{run['final']['episode_return']:.4g}"
 
 
 def _row(run: dict[str, Any]) -> list[str]:

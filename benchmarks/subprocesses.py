@@ -44,14 +44,20 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
 
 
 def each(
-    function: Callable[..., Any], cases: Sequence[Mapping[str, Any]], jobs: int
+    function: Callable[..., Any],
+    cases: Sequence[Mapping[str, Any]],
+    jobs: int,
+    outcome: Callable[[Any], str] = lambda _: "done",
 ) -> list[Any]:
-    """Call a function for every case, in processes of their own, `jobs` at a time."""
+    """Call a function for every case, in processes of their own, `jobs` at a time.
+
+    The `outcome` of each answer is printed at once.
+    """
 
     def one(case: Mapping[str, Any]) -> Any:
         answer = call(function, 1, **case)
         named = ", ".join(f"{key} {value}" for key, value in case.items())
-        print(f"{named}: done", flush=True)
+        print(f"{named}: {outcome(answer)}", flush=True)
         return answer
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -40,7 +40,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
+class SpeedDemand:
     """How many times faster one side must be than others, at one N."""
 
     side: str
@@ -79,7 +79,7 @@ class Contest:
 
     env_id: str
     sides: Mapping[str, Side]
-    demands: Sequence[Demand] = ()
+    demands: Sequence[SpeedDemand] = ()
     cuda: bool = False
     """Whether it makes sense on a GPU alone."""
 
@@ -111,7 +111,7 @@ def _contest(world: dict[str, Any]) -> Contest:
     return Contest(
         env_id=world["env_id"],
         sides=sides,
-        demands=[Demand(**fields) for fields in world.get("demands", [])],
+        demands=[SpeedDemand(**fields) for fields in world.get("demands", [])],
         cuda=world.get("cuda", False),
     )
 

@@ -165,6 +165,19 @@ def test_an_earlier_result_is_handed_over(
     assert benchmarks[1]["side"] == "reference"
 
 
+def test_a_result_of_another_kind_is_not_written_over(
+    benchmarks: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "a.json"
+    results.save(results.circumstances("worlds", "python -m benchmarks", [0]), out)
+    with pytest.raises(SystemExit):
+        command_line.main(["learning", "ppo-cartpole", f"--out={out}"])
+    assert "holds a result of worlds: choose another" in capsys.readouterr().err
+    assert benchmarks == []
+
+
 def test_a_world_gets_a_file_that_says_what_it_is(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

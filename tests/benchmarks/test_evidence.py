@@ -35,7 +35,9 @@ def claim(monkeypatch: pytest.MonkeyPatch) -> Claim:
     return claim
 
 
-def test_a_claim_is_measured_and_judged(claim: Claim) -> None:
+def test_a_claim_is_measured_and_judged(
+    claim: Claim, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = report.benchmark(
         "evidence", "test", "python -m benchmarks", seeds=3, jobs=1
     )
@@ -48,6 +50,7 @@ def test_a_claim_is_measured_and_judged(claim: Claim) -> None:
     text = report.report(result)
     assert "| mean | 2" in text
     assert "on at least 2 of 3 seeds: 2, holds" in text
+    assert "seed 1: does not hold\nseed 2: holds" in capsys.readouterr().out
 
 
 def test_a_claim_can_turn_out_false(claim: Claim) -> None:

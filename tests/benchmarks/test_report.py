@@ -73,7 +73,7 @@ def test_every_case_has_a_process_of_its_own(
 def test_every_case_is_run_with_every_seed(
     timed: bool, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subprocesses, "each", lambda *called: [*called])
+    monkeypatch.setattr(subprocesses, "each", lambda *called, **_: [*called])
     code = SimpleNamespace(train=dict, CASES=[{"side": "a"}, {"side": "b"}])
     fake = claim.Claim(statement="", module=code, timed=timed, arguments={"name": "x"})
     function, cases, at_a_time = fake.measure(claim.Options(seeds=2, jobs=3))

@@ -16,7 +16,12 @@ from yieldrl.benchmarks import report, results, subprocesses
 from yieldrl.benchmarks.env_throughput import batches, contests
 from yieldrl.benchmarks.env_throughput import measuring as throughput
 from yieldrl.benchmarks.env_throughput.batches import Batch, Setting
-from yieldrl.benchmarks.env_throughput.contests import CONTESTS, Contest, Demand, Side
+from yieldrl.benchmarks.env_throughput.contests import (
+    CONTESTS,
+    Contest,
+    Side,
+    SpeedDemand,
+)
 
 TWO = Setting(num_envs=2, threads=1, device="cpu")
 IDS = [(name, side) for name, contest in CONTESTS.items() for side in contest.sides]
@@ -174,7 +179,7 @@ POINTS = [
 
 
 def test_a_demand_is_judged_by_the_median_of_the_ratios() -> None:
-    demand = Demand(side="tested", over=("rival",), times=3)
+    demand = SpeedDemand(side="tested", over=("rival",), times=3)
     assert demand.judge(POINTS, threads=1) == {
         "demand": "tested at N = 1024, 1 thread, is at least 3 times as fast as rival",
         "ratio": 3.0,
@@ -184,7 +189,7 @@ def test_a_demand_is_judged_by_the_median_of_the_ratios() -> None:
 
 
 def test_a_demand_counts_against_the_fastest_of_the_others() -> None:
-    demand = Demand(side="tested", over=("rival", "slower", "nobody"), times=2)
+    demand = SpeedDemand(side="tested", over=("rival", "slower", "nobody"), times=2)
     both = point(1024, tested=[30.0], rival=[15.0], slower=[10.0])
     assert demand.judge([POINTS[0], both], 1)["ratio"] == 2.0
 
@@ -192,7 +197,7 @@ def test_a_demand_counts_against_the_fastest_of_the_others() -> None:
 @pytest.mark.parametrize("demand", [{"threads": 2}, {"num_envs": 4}, {"side": "x"}])
 def test_what_was_not_measured_is_not_judged(demand: dict[str, Any]) -> None:
     asked = {"side": "tested", "over": ("rival",), "times": 3} | demand
-    judged = Demand(**asked).judge(POINTS, threads=1)
+    judged = SpeedDemand(**asked).judge(POINTS, threads=1)
     assert judged["ratio"] is None
     assert judged["holds"] is None
     assert throughput.verdict(judged) == "not measured here"
@@ -205,7 +210,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     sides = {"tested": never, "rival": never}
     sides["absent"] = Side(build=never.build, package="no_such_package")
     demands = tuple(
-        Demand(side="tested", over=("rival",), times=times) for times in (3, 5)
+        SpeedDemand(side="tested", over=("rival",), times=times) for times in (3, 5)
     )
     contest = Contest(env_id="yieldrl/CartPole-v1", sides=sides, demands=demands)
     monkeypatch.setitem(CONTESTS, "cartpole", contest)
