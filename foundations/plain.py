@@ -90,7 +90,8 @@ def written(value: Any, hint: Any) -> Any:
 
 def read(value: Any, hint: Any) -> Any:
     """The value that JSON or YAML could not write: a tuple, or `3e-4` in YAML."""
-    kinds = typing.get_args(hint) if _is_union(hint) else (hint,)
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    kinds = typing.get_args(hint) if union else (hint,)
     tuples = [kind for kind in kinds if (typing.get_origin(kind) or kind) is tuple]
     if isinstance(value, list) and tuples:
         return _as_tuple(value, typing.get_args(tuples[0]))
@@ -196,7 +197,3 @@ def _as_lists(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_as_lists(child) for child in value]
     return tagged(value)
-
-
-def _is_union(hint: Any) -> bool:
-    return typing.get_origin(hint) in (typing.Union, types.UnionType)

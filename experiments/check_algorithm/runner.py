@@ -8,13 +8,8 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+from yieldrl.experiments.check_algorithm import probes
 from yieldrl.experiments.check_algorithm.instrument import Instrument
-from yieldrl.experiments.check_algorithm.probes import (
-    Snapshot,
-    evaluate,
-    has_eval_envs,
-    predict_twice,
-)
 from yieldrl.experiments.check_algorithm.report import (
     ContractError,
     Report,
@@ -22,6 +17,9 @@ from yieldrl.experiments.check_algorithm.report import (
     listed,
     warn_of_concerns,
 )
+
+
+STEPS = ("sample_step", "learn_step")
 
 
 def check_algorithm(
@@ -67,7 +65,7 @@ def check_algorithm(
     """
     report = Report()
     warn_of_concerns(trainer)
-    _ = has_eval_envs(trainer)  # made before anything is wrapped
+    _ = probes.has_eval_envs(trainer)  # made before anything is wrapped
     before = copy.deepcopy(trainer.state_dict())
     try:
         recorded = _train_and_check(trainer, report, max_steps, tolerance)
@@ -86,21 +84,20 @@ def _train_and_check(
 ) -> bool:
     """Run all checks; whether log-probabilities were recorded when acting."""
     instrument = Instrument(trainer, report, tolerance)
-    snapshot = Snapshot(trainer, instrument)
+    snapshot = probes.Snapshot(trainer, instrument)
     with instrument:
         TrainingChecks(instrument, max_steps).run(at_first=snapshot.take)
-        predict_twice(instrument)
-        if has_eval_envs(trainer):
-            evaluate(instrument)
+        probes.predict_twice(instrument)
+        if probes.has_eval_envs(trainer):
+            probes.evaluate(instrument)
         trainer.algorithm.sync_target()
         snapshot.try_copy()
     instrument.changes.target()
-    calls = instrument.counts["learn"]
     report.expect(
         "learning_moves_parameters",
         instrument.moved or instrument.zero_loss,
-        f"{calls} calls of algorithm.learn changed nothing: give the optimizer the"
-        " parameters that the loss depends on, and let it step",
+        f"{instrument.counts['learn']} calls of algorithm.learn changed nothing: give"
+        " the optimizer the parameters that the loss depends on, and let it step",
     )
     snapshot.try_state()
     return instrument.stored.recorded
@@ -126,9 +123,7 @@ def _train_recording(
 class TrainingChecks:
     """Takes steps until the trainer has learned from some rollouts, and acted again.
 
-    Args:
-        instrument: Looks on; it has been entered.
-        max_steps: After how many steps of the trainer to give up.
+    It gives up after `max_steps` steps of the trainer.
     """
 
     def __init__(self, instrument: Instrument, max_steps: int) -> None:
@@ -188,13 +183,11 @@ class TrainingChecks:
             f"{by} called envs.step() or reset(): collect in _run_collect",
         )
 
-    def _check_counters(
-        self, log: Any, before: dict[str, int], now: dict[str, int]
-    ) -> None:
+    def _check_counters(self, log: Any, before: Any, now: Any) -> None:
         kind = log["log_type"]
         sampled = self.trainer.envs.num_envs if kind == "collect" else 0
         learned = now["learn"] - before["learn"]
-        for name, due in (("sample_step", sampled), ("learn_step", learned)):
+        for name, due in zip(STEPS, (sampled, learned), strict=True):
             moved = now[name] - before[name]
             self.report.expect(
                 "counters",
@@ -206,9 +199,5 @@ class TrainingChecks:
 
     def _counters(self) -> dict[str, int]:
         agent, calls = self.trainer.agent, self.instrument.counts
-        return {
-            "sample_step": agent.sample_step,
-            "learn_step": agent.learn_step,
-            "learn": calls["learn"],
-            "envs": calls["step"] + calls["reset"],
-        }
+        found = {"learn": calls["learn"], "envs": calls["step"] + calls["reset"]}
+        return found | {name: getattr(agent, name) for name in STEPS}

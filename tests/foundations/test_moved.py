@@ -1,0 +1,47 @@
+"""Names of before answer with the new ones, or stand for them."""
+
+import importlib
+
+import pytest
+import torch
+
+from yieldrl import foundations
+from yieldrl.foundations import Ranks, spaces
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("foundations", "Border", "foundations.ObservationActionAdapter"),
+        ("foundations", "uninterrupted", "foundations.defer_keyboard_interrupt"),
+        ("cli", "exporting", "cli.restoring"),
+        ("cli", "family", "cli.catalog"),
+        ("cli", "named", "cli.resolve"),
+        ("cli", "plan", "cli.run_spec"),
+        ("cli", "tuned", "cli.presets"),
+    ],
+)
+def test_an_old_name_says_the_new_one(module: str, old: str, new: str) -> None:
+    room = importlib.import_module(f"yieldrl.{module}")
+    with pytest.raises(ImportError, match=rf"{module}\.{old} is yieldrl\.{new} now$"):
+        getattr(room, old)
+    owner, _, last = f"yieldrl.{new}".rpartition(".")
+    if module == "cli":
+        importlib.import_module(f"yieldrl.{new}")
+    else:
+        assert hasattr(importlib.import_module(owner), last)
+
+
+def test_names_that_copied_configs_use_stand_for_the_new_ones() -> None:
+    assert foundations.LARGEST == foundations.MAX_NUMBER
+    assert foundations.MOST_STEPS == foundations.MAX_STEPS
+    assert foundations.MOST_TRANSITIONS == foundations.MAX_TRANSITIONS
+    assert spaces.ActionBorder is spaces.ActionTransform
+
+
+def test_ranks_answer_to_the_names_of_before() -> None:
+    alone, x = Ranks(), torch.ones(2)
+    assert alone.total(x) is alone.all_reduce_sum(x) is x
+    assert alone.same(3) == alone.broadcast_object(3) == 3
+    assert alone.gathered(x).equal(alone.all_gather(x))
+    assert alone.share(torch.nn.Linear(1, 1)) is None
