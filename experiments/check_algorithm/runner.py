@@ -18,7 +18,6 @@ from yieldrl.experiments.check_algorithm.report import (
     warn_of_concerns,
 )
 
-
 STEPS = ("sample_step", "learn_step")
 
 
