@@ -104,6 +104,6 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
         if MASK in info:
             return info[MASK]
         raise ValueError(
-            f"{self.env} does not say which actions are possible: give it a method"
+            f"{self.env} says nowhere which actions are possible: give it a method"
             f" action_masks(), or put {MASK!r} into its infos or its Dict observations"
         )
