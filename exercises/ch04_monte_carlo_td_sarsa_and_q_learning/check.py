@@ -45,40 +45,29 @@ def training(answer: Any) -> None:
 
 
 CHAPTER = Chapter(__name__)
-Q, S = "q_learning_target", "sarsa_target"
 PROPERTIES = [
     *CHAPTER.same(
-        Q, "Q-learning's target is r + gamma max_a' Q(s', a')", _q_learning()
-    ),
-    *CHAPTER.same(
-        S,
-        "SARSA's is r + gamma Q(s', a'), with the action a' that is taken next",
-        _sarsa(),
-    ),
-    *CHAPTER.same(
-        Q,
+        "q_learning_target",
+        "Q-learning's target is r + gamma max_a' Q(s', a')",
+        _q_learning(),
         "Q-learning: after a terminated step nothing follows, and its reward counts",
         _q_learning(terminated=[1, 3]),
-    ),
-    *CHAPTER.same(
-        S,
-        "SARSA: after a terminated step nothing follows, and its reward counts",
-        _sarsa(terminated=[1, 3]),
-    ),
-    *CHAPTER.same(
-        Q,
         "Q-learning: a truncated step is no end, and is bootstrapped like any other",
         _q_learning(terminated=[1], truncated=[0, 2]),
     ),
     *CHAPTER.same(
-        S,
+        "sarsa_target",
+        "SARSA's is r + gamma Q(s', a'), with the action a' that is taken next",
+        _sarsa(),
+        "SARSA: after a terminated step nothing follows, and its reward counts",
+        _sarsa(terminated=[1, 3]),
         "SARSA: a truncated step is no end, and is bootstrapped like any other",
         _sarsa(terminated=[1], truncated=[0, 2]),
     ),
     CHAPTER.constant(
         "The table and all other arguments stay as they were",
-        (Q, _q_learning(terminated=[1])),
-        (S, _sarsa(terminated=[1])),
+        ("q_learning_target", _q_learning(terminated=[1])),
+        ("sarsa_target", _sarsa(terminated=[1])),
     ),
     training,
 ]
