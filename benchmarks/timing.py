@@ -17,7 +17,7 @@ def in_turns(sides: Mapping[str, Callable[[], T]], count: int) -> dict[str, list
     """
     found: dict[str, list[T]] = {side: [] for side in sides}
     for turn in range(count + 1):
-        for side in sides if turn % 2 else reversed(sides):
+        for side in sides if turn % 2 else reversed([*sides]):
             answer = sides[side]()
             if turn > 0:
                 found[side].append(answer)
