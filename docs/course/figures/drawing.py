@@ -53,17 +53,16 @@ def figure(
         frame(*choice) for choice in product(*(c.values() for c in controls.values()))
     ]
     labels = {name: list(values) for name, values in controls.items()}
-    chosen = [of.index(label) for of, label in zip(labels.values(), start, strict=True)]
-    at = 0
-    for of, index in zip(labels.values(), chosen, strict=True):
-        at = at * len(of) + index
+    at = [*product(*labels.values())].index(start)
     return {
         "title": title,
         "caption": caption,
         "size": size,
         "svg": filled(svg, shown[at]),
         "controls": labels,
-        "start": tuple(chosen),
+        "start": tuple(
+            of.index(label) for of, label in zip(labels.values(), start, strict=True)
+        ),
         "parts": [(f".{name}", of) for name, of in map(str.split, shown[0])],
         "frames": [[*values.values()] for values in shown],
     }
@@ -76,11 +75,11 @@ def filled(svg: str, frame: Frame) -> str:
         name, attribute = part.split()
         found = [e for e in root.iter() if name in e.get("class", "").split()]
         for i, element in enumerate(found):
-            value = str(values[i] if isinstance(values, list) else values)
+            element.set(
+                attribute, str(values[i] if isinstance(values, list) else values)
+            )
             if attribute == "text":
-                element.text = value
-            else:
-                element.set(attribute, value)
+                element.text = element.attrib.pop("text")
     return "".join(ElementTree.tostring(e, encoding="unicode") for e in root)
 
 
@@ -179,8 +178,8 @@ def x_axis(scale: Scale, y: float, marks: Marks, name: str = "") -> str:
         for mark, text in _named(marks).items()
     )
     middle = (scale.begin + scale.end) / 2
-    below = label(f"{middle:g}", y + 32, name, "middle") if name else ""
-    return line("axis", f"M{scale.begin} {y}H{scale.end}") + ticks + below
+    ticks += label(f"{middle:g}", y + 32, name, "middle") if name else ""
+    return line("axis", f"M{scale.begin} {y}H{scale.end}") + ticks
 
 
 def y_axis(scale: Scale, x: float, marks: Marks, name: str = "") -> str:
@@ -190,8 +189,8 @@ def y_axis(scale: Scale, x: float, marks: Marks, name: str = "") -> str:
         + label(x - 7, f"{scale(mark) + 4:g}", text, "end")
         for mark, text in _named(marks).items()
     )
-    above = label(x + 8, f"{scale.end - 6:g}", name) if name else ""
-    return line("axis", f"M{x} {scale.begin}V{scale.end}") + ticks + above
+    ticks += label(x + 8, f"{scale.end - 6:g}", name) if name else ""
+    return line("axis", f"M{x} {scale.begin}V{scale.end}") + ticks
 
 
 def legend(y: float, looks: Mapping[str, str], xs: Iterable[float]) -> str:
