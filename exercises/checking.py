@@ -13,7 +13,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from yieldrl.exercises.comparing import Wrong
+from yieldrl.exercises.comparing import Wrong, expect, expect_close
+
+__all__ = ["Property", "Wrong", "expect", "expect_close", "properties", "report"]
+__all__ += ["statement", "verdict"]
 
 Property = Callable[[Any], None]
 

@@ -52,7 +52,7 @@ def expect_close(
 
     >>> expect_close([1.0, 2.0], np.array([1.0, 3.0]), named="value")
     Traceback (most recent call last):
-    yieldrl.exercises.checking.Wrong: value is a list, expected an ndarray
+    yieldrl.exercises.comparing.Wrong: value is a list, expected an ndarray
     """
     right, known = _array(want), dict(mistakes or {})
     for text, values in known.items():
