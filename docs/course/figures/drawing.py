@@ -10,6 +10,8 @@ from itertools import product
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+Marks = Iterable[float] | Mapping[float, str]
+"""Marks of an axis, or marks and their labels."""
 Frame = dict[str, Any]
 """`"name attribute"` -> what it is in all elements of the class `name`: one value, or
 one for each of them. The attribute `text` is an element's text."""
@@ -158,9 +160,6 @@ def curve(xs: Iterable[Any], ys: Iterable[Any], x: Scale, y: Scale) -> str:
 def through(points: Iterable[Sequence[Any]], x: Scale, y: Scale) -> str:
     """The line of a path through pairs of values."""
     return joined((x(a), y(b)) for a, b in points)
-
-
-Marks = Iterable[float] | Mapping[float, str]
 
 
 def _named(marks: Marks) -> dict[float, str]:
