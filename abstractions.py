@@ -39,7 +39,7 @@ from yieldrl.foundations.logs import LogData as LogData
 from yieldrl.foundations.logs import Logs as Logs
 from yieldrl.foundations.logs import LogType as LogType
 from yieldrl.foundations.other_words import arguments_here, check_entries, takes
-from yieldrl.runtime import Learner
+from yieldrl.runtime import ActingRecord, Learner
 
 
 class Model(nn.Module):
@@ -137,6 +137,17 @@ class Policy(Model, ABC):
         """
         return self(obs, deterministic=True)[0]
 
+    def inputs(self, data: TensorDict) -> Any:
+        """What the policy goes by in transitions `[...]`: their observations.
+
+        Policies with a memory add what they remembered.
+        """
+        return data["obs"]
+
+    def next_inputs(self, data: TensorDict) -> Any:
+        """What it goes by after transitions `[B]`."""
+        return data["next_obs"]
+
     def update_normalization(self, data: TensorDict) -> None:
         """Fold the observations of `data` into running statistics, if there are any."""
 
@@ -210,11 +221,13 @@ class Algorithm(Learner, ABC):
         return [] if own is None else own()
 
 
-class Agent(Counting):
+class Agent(ActingRecord, Counting):
     """The border between environments and mathematics; it counts `sample_step`s too.
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
     or without the batch axis, and answer in kind. Exploration draws from `generator`.
+    `ActingRecord` remembers which weights chose the actions that wait to be learned
+    from, and completes a rollout with what `annotate` says of them.
     """
 
     has_memory: ClassVar[bool] = False
@@ -231,6 +244,9 @@ class Agent(Counting):
         self.border = ObservationActionAdapter(
             observed, acted, self.device, unit_box=model.unit_box
         )
+        if type(self).annotate is not Agent.annotate:
+            evaluate = algorithm.runtime.function
+            self.annotating = evaluate("evaluation of rollouts", self._annotate)
 
     @property
     def model(self) -> Model:
@@ -244,6 +260,7 @@ class Agent(Counting):
         tensors, batched = self.border.to_tensors(obs, self.model.needed_obs)
         with torch.inference_mode():
             action, extras = self.explore(tensors)
+            extras = self.signed(extras, len(action))
             accepted = self.border.actions.to_env(action)
         if accepted is not action:
             extras = {"action": action, **extras}
@@ -266,6 +283,16 @@ class Agent(Counting):
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """From tensors: an exploring action `[B, ...]`, and extras; for `sample`."""
         return self.algorithm.predict(obs), {}
+
+    def annotate(self, obs: Any, action: Tensor) -> dict[str, Tensor]:
+        """What learning must know of actions `[B, ...]`, by the weights of now.
+
+        A policy gradient takes their `log_prob [B]` and the states' `value [B]`.
+        """
+        return {}
+
+    def _annotate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:
+        return self.annotate(inputs["obs"], inputs["action"])
 
     def exploit(self, obs: Any) -> Tensor:
         """From tensors: the deterministic action `[B, ...]`; for `predict`."""
@@ -290,19 +317,26 @@ class Agent(Counting):
     def actor(self) -> Self:
         """An agent that explores with a copy of the model, beside this one.
 
-        It writes down what the weights that acted said of their actions.
+        It writes down the log-probability of each action when it is taken.
         """
-        return type(self)(self.algorithm.acting_copy(), self.config)
+        actor = type(self)(self.algorithm.acting_copy(), self.config)
+        actor.records_log_prob = True
+        return actor
 
     def complete(self, rollout: TensorDict) -> TensorDict:
-        """A rollout `[T, N]` with all that its actions can be asked, just collected."""
-        return rollout
+        """A rollout `[T, N]` that was just collected, with what the policy says of it.
+
+        Raises:
+            RuntimeError: See `annotated`.
+        """
+        return self.annotated(rollout)
 
     def state_dict(self) -> dict[str, Any]:
         """Algorithm, counters and the exploration's generator."""
         return {
             "algorithm": self.algorithm.state_dict(),
             "generator": self.generator.get_state(),
+            "acted_version": self.acted_version,
             **self.counters_state(),
         }
 
@@ -311,6 +345,7 @@ class Agent(Counting):
         if "algorithm" in state:
             self.algorithm.load_state_dict(state["algorithm"])
         restore_generator(self.generator, state["generator"])
+        self.acted_version = state.get("acted_version", state.get("acted_since"))
         self.restore_counters(state)
 
 

@@ -7,6 +7,7 @@ show something that was never measured.
 
 from __future__ import annotations
 
+import importlib
 import json
 import shlex
 from collections.abc import Iterator
@@ -79,8 +80,10 @@ def _learning(result: dict[str, Any]) -> Iterator[str]:
     now = _plain(learning.described(task, result["task"]))
     yield from _within("threshold", result["threshold"], now["threshold"])
     config, removed = now["whole_config"], REMOVED.get(result["algorithm"], {})
+    module = importlib.import_module(f"yieldrl.algorithms.{result['algorithm']}")
     for key, then in result["whole_config"].items():
-        gone = key in RENAMED or then in removed.get(key, ())
+        retired = key in module.Config.retired and then == module.Config.retired[key][0]
+        gone = key in RENAMED or retired or then in removed.get(key, ())
         if key in config or not gone:
             yield from _within(key, then, config.get(key))
 

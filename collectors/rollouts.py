@@ -27,14 +27,17 @@ def collect(collector: Any, num_steps: int) -> TensorDict:
     device = getattr(agent, "device", "cpu")
     into = RolloutBuffer(num_steps, *spaces, num_envs=envs.num_envs, device=device)
     # These actions are none of those that wait in the collector's buffer.
-    signs, acted = hasattr(agent, "acted_since"), getattr(agent, "acted_since", None)
+    remembers = hasattr(agent, "acted_version")
+    acted = agent.acted_version if remembers else None
     collector.buffer = into
     try:
+        if remembers:
+            agent.acted_version = None
         logs = [collector.step() for _ in range(num_steps)]
         collector.logs = mean_episode([*logs, collector.report()])
+        rollout = into.rollout()
+        return agent.complete(rollout) if hasattr(agent, "complete") else rollout
     finally:
         collector.buffer = buffer
-        if signs:
-            agent.acted_since = acted
-    rollout = into.rollout()
-    return agent.complete(rollout) if hasattr(agent, "complete") else rollout
+        if remembers:
+            agent.acted_version = acted

@@ -14,7 +14,7 @@ from yieldrl.collectors.distributed_statistics import (
 from yieldrl.collectors.statistics import TensorStatistics
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs.batched import fused
-from yieldrl.speed import CompiledCall, Plan
+from yieldrl.speed import CompiledCall
 
 OBSERVATIONS = ("obs", "next_obs")
 
@@ -28,27 +28,25 @@ class WholeCollector(SyncCollector):
 
     Args:
         envs: Worlds of tensors; `fits` says which.
-        agent: Has `sign`, `records_policy` and `acting`, as PPO's.
+        agent: Has `acting`, as PPO's.
         buffer: A `RolloutBuffer`.
-        plan: Says whether to compile, and when.
         options: What a `SyncCollector` takes.
     """
 
     envs: Any
     agent: Any
 
-    def __init__(
-        self, envs: Any, agent: Any, buffer: Any, *, plan: Plan, **options: Any
-    ) -> None:
+    def __init__(self, envs: Any, agent: Any, buffer: Any, **options: Any) -> None:
         super().__init__(envs, agent, buffer, **options)
+        plan = agent.acting.compiled.plan
         self.collecting = CompiledCall("collecting", self.collect_step, plan)
         agent.acting.compiled.part_of = self.collecting.compiled
 
     @classmethod
-    def like(cls, other: SyncCollector, plan: Plan) -> Self:
+    def like(cls, other: SyncCollector) -> Self:
         """One that takes the steps of another, which has not begun."""
         parts = other.envs, other.agent, other.buffer
-        return cls(*parts, plan=plan, seed=other.seed, report_every=other.report_every)
+        return cls(*parts, seed=other.seed, report_every=other.report_every)
 
     @staticmethod
     def fits(other: Any) -> TypeGuard[SyncCollector]:
@@ -67,7 +65,7 @@ class WholeCollector(SyncCollector):
         self.obs = None  # until the step is written
         with torch.no_grad():
             obs, last = fused.accept(self.envs, found)
-        self.agent.sign({}, self.envs.num_envs)
+        self.agent.signed({}, self.envs.num_envs)
         self.buffer.count_row()
         logs = self.sums.count_row(last, found["action"])
         self.agent.count_steps(self.envs.num_envs)
@@ -104,7 +102,7 @@ class WholeCollector(SyncCollector):
         call = self.collecting
         if self.obs is None or call.compiled.closed or not call.compiled.plan.compiles:
             return None
-        if self.agent.records_policy:  # it acts by code of its own
+        if self.agent.records_log_prob:  # it acts by code of its own
             self.agent.acting.compiled.part_of = None
             return None
         row = self.buffer.row_to_write()

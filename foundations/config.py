@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -37,6 +38,10 @@ class Config(Checked):
 
     uncompiled: ClassVar[str | None] = None
     """Why gradient steps cannot be compiled; None where they can."""
+
+    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    """Fields of earlier versions: the value that changes nothing, and what replaces the
+    field. Files with that value are read as if it were not there."""
 
     env_id: str = "CartPole-v1"
     """Id of a registered environment, for example `Pendulum-v1`, `ALE/Pong-v5` or
@@ -170,7 +175,7 @@ class Config(Checked):
             ValueError: If a name is unknown (the nearest known one is proposed) or a
                 value does not fit its field.
         """
-        values = _as_now(values)
+        values = cls._without_retired(_as_now(values))
         said, blocks = values, has_blocks(values)
         values = to_fields(values, cls) if blocks else values
         hints = plain_hints(cls)
@@ -185,6 +190,28 @@ class Config(Checked):
             if not blocks:
                 raise
             raise named_as_in_file(error, said, cls) from None
+
+    def __new__(cls, *args: Any, **values: Any) -> Self:
+        for name in cls.retired.keys() & values.keys():
+            if name not in cls.__dataclass_fields__:
+                raise TypeError(cls._said_of_retired(name))
+        return super().__new__(cls)
+
+    @classmethod
+    def _without_retired(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Values that were saved before a field was retired, as said now."""
+        kept = dict(values)
+        for name in cls.retired.keys() & values.keys():
+            if name in cls.__dataclass_fields__:
+                continue
+            if kept.pop(name) != cls.retired[name][0]:
+                raise ValueError(cls._said_of_retired(name))
+        return kept
+
+    @classmethod
+    def _said_of_retired(cls, name: str) -> str:
+        said = f"{cls.__qualname__} has no field {name!r} any more"
+        return f"{said}: {cls.retired[name][1]}"
 
     @classmethod
     def _unknown(cls, name: Any) -> ValueError:

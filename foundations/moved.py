@@ -26,3 +26,20 @@ def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return get
+
+
+class Renamed:
+    """An attribute under its old name: reads and writes the new one.
+
+    Args:
+        new: The new name.
+    """
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else getattr(instance, self.new)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        setattr(instance, self.new, value)

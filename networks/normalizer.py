@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,6 +152,12 @@ class RewardScaler(nn.Module):
         self.gamma, self.limit = gamma, limit
         self.moments = RunningMoments(())
         self.register_buffer("carry", torch.zeros(num_envs, dtype=torch.float32))
+
+    def preview(self, rollout: TensorDict) -> Tensor:
+        """Rewards `[T, N]` scaled as they will be after `update`; nothing moves."""
+        scaler = copy.deepcopy(self)
+        scaler.update(rollout)
+        return scaler(rollout["reward"])
 
     @torch.no_grad()
     def update(self, rollout: TensorDict) -> None:

@@ -310,7 +310,7 @@ class TestRecordedPolicy:
         runs = []
         for records in (False, True):
             trainer = module.Trainer(module.Config(**options))
-            trainer.agent.records_policy = records
+            trainer.agent.records_log_prob = records
             runs.append([float(log["loss"]) for log in trained(trainer)])
         assert len(runs[0]) > 1
         np.testing.assert_allclose(*runs, rtol=1e-4, atol=1e-5)
@@ -325,12 +325,12 @@ class TestRecordedPolicy:
         trainer.agent.learn(other.buffer.passes.minibatch())
         for _ in range(4):
             trainer.collector.step()
-        with pytest.raises(RuntimeError, match="records_policy = True"):
+        with pytest.raises(RuntimeError, match="records_log_prob = True"):
             trained(trainer)
 
     def test_what_was_recorded_stays_right(self) -> None:
         trainer = ppo.Trainer(ppo.Config(**SMALL))
-        trainer.agent.records_policy = True
+        trainer.agent.records_log_prob = True
         for half in range(2):
             for _ in range(4):
                 trainer.collector.step()

@@ -14,7 +14,6 @@ from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 
 from .config import Config
-from .correction import CORRECTIONS
 
 
 class Algorithm(ppo.Algorithm):
@@ -31,7 +30,6 @@ class Algorithm(ppo.Algorithm):
 
     config: Config
 
-    corrections = CORRECTIONS
     takes_ratio = False
 
     def make_optimizer(self) -> torch.optim.Optimizer:
@@ -39,14 +37,12 @@ class Algorithm(ppo.Algorithm):
         parameters, rate = self.model.parameters(), self.config.learning_rate
         return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
-    def remember_policy(self, rollout: TensorDict) -> Tensor | None:
-        """Add `value [T, N]` alone, where nothing asks for a ratio: it is 1."""
-        stale = "log_prob" in set(rollout.keys()) and not self.acted_now(rollout)
-        if stale or self.correction.starts_anew:
-            return super().remember_policy(rollout)
-        values = self.values(self.inputs(rollout).flatten(0, 1))
-        rollout["value"] = values.view(rollout.batch_size)
-        return None
+    def prepare(self, rollout: TensorDict) -> TensorDict:
+        """PPO's; without `log_prob` where the weights of now acted: the ratio is 1."""
+        known = "policy_version" in set(rollout.keys())
+        current = known and not self.is_stale(rollout)
+        prepared = super().prepare(rollout)
+        return prepared.exclude("log_prob") if current else prepared
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move the scale of rewards; that of observations moves after the step.
@@ -59,13 +55,15 @@ class Algorithm(ppo.Algorithm):
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
         """`-A log pi(a | s)`: its gradient is the policy gradient.
 
-        Where acting recorded a `log_prob`, `A` is weighed as the correction says.
+        Actions of an older policy mu, whose `log_prob` was recorded, weigh
+        `min(1, pi / mu)`: "1-step importance sampling" of Espeholt et al. 2018,
+        arXiv:1802.01561, section 5.2.2, truncated as in V-trace with `rho_bar = 1`.
         """
         advantage = self.normalized(data["advantage"])
         acted = data.get("log_prob", None)
         if acted is not None:
             ratio = (log_prob.detach() - acted).exp()
-            advantage = self.correction.surrogate(ratio, advantage)
+            advantage = ratio.clamp(max=1.0) * advantage
         return -(log_prob * advantage).mean(), {}
 
     def learn(self, data: TensorDict) -> Logs:

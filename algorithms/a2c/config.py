@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar
 
 from yieldrl.algorithms import ppo
 
@@ -21,11 +22,14 @@ class Config(ppo.Config):
     target_kl: ClassVar[None] = None
     desired_kl: ClassVar[None] = None
 
-    correction: Literal["none", "clip", "gipo", "vtrace"] = "clip"
-    """What to do about actions of an older policy than the one that learns. `clip`
-    weighs their gradients with the probability ratio of the two, up to 1; `gipo` weighs
-    those down that differ much either way; `vtrace` also corrects advantages and
-    returns; `none` takes them for its own. Where nothing is older, all are the same."""
+    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {
+        **ppo.Config.retired,
+        "correction": (
+            "clip",
+            "a2c weighs actions of an older policy by the probability ratio of the two,"
+            " up to 1; for V-trace take the algorithm appo, for gipo gipo",
+        ),
+    }
 
     num_envs: int = 8
     """Number of environments stepped side by side. More give more varied data for each

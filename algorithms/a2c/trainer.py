@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from yieldrl.algorithms import ppo
 
+from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 
@@ -22,3 +23,4 @@ class Trainer(ppo.Trainer):
 
     config_class = Config
     algorithm_class = Algorithm
+    agent_class = Agent

@@ -7,25 +7,28 @@ Optimization", found to matter.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.abstractions import Logs, Policy
+from yieldrl.buffers import gae
 from yieldrl.foundations import mean_and_std, ranks, spaces
 from yieldrl.networks import RewardScaler
-from yieldrl.runtime import in_precision
-from yieldrl.speed import CompiledCall
+from yieldrl.runtime.acting_record import CHUNK
 
 from .config import Config
-from .correction import CORRECTIONS, Clip
 from .update import RolloutAlgorithm
 
-CHUNK = 4096  # observations evaluated at a time, so that images fit into memory
+UNUSED = "next_obs", "reward", "terminated", "truncated", "policy_version"
+"""Entries of a rollout that minibatches do without."""
+
+NO_LOG_PROB = (
+    "the rollout holds no log_prob of its actions: let agent.complete(rollout) add it,"
+    " or learn from it by trainer.update(rollout)"
+)
 
 
 class Algorithm(RolloutAlgorithm):
@@ -34,32 +37,14 @@ class Algorithm(RolloutAlgorithm):
     Differs from the paper: orthogonal initialisation, normalised advantages, scaled
     rewards, Adam's epsilon 1e-5, annealed learning rate and clipped gradients, as its
     authors' code has.
-
-    Attributes:
-        correction: What is done about actions of an older policy.
     """
 
     config: Config
     model: Policy
 
-    corrections: ClassVar[Mapping[str, type[Clip]]] = CORRECTIONS
-
-    learned_from: ClassVar[tuple[str, ...]] = (
-        "obs",
-        "action",
-        "value",
-        "advantage",
-        "returns",
-        "valid",
-    )
-    """What minibatches hold of a rollout, besides the `log_prob` of the ratio."""
-
     def __init__(self, model: Policy, config: Config) -> None:
         super().__init__(model, config)
-        self.correction = self.corrections[config.correction](config)
         self.optimizer = self.make_optimizer()
-        look = in_precision(config.precision, self.device, self.look)
-        self.looking = CompiledCall("evaluation of rollouts", look, self.plan)
         self.reward_scaler = (
             RewardScaler(config.num_envs, config.gamma).to(self.device)
             if config.normalize_reward
@@ -77,18 +62,22 @@ class Algorithm(RolloutAlgorithm):
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
-        """What one look at the whole rollout `[T, N]` gives every minibatch of it.
+        """Compute advantages and returns, once per rollout `[T, N]`; nothing moves.
 
-        Adds `log_prob`, `value`, `advantage` and `returns` to the rollout. What comes
-        back has the `log_prob` that the ratio starts from, as `correction` says.
+        `value`, `advantage` and `returns` are added to it. What comes back is what
+        minibatches are cut from.
+
+        Raises:
+            ValueError: If it has no `log_prob`.
         """
-        start, steps = self.remember_policy(rollout), rollout
-        if start is not None and self.correction.starts_anew:
-            steps = rollout.copy().set("start", start)  # no matter of the rollout's
-        rollout["advantage"] = self.advantages(steps)
+        if self.takes_ratio and "log_prob" not in set(rollout.keys()):
+            raise ValueError(NO_LOG_PROB)
+        if "value" not in set(rollout.keys()) or self.is_stale(rollout):
+            inputs = self.model.inputs(rollout).flatten(0, 1)
+            rollout["value"] = self.values(inputs).view(rollout.batch_size)
+        rollout["advantage"] = self.advantages(rollout)
         rollout["returns"] = rollout["advantage"] + rollout["value"]
-        prepared = rollout.select(*self.learned_from, strict=False)
-        return prepared if start is None else prepared.set("log_prob", start)
+        return rollout.exclude(*UNUSED)
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move all running statistics, after `prepare` and before learning.
@@ -104,80 +93,38 @@ class Algorithm(RolloutAlgorithm):
         if self.reward_scaler is not None:
             self.reward_scaler.forget()
 
-    def inputs(self, data: TensorDict) -> Any:
-        """What the policy goes by, of a rollout or a minibatch: its observations."""
-        return data["obs"]
+    def is_stale(self, rollout: TensorDict) -> bool:
+        """Whether other weights acted than those of now.
 
-    def last_inputs(self, rollout: TensorDict, index: Tensor) -> Any:
-        """What it goes by after the transitions at flat positions `[K]`."""
-        return rollout["next_obs"].flatten(0, 1)[index]
-
-    def remember_policy(self, rollout: TensorDict) -> Tensor | None:
-        """Add `log_prob` and `value`, `[T, N]`; return what the ratio starts from.
-
-        A policy whose actions are many choices may give a `log_prob` for each,
-        `[T, N, ...]`.
-
-        What acting wrote down stays. The rest is computed by one look at every
-        observation, which is right as long as the weights are those that acted. A
-        correction that starts from the policy of now has it look in any case.
-
-        Where other weights acted than those of now, all values are those of the critic
-        of now, which also says those after the last transitions.
+        Then values are asked anew: the critic of now says those after the last
+        transitions, too.
         """
-        known, start = set(rollout.keys()), rollout.get("log_prob", None)
-        if "policy_version" in known and not self.acted_now(rollout):
-            known.discard("value")
-        inputs = self.inputs(rollout).flatten(0, 1)
-        if start is None or self.correction.starts_anew:
-            chunks = zip(
-                inputs.split(CHUNK),
-                rollout["action"].flatten(0, 1).split(CHUNK),
-                strict=True,
-            )
-            nothing = torch.Generator()  # is drawn
-            looks = [
-                self.looking({"obs": obs, "action": action}, nothing)
-                for obs, action in chunks
-            ]
-            log_prob = torch.cat([look["log_prob"] for look in looks])
-            start = log_prob.unflatten(0, rollout.batch_size)
-            if self.model.has_critic and "value" not in known:
-                value = torch.cat([look["value"] for look in looks])
-                rollout["value"] = value.view(rollout.batch_size)
-                known.add("value")
-        if "log_prob" not in known:
-            rollout["log_prob"] = start
-        if "value" not in known:
-            rollout["value"] = self.values(inputs).view(rollout.batch_size)
-        return start
-
-    def acted_now(self, rollout: TensorDict) -> bool:
-        """Whether the weights that acted are known to be those of now."""
         version = rollout.get("policy_version", None)
         now = self.counters.policy_version
-        return version is not None and bool((version == now).all())
-
-    def look(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
-        """What the policy now says of actions `[B, ...]`, as a function of tensors."""
-        evaluated = self.model.evaluate_actions(inputs["obs"], inputs["action"])
-        log_prob, _, value = evaluated
-        known = {"log_prob": log_prob, "value": value}
-        return {name: found for name, found in known.items() if found is not None}
+        return version is not None and bool((version != now).any())
 
     def advantages(self, rollout: TensorDict) -> Tensor:
-        """Advantages `[T, N]`, from scaled rewards, as `correction` estimates them.
+        """Advantages `[T, N]`, from scaled rewards."""
+        reward = rollout["reward"]
+        if self.reward_scaler is not None:
+            reward = self.reward_scaler.preview(rollout)  # it moves in `begin_update`
+        return self.advantage(rollout, reward, self.next_values(rollout))
 
-        The critic regresses to `advantage + value`.
+    def advantage(
+        self, rollout: TensorDict, reward: Tensor, next_value: Tensor
+    ) -> Tensor:
+        """Generalized advantage estimates `[T, N]`; returns are `advantage + value`.
+
+        Args:
+            rollout: `[T, N]`, with `value` and the `log_prob` of the policy that acted;
+                and `discount`, where transitions last longer than one step.
+            reward: `[T, N]`, scaled as the critic's values are.
+            next_value: `[T, N]`, `V(next_obs)`.
         """
-        reward, scaler = rollout["reward"], self.reward_scaler
-        next_value = self.next_values(rollout)
-        if scaler is not None:
-            # As it will be: it moves for good only when the rollout is prepared.
-            scaler = copy.deepcopy(scaler)
-            scaler.update(rollout)
-            reward = scaler(reward)
-        return self.correction.advantages(rollout, reward, next_value)
+        ends = rollout["terminated"], rollout["truncated"]
+        gamma = rollout.get("discount", self.config.gamma)
+        rest = gamma, self.config.gae_lambda, rollout.get("valid", None)
+        return gae(reward, rollout["value"], next_value, *ends, *rest)
 
     def next_values(self, rollout: TensorDict) -> Tensor:
         """`V(next_obs)`, `[T, N]`.
@@ -189,7 +136,8 @@ class Algorithm(RolloutAlgorithm):
         cut = rollout["truncated"].clone()
         cut[-1] = True
         index = cut.flatten().nonzero().squeeze(1)
-        next_value.view(-1)[index] = self.values(self.last_inputs(rollout, index))
+        last = self.model.next_inputs(rollout.flatten(0, 1)[index])
+        next_value.view(-1)[index] = self.values(last)
         return next_value
 
     def values(self, obs: Any) -> Tensor:
@@ -201,7 +149,8 @@ class Algorithm(RolloutAlgorithm):
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The objective to minimise on a minibatch `[B]`, and what to log of it."""
-        evaluated = self.model.evaluate_actions(self.inputs(data), data["action"])
+        inputs = self.model.inputs(data)
+        evaluated = self.model.evaluate_actions(inputs, data["action"])
         return self.objective(data, *evaluated)
 
     def objective(
@@ -230,9 +179,14 @@ class Algorithm(RolloutAlgorithm):
         return loss, {"approx_kl": approx_kl, "clip_fraction": clipped.float().mean()}
 
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """The surrogate of `correction`, PPO's clipped one, with its sign turned."""
-        advantage = self.normalized(advantage)
-        return -self.correction.surrogate(ratio, advantage).mean()
+        """The surrogate with its sign turned, from advantages `[B]` as they are."""
+        return -self.gain(ratio, self.normalized(advantage)).mean()
+
+    def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """The clipped surrogate, equation 7, to be maximised, `[B]`."""
+        clip = self.config.clip_coef
+        near = ratio.clamp(1 - clip, 1 + clip)
+        return torch.minimum(ratio * advantage, near * advantage)
 
     def normalized(self, advantage: Tensor) -> Tensor:
         """A minibatch's advantages, centred and scaled if the config says so.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from yieldrl import foundations
 from yieldrl.foundations import (
@@ -24,6 +25,15 @@ LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2  # of those that `desired_kl` sets
 class Config(foundations.Config):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
+
+    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {
+        "correction": (
+            "clip",
+            "ppo clips, also beside a collector in the background (collection='async');"
+            " for V-trace take the algorithm appo, for gipo the algorithm gipo",
+        ),
+        "gipo_sigma": (1.0, "it is a field of the algorithm gipo"),
+    }
 
     num_steps: Count = 128
     """Steps that every environment takes for a rollout (T). More give better estimates
@@ -57,18 +67,6 @@ class Config(foundations.Config):
     """How far the probability ratio of an action may move from 1 before the objective
     stops to improve. Higher lets the policy change more per rollout; lower is slower
     and safer."""
-
-    correction: Literal["none", "clip", "gipo", "vtrace"] = "clip"
-    """What to do about actions of an older policy than the one that learns. `clip`
-    limits how far the policy goes from the one that acted; `gipo` weighs actions down
-    smoothly instead, the more the two differ; `vtrace` also corrects advantages and
-    returns; `none` takes them for its own. Where nothing is older, only `gipo` differs
-    from the others."""
-
-    gipo_sigma: Annotated[float, Range(0, 100, above=True)] = 1.0
-    """Standard deviation of the weight of `gipo`, in nats of the logarithm of the
-    probability ratio. Higher lets actions of an older policy count for more, and the
-    policy change more per rollout. Other corrections do not use it."""
 
     clip_value: Positive | None = None
     """How far a value may move from its old estimate before its loss stops to improve,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tensordict import TensorDict
+
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Passes, RolloutBuffer
@@ -56,14 +58,25 @@ class Trainer(abstractions.Trainer):
     def make_collector(self) -> Collector:
         agent, usual = self.agent, super().make_collector()
         if WholeCollector.fits(usual) and type(agent).explore is Agent.explore:
-            return WholeCollector.like(usual, agent.algorithm.plan)
+            return WholeCollector.like(usual)
         return usual
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn all there is to learn from a rollout `[T, N]`; means of metrics.
+
+        It is annotated first, if it was not collected by `collector.collect`.
+        """
+        waits = "log_prob" not in set(rollout.keys())
+        logs = self.algorithm.update(self.agent.annotated(rollout))
+        if waits:
+            self.agent.acted_version = None
+        return logs
 
     def _run_collect(self) -> LogData:
         if self.buffer.exhausted:  # the step that should have cleared it failed
             self.buffer.clear()
         if len(self.buffer) == 0:  # also where somebody else has cleared it
-            self.agent.acted_since = None
+            self.agent.acted_version = None
         return super()._run_collect()
 
     def _run_train(self) -> LogData:
@@ -78,10 +91,10 @@ class Trainer(abstractions.Trainer):
 
     def _begin(self) -> tuple[Passes, Logs]:
         """Advantages for the whole rollout, from which the minibatches are then cut."""
-        rollout = self.buffer.rollout()
+        rollout = self.agent.annotated(self.buffer.rollout())
         if self.buffer.begins_anew:
             self.algorithm.forget_episodes()
         passes, logs = self.algorithm.begin(rollout)
         self.buffer.begin(passes)
-        self.algorithm.accept(rollout)
+        self.algorithm.begin_update(rollout)
         return passes, logs

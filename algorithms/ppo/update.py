@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from tensordict import TensorDict
@@ -20,22 +20,13 @@ from .config import HIGHEST_RATE, LOWEST_RATE, Config
 
 
 class RolloutAlgorithm(abstractions.Algorithm):
-    """Takes rollouts `[T, N]` to pieces; the mathematics is the subclass's business.
-
-    Attributes:
-        acted_since: The `policy_version` of the first action since the latest rollout;
-            None before it.
-    """
+    """Takes rollouts `[T, N]` to pieces; the mathematics is the subclass's business."""
 
     config: Config
     model: Policy
 
     takes_ratio: ClassVar[bool] = True
     """Whether steps go by the ratio of a policy in train mode to the one that acted."""
-
-    def __init__(self, model: Policy, config: Config) -> None:
-        super().__init__(model, config)
-        self.acted_since: int | None = None
 
     def concerns(self) -> list[str]:
         """What a trainer warns of: a ratio that is not 1 before anything has moved."""
@@ -58,10 +49,6 @@ class RolloutAlgorithm(abstractions.Algorithm):
         """What one look at the whole rollout `[T, N]` gives every minibatch of it."""
 
     @abstractmethod
-    def inputs(self, data: TensorDict) -> Any:
-        """What the policy goes by, of a rollout or a minibatch."""
-
-    @abstractmethod
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move all running statistics, after `prepare` and before learning."""
 
@@ -69,14 +56,11 @@ class RolloutAlgorithm(abstractions.Algorithm):
         """Learn from a rollout `[T, N]`; the metrics are means over gradient steps.
 
         `advantage` and `returns` are added to it. The trainer's generator does the same
-        step by step: `begin`, `accept`, and `learn_from` until nothing is left.
+        step by step: `begin`, `begin_update`, and `learn_from` until nothing is left.
         """
         rollout = rollout.to(self.device)
-        # One that brings its log_prob is not the one that waits in a buffer for it.
-        waiting = self.acted_since if "log_prob" in set(rollout.keys()) else None
         passes, logs = self.begin(rollout)
-        self.accept(rollout)
-        self.acted_since = waiting
+        self.begin_update(rollout)
         steps: list[Logs] = []
         while not passes.exhausted:
             steps.append(self.learn_from(passes, self.train_step))
@@ -86,14 +70,11 @@ class RolloutAlgorithm(abstractions.Algorithm):
         """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
 
         Raises:
-            RuntimeError: If `log_prob` was not written down when acting, and the
-                weights that acted are not those of now; or if the learning rate has
-                been annealed to zero.
-            ValueError: If entries of the rollout have names of other libraries.
+            RuntimeError: If the learning rate has been annealed to zero.
+            ValueError: If it has no `log_prob`, or if its entries have names of other
+                libraries.
         """
         check_entries(set(rollout.keys()))
-        if "log_prob" not in set(rollout.keys()):
-            self._check_policy()
         config, now = self.config, self.counters
         self.anneal_before(rollout)
         prepared = self.prepare(rollout)
@@ -111,9 +92,8 @@ class RolloutAlgorithm(abstractions.Algorithm):
         config, pieces = self.config, transitions(prepared)
         return Passes(pieces, config.num_epochs, config.num_minibatches, seed)
 
-    def accept(self, rollout: TensorDict) -> None:
-        """Move all that moves once a rollout, between `begin` and learning from it."""
-        self.acted_since = None
+    def begin_update(self, rollout: TensorDict) -> None:
+        """Move what moves once per rollout, before the first gradient step on it."""
         self.counters.policy_version += 1
         self.update_normalization(rollout)
         # Compiled in one process and not yet in another, they differ in a last digit.
@@ -145,13 +125,12 @@ class RolloutAlgorithm(abstractions.Algorithm):
 
     @torch.no_grad()
     def complete(self, rollout: TensorDict) -> TensorDict:
-        """Add what the policy says of a rollout `[T, N]` that it has just collected.
+        """Add `advantage`, `returns` and `entropy` to an annotated rollout `[T, N]`.
 
-        That is `log_prob`, `value`, `entropy`, `advantage` and `returns`, and, where
-        acting has not written it down, the `policy_version`.
+        And, where it lacks them, `log_prob` and the `policy_version` of now.
         """
         self.prepare(rollout)
-        inputs = self.inputs(rollout).flatten(0, 1)
+        inputs = self.model.inputs(rollout).flatten(0, 1)
         action = rollout["action"].flatten(0, 1)
         log_prob, entropy, _ = self.model.evaluate_actions(inputs, action)
         version = torch.full_like(rollout["terminated"], 0, dtype=torch.int64)
@@ -162,16 +141,3 @@ class RolloutAlgorithm(abstractions.Algorithm):
         for name in known.keys() - set(rollout.keys()):
             rollout[name] = known[name]
         return rollout.set("entropy", entropy.view(rollout.batch_size))
-
-    def _check_policy(self) -> None:
-        """Refuse to compute the `log_prob` of other weights than those that acted."""
-        acted, now = self.acted_since, self.counters.policy_version
-        if acted == now:
-            return
-        who = f"policy version {acted} has" if acted is not None else "nobody knows who"
-        raise RuntimeError(
-            f"the rollout holds no log_prob, and {who} acted in it, where the weights"
-            f" are version {now}: what they say of its actions would be wrong. Set"
-            " records_policy = True of the agent that acts, before it does; or clear()"
-            " the buffer, if it holds the rollout"
-        )

@@ -39,9 +39,9 @@ class Agent(ppo.Agent):
         """A random action `[B, ...]`, and from which memory it was chosen."""
         policy, extras = self._look(obs, self.sampling)
         action = policy.sample(self.generator)
-        if self.records_policy:
+        if self.records_log_prob:
             extras["log_prob"] = policy.log_prob(action)
-        return action, self.sign(extras, len(action))
+        return action, extras
 
     def exploit(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""

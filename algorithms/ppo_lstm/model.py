@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium
 import torch
+from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
@@ -64,6 +65,17 @@ class Model(ppo.Model):
             return features
         now = obs["obs"] if obs["first"].ndim == 1 else obs["obs"].flatten(0, 1)
         return torch.cat([features, super().critic_features(now, features)], dim=-1)
+
+    def inputs(self, data: TensorDict) -> TensorDict:
+        """Observations, the memory before each, and where episodes begin."""
+        return data.select("obs", "memory", "first")
+
+    def next_inputs(self, data: TensorDict) -> TensorDict:
+        """Last observations, and what was remembered of the episode that they end."""
+        memory = self.step(data)[1]
+        nowhere = torch.zeros_like(data["first"])
+        inputs = {"obs": data["next_obs"], "memory": memory, "first": nowhere}
+        return TensorDict(inputs, data.batch_size)
 
     def step(self, obs: Any) -> tuple[Tensor, Tensor]:
         """The LSTM's output `[B, H]`, and its memory `[B, M]` after it."""

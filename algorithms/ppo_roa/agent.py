@@ -49,7 +49,7 @@ class Agent(ppo.Agent):
         self.sampling.keep(extras.pop("remembered"))
         action = extras.pop("action")
         extras |= {"memory": memory, "first": first}
-        return action, self.sign(extras, len(action))
+        return action, extras
 
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         model = self.algorithm.model

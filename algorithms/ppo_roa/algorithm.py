@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from yieldrl.abstractions import Logs
-from yieldrl.algorithms import ppo
 from yieldrl.buffers import Passes, sequences
 from yieldrl.networks import TargetUpdate, set_train_mode
 
@@ -52,8 +51,6 @@ class Algorithm(PhasedAlgorithm):
     config: Config
     model: Model
 
-    learned_from = (*ppo.Algorithm.learned_from, "memory", "first", "priv_pred")
-
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         rate = config.adaptation_learning_rate
@@ -75,15 +72,6 @@ class Algorithm(PhasedAlgorithm):
         parameters = [p for name in modules for p in self.model.parameters_of(name)]
         rate = self.config.learning_rate if rate is None else rate
         return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
-
-    def inputs(self, data: TensorDict) -> Any:
-        """Observations, and what was inferred from those before."""
-        return data.select("obs", "priv_pred")
-
-    def last_inputs(self, rollout: TensorDict, index: Tensor) -> Any:
-        """Last observations: to the critic no latent matters."""
-        obs = rollout["next_obs"].flatten(0, 1)[index]
-        return TensorDict({"obs": obs}, obs.batch_size)
 
     def passes(self, prepared: TensorDict, seed: int) -> Passes:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
@@ -164,7 +152,7 @@ class Algorithm(PhasedAlgorithm):
         """PPO's objective, and the regulariser while the teacher learns."""
         flat = flattened(data)
         latent = self.model.latent(flat["obs"], flat["priv_pred"])  # once, for both
-        inputs = self.inputs(flat).set("latent", latent)
+        inputs = self.model.inputs(flat).set("latent", latent)
         evaluated = self.model.evaluate_actions(inputs, flat["action"])
         loss, logs = self.objective(flat, *evaluated)
         regularized = self.config.regularizer_coef > 0

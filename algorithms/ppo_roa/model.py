@@ -154,6 +154,14 @@ class Model(ppo.Model):
         log_std = beside.get(module)
         return found if log_std is None else [*found, log_std]
 
+    def inputs(self, data: TensorDict) -> TensorDict:
+        """Observations, and what was inferred from those before."""
+        return data.select("obs", "priv_pred")
+
+    def next_inputs(self, data: TensorDict) -> TensorDict:
+        """Last observations: to the critic no latent matters."""
+        return data.select("next_obs").rename_key_("next_obs", "obs")
+
     def features(self, obs: Any) -> Tensor:
         """Observations as vectors `[B, F]`, without a latent.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -28,11 +26,6 @@ class Algorithm(ppo.Algorithm):
     """
 
     config: Config
-
-    learned_from: ClassVar[tuple[str, ...]] = (
-        *ppo.Algorithm.learned_from,
-        "num_steps",
-    )
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """AdamW, with a learning rate for each of the model's parameter groups.
@@ -102,15 +95,6 @@ class Algorithm(ppo.Algorithm):
             data["tokens"] = count.expand(len(data))
         return data
 
-    def advantages(self, rollout: TensorDict) -> Tensor:
-        """PPO's `[T, N]`; a correction sees one ratio per transition."""
-        whole = rollout.copy()
-        for name in ("start", "log_prob"):
-            if name in set(whole.keys()):
-                flat = whole.flatten(0, 1)
-                whole[name] = joint(flat[name], flat).view(whole.batch_size)
-        return super().advantages(whole)
-
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
         """The policy's part of the loss, and how far it has moved.
 
@@ -133,7 +117,7 @@ class Algorithm(ppo.Algorithm):
         log_ratio = (log_prob - data["log_prob"]).where(mask, 0.0)
         ratio, rows = log_ratio.exp(), (-1, *[1] * (log_prob.ndim - 1))
         share = mask / data["tokens"].view(rows)
-        gain = self.correction.surrogate(ratio, data["advantage"].view(rows))
+        gain = self.gain(ratio, data["advantage"].view(rows))
         with torch.no_grad():
             approx_kl = (ratio - 1 - log_ratio).flatten(1).sum(1).mean()
             clipped = (ratio - 1).abs() > self.config.clip_coef
@@ -142,11 +126,8 @@ class Algorithm(ppo.Algorithm):
         return loss, {"approx_kl": approx_kl, "clip_fraction": clip_fraction}
 
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """The surrogate of `correction`, with its sign turned.
-
-        Advantages are normalised before, see `measured`.
-        """
-        return -self.correction.surrogate(ratio, advantage).mean()
+        """The surrogate with its sign turned; advantages are normalised before."""
+        return -self.gain(ratio, advantage).mean()
 
 
 def executed(log_prob: Tensor, data: TensorDict) -> Tensor:

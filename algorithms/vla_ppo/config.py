@@ -151,13 +151,6 @@ class Config(VLAConfig, ppo.Config):
                 "the ratio of a token needs its log-probability: choose 'chunk', or"
                 " log_prob_per='token'",
             )
-        if self.correction == "vtrace":
-            raise self.error(
-                "correction",
-                "V-trace weighs a transition by one ratio, that of the whole decision,"
-                " and ratio_level='token' has one for every token: choose"
-                " ratio_level='chunk', or another correction",
-            )
 
     def cloning_config(self) -> behavior_cloning.Config | None:
         """The config of the cloning that comes before PPO, if it does."""

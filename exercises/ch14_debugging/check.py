@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import torch
+from gymnasium.spaces import Box, Discrete
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -66,7 +67,8 @@ def mended_01(answer: Any) -> None:
     config = ppo.Config(gamma=0.9, gae_lambda=0.5)
 
     def solve(module: Any) -> Results:
-        return [[_mended(module, 1)(config).advantages(*_rollout())]]
+        model = ppo.Model(Box(-1, 1, (1,)), Discrete(2), config)
+        return [[_mended(module, 1)(model, config).advantage(*_rollout())]]
 
     CHAPTER.compare(answer, solve, "advantage")
     trainer = with_part(FOLDERS[0], _mended(answer, 1))
@@ -117,7 +119,6 @@ def mended_05(answer: Any) -> None:
     def solve(module: Any) -> Results:
         trainer = with_part(FOLDERS[4], _mended(module, 5))(config)
         rollout = trainer.collector.collect(6)
-        trainer.algorithm.remember_policy(rollout)
         return [[trainer.algorithm.advantages(rollout)]]
 
     CHAPTER.compare(answer, solve, "advantage")

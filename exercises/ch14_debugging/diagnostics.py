@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.algorithms.ppo.correction import Clip
 from yieldrl.envs.probes import Answer
 
 BUGS = {
@@ -187,14 +186,11 @@ def with_part(folder: str, part: type) -> type[ppo.Trainer]:
 
     Args:
         folder: Its name.
-        part: An algorithm, a model, or what takes the place of `Clip`.
+        part: An algorithm or a model.
     """
     of, names = trainer_of(folder), {"algorithm_class": part}
     if issubclass(part, ppo.Model):
         names = {"model_class": part}
-    elif issubclass(part, Clip):
-        corrections = {"corrections": {"clip": part}}
-        names = {"algorithm_class": type("Algorithm", (ppo.Algorithm,), corrections)}
     return type("Trainer", (of,), names)
 
 

@@ -14,13 +14,13 @@ and, when all holds, see what your own rules say of all of them, broken and mend
 from __future__ import annotations
 
 from yieldrl.exercises.ch14_debugging import (
+    broken_01,
     broken_02,
     broken_03,
     broken_04,
     broken_05,
     broken_06,
 )
-from yieldrl.exercises.ch14_debugging.broken_01.correction import Clip
 from yieldrl.exercises.ch14_debugging.diagnostics import (
     FOLDERS,
     Readings,
@@ -50,7 +50,7 @@ def diagnose(seen: Readings) -> str:
 # author wanted stays, and the bug goes. Leave the folders themselves as they are.
 
 
-class Mended01(Clip):
+class Mended01(broken_01.Algorithm):
     """Advantages in a loop that can be read."""
 
 

@@ -11,13 +11,13 @@ from torch import Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.exercises.ch14_debugging import (
+    broken_01,
     broken_02,
     broken_03,
     broken_04,
     broken_05,
     broken_06,
 )
-from yieldrl.exercises.ch14_debugging.broken_01.correction import Clip
 from yieldrl.exercises.ch14_debugging.diagnostics import (
     Readings,
 )
@@ -41,14 +41,14 @@ def diagnose(seen: Readings) -> str:
     return "none"
 
 
-class Mended01(Clip):
+class Mended01(broken_01.Algorithm):
     """Nothing is expected after `terminated`."""
 
-    def advantages(
+    def advantage(
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor
     ) -> Tensor:
         """Advantages `[T, N]`; they do not reach from one episode into the next."""
-        return super().advantages(rollout, reward, next_value * ~rollout["terminated"])
+        return super().advantage(rollout, reward, next_value * ~rollout["terminated"])
 
 
 class Mended02(broken_02.Algorithm):

@@ -9,7 +9,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.algorithms import ppo
+from yieldrl.algorithms import appo
 from yieldrl.exercises.calls import flags
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
@@ -67,9 +67,9 @@ def vtrace(answer: Any, *given: Any) -> Tensor:
 
 def stale(answer: Any) -> None:
     """PPO that uses it corrects a rollout of older weights as the library's own."""
-    with answer.Trainer(_config()) as trainer:
+    with answer.Trainer(_config(collection="sync")) as trainer:
         algorithm, agent = trainer.algorithm, trainer.agent
-        agent.records_policy = True
+        agent.records_log_prob = True
         seen = trainer.collector.collect(16)
         rollout = seen.exclude("value", "advantage", "returns", "entropy")
         generator = torch.Generator().manual_seed(1)
@@ -78,7 +78,7 @@ def stale(answer: Any) -> None:
                 p.add_(torch.randn(p.shape, generator=generator), alpha=0.3)
         algorithm.prepare(rollout)
         with torch.no_grad():
-            now = algorithm.remember_policy(rollout.exclude("log_prob"))
+            now = algorithm.log_prob(rollout)
         mistakes = {
             ROLES: _right(algorithm, rollout, rollout["log_prob"], now),
             UNREAD: _right(algorithm, rollout, now, now),
@@ -95,7 +95,7 @@ def background(answer: Any) -> None:
     class Algorithm(answer.Algorithm):
         def advantages(self, rollout: TensorDict) -> Tensor:
             got = super().advantages(rollout)
-            want = _right(self, rollout, rollout["start"], rollout["log_prob"])
+            want = _right(self, rollout, rollout["log_prob_now"], rollout["log_prob"])
             expect_close(got, want, named="advantage")
             seen.append(rollout["policy_version"])
             return got
@@ -111,20 +111,19 @@ def background(answer: Any) -> None:
 
 def _right(algorithm: Any, rollout: TensorDict, now: Tensor, then: Tensor) -> Tensor:
     """The library's advantages, of whatever is taken for either log-probability."""
-    own, rollout = algorithm.correction, rollout.copy()
-    try:
-        algorithm.correction = ppo.Algorithm.corrections["vtrace"](algorithm.config)
-        rollout.update({"start": now, "log_prob": then})
-        with torch.no_grad():
-            return ppo.Algorithm.advantages(algorithm, rollout)
-    finally:
-        algorithm.correction = own
+    whole = rollout.copy().update({"log_prob_now": now, "log_prob": then})
+    reward = rollout["reward"]
+    if algorithm.reward_scaler is not None:
+        reward = algorithm.reward_scaler.preview(rollout)
+    with torch.no_grad():
+        next_value = algorithm.next_values(whole)
+        return appo.Algorithm.advantage(algorithm, whole, reward, next_value)
 
 
-def _config(**settings: Any) -> ppo.Config:
+def _config(**settings: Any) -> appo.Config:
     settings |= {"total_steps": 128, "num_envs": 2, "num_steps": 16, "eval_every": 0}
     settings |= {"num_minibatches": 2, "learning_rate": 0.01, "hidden_sizes": (16,)}
-    return ppo.Config(**settings, correction="vtrace", seed=15)
+    return appo.Config(**settings, seed=15)
 
 
 ONE = _steps((0.5, 3.0, 0.8, 2.5))

@@ -8,15 +8,11 @@ wrote:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.algorithms import ppo
-from yieldrl.algorithms.ppo.correction import CORRECTIONS, Clip
+from yieldrl.algorithms import appo
 
 
 def vtrace(
@@ -67,15 +63,15 @@ def vtrace(
     return advantage, target
 
 
-class VTrace(CORRECTIONS["vtrace"]):
-    """PPO's correction of that name, with the function above."""
+class Algorithm(appo.Algorithm):
+    """Asynchronous PPO whose V-trace is the one above."""
 
-    def advantages(
+    def advantage(
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor
     ) -> Tensor:
         """Advantages `[T, N]`; PPO makes the critic's targets of them."""
         return vtrace(
-            rollout["start"],  # of the policy that learns, asked when learning begins
+            rollout["log_prob_now"],  # of the policy that learns, when learning begins
             rollout["log_prob"],  # of the one that acted, written down then
             reward,
             rollout["value"],
@@ -87,23 +83,15 @@ class VTrace(CORRECTIONS["vtrace"]):
         )[0]
 
 
-class Algorithm(ppo.Algorithm):
-    """PPO whose V-trace is the one above."""
-
-    corrections: ClassVar[Mapping[str, type[Clip]]] = {**CORRECTIONS, "vtrace": VTrace}
-
-
-class Trainer(ppo.Trainer):
-    """The schedule of PPO, as it is."""
+class Trainer(appo.Trainer):
+    """The schedule of asynchronous PPO, as it is."""
 
     algorithm_class = Algorithm
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    config = ppo.Config(
-        total_steps=60_000, eval_every=10_000, collection="async", correction="vtrace"
-    )
+    config = appo.Config(total_steps=60_000, eval_every=10_000)
     with Trainer(config) as trainer:
         for log in trainer():
             if log["log_type"] == "evaluate":

@@ -68,7 +68,7 @@ def check_algorithm(
     before = copy.deepcopy(trainer.state_dict())
     try:
         recorded = _train_and_check(trainer, report, max_steps, tolerance)
-        if hasattr(trainer.agent, "records_policy") and not recorded:
+        if hasattr(trainer.model, "evaluate_actions") and not recorded:
             trainer.load_state_dict(copy.deepcopy(before))
             _train_recording(trainer, report, max_steps, tolerance)
     finally:
@@ -111,12 +111,13 @@ def _train_recording(
             for _ in itertools.islice(logs, max_steps):
                 if len(trainer.buffer) == 0:
                     break
-    was, trainer.agent.records_policy = trainer.agent.records_policy, True
+    agent = trainer.agent
+    was, agent.records_log_prob = agent.records_log_prob, True
     try:
         with Instrument(trainer, report, tolerance) as instrument:
             TrainingChecks(instrument, max_steps).run()
     finally:
-        trainer.agent.records_policy = was
+        agent.records_log_prob = was
 
 
 class TrainingChecks:

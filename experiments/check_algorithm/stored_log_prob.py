@@ -82,7 +82,7 @@ class StoredLogProbs:
         )
 
     def _inputs(self, data: TensorDict) -> Any:
-        inputs = getattr(self.agent.algorithm, "inputs", None)
+        inputs = getattr(self.agent.model, "inputs", None)
         return data["obs"] if inputs is None else inputs(data)
 
     def _judge(

@@ -77,7 +77,9 @@ def test_the_gradient_is_that_of_ppos_first_step():
     child = algorithm_of()
     config = ppo.Config(**PLAIN, **ONCE, gae_lambda=1.0)
     parent = ppo.Algorithm(copy.deepcopy(child.model), config)
-    data = parent.prepare(rollout_of()).flatten(0, 1)
+    agent = ppo.Agent(parent, config)
+    agent.acted_version = agent.policy_version
+    data = parent.prepare(agent.annotated(rollout_of())).flatten(0, 1)
     for mine, its in zip(gradients(child, data), gradients(parent, data), strict=True):
         assert mine.abs().sum() > 0
         torch.testing.assert_close(mine, its, rtol=1e-5, atol=1e-7)

@@ -199,7 +199,7 @@ class TestActing:
         seen = {"obs": obs["obs"]}
         one = {"obs": np.ones(2, "f4")}
         for records in (False, True):
-            agent.records_policy = records
+            agent.records_log_prob = records
             assert agent.sample(seen)[0].shape == (2,)
         agent.begin_episode()
         expected = agent.predict(obs)
@@ -320,7 +320,7 @@ class TestRecurrent:
             if log["sample_step"] == 16 and trainer.buffer.full:
                 break
         rollout = trainer.buffer.rollout()
-        inputs = trainer.algorithm.inputs(rollout)
+        inputs = trainer.model.inputs(rollout)
         action = rollout["action"].flatten(0, 1)
         model = trainer.model
         whole = model.evaluate_actions(inputs, action)

@@ -41,6 +41,13 @@ def rollout_of(steps=6, envs=2, action=None):
     return TensorDict(data, [steps, envs])
 
 
+def annotated(algorithm, rollout):
+    """The rollout with what the weights of now say of its actions."""
+    agent = ppo.Agent(algorithm, algorithm.config)
+    agent.acted_version = agent.policy_version
+    return agent.annotated(rollout)
+
+
 class TestObjective:
     def test_equation_seven_by_hand(self):
         algorithm = algorithm_of(normalize_advantage=False, clip_coef=0.2)
@@ -82,7 +89,7 @@ class TestObjective:
 
     def test_the_parts_of_the_loss(self):
         algorithm = algorithm_of(entropy_coef=0.1, value_coef=0.7)
-        data = algorithm.prepare(rollout_of()).flatten(0, 1)
+        data = algorithm.prepare(annotated(algorithm, rollout_of())).flatten(0, 1)
         loss, logs = algorithm.loss(data)
         expected = (
             logs["policy_loss"] + 0.7 * logs["value_loss"] - 0.1 * logs["entropy"]
@@ -111,7 +118,7 @@ class TestPrepare:
             0.9,
             0.8,
         )
-        prepared = algorithm.prepare(rollout.clone())
+        prepared = algorithm.prepare(annotated(algorithm, rollout.clone()))
         torch.testing.assert_close(prepared["advantage"], expected)
         torch.testing.assert_close(prepared["returns"], expected + value)
 
@@ -121,7 +128,7 @@ class TestPrepare:
         rollout = rollout_of()
         flat = rollout["obs"].flatten(0, 1), rollout["action"].flatten()
         before, _, value = algorithm.model.evaluate_actions(*flat)
-        prepared = algorithm.prepare(rollout.clone())
+        prepared = algorithm.prepare(annotated(algorithm, rollout.clone()))
         torch.testing.assert_close(prepared["log_prob"].flatten(), before)
         torch.testing.assert_close(prepared["value"].flatten(), value)
         algorithm.update_normalization(rollout)
@@ -140,14 +147,19 @@ class TestPrepare:
         rollout = rollout_of()
         rollout["reward"] *= 1000
         algorithm = algorithm_of(normalize_reward=True, num_envs=2)
-        prepared = algorithm.prepare(rollout)
+        prepared = algorithm.prepare(annotated(algorithm, rollout))
         assert rollout["reward"].abs().max() > 100
         assert prepared["advantage"].abs().max() < 20
 
     def test_a_rollout_in_chunks_is_the_rollout(self, monkeypatch):
-        whole = algorithm_of().prepare(rollout_of())
-        monkeypatch.setattr("yieldrl.algorithms.ppo.algorithm.CHUNK", 5)
-        parts = algorithm_of().prepare(rollout_of())
+        def prepared():
+            algorithm = algorithm_of()
+            return algorithm.prepare(annotated(algorithm, rollout_of()))
+
+        whole = prepared()
+        for place in ("algorithms.ppo.algorithm", "runtime.acting_record"):
+            monkeypatch.setattr(f"yieldrl.{place}.CHUNK", 5)
+        parts = prepared()
         torch.testing.assert_close(whole["advantage"], parts["advantage"])
 
 
@@ -245,17 +257,16 @@ class TestSpaces:
                 next(run)
             rollout, algorithm = trainer.buffer.rollout(), trainer.algorithm
             looked = rollout.clone().exclude("log_prob", "value")
-            algorithm.prepare(looked)
-            monkeypatch.setattr(algorithm, "look", None)
-            monkeypatch.setattr(algorithm, "looking", None)
-            algorithm.prepare(rollout)
+            algorithm.prepare(trainer.agent.annotated(looked))
+            monkeypatch.setattr(trainer.agent, "annotate", None)
+            algorithm.prepare(trainer.agent.annotated(rollout))
         for name in ("log_prob", "value", "advantage", "returns"):
             torch.testing.assert_close(rollout[name], looked[name])
 
     def test_beside_a_collector_the_critic_of_now_says_the_values(self):
         config = ppo.Config(**SMALL)
         with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
-            trainer.agent.records_policy = True
+            trainer.agent.records_log_prob = True
             next(iter(trainer()))
             assert "value" not in set(trainer.buffer.rollout().keys())
 
@@ -469,11 +480,11 @@ def test_acting_rounds_as_learning_does():
     """A ratio begins at 1: the policy that acted is the one that is looked at later."""
     own = {"precision": "bfloat16", "num_envs": 4, "num_steps": 8, "eval_every": 0}
     with ppo.Trainer(ppo.Config(**own, speed="eager", seed=2)) as trainer:
-        trainer.agent.records_policy = True
+        trainer.agent.records_log_prob = True
         obs = torch.randn(64, 4)
         action, extras = trainer.agent.explore(obs)
         seen = {"obs": obs, "action": action}
-        look = trainer.algorithm.looking.function(seen, torch.Generator())
-        exact = trainer.algorithm.look(seen, torch.Generator())
+        look = trainer.agent.annotating.function(seen, torch.Generator())
+        exact = trainer.agent.annotate(obs, action)
     torch.testing.assert_close(extras["log_prob"], look["log_prob"], rtol=0, atol=1e-6)
     assert (exact["log_prob"] - look["log_prob"]).abs().max() > 1e-5

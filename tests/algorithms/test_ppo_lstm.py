@@ -93,7 +93,7 @@ class TestReplay:
             rows.append(TensorDict(row, [3]))
         data = torch.stack(rows)
         assert data["first"].tolist() == first
-        inputs = agent.algorithm.inputs(data)
+        inputs = agent.model.inputs(data)
         log_prob, _, value = model.evaluate_actions(
             inputs, data["action"].flatten(0, 1)
         )
@@ -104,7 +104,7 @@ class TestReplay:
     def test_before_learning_the_policy_has_not_moved(self, mode):
         """The first minibatch's ratio is 1 everywhere, in every autoreset mode."""
         trainer, rollout = rollout_in(mode)
-        passes, _ = trainer.algorithm.begin(rollout)
+        passes, _ = trainer.algorithm.begin(trainer.agent.annotated(rollout))
         _, logs = trainer.algorithm.loss(passes.minibatch())
         assert logs["approx_kl"].item() == pytest.approx(0, abs=1e-6)
         assert logs["clip_fraction"].item() == 0
@@ -127,7 +127,7 @@ class TestForgetting:
         for _ in trainer():
             if trainer.buffer.full and trainer.buffer.passes is None:
                 rollout = trainer.buffer.rollout()
-                trainer.algorithm.prepare(rollout)
+                trainer.algorithm.prepare(trainer.agent.annotated(rollout))
                 seen.append(rollout.select("obs", "value").clone())
                 trainer.buffer.clear()
         seen = torch.cat(seen)
@@ -142,7 +142,7 @@ class TestForgetting:
     @pytest.mark.parametrize("mode", list(AutoresetMode))
     def test_a_cut_episode_is_bootstrapped_from_its_own_memory(self, mode):
         trainer, rollout = rollout_in(mode)
-        trainer.algorithm.prepare(rollout)
+        trainer.algorithm.prepare(trainer.agent.annotated(rollout))
         with torch.no_grad():
             following = trainer.algorithm.next_values(rollout)
         ended = rollout["terminated"] | rollout["truncated"]
@@ -178,7 +178,7 @@ class TestForgetting:
 
     def test_steps_that_only_reset_teach_nothing(self):
         trainer, rollout = rollout_in(AutoresetMode.NEXT_STEP)
-        data = trainer.algorithm.prepare(rollout)
+        data = trainer.algorithm.prepare(trainer.agent.annotated(rollout))
         resets = ~data["valid"]
         assert resets.any()
         loss = trainer.algorithm.loss(data)[0]

@@ -124,7 +124,7 @@ class TestTable:
         )
         algorithm, model = trainer.algorithm, trainer.model
         rollout = trainer.collector.collect(8)
-        algorithm.prepare(rollout)
+        algorithm.prepare(trainer.agent.annotated(rollout))
         seen = {}
         for kinds, loss in (
             (("ppo",), algorithm.loss),

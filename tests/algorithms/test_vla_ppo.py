@@ -14,7 +14,7 @@ from token_policy import Tokens
 from worlds import Counter
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import behavior_cloning, ppo, vla_ppo
+from yieldrl.algorithms import appo, behavior_cloning, ppo, vla_ppo
 from yieldrl.algorithms.vla_ppo.algorithm import executed, joint
 from yieldrl.buffers import gae
 from yieldrl.runtime import AccumulatedStep
@@ -164,27 +164,9 @@ class TestRatios:
             for one, other in zip(a, b, strict=True):
                 assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
 
-    def test_v_trace_of_chunks_weighs_by_executed_actions(self) -> None:
-        own = algorithm(correction="vtrace", normalize_reward=False)
-        rollout = minibatch(6).reshape(3, 2)
-        zeros = torch.zeros(3, 2)
-        rollout.update({"reward": zeros + 1, "next_obs": rollout["obs"]})
-        rollout.update({"terminated": zeros.bool(), "truncated": zeros.bool()})
-        one = rollout.clone()
-        one["log_prob"] = one["log_prob"] + 1.0
-        late = torch.arange(3).view(1, 1, 3, 1) >= one["num_steps"].view(3, 2, 1, 1)
-        two = one.clone()
-        two["log_prob"] = torch.where(late, -70.0, two["log_prob"])
-        first, second = own.prepare(one), own.prepare(two)
-        torch.testing.assert_close(first["advantage"], second["advantage"])
-        assert first["log_prob"].shape == (3, 2, 3, 1)
-        third = own.prepare(rollout.clone())
-        assert not torch.allclose(first["advantage"], third["advantage"])
-
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"correction": "vtrace"}, "ratio_level='token' has one for every token"),
             ({"log_prob_per": "chunk"}, "the ratio of a token needs"),
         ],
     )
@@ -575,13 +557,12 @@ class Keeping(ppo.Model):
     sample = Policy.sample
 
 
-@pytest.mark.parametrize("module", [ppo, vla_ppo])
-@pytest.mark.parametrize("correction", ["clip", "none", "vtrace"])
-def test_one_critic_values_a_rollout_that_older_weights_collected(module, correction):
+@pytest.mark.parametrize("module", [appo, ppo, vla_ppo])
+def test_one_critic_values_a_rollout_that_older_weights_collected(module):
     """Those of now, which also say what comes after the last transitions."""
-    options = {**SMALL, "correction": correction, "num_steps": 300}
+    options = {**SMALL, "num_steps": 300}
     options |= {"collection": "sync", "normalize_reward": False}
-    if module is ppo:
+    if module is not vla_ppo:
         options = {k: v for k, v in options.items() if k != "demonstration_steps"}
     trainer = module.Trainer(module.Config(**options), model=Keeping)
     rollout, model = trainer.collector.collect(300), trainer.model
@@ -598,7 +579,7 @@ def test_one_critic_values_a_rollout_that_older_weights_collected(module, correc
     trainer.algorithm.counters.policy_version += 1
     trainer.algorithm.prepare(stale)
     torch.testing.assert_close(stale["value"], values)
-    if correction == "vtrace":
+    if module is appo:
         return
     ended = stale["terminated"], stale["truncated"]
     wanted = gae(stale["reward"], values, after, *ended, 0.99, 0.95)

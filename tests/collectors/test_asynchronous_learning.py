@@ -22,6 +22,8 @@ CONTINUOUS = {"env_id": "Pendulum-v1", **OFF_POLICY}
 PASSES = {**ON_POLICY, "num_minibatches": 2, "num_epochs": 2}
 CASES = {
     "a2c": {**ON_POLICY, "num_envs": 2},
+    "appo": PASSES,
+    "gipo": PASSES,
     "ppo": PASSES,
     "ppo_lstm": {**PASSES, "lstm_size": 8},
     "ppo_masked": PASSES,
@@ -45,7 +47,7 @@ CASES = {
     "q_learning": {},
 }
 
-RECORDING = {"a2c", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa"}
+RECORDING = {"a2c", "appo", "gipo", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa"}
 ALWAYS_SYNC = {"behavior_cloning", "reinforce", "sarsa"}
 BY_ITSELF = {"vla_ppo"}  # which needs another model here
 
@@ -67,7 +69,7 @@ def trainer_of(name, collection="async", tensors=False, **options):
         config = dataclasses.replace(config, env_id=f"yieldrl/{config.env_id}")
         trainer = module.Trainer(config)
     if collection == "sync" and name in RECORDING:
-        trainer.agent.records_policy = True
+        trainer.agent.records_log_prob = True
     return trainer
 
 

@@ -56,8 +56,8 @@ def trainer_of(name, collection="sync", records=None, **options):
     if name == "ppo_masked":
         parts = {"envs": Doors(ENVS, max_episode_steps=5)}
     trainer = module.Trainer(config, **parts)
-    if records is not None and hasattr(trainer.agent, "records_policy"):
-        trainer.agent.records_policy = records
+    if records is not None and hasattr(trainer.agent, "records_log_prob"):
+        trainer.agent.records_log_prob = records
     return trainer
 
 
@@ -398,7 +398,10 @@ def test_what_was_stepped_by_hand_after_other_rollouts_is_learned_from():
     trainer.algorithm.update(trainer.collector.collect(STEPS))
     for _ in range(STEPS):
         trainer.collector.step()
-    trainer.algorithm.update(trainer.buffer.rollout())
+    rollout = trainer.buffer.rollout()
+    with pytest.raises(ValueError, match=r"no log_prob .* trainer\.update\(rollout\)"):
+        trainer.algorithm.update(rollout)
+    trainer.update(rollout)
     assert trainer.agent.learn_step == 2 * 2 * 2
 
 
@@ -560,10 +563,9 @@ def test_an_update_that_could_move_nothing_is_refused(name, how):
     assert trainer.agent.learn_step > 0
 
 
-@pytest.mark.parametrize("correction", ["none", "clip", "gipo", "vtrace"])
-def test_a2c_learns_by_hand_what_its_generator_learns(correction):
+def test_a2c_learns_by_hand_what_its_generator_learns():
     """Bitwise, without asking anybody to write a log_prob down."""
-    one, other = (trainer_of("a2c", correction=correction) for _ in range(2))
+    one, other = (trainer_of("a2c") for _ in range(2))
     for _ in one():
         pass
     _, metrics = by_hand(other)
@@ -578,17 +580,13 @@ def test_a_rollout_of_a2c_says_who_acted_and_how_likely_it_was():
     trainer = trainer_of("a2c")
     old = trainer.collector.collect(STEPS)
     assert (old["policy_version"] == 0).all()
+    assert "log_prob" not in set(trainer.algorithm.prepare(old).keys())
     for _ in range(3):
         trainer.algorithm.update(trainer.collector.collect(STEPS))
-    weighed, correct = [], trainer.algorithm.correction.surrogate
-
-    def surrogate(ratio, advantage):
-        weighed.append(ratio.detach())
-        return correct(ratio, advantage)
-
-    trainer.algorithm.correction.surrogate = surrogate
-    trainer.algorithm.update(old)  # older by now: its actions are weighed
-    assert not torch.equal(weighed[0], torch.ones_like(weighed[0]))
+    older = trainer.algorithm.prepare(old)  # by now: its actions are weighed
+    loss, _ = trainer.algorithm.loss(older.flatten(0, 1))
+    unweighed, _ = trainer.algorithm.loss(older.exclude("log_prob").flatten(0, 1))
+    assert loss.item() != pytest.approx(unweighed.item(), rel=1e-6)
 
 
 def test_sarsa_learns_from_what_was_done_next_and_decides_after_the_last_row():

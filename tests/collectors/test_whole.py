@@ -93,7 +93,7 @@ def test_a_constant_that_is_replaced_is_seen(traced):
 
 def test_who_writes_down_more_acts_by_code_of_its_own(traced):
     with trainer("CartPole") as whole:
-        whole.agent.records_policy = True
+        whole.agent.records_log_prob = True
         for _ in range(3):
             whole.collector.step()
         assert set(whole.buffer.rollout().keys()) > {"log_prob", "policy_version"}

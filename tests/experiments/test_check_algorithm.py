@@ -122,6 +122,7 @@ class NormalizesWhileActing(ppo.Agent):
 class ActsWithGradients(ppo.Agent):
     def sample(self, obs: Any) -> Any:
         action, extras = self.explore(torch.as_tensor(obs))
+        extras = self.signed(extras, len(action))
         return action.detach().clamp(-1, 1).numpy(), extras
 
 
@@ -184,26 +185,24 @@ class SamplesFromAnotherPolicy(ppo.Model):
         return 2 * action, extras
 
 
-class NormalizesBeforeLogProb(ppo.Algorithm):
-    def prepare(self, rollout: Any) -> Any:
-        self.counters.policy_version += 1
+class NormalizesBeforeLogProb(ppo.Agent):
+    def annotated(self, rollout: Any) -> Any:
+        self.policy_version += 1
+        self.acted_version = self.policy_version
         self.model.update_normalization(rollout)
-        return super().prepare(rollout)
+        return super().annotated(rollout)
 
 
 class ActsWithOldWeights(ppo.Agent):
     def explore(self, obs: Any) -> Any:
         if not hasattr(self, "old"):
             self.old = copy.deepcopy(self.model)
-        action, extras = self.old.sample(
-            obs, self.generator, record=self.records_policy
-        )
-        return action, self.sign(extras, len(action))
+        return self.old.sample(obs, self.generator, record=self.records_log_prob)
 
 
 class SignsAnotherVersion(ppo.Agent):
-    def sign(self, extras: Any, count: int) -> Any:
-        signed = super().sign(extras, count)
+    def signed(self, extras: Any, count: int) -> Any:
+        signed = super().signed(extras, count)
         if "policy_version" in signed:
             signed["policy_version"] -= 1
         return signed
@@ -441,7 +440,7 @@ def test_nothing_stays_wrapped_whatever_happens() -> None:
             yieldrl.check_algorithm(trainer)
         for part in (trainer.agent, trainer.algorithm, trainer.collector, trainer.envs):
             assert "Watch" not in repr(vars(part).values())
-        assert not trainer.agent.records_policy
+        assert not trainer.agent.records_log_prob
         assert not any(part._forward_pre_hooks for part in trainer.model.modules())
         assert trainer.agent.sample_step == 0
 

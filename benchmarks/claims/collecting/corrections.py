@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from tensordict import TensorDict
 
+from yieldrl.algorithms import appo, gipo, ppo
 from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, mean, values
 from yieldrl.benchmarks.style import COLORS, INK, line
 from yieldrl.benchmarks.tasks import TASKS
@@ -49,17 +52,52 @@ def train(task: str, side: str, seed: int) -> dict[str, Any]:
         the final evaluation; `policy_lag`, the mean over training (0 where it is
         synchronous); and the seconds that training took.
     """
-    how = {} if side == "sync" else {"collection": "async", "correction": side}
     config = dataclasses.replace(
         TASKS[task].make_config(seed),
         total_steps=STEPS[task],
         eval_every=STEPS[task] // 10,
         device="cpu",
-        **how,
+        collection="sync" if side == "sync" else "async",
     )
     algorithm = importlib.import_module(f"yieldrl.algorithms.{TASKS[task].algorithm}")
-    with algorithm.Trainer(config) as trainer:
+    with trainer_of(algorithm, config, side) as trainer:
         return {"side": side, "seed": seed, **learned(trainer)}
+
+
+class Uncorrected(ppo.Algorithm):
+    """Takes the actions of an older policy for those of the policy of now."""
+
+    def prepare(self, rollout: TensorDict) -> TensorDict:
+        """PPO's, with the `log_prob` of the policy that learns."""
+        obs, action = self.model.inputs(rollout), rollout["action"]
+        with torch.no_grad():
+            parts = obs.flatten(0, 1), action.flatten(0, 1)
+            log_prob = self.model.evaluate_actions(*parts)[0]
+        now = log_prob.unflatten(0, rollout.batch_size)
+        return super().prepare(rollout).set("log_prob", now)
+
+
+def trainer_of(algorithm: Any, config: Any, side: str) -> Any:
+    """A trainer of an algorithm of PPO's family, with a correction.
+
+    Args:
+        algorithm: The package.
+        config: Its config.
+        side: One of `SIDES`; `sync` and `clip` are the algorithm itself.
+    """
+    kinds = {"none": Uncorrected, "gipo": gipo.Algorithm, "vtrace": appo.Algorithm}
+    if side not in kinds:
+        return algorithm.Trainer(config)
+    bases = gipo.Config, type(config)
+    mixed = dataclasses.make_dataclass(
+        "Config", [], bases=bases, frozen=True, kw_only=True
+    )
+    parts = {
+        "algorithm_class": type("Algorithm", (kinds[side], algorithm.Algorithm), {}),
+        "config_class": mixed,
+    }
+    trainer = type("Trainer", (algorithm.Trainer,), parts)
+    return trainer(mixed.from_dict(config.to_dict()))
 
 
 def learned(trainer: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from yieldrl.collectors import SyncCollector
 from yieldrl.experiments.plot import aggregate
 from yieldrl.foundations import derive_seed
 
-from .corrections import CORRECTIONS, STEPS, learned
+from .corrections import CORRECTIONS, STEPS, learned, trainer_of
 
 TASK = "ppo-cartpole"
 LAGS = (0, 1, 2, 4, 8)  # in updates, each of them from one rollout
@@ -69,9 +69,8 @@ def train(correction: str, lag: int, seed: int) -> dict[str, Any]:
         total_steps=STEPS[TASK],
         eval_every=STEPS[TASK] // 10,
         device="cpu",
-        correction=correction,
     )
-    with ppo.Trainer(config) as trainer:
+    with trainer_of(ppo, config, correction) as trainer:
         parts = trainer.envs, trainer.agent, trainer.buffer
         seed_of_envs = derive_seed(seed, "envs")
         trainer.collector = Lagged(*parts, seed=seed_of_envs, lag=lag)

@@ -1,19 +1,19 @@
 """Chapter 10's first figure: PPO's objective and its gradient, over the ratio.
 
 For a transition whose advantage is +1, and for one whose advantage is -1. Objective and
-gradient are those of the library's own `Clip.surrogate`.
+gradient are those of the library's own `ppo.Algorithm.gain`.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
 
 from yieldrl.algorithms import ppo
-from yieldrl.algorithms.ppo.correction import Clip
 
 from . import drawing as svg
 from .drawing import Frame, Scale
@@ -68,8 +68,9 @@ def surrogate(
 ) -> tuple[list[float], list[float]]:
     """Objective and gradient at some ratios, as the library has them."""
     ratio = torch.tensor(ratios, dtype=torch.float64, requires_grad=True)
-    clip = Clip(ppo.Config(clip_coef=epsilon))
-    objective = clip.surrogate(ratio, torch.full_like(ratio, panel.advantage))
+    clip: Any = SimpleNamespace(config=ppo.Config(clip_coef=epsilon))
+    advantage = torch.full_like(ratio, panel.advantage)
+    objective = ppo.Algorithm.gain(clip, ratio, advantage)
     objective.sum().backward()
     assert ratio.grad is not None
     return objective.tolist(), ratio.grad.tolist()

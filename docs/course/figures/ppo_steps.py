@@ -1,13 +1,14 @@
 """Chapter 10's second figure: many gradient steps on one rollout, clipped and not.
 
 A policy on the frozen lake is a table of logits, the critic is exact, and a rollout has
-256 transitions. Gradients are those of the library's own `Clip.surrogate`; what the
+256 transitions. Gradients are those of the library's own `ppo.Algorithm.gain`; what the
 policy is worth is exact, `policy_evaluation`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.algorithms.ppo.correction import Clip
 from yieldrl.envs import policy_evaluation
 
 from . import drawing as svg
@@ -72,7 +72,7 @@ def rollout(table: Any, policy: np.ndarray, rng: np.random.Generator) -> Rollout
 
 def moments(table: Any, policy: np.ndarray, data: Rollout, clip: float) -> list[Moment]:
     """What becomes of a policy `[S, A]`, at every number of `STEPS`."""
-    correction = Clip(ppo.Config(clip_coef=clip))
+    clipped: Any = SimpleNamespace(config=ppo.Config(clip_coef=clip))
     logits = torch.tensor(np.log(policy), requires_grad=True)
     found: list[Moment] = []
     for step in range(STEPS[-1] + 1):
@@ -82,7 +82,7 @@ def moments(table: Any, policy: np.ndarray, data: Rollout, clip: float) -> list[
             promise = float((ratio.detach() * data.advantage).mean())
             worth = policy_evaluation(table, log_policy.exp().detach().numpy(), GAMMA)
             found.append(Moment(ratio.detach().numpy(), promise, float(worth[0])))
-        objective = correction.surrogate(ratio, data.advantage).mean()
+        objective = ppo.Algorithm.gain(clipped, ratio, data.advantage).mean()
         (gradient,) = torch.autograd.grad(objective, logits)
         logits = (logits + ALPHA * gradient).detach().requires_grad_()
     return found

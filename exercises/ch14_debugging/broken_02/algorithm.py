@@ -16,5 +16,7 @@ class Algorithm(ppo.Algorithm):
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
         """The policy's part of the loss, and how far it has moved."""
         with torch.no_grad():
-            acted, *_ = self.model.evaluate_actions(self.inputs(data), data["action"])
+            acted, *_ = self.model.evaluate_actions(
+                self.model.inputs(data), data["action"]
+            )
         return super().surrogate(data.copy().set("log_prob", acted), log_prob)

@@ -7,7 +7,7 @@ CARRY = "gamma * gae_lambda * ~(terminated | truncated)"
 ADVANTAGE = "rho[t] * (delta[t] + carry[t] * later)"
 LATER = "rho[t] * delta[t] + carry[t] * c[t] * later"
 BEHAVIOUR = 'rollout["log_prob"],  # of the one that acted, written down then'
-START = 'rollout["start"],  # of the policy that learns, asked when learning begins'
+START = 'rollout["log_prob_now"],  # of the policy that learns, when learning begins'
 
 PLANTED = [
     (RATIO, "(log_prob - behaviour_log_prob).detach()", "take its exp"),
@@ -64,7 +64,11 @@ PLANTED = [
         "    reward.zero_()\n    return advantage, target",
         "work on a copy",
     ),
-    (BEHAVIOUR, 'rollout["start"],', "what was written down when acting is not used"),
+    (
+        BEHAVIOUR,
+        'rollout["log_prob_now"],',
+        "what was written down when acting is not used",
+    ),
     (START, 'rollout["log_prob"],', "what was written down when acting is not used"),
     (
         "    return advantage, target",

@@ -1,0 +1,9 @@
+"""Asynchronous PPO with V-trace (Espeholt et al. 2018, arXiv:1802.01561)."""
+
+from yieldrl.algorithms.ppo import Agent, Model
+
+from .algorithm import Algorithm
+from .config import Config
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

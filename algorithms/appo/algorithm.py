@@ -1,0 +1,61 @@
+"""The mathematics of asynchronous PPO.
+
+Espeholt et al. 2018, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted
+Actor-Learner Architectures", arXiv:1802.01561, equations 1 and 2, and PPO's clipped
+ratio (Luo et al. 2020, "IMPACT", arXiv:1912.00167).
+
+Three policies have a part. mu acted, and its `log_prob` was recorded then. pi is where
+learning from the rollout begins. theta is the one of the moment, which every gradient
+step moves away from pi. Where collecting and learning take turns, mu is pi.
+"""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.algorithms import ppo
+from yieldrl.buffers import vtrace
+from yieldrl.runtime.acting_record import CHUNK
+
+
+class Algorithm(ppo.Algorithm):
+    """PPO whose advantages and returns are those of pi, estimated from what mu did.
+
+    Steps weigh the less, the less likely pi is to take them; what the clip then limits
+    is only how far theta goes from pi, for the ratio is theta / pi.
+    """
+
+    @torch.no_grad()
+    def prepare(self, rollout: TensorDict) -> TensorDict:
+        """Compute V-trace's advantages and returns, once per rollout `[T, N]`.
+
+        What comes back has the `log_prob` of pi, from which the ratio starts.
+        """
+        with_pi = rollout.copy().set("log_prob_now", self.log_prob(rollout))
+        prepared = super().prepare(with_pi)
+        rollout.update(with_pi.select("value", "advantage", "returns"))
+        return prepared.rename_key_("log_prob_now", "log_prob")
+
+    def log_prob(self, rollout: TensorDict) -> Tensor:
+        """`log pi(a | s)` of the weights of now, `[T, N]`."""
+        obs = self.model.inputs(rollout).flatten(0, 1).split(CHUNK)
+        action = rollout["action"].flatten(0, 1).split(CHUNK)
+        pairs = zip(obs, action, strict=True)
+        parts = [self.model.evaluate_actions(seen, done)[0] for seen, done in pairs]
+        return torch.cat(parts).unflatten(0, rollout.batch_size)
+
+    def advantage(
+        self, rollout: TensorDict, reward: Tensor, next_value: Tensor
+    ) -> Tensor:
+        """V-trace's `[T, N]`, with both thresholds 1.
+
+        They are equal, and so the critic's targets are `advantage + value`, as PPO's.
+        """
+        log_ratio = rollout["log_prob_now"] - rollout["log_prob"]
+        ends = rollout["terminated"], rollout["truncated"]
+        gamma = rollout.get("discount", self.config.gamma)
+        rest = gamma, self.config.gae_lambda, rollout.get("valid", None)
+        steps = reward, rollout["value"], next_value, *ends
+        return vtrace(log_ratio, *steps, *rest)[0]

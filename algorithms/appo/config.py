@@ -1,0 +1,18 @@
+"""Hyper-parameters of asynchronous PPO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from yieldrl.algorithms import ppo
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ppo.Config):
+    """PPO beside a collector in the background, with V-trace; the defaults solve
+    CartPole-v1 in 100 000 steps."""
+
+    collection: Literal["sync", "async"] = "async"
+    """`async` steps the environments in a background thread, with a copy of the policy,
+    while the learner learns; `sync` does both in turn, as PPO does."""

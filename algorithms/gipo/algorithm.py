@@ -1,0 +1,36 @@
+"""The mathematics of GIPO.
+
+Lu et al. 2026, "GIPO: Gaussian Importance Sampling Policy Optimization",
+arXiv:2603.03955.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from yieldrl.algorithms import ppo
+
+from .config import Config
+
+
+class Algorithm(ppo.Algorithm):
+    """PPO whose ratio theta / mu has a weight that falls as the two policies part.
+
+    Where a clip lets an action count in full or not at all, the weight
+    `exp(-0.5 (log r / sigma)^2)` is never quite 0. It is a constant to the gradient,
+    which is `weight r A` times that of `log theta`: at most `exp(sigma^2 / 2) |A|`,
+    however far off the ratio is.
+
+    Differs from the paper: the weight alone bounds the gradient; the ratio is not also
+    truncated.
+    """
+
+    config: Config
+
+    def weight(self, ratio: Tensor) -> Tensor:
+        """`exp(-0.5 (log r / sigma)^2)`, `[B]`, detached."""
+        return (-0.5 * (ratio.detach().log() / self.config.gipo_sigma).square()).exp()
+
+    def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """The weighted ratio times the advantage, to be maximised, `[B]`."""
+        return self.weight(ratio) * ratio * advantage
