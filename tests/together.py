@@ -43,7 +43,8 @@ def one_step():
             if trainer.buffer.full:
                 break
         rollout = trainer.buffer.rollout().clone()
-        passes, _ = trainer.algorithm.begin(rollout.clone())
+        annotated = trainer.agent.annotated(rollout.clone())
+        passes, _ = trainer.algorithm.begin(annotated)
         data = passes.minibatch().clone()
         for log in trainer():
             if log["log_type"] == "train":

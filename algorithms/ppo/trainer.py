@@ -8,6 +8,7 @@ from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Passes, RolloutBuffer
 from yieldrl.collectors import Collector, WholeCollector
+from yieldrl.foundations.other_words import check_entries
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -66,7 +67,9 @@ class Trainer(abstractions.Trainer):
 
         It is annotated first, if it was not collected by `collector.collect`.
         """
-        waits = "log_prob" not in set(rollout.keys())
+        known = set(rollout.keys())
+        check_entries(known)
+        waits = "log_prob" not in known
         logs = self.algorithm.update(self.agent.annotated(rollout))
         if waits:
             self.agent.acted_version = None

@@ -16,7 +16,16 @@ from yieldrl.collectors import AsyncCollector
 from yieldrl.networks import MLP
 
 ALL = list(catalog.folders())
-EVALUATED = ["a2c", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa", "vla_ppo"]
+EVALUATED = [
+    "a2c",
+    "appo",
+    "gipo",
+    "ppo",
+    "ppo_lstm",
+    "ppo_masked",
+    "ppo_roa",
+    "vla_ppo",
+]
 OFFLINE = ["behavior_cloning"]
 """Nothing is collected after learning has begun."""
 

@@ -104,7 +104,7 @@ class TestTable:
         assert all(same(before[n], parameters_of(model, n)) for n in MODULES)
 
         calls.clear()
-        trainer.algorithm.update(trainer.buffer.rollout())
+        trainer.update(trainer.buffer.rollout())
         after = {name: parameters_of(model, name) for name in MODULES}
         for name, use in uses.items():
             learns = use.training in ("ppo", "adapt", "imitate")

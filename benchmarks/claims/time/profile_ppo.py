@@ -64,7 +64,7 @@ def trainer_of(side: str, seed: int) -> ppo.Trainer:
     order = [*SIDES]
     assert isinstance(trainer.collector, WholeCollector)
     for name, call in (
-        ("looking", trainer.agent.algorithm.looking),
+        ("looking", trainer.agent.annotating),
         ("acting", trainer.agent.acting),
         ("whole", trainer.collector.collecting),
     ):
@@ -84,6 +84,7 @@ class Watch:
             (collector.stepper, "step", "worlds"),
             (trainer.buffer, "add", "storing"),
             (collector, "step", "collecting"),
+            (trainer.agent, "annotated", "looking"),
             (algorithm, "prepare", "looking"),
             (algorithm, "learn_from", "cutting"),
             (algorithm, "minimize", "steps"),
