@@ -80,6 +80,8 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     )
     spec, config = _from_file(first.config, trainer_class)
     fields = [*options_of(Options), *options_of(type(config))]
+    asked = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
+    type(config).refuse_retired(name.replace("-", "_") for name in asked)
     refuse_stray_values(words, dict(fields))
     # A plain stand-in without checks: its defaults are then never refused half way.
     stand_in = dataclasses.make_dataclass("Command", fields)

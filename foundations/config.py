@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -207,6 +207,13 @@ class Config(Checked):
             if kept.pop(name) != cls.retired[name][0]:
                 raise ValueError(cls._said_of_retired(name))
         return kept
+
+    @classmethod
+    def refuse_retired(cls, names: Iterable[str]) -> None:
+        """Raise ValueError if a name is that of a field of earlier versions."""
+        for name in names:
+            if name in cls.retired and name not in cls.__dataclass_fields__:
+                raise ValueError(cls._said_of_retired(name))
 
     @classmethod
     def _said_of_retired(cls, name: str) -> str:

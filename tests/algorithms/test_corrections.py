@@ -13,6 +13,7 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import a2c, appo, gipo, ppo, ppo_lstm, ppo_masked
 from yieldrl.buffers import gae, vtrace
+from yieldrl.cli import options
 
 KINDS = {"clip": None, "gipo": gipo, "vtrace": appo}
 NAMES = tuple(KINDS)
@@ -113,6 +114,13 @@ class TestOldConfigs:
                 package.Config.from_dict({**self.OLD, "correction": name})
             with pytest.raises(TypeError, match="no field 'correction' any more"):
                 package.Config(correction=name)
+            for words in (["--correction", name], [f"--correction={name}"]):
+                with pytest.raises(ValueError, match="no field 'correction' any more"):
+                    options.parse(package.Trainer, words, "yieldrl train")
+
+    def test_gipos_own_option_is_one(self):
+        command = options.parse(gipo.Trainer, ["--gipo-sigma", "2"], "yieldrl train")
+        assert command.config.gipo_sigma == 2
 
 
 class TestSurrogate:
