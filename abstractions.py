@@ -411,7 +411,7 @@ class Trainer(LoopByHand, TrainingRun):
         """Evaluate as the config says; of several processes the first one does."""
         first, nothing = ranks().first, self._log("evaluate", {})
         own = self.evaluate(self.config.eval_episodes) if first else nothing
-        log = ranks().same(own)
+        log = ranks().broadcast_object(own)
         self.evaluator.evaluated_at = self.agent.sample_step
         return log
 

@@ -13,6 +13,26 @@ from yieldrl.foundations.moved import Renamed
 CHUNK = 4096  # transitions annotated at a time, so that images fit into memory
 
 
+def evaluated(function: Any, model: Any, rollout: TensorDict) -> dict[str, Tensor]:
+    """What a function says of all actions of a rollout, `[T, N, ...]` each.
+
+    Args:
+        function: Of `Runtime.function`, with inputs `obs` and `action`; draws nothing.
+        model: Says what the policy goes by.
+        rollout: `[T, N]`; it goes through in parts that fit into memory.
+    """
+    obs = model.inputs(rollout).flatten(0, 1).split(CHUNK)
+    action = rollout["action"].flatten(0, 1).split(CHUNK)
+    nothing_drawn = torch.Generator()
+    parts = [
+        function({"obs": seen, "action": chosen}, nothing_drawn)
+        for seen, chosen in zip(obs, action, strict=True)
+    ]
+    size = rollout.batch_size
+    names = parts[0].keys()
+    return {k: torch.cat([part[k] for part in parts]).unflatten(0, size) for k in names}
+
+
 class ActingRecord:
     """What an agent remembers of its acting.
 
@@ -68,16 +88,9 @@ class ActingRecord:
             return rollout
         if self.acted_version != self.policy_version:
             raise RuntimeError(self._said_of_versions())
-        obs = self.model.inputs(rollout).flatten(0, 1).split(CHUNK)
-        action = rollout["action"].flatten(0, 1).split(CHUNK)
-        nothing_drawn = torch.Generator()
-        found = [
-            self.annotating({"obs": seen, "action": chosen}, nothing_drawn)
-            for seen, chosen in zip(obs, action, strict=True)
-        ]
-        for name in found[0].keys() - known:
-            whole = torch.cat([part[name] for part in found])
-            rollout[name] = whole.unflatten(0, rollout.batch_size)
+        found = evaluated(self.annotating, self.model, rollout)
+        for name in found.keys() - known:
+            rollout[name] = found[name]
         return rollout
 
     def _said_of_versions(self) -> str:

@@ -32,7 +32,7 @@ def averaged(
     own = [*known, *metrics]
     flat = torch.cat([x.detach().reshape(-1).float() for x in own])
     weighed = torch.cat([flat * samples, flat.new_full((1,), float(samples))])
-    total = ranks().total(weighed)
+    total = ranks().all_reduce_sum(weighed)
     sizes = [x.numel() for x in own]
     found = [
         mean.view(x.shape).to(x.dtype)

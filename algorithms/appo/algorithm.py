@@ -11,13 +11,16 @@ step moves away from pi. Where collecting and learning take turns, mu is pi.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.abstractions import Policy
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import vtrace
-from yieldrl.runtime.acting_record import CHUNK
+from yieldrl.runtime.acting_record import evaluated
 
 
 class Algorithm(ppo.Algorithm):
@@ -26,6 +29,12 @@ class Algorithm(ppo.Algorithm):
     Steps weigh the less, the less likely pi is to take them; what the clip then limits
     is only how far theta goes from pi, for the ratio is theta / pi.
     """
+
+    def __init__(self, model: Policy, config: ppo.Config) -> None:
+        super().__init__(model, config)
+        self.evaluating = self.runtime.function(
+            "evaluation by the learner", self.evaluate
+        )
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
@@ -39,12 +48,13 @@ class Algorithm(ppo.Algorithm):
         return prepared.rename_key_("log_prob_now", "log_prob")
 
     def log_prob(self, rollout: TensorDict) -> Tensor:
-        """`log pi(a | s)` of the weights of now, `[T, N]`."""
-        obs = self.model.inputs(rollout).flatten(0, 1).split(CHUNK)
-        action = rollout["action"].flatten(0, 1).split(CHUNK)
-        pairs = zip(obs, action, strict=True)
-        parts = [self.model.evaluate_actions(seen, done)[0] for seen, done in pairs]
-        return torch.cat(parts).unflatten(0, rollout.batch_size)
+        """`log pi(a | s)` of the weights of now, `[T, N]`, rounded as when acting."""
+        return evaluated(self.evaluating, self.model, rollout)["log_prob"]
+
+    def evaluate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:
+        """The `log_prob [B]` of actions, as a function of tensors."""
+        log_prob, *_ = self.model.evaluate_actions(inputs["obs"], inputs["action"])
+        return {"log_prob": log_prob}
 
     def advantage(
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor

@@ -97,7 +97,7 @@ class RolloutAlgorithm(abstractions.Algorithm):
         self.counters.policy_version += 1
         self.update_normalization(rollout)
         # Compiled in one process and not yet in another, they differ in a last digit.
-        ranks().share(self.model)
+        ranks().broadcast_module(self.model)
 
     def learn_from(self, passes: Passes, learn: Callable[[TensorDict], Logs]) -> Logs:
         """Let `learn` take a gradient step on the minibatch that is due."""

@@ -293,6 +293,16 @@ class TestFresh:
         assert not torch.allclose(trained[gipo], trained[ppo])
 
 
+def test_the_learner_rounds_as_acting_did():
+    """In bfloat16 too the ratio of the weights that acted is 1."""
+    small = {"num_envs": 4, "num_steps": 8, "eval_every": 0, "collection": "sync"}
+    config = appo.Config(**small, precision="bfloat16", speed="eager", seed=2)
+    with appo.Trainer(config) as trainer:
+        rollout = trainer.collector.collect(8)
+        now = trainer.algorithm.log_prob(rollout)
+    torch.testing.assert_close(now, rollout["log_prob"], rtol=0, atol=1e-6)
+
+
 class TestA2C:
     def ratios(self, **kwargs):
         """The factor of the policy gradient of one action, for some ratios pi / mu."""

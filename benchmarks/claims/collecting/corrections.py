@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from tensordict import TensorDict
 
 from yieldrl.algorithms import appo, gipo, ppo
 from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, mean, values
@@ -64,17 +62,10 @@ def train(task: str, side: str, seed: int) -> dict[str, Any]:
         return {"side": side, "seed": seed, **learned(trainer)}
 
 
-class Uncorrected(ppo.Algorithm):
+class Uncorrected(appo.Algorithm):
     """Takes the actions of an older policy for those of the policy of now."""
 
-    def prepare(self, rollout: TensorDict) -> TensorDict:
-        """PPO's, with the `log_prob` of the policy that learns."""
-        obs, action = self.model.inputs(rollout), rollout["action"]
-        with torch.no_grad():
-            parts = obs.flatten(0, 1), action.flatten(0, 1)
-            log_prob = self.model.evaluate_actions(*parts)[0]
-        now = log_prob.unflatten(0, rollout.batch_size)
-        return super().prepare(rollout).set("log_prob", now)
+    advantage = ppo.Algorithm.advantage
 
 
 def trainer_of(algorithm: Any, config: Any, side: str) -> Any:
