@@ -152,6 +152,8 @@ class AsyncCollector(Collector):
                 f"{len(self.ring)} steps of a rollout were handed over step by step:"
                 " loop on until it is learned from, or clear() the buffer"
             )
+        if reset:
+            self._background.end()  # in the middle of a step nothing is observed
         if reset and self._acting.inner.obs is not None:
             self.reset(None)
             self._limit.drop_all()
