@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from yieldrl.foundations.ranks import ranks
 from yieldrl.runtime.averaging import averaged
+from yieldrl.runtime.optimizer_step import drop_gradients, take_step
 
 Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
@@ -72,9 +73,9 @@ class GradientStep:
                     parameter.grad = mean
             if self.max_grad_norm is not None:
                 logs["grad_norm"] = self.clip(trained)
-            self.optimizer.step()
+            take_step(self.optimizer)
         finally:  # whatever happened: the next step begins without gradients
-            self.optimizer.zero_grad()
+            drop_gradients(self.optimizer)
         logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
         return logs
 

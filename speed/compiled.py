@@ -86,7 +86,8 @@ class Compiled:
             self._code = self.compile()
         assert self._code is not None
         before, began = pytorch.graphs_compiled(), time.perf_counter()
-        torch.compiler.cudagraph_mark_step_begin()  # on a CPU it means nothing
+        if self.plan.gpu:
+            torch.compiler.cudagraph_mark_step_begin()
         try:
             found = pytorch.with_settings(self._code, *args)
         except pytorch.compile_error() as error:

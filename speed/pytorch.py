@@ -8,6 +8,11 @@ from contextvars import copy_context
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.optim.optimizer import (
+    _global_optimizer_post_hooks,
+    _global_optimizer_pre_hooks,
+)
 
 SETTINGS: dict[str, Any] = {
     "trace_autograd_ops": True,  # gradients are part of what is compiled
@@ -77,6 +82,26 @@ def settable(parameters: Sequence[Any]) -> bool:
         p.grad is not None or p._backward_hooks or p._post_accumulate_grad_hooks
         for p in parameters
     )
+
+
+def has_step_hooks(optimizer: Any) -> bool:
+    """Whether something is called before or after the steps of an optimizer."""
+    return bool(
+        optimizer._optimizer_step_pre_hooks
+        or optimizer._optimizer_step_post_hooks
+        or _global_optimizer_pre_hooks
+        or _global_optimizer_post_hooks
+    )
+
+
+def adam_kernel(*, decoupled: bool) -> Callable[..., None]:
+    """Adam's fused update of lists of tensors; `decoupled` is AdamW's weight decay."""
+    return torch._fused_adamw_ if decoupled else torch._fused_adam_  # pyright: ignore[reportPrivateImportUsage]
+
+
+def count_steps(steps: list[Tensor]) -> None:
+    """Add one to each of an optimizer's counts of steps, in place."""
+    torch._foreach_add_(steps, 1)  # pyright: ignore[reportPrivateImportUsage]
 
 
 def said_by(error: Exception) -> str:
