@@ -38,6 +38,7 @@ class Compiled:
         function: Of tensors, nested tensors and plain values.
         plan: Says whether to compile, and when.
         eager: What is called with the same arguments where there is no code.
+        coded: The same where there is, with all that a call of the code takes.
         example: Makes arguments as the latest call had them; None if there was none.
         calls: How often it was called so far.
         closed: Whether it is left to the function itself for good.
@@ -47,6 +48,7 @@ class Compiled:
     def __init__(self, name: str, function: Callable[..., Any], plan: Plan) -> None:
         self.name, self.plan = name, plan
         self.function = self.eager = function
+        self.coded: Callable[..., Any] = self
         self.example: Callable[[], tuple[Any, ...]] | None = None
         self.calls, self.closed = 0, False
         self.part_of: Compiled | None = None

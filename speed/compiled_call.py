@@ -29,6 +29,7 @@ class CompiledCall:
         self.function = function
         self.compiled = Compiled(name, self.given_numbers, plan)
         self.compiled.eager = self.without_code
+        self.compiled.coded = self.with_code
         self._draws: list[Draw] | None = None
 
     def __call__(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
@@ -48,7 +49,7 @@ class CompiledCall:
             return None
         before, draws = generator.get_state(), self._draws
         try:
-            return self.compiled(*self._arguments(inputs, generator))
+            return self.with_code(inputs, generator)
         except NotCompiledError as reason:
             generator.set_state(before)
             answer = self._noted(inputs, generator)
@@ -74,6 +75,10 @@ class CompiledCall:
     def without_code(self, inputs: Any, generator: torch.Generator, *_: Any) -> Any:
         """The function itself, which draws its random numbers."""
         return self.function(inputs, generator)
+
+    def with_code(self, inputs: Any, generator: torch.Generator, *_: Any) -> Any:
+        """The code's answer to random numbers that are drawn now."""
+        return self.compiled(*self._arguments(inputs, generator))
 
     def _arguments(self, inputs: Any, generator: torch.Generator) -> tuple[Any, ...]:
         """Arguments of `given_numbers`, with the next random numbers."""

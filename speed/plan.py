@@ -9,16 +9,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from yieldrl.foundations import compile_cache
-from yieldrl.foundations.device import usable_cores
 from yieldrl.speed import warm_up
 
 MIN_STEPS = 250  # gradient steps of a run from which on `auto` looks further
 WATCHED_SECONDS = 2.0  # how long it looks at what steps take
 COMPILED_SECONDS = 20.0  # of the run ahead from which on it has code made
-CROWDED_SECONDS = 120.0  # the same where the compiler has no core of its own
+WAITING_SECONDS = 120.0  # the same where training must wait for that
 START_SECONDS = 0.5  # a function's share of the time to import the compiler
 
 log = logging.getLogger("yieldrl.speed")
@@ -105,8 +102,7 @@ class Plan:
             return
         ahead = (self._steps - done) * seconds / steps
         beside = self.alone and not self.gpu
-        crowded = not beside or torch.get_num_threads() >= usable_cores()
-        if ahead < (CROWDED_SECONDS if crowded else COMPILED_SECONDS):
+        if ahead < (COMPILED_SECONDS if beside else WAITING_SECONDS):
             self._stay_eager(f"the {ahead:.0f} s that are left are too few to compile")
         else:
             self._state = "compiled"

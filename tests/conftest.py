@@ -60,7 +60,7 @@ def interruptible():
 @pytest.fixture(autouse=True)
 def compiles_nothing_on_the_way(monkeypatch):
     """However long a run means to be, no compiler works beside the tests."""
-    for name in ("COMPILED_SECONDS", "CROWDED_SECONDS"):
+    for name in ("COMPILED_SECONDS", "WAITING_SECONDS"):
         monkeypatch.setattr(f"yieldrl.speed.plan.{name}", math.inf)
     monkeypatch.setattr("yieldrl.foundations.compile_cache.read_note", lambda kind: {})
 

@@ -35,10 +35,9 @@ class Process:
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
-    """A machine with a core to spare and a compiler, where nothing was compiled."""
+    """A machine with a compiler, where nothing was compiled."""
     monkeypatch.setattr(plan, "COMPILED_SECONDS", 20.0)
-    monkeypatch.setattr(plan, "CROWDED_SECONDS", 60.0)
-    monkeypatch.setattr(plan, "usable_cores", lambda: 2)
+    monkeypatch.setattr(plan, "WAITING_SECONDS", 60.0)
     monkeypatch.setattr(compile_cache, "missing_compiler", lambda: None)
     monkeypatch.setattr(compile_cache, "write_note", lambda kind, note: None)
     monkeypatch.setattr(warm_up, "WarmUp", Process)
@@ -151,13 +150,6 @@ def test_where_no_process_can_help_longer_runs_are_compiled_here(run, options):
     assert function.go_on()
     _, function = run(seconds=0.002, **options)
     assert not function.go_on(calls=5_000)
-
-
-def test_where_training_has_all_cores_a_run_must_be_longer(run, monkeypatch):
-    monkeypatch.setattr(plan, "usable_cores", lambda: torch.get_num_threads())
-    of, function = run(seconds=0.002)
-    assert not function.go_on(calls=5_000)
-    assert not of.compiles
 
 
 def test_a_later_run_knows_from_the_first_step_on(run, monkeypatch):

@@ -1,17 +1,28 @@
 """The process beside the training: it compiles, measures, and cannot outlive it."""
 
+import contextlib
 import subprocess
 import sys
 import threading
 
 import cloudpickle
+import psutil
 import pytest
 import torch
 
 from yieldrl.algorithms import ppo
-from yieldrl.speed import Plan, pytorch, warm_up
+from yieldrl.speed import CompiledCall, Plan, pytorch, warm_up
 from yieldrl.speed.compiled import Compiled
 from yieldrl.speed.warm_up import WarmUp
+
+
+def priorities_of_compilers():
+    found = set()
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # as one is that has ended
+            if "yieldrl.speed.warm_up" in child.cmdline():
+                found.add(child.nice())
+    return found
 
 
 @pytest.fixture
@@ -29,7 +40,11 @@ def ended(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(warm_up.threading, "Thread", noted)
             process = WarmUp(functions)
-        threads[0].join(300)
+        priorities = set()
+        while threads[0].is_alive():
+            priorities |= priorities_of_compilers()
+            threads[0].join(0.05)
+        process.priorities = priorities
         return process
 
     return start
@@ -55,6 +70,7 @@ def test_it_compiles_what_somebody_wrote_and_measures_it(ended):
     process = ended(functions)
     found = process.found
     assert process.ended == ""
+    assert 19 in process.priorities  # it takes no core that training needs
     assert found.keys() == {"scaled", "branching"}
     gain, load = found["scaled"]
     assert isinstance(gain, float)
@@ -93,3 +109,22 @@ def test_it_ends_when_its_training_does():
     words = [sys.executable, "-m", "yieldrl.speed.warm_up", "1"]  # not its parent
     with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
         assert process.wait(120) == 1
+
+
+def test_what_a_call_takes_is_measured_between_other_work():
+    touched = []
+    assert warm_up.seconds_of(touched.append, ("given",)) > 0
+    assert 20 <= len(touched) <= 301
+    assert set(touched) == {"given"}
+
+
+def test_a_call_is_measured_with_its_drawing_of_random_numbers():
+    plan = Plan("compile", 0, lambda: 0)
+    call = CompiledCall(
+        "noise", lambda x, g: {"y": torch.empty(2).normal_(generator=g)}, plan
+    )
+    generator = torch.Generator().manual_seed(0)
+    call({}, generator)
+    before = generator.get_state()
+    call.compiled.coded({}, generator, [], [])
+    assert not torch.equal(before, generator.get_state())
