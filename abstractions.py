@@ -12,34 +12,20 @@ builds whatever its caller does not pass. Axes: `T` time, `N` environments, `B` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Generator
+from typing import Any, ClassVar
 
 import gymnasium
 import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.buffers import transitions
-from yieldrl.collectors import (
-    AsyncCollector,
-    Collector,
-    SyncCollector,
-    mean_episode,
-)
-from yieldrl.experiments import LoopByHand, TrainingRun
-from yieldrl.foundations import (
-    Config,
-    Counting,
-    ObservationActionAdapter,
-    ranks,
-    restore_generator,
-)
+from yieldrl.experiments import LoopByHand, Steps, TrainingRun
 from yieldrl.foundations.logs import LogData as LogData
 from yieldrl.foundations.logs import Logs as Logs
 from yieldrl.foundations.logs import LogType as LogType
-from yieldrl.foundations.other_words import arguments_here, check_entries, takes
-from yieldrl.runtime import ActingRecord, Learner
+from yieldrl.foundations.other_words import takes
+from yieldrl.runtime import AgentBase, Learner
 
 
 class Model(nn.Module):
@@ -189,29 +175,6 @@ class Algorithm(Learner, ABC):
         Results per sample, such as new priorities, are written into `data`, `[B]`.
         """
 
-    def update(self, rollout: TensorDict) -> Logs:
-        """Learn all there is to learn from a rollout `[T, N]`; metrics to log.
-
-        Here that is one gradient step on all of its transitions, and then the target's
-        sync, if it is due. What has a replay buffer is the trainer: its `update` learns
-        from that.
-
-        Raises:
-            RuntimeError: If the learning rate has been annealed to zero.
-            ValueError: If entries of the rollout have names of other libraries.
-        """
-        check_entries(set(rollout.keys()))
-        self.anneal_before(rollout)
-        batch = transitions(rollout.to(self.device))
-        if batch.get("discount", None) is None:
-            gamma = getattr(self.config, "gamma", 1.0)
-            batch["discount"] = torch.full_like(batch["reward"], gamma)
-        logs = self.train_step(batch)
-        every = getattr(self.config, "target_every", None)
-        if every is not None:
-            self.sync_if_due(every)
-        return logs
-
     def sync_target(self) -> None:
         """Bring the target copy up to the model; nothing without a target."""
 
@@ -221,32 +184,20 @@ class Algorithm(Learner, ABC):
         return [] if own is None else own()
 
 
-class Agent(ActingRecord, Counting):
+class Agent(AgentBase):
     """The border between environments and mathematics; it counts `sample_step`s too.
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
     or without the batch axis, and answer in kind. Exploration draws from `generator`.
-    `ActingRecord` remembers which weights chose the actions that wait to be learned
-    from, and completes a rollout with what `annotate` says of them.
+    `AgentBase` remembers which weights chose the actions that wait to be learned from,
+    completes a rollout with what `annotate` says of them, and saves.
     """
+
+    algorithm: Algorithm
 
     has_memory: ClassVar[bool] = False
     """Whether actions depend on what was observed earlier in the episode: then a loop
     must say where episodes begin, with `begin_episode`."""
-
-    def __init__(self, algorithm: Algorithm, config: Config) -> None:
-        self.algorithm, self.config = algorithm, config
-        self.counters, self.device = algorithm.counters, algorithm.device
-        seed = ranks().derive_seed(config.seed, "exploration")
-        self.generator = torch.Generator(self.device).manual_seed(seed)
-        model = self.model
-        observed, acted = model.observation_space, model.action_space
-        self.border = ObservationActionAdapter(
-            observed, acted, self.device, unit_box=model.unit_box
-        )
-        if type(self).annotate is not Agent.annotate:
-            evaluate = algorithm.runtime.function
-            self.annotating = evaluate("evaluation of rollouts", self._annotate)
 
     @property
     def model(self) -> Model:
@@ -282,74 +233,23 @@ class Agent(ActingRecord, Counting):
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """From tensors: an exploring action `[B, ...]`, and extras; for `sample`."""
-        return self.algorithm.predict(obs), {}
+        extras = {**self.acting({"obs": obs}, self.generator)}
+        return extras.pop("action"), extras
 
-    def annotate(self, obs: Any, action: Tensor) -> dict[str, Tensor]:
-        """What learning must know of actions `[B, ...]`, by the weights of now.
+    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        """`explore` as a function of tensors alone, which may be compiled.
 
-        A policy gradient takes their `log_prob [B]` and the states' `value [B]`.
+        From `obs [B, ...]` to an `action [B, ...]` and the extras; it draws from
+        `generator`.
         """
-        return {}
-
-    def _annotate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:
-        return self.annotate(inputs["obs"], inputs["action"])
+        return {"action": self.algorithm.predict(inputs["obs"])}
 
     def exploit(self, obs: Any) -> Tensor:
         """From tensors: the deterministic action `[B, ...]`; for `predict`."""
         return self.algorithm.predict(obs)
 
-    def sync_target(self, every: int) -> None:
-        """Sync the target, if `every` gradient steps were taken since it was last."""
-        self.algorithm.sync_if_due(every)
 
-    def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on a batch `[B]`, moved to the device if it is not there.
-
-        Raises:
-            FloatingPointError: If the loss is not finite.
-        """
-        batch = data if data.device == self.device else data.to(self.device)
-        logs = self.algorithm.train_step(batch)
-        if batch is not data:  # results per sample belong into the caller's batch
-            data.update(batch.exclude(*data.keys()))
-        return logs
-
-    def actor(self) -> Self:
-        """An agent that explores with a copy of the model, beside this one.
-
-        It writes down the log-probability of each action when it is taken.
-        """
-        actor = type(self)(self.algorithm.acting_copy(), self.config)
-        actor.records_log_prob = True
-        return actor
-
-    def complete(self, rollout: TensorDict) -> TensorDict:
-        """A rollout `[T, N]` that was just collected, with what the policy says of it.
-
-        Raises:
-            RuntimeError: See `annotated`.
-        """
-        return self.annotated(rollout)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Algorithm, counters and the exploration's generator."""
-        return {
-            "algorithm": self.algorithm.state_dict(),
-            "generator": self.generator.get_state(),
-            "acted_version": self.acted_version,
-            **self.counters_state(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; an actor's comes without an algorithm."""
-        if "algorithm" in state:
-            self.algorithm.load_state_dict(state["algorithm"])
-        restore_generator(self.generator, state["generator"])
-        self.acted_version = state.get("acted_version", state.get("acted_since"))
-        self.restore_counters(state)
-
-
-class Trainer(LoopByHand, TrainingRun):
+class Trainer(Steps, LoopByHand, TrainingRun):
     """The schedule of training: `for log in trainer(): ...` is its whole interface.
 
     (`collector.collect`, `update` and `evaluate` are for loops of your own.)
@@ -393,70 +293,7 @@ class Trainer(LoopByHand, TrainingRun):
     def _run_train(self) -> LogData:
         """Take one gradient step."""
 
-    def _run_collect(self) -> LogData:
-        """Step all environments once, or as often as `log_every` says."""
-        return self._log("collect", self._collect())
-
-    def _collect(self) -> dict[str, Any]:
-        """Up to `log_every` steps, as long as nothing else is due; logs of episodes."""
-        logs = [self.collector.step()]
-        while len(logs) < self.config.log_every:
-            if self.learning_due or self.evaluation_due or self.training_done:
-                break
-            self.collector.check()
-            logs.append(self.collector.step())
-        return logs[0] if len(logs) == 1 else mean_episode(logs)
-
-    def _run_evaluate(self) -> LogData:
-        """Evaluate as the config says; of several processes the first one does."""
-        first, nothing = ranks().first, self._log("evaluate", {})
-        own = self.evaluate(self.config.eval_episodes) if first else nothing
-        log = ranks().broadcast_object(own)
-        self.evaluator.evaluated_at = self.agent.sample_step
-        return log
-
-    def make_collector(self) -> Collector:
-        """Who steps the environments with the agent and writes into the buffer."""
-        config, parts = self.config, (self.envs, self.agent, self.buffer)
-        seed = ranks().derive_seed(config.seed, "envs")
-        if config.collection == "sync":
-            return SyncCollector(*parts, seed=seed)
-        return AsyncCollector(
-            *parts,
-            seed=seed,
-            max_policy_lag=config.max_policy_lag,
-            when_stale=config.when_stale,
-        )
-
-    @arguments_here(
-        "trainer.evaluate(episodes=10)",
-        n_episodes="they are episodes here",
-        deterministic="actions always are; agent.sample explores",
-    )
-    def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
-        """Play whole episodes with deterministic actions in environments apart.
-
-        The logs are `episode_return` (mean), its `_std`, `_min`, `_max`,
-        `episode_length` and `episodes`; the seed is `evaluator.seed` by default.
-        """
-        return self._log("evaluate", self.evaluator(self.agent, episodes, seed))
-
     @property
     def training_done(self) -> bool:
         """Whether nothing is left to collect or to learn from."""
         return self.collecting_done and not self.learning_due
-
-    @property
-    def evaluation_due(self) -> bool:
-        """Whether `eval_every` was crossed, or the end reached, since the last one."""
-        now = self.agent.counters
-        return self.evaluator.due(now.sample_step, lambda: self.training_done)
-
-    def _log(self, kind: LogType, logs: Logs) -> LogData:
-        now = self.agent.counters
-        return {
-            "log_type": kind,
-            "sample_step": now.sample_step,
-            "learn_step": now.learn_step,
-            "logs": logs,
-        }

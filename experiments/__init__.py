@@ -5,6 +5,7 @@ from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
 from yieldrl.experiments.loop_by_hand import LoopByHand
 from yieldrl.experiments.run import Run
 from yieldrl.experiments.run_lock import RunInUseError
+from yieldrl.experiments.steps import Steps
 from yieldrl.experiments.trainer_base import TrainingRun
 from yieldrl.foundations import CheckpointError, Config
 
@@ -16,6 +17,7 @@ __all__ = [
     "LoopByHand",
     "Run",
     "RunInUseError",
+    "Steps",
     "TrainingRun",
     "check_algorithm",
     "load_checkpoint",

@@ -147,6 +147,16 @@ class TrainingRun(Copies, Run):
         """Create the collector, which steps the environments and fills the buffer."""
 
     @property
+    def transition_parts(self) -> dict[str, Any]:
+        """What every buffer must know of the transitions that it stores."""
+        return {
+            "observation_space": self.envs.single_observation_space,
+            "action_space": self.envs.single_action_space,
+            "num_envs": self.envs.num_envs,
+            "device": self.agent.device,
+        }
+
+    @property
     def algorithm(self) -> Any:
         """The algorithm inside the agent."""
         return self.agent.algorithm

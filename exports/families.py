@@ -58,7 +58,7 @@ def parts_of(agent: Agent) -> dict[str, Any]:
         return {"inputs": inputs, "layers": layers, "output": _output(model)}
     if isinstance(model, dqn.Model):
         encoder, layers = model.encoder, [*layers_of(model.head), *_expectation(model)]
-    elif isinstance(model, ddpg.Model):
+    elif isinstance(model, ddpg.Model | sac.Model):
         encoder, head = model.actor
         layers = [*layers_of(head), *_stretched(model)]
     elif isinstance(model, sac_discrete.Model):
@@ -86,7 +86,9 @@ def parts_of(agent: Agent) -> dict[str, Any]:
 
 def _table(model: q_learning.Model) -> Layer:
     """A row of values for the number of a state."""
-    start, stride = (x.flatten().tolist() for x in (model.start, model.stride))
+    start, stride = (
+        x.flatten().tolist() for x in (model.index.start, model.index.stride)
+    )
     if len(start) == 1 and not stride:
         stride = [1]
     return {
@@ -105,7 +107,7 @@ def _expectation(model: dqn.Model) -> list[Layer]:
     return [{"type": "expectation", "actions": model.num_actions, "atoms": atoms}]
 
 
-def _stretched(model: ddpg.Model) -> list[Layer]:
+def _stretched(model: ddpg.Model | sac.Model) -> list[Layer]:
     """From the actor's output to the environment's bounds, by way of [-1, 1]."""
     space = model.action_space
     assert isinstance(space, Box)

@@ -188,7 +188,8 @@ def _check(block: str, key: Any, ours: str, config_class: type[Any]) -> None:
     start = f"block {block!r} has no key {key!r}: "
     if ours in fields:
         raise ValueError(f"{start}it goes into the block {home(ours)!r}")
-    if ours in config_class.__dataclass_fields__ or key in ALIASES:
+    elsewhere = {*config_class.__dataclass_fields__, *config_class.absent}
+    if ours in elsewhere or key in ALIASES:
         means = "it means" if ours == key else f"it is our {ours!r}, which means"
         owner = config_class.__module__
         raise ValueError(f"{start}{means} nothing to {owner}, leave it out")

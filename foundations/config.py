@@ -39,6 +39,9 @@ class Config(Checked):
     uncompiled: ClassVar[str | None] = None
     """Why gradient steps cannot be compiled; None where they can."""
 
+    absent: ClassVar[tuple[str, ...]] = ()
+    """Fields of related algorithms that mean nothing to this one."""
+
     retired: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     """Fields of earlier versions: the value that changes nothing, and what replaces the
     field. Files with that value are read as if it were not there."""
@@ -225,7 +228,7 @@ class Config(Checked):
         """The error that proposes what to do about a name that is no field."""
         known = sorted(entry.name for entry in dataclasses.fields(cls))
         near = difflib.get_close_matches(str(name), known, n=1)
-        if name in cls.__dataclass_fields__:
+        if name in cls.__dataclass_fields__ or name in cls.absent:
             hint = f"it means nothing to {cls.__module__}, leave it out"
         elif near:
             hint = f"did you mean {near[0]!r}?"

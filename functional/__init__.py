@@ -1,6 +1,7 @@
 """Pure functions of tensors: advantages, returns, off-policy correction, schedules."""
 
 from yieldrl.functional.gae import gae
+from yieldrl.functional.projection import project
 from yieldrl.functional.returns import (
     discounted_cumsum,
     discounted_returns,
@@ -17,6 +18,7 @@ __all__ = [
     "gae",
     "linear",
     "n_step_returns",
+    "project",
     "updates_due",
     "vtrace",
 ]

@@ -1,6 +1,7 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
 from yieldrl.foundations.moved import moved_names
+from yieldrl.networks.critic import ActionCritic
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -15,8 +16,13 @@ from yieldrl.networks.ensemble import EnsembleMLP
 from yieldrl.networks.history import GRU, History, WindowMLP
 from yieldrl.networks.layers import MLP, orthogonal
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
-from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler
+from yieldrl.networks.normalizer import (
+    ObservationNormalizer,
+    RewardScaler,
+    RunningMean,
+)
 from yieldrl.networks.recurrent import LSTM, Memory
+from yieldrl.networks.state_index import StateIndex
 from yieldrl.networks.target import TargetUpdate
 from yieldrl.networks.train_mode import (
     drops_or_norms_batches,
@@ -28,6 +34,7 @@ __all__ = [
     "GRU",
     "LSTM",
     "MLP",
+    "ActionCritic",
     "Categorical",
     "DictEncoder",
     "Distribution",
@@ -40,7 +47,9 @@ __all__ = [
     "NoisyMLP",
     "ObservationNormalizer",
     "RewardScaler",
+    "RunningMean",
     "SquashedGaussian",
+    "StateIndex",
     "TargetUpdate",
     "WindowMLP",
     "action_size",

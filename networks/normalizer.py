@@ -17,6 +17,25 @@ from yieldrl.foundations.running_statistics import scale, standardize, update_mo
 from yieldrl.networks.encoder import DictEncoder
 
 
+class RunningMean(nn.Module):
+    """The mean of all batches so far, of which the latest weigh most; 0 at first."""
+
+    value: Tensor
+    weight: Tensor
+
+    def __init__(self, decay: float = 0.9) -> None:
+        super().__init__()
+        self.decay = decay
+        self.register_buffer("value", torch.zeros((), dtype=torch.float32))
+        self.register_buffer("weight", torch.zeros((), dtype=torch.float32))
+
+    @torch.no_grad()
+    def update(self, values: Tensor) -> None:
+        """Fold in a batch `[B]`."""
+        self.weight.mul_(self.decay).add_(1)
+        self.value.lerp_(values.mean(), 1 / self.weight)
+
+
 class RunningMoments(nn.Module):
     """Mean and variance of all values seen, over every axis but those of `shape`.
 

@@ -5,6 +5,7 @@ Algorithms say `minimize(loss, batch)`; what that takes is decided here.
 
 from yieldrl.runtime.accumulation import AccumulatedStep
 from yieldrl.runtime.acting_record import ActingRecord
+from yieldrl.runtime.agent_base import AgentBase
 from yieldrl.runtime.averaging import averaged
 from yieldrl.runtime.compiled_step import CompiledStep
 from yieldrl.runtime.gradient_step import GradientStep, Loss
@@ -16,6 +17,7 @@ from yieldrl.runtime.runtime import Runtime
 __all__ = [
     "AccumulatedStep",
     "ActingRecord",
+    "AgentBase",
     "CompiledStep",
     "GradientStep",
     "Learner",

@@ -6,11 +6,14 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Self
 
+import torch
 from tensordict import TensorDict
 from torch import nn
 from torch.optim import Optimizer
 
+from yieldrl.buffers import transitions
 from yieldrl.foundations import CheckpointError, Config, Counters, ranks, resolve_device
+from yieldrl.foundations.other_words import check_entries
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.runtime.gradient_step import GradientStep, Loss
 from yieldrl.runtime.learning_mode import LearningMode
@@ -94,6 +97,33 @@ class Learner:
     def learn(self, data: TensorDict) -> dict[str, Any]:
         """One gradient step on a batch `[B]`: the subclass's business."""
         raise NotImplementedError
+
+    def update(self, rollout: TensorDict) -> dict[str, Any]:
+        """Learn all there is to learn from a rollout `[T, N]`; metrics to log.
+
+        Here that is one gradient step on all of its transitions, and then the target's
+        sync, if it is due. What has a replay buffer is the trainer: its `update` learns
+        from that.
+
+        Raises:
+            RuntimeError: If the learning rate has been annealed to zero.
+            ValueError: If entries of the rollout have names of other libraries.
+        """
+        check_entries(set(rollout.keys()))
+        self.anneal_before(rollout)
+        batch = transitions(rollout.to(self.device))
+        if batch.get("discount", None) is None:
+            gamma = getattr(self.config, "gamma", 1.0)
+            batch["discount"] = torch.full_like(batch["reward"], gamma)
+        logs = self.train_step(batch)
+        every = getattr(self.config, "target_every", None)
+        if every is not None:
+            self.sync_if_due(every)
+        return logs
+
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """An annotated rollout `[T, N]` with what learning computes of all of it."""
+        return rollout
 
     def sync_target(self) -> None:
         """Bring a target copy up to the model, if there is one."""

@@ -16,7 +16,7 @@ ALLOWED = {
     "buffers": {"foundations", "functional"},
     "loggers": {"envs", "foundations"},
     "speed": {"foundations"},
-    "runtime": {"foundations", "networks", "speed"},
+    "runtime": {"buffers", "foundations", "networks", "speed"},
     "collectors": {"buffers", "envs", "foundations", "speed"},
     "experiments": {
         "collectors",
@@ -26,14 +26,16 @@ ALLOWED = {
         "networks",
         "runtime",
     },
-    "abstractions": {
+    "abstractions": {"experiments", "foundations", "runtime"},
+    "on_policy": {
+        "abstractions",
         "buffers",
         "collectors",
-        "experiments",
         "foundations",
         "networks",
         "runtime",
     },
+    "off_policy": {"abstractions", "buffers", "foundations", "functional"},
     "vla": {"abstractions", "foundations", "networks"},
     "algorithms": {
         "abstractions",
@@ -44,6 +46,8 @@ ALLOWED = {
         "foundations",
         "functional",
         "networks",
+        "off_policy",
+        "on_policy",
         "runtime",
         "speed",
         "vla",
@@ -177,7 +181,7 @@ def test_no_circle_of_files():
 def test_names_that_a_package_passes_on_lead_to_the_file_that_defines_them():
     origin = "yieldrl.foundations.logs"
     assert origin in files_imported("yieldrl.abstractions")
-    assert "yieldrl.foundations.conversion" in files_imported("yieldrl.abstractions")
+    assert "yieldrl.runtime.agent_base" in files_imported("yieldrl.abstractions")
     assert "yieldrl.algorithms.dqn.config" in files_imported("yieldrl.algorithms.dqn")
 
 

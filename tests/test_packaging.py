@@ -32,6 +32,8 @@ ROOMS = [
     "functional",
     "loggers",
     "networks",
+    "off_policy",
+    "on_policy",
     "runtime",
     "speed",
     "vla",

@@ -11,13 +11,13 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.abstractions import Logs
-from yieldrl.algorithms import ppo
+from yieldrl.on_policy import OnPolicyAlgorithm
 
 from .config import Config
 
 
-class Algorithm(ppo.Algorithm):
-    """The policy gradient itself, with value loss and entropy bonus.
+class Algorithm(OnPolicyAlgorithm):
+    """The policy gradient, with value loss and entropy bonus.
 
     PPO's gradient at its very first step is this one: the ratio is 1 there, so no clip
     acts, and the gradient of the ratio is that of the log-probability (Huang et al.
@@ -38,7 +38,10 @@ class Algorithm(ppo.Algorithm):
         return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
     def prepare(self, rollout: TensorDict) -> TensorDict:
-        """PPO's; without `log_prob` where the weights of now acted: the ratio is 1."""
+        """Compute advantages and returns, once per rollout `[T, N]`; nothing moves.
+
+        Where the weights of now acted, `log_prob` is left out: the ratio is 1.
+        """
         known = "policy_version" in set(rollout.keys())
         current = known and not self.is_stale(rollout)
         prepared = super().prepare(rollout)
@@ -52,7 +55,27 @@ class Algorithm(ppo.Algorithm):
         if self.reward_scaler is not None:
             self.reward_scaler.update(rollout)
 
-    def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on the transitions `[B]` of a rollout."""
+        logs = self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)
+        self.model.update_normalization(data)
+        return logs
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The loss of the transitions `[B]` of a rollout, and what to log of it."""
+        inputs = self.model.inputs(data)
+        log_prob, entropy, value = self.model.evaluate_actions(inputs, data["action"])
+        policy_loss, entropy = self.policy_loss(log_prob, data), entropy.mean()
+        loss = policy_loss - self.config.entropy_coef * entropy
+        logs = {"policy_loss": policy_loss, "entropy": entropy}
+        if value is not None:
+            value_loss = 0.5 * (value - data["returns"]).square().mean()
+            loss = loss + self.config.value_coef * value_loss
+            logs["value_loss"] = value_loss
+        logs = {"loss": loss, **logs, **self.model.metrics()}
+        return loss, {name: metric.detach() for name, metric in logs.items()}
+
+    def policy_loss(self, log_prob: Tensor, data: TensorDict) -> Tensor:
         """`-A log pi(a | s)`: its gradient is the policy gradient.
 
         Actions of an older policy mu, whose `log_prob` was recorded, weigh
@@ -64,10 +87,4 @@ class Algorithm(ppo.Algorithm):
         if acted is not None:
             ratio = (log_prob.detach() - acted).exp()
             advantage = ratio.clamp(max=1.0) * advantage
-        return -(log_prob * advantage).mean(), {}
-
-    def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on the transitions `[B]` of a rollout."""
-        logs = super().learn(data)
-        self.model.update_normalization(data)
-        return logs
+        return -(log_prob * advantage).mean()

@@ -6,30 +6,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from yieldrl.algorithms import ppo
+from yieldrl.foundations import LearningRate
+from yieldrl.on_policy import OnPolicyConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ppo.Config):
+class Config(OnPolicyConfig):
     """Advantage actor-critic; the defaults solve CartPole-v1 in 100 000 steps."""
 
-    # A2C takes one gradient step on a rollout: there are no passes and no minibatches,
-    # and as the step begins where the policy is, nothing that limits how far it goes.
-    num_epochs: ClassVar[int] = 1
-    num_minibatches: ClassVar[int] = 1
-    clip_coef: ClassVar[float] = 1.0
-    clip_value: ClassVar[None] = None
-    target_kl: ClassVar[None] = None
-    desired_kl: ClassVar[None] = None
-
     retired: ClassVar[Mapping[str, tuple[Any, str]]] = {
-        **ppo.Config.retired,
         "correction": (
             "clip",
             "a2c weighs actions of an older policy by the probability ratio of the two,"
             " up to 1; for V-trace take the algorithm appo, for gipo gipo",
         ),
+        "gipo_sigma": (1.0, "it is a field of the algorithm gipo"),
     }
+
+    absent = (
+        "num_epochs",
+        "num_minibatches",
+        "clip_coef",
+        "clip_value",
+        "target_kl",
+        "desired_kl",
+    )
 
     num_envs: int = 8
     """Number of environments stepped side by side. More give more varied data for each
@@ -39,7 +40,7 @@ class Config(ppo.Config):
     """Steps that every environment takes before each update (t_max; the paper has 5).
     More give better estimates of the advantage and fewer updates."""
 
-    learning_rate: float = 2e-3
+    learning_rate: LearningRate = 2e-3
     """Learning rate of RMSprop at the start. Higher learns faster, too high makes the
     policy collapse."""
 

@@ -12,7 +12,7 @@ from gymnasium.spaces import Box
 from torch import Tensor, nn
 
 from yieldrl import abstractions
-from yieldrl.networks import MLP, make_encoder
+from yieldrl.networks import MLP, ActionCritic, make_encoder
 
 from .config import Config
 
@@ -53,7 +53,7 @@ class Model(abstractions.Model):
         self.actor = nn.Sequential(encoder, head)
         encoder = make_encoder(observation_space)
         head = self.make_critic([encoder.size + size, *hidden, 1])
-        self.critic = Critic(encoder, head)
+        self.critic = ActionCritic(encoder, head)
 
     def make_actor(self, sizes: Sequence[int]) -> nn.Module:
         """The actor's layers behind its encoder."""
@@ -71,24 +71,3 @@ class Model(abstractions.Model):
         """`Q(s, a)`, `[B]`."""
         assert action is not None, "the critic judges an action"
         return self.critic(obs, action)
-
-
-class Critic(nn.Module):
-    """`Q(s, a)` from the features of the observation beside the action.
-
-    Args:
-        encoder: From observations to features `[B, F]`.
-        head: From features and action `[B, F + D]` to `[..., B, 1]`.
-    """
-
-    def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
-        super().__init__()
-        self.encoder, self.head = encoder, head
-
-    def features(self, obs: Any, action: Tensor) -> Tensor:
-        """What the head reads, `[B, F + D]`."""
-        features = self.encoder(obs)
-        return torch.cat([features, action.reshape(len(features), -1)], dim=-1)
-
-    def forward(self, obs: Any, action: Tensor) -> Tensor:
-        return self.head(self.features(obs, action)).squeeze(-1)

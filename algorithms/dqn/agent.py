@@ -10,16 +10,15 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.foundations import derive_seed, spaces
-from yieldrl.functional import linear
+from yieldrl.off_policy import EpsilonGreedy
 
 from .algorithm import Algorithm
 from .config import Config
 
 
-class Agent(abstractions.Agent):
+class Agent(EpsilonGreedy):
     """Epsilon-greedy: random with probability epsilon, greedy otherwise."""
 
     algorithm: Algorithm
@@ -56,13 +55,6 @@ class Agent(abstractions.Agent):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.rng.bit_generator.state = state["rng"]
-
-    def epsilon(self) -> float:
-        """Probability of a random action at this step, before it is spread."""
-        config = self.algorithm.config
-        steps = config.exploration_fraction * config.total_steps
-        ends = config.epsilon_start, config.epsilon_end
-        return linear(*ends, self.sample_step, steps)
 
     def epsilons(self, num_envs: int) -> np.ndarray | float:
         """Epsilon, `[N]` where `epsilon_spread` makes environments differ."""

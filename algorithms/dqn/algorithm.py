@@ -1,8 +1,4 @@
-"""The mathematics of DQN.
-
-Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nature
-518:529-533, algorithm 1.
-"""
+"""The mathematics of DQN (Mnih et al. 2015, Nature 518:529-533, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -87,9 +83,8 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`."""
-        norm = self.config.max_grad_norm  # without a limit it is logged all the same
-        limit = math.inf if norm is None else norm
-        return self.minimize(self.loss, data, max_grad_norm=limit)
+        norm = self.config.max_grad_norm or math.inf  # without a limit it is measured
+        return self.minimize(self.loss, data, max_grad_norm=norm)
 
     def sync_target(self) -> None:
         """Move the target towards the model: `theta' += tau (theta - theta')`."""

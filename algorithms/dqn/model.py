@@ -18,8 +18,8 @@ from .config import Config
 class Model(abstractions.Model):
     """`Q(s, .)` for every action at once, from one network.
 
-    A variant overrides `make_mlp` (other layers), `make_head` (other streams, more
-    numbers for each action) or `action_values` (how those numbers become `Q`).
+    A variant overrides `make_mlp` (layers), `make_head` (streams, numbers per action)
+    or `action_values` (how those numbers become `Q`).
 
     Args:
         observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
@@ -39,10 +39,8 @@ class Model(abstractions.Model):
         config: Config,
     ) -> None:
         if not isinstance(action_space, Discrete):
-            raise TypeError(
-                f"DQN needs a Discrete action space, got {action_space}: take PPO for"
-                " continuous or several actions"
-            )
+            need = f"DQN needs a Discrete action space, got {action_space}"
+            raise TypeError(f"{need}: take PPO for continuous or several actions")
         super().__init__(observation_space, action_space)
         self.config = config
         self.encoder = make_encoder(observation_space)

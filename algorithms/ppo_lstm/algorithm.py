@@ -7,7 +7,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.buffers import Passes, sequences
+from yieldrl.buffers import Minibatches, sequences
 
 from .model import Model
 
@@ -21,11 +21,11 @@ class Algorithm(ppo.Algorithm):
 
     model: Model
 
-    def passes(self, prepared: TensorDict, seed: int) -> Passes:
+    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over the sequences of whole environments."""
         config, pieces = self.config, sequences(prepared, starts=["memory"])
         epochs, minibatches = config.num_epochs, config.num_minibatches
-        return Passes(pieces, epochs, minibatches, seed, sequences=True)
+        return Minibatches(pieces, epochs, minibatches, seed, sequences=True)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """PPO's objective, on a minibatch of sequences `[T, n]`."""

@@ -18,9 +18,8 @@ from .config import Config
 class Model(ppo.Model):
     """PPO's network with an LSTM between the encoder and the heads.
 
-    Where PPO's takes observations, this one takes what its agent goes by, a mapping:
-    `obs [B, ...]`, `memory [B, M]` from before them, and bool `first [B]` where an
-    episode begins and the memory counts as empty.
+    It takes a mapping for observations: `obs [B, ...]`, `memory [B, M]` from before
+    them, and bool `first [B]` where an episode begins and the memory counts as empty.
     """
 
     def __init__(

@@ -11,35 +11,21 @@ from torch import Tensor
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations import spaces
-from yieldrl.networks import Memory
+from yieldrl.on_policy import RememberingAgent
 
 from .algorithm import Algorithm
 from .config import Config
 from .student import export_student
 
 
-class Agent(ppo.Agent):
-    """PPO's, with a history for `sample` and another for `predict`.
+class Agent(RememberingAgent, ppo.Agent):
+    """PPO's, with the history of its episodes as memory.
 
     Who acts follows from the phase: the teacher in `train`, the student in the others.
-
-    Attributes:
-        sampling: The history of the episodes that it learns from.
-        predicting: The history of the episodes in which it acts well.
     """
 
     algorithm: Algorithm
     config: Config
-    has_memory = True
-
-    def __init__(self, algorithm: Algorithm, config: Config) -> None:
-        super().__init__(algorithm, config)
-        size = algorithm.model.memory_size
-        self.sampling, self.predicting = (Memory(size, self.device) for _ in range(2))
-
-    def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
-        """Forget the episodes that ended."""
-        (self.sampling if exploring else self.predicting).begin(where)
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]`, what was inferred, and from which history."""
@@ -77,14 +63,12 @@ class Agent(ppo.Agent):
         return self.algorithm.phase_since
 
     def state_dict(self) -> dict[str, Any]:
-        """PPO's, the history of its episodes, and when phase and rollout began."""
+        """What every agent with a memory has, and when phase and rollout began."""
         since = self.algorithm.phase_since, self.algorithm.rollout_since
-        memory = self.sampling.state_dict()
-        return {**super().state_dict(), "memory": memory, "since": since}
+        return {**super().state_dict(), "since": since}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self.sampling.load_state_dict(state["memory"])
         self.algorithm.phase_since, self.algorithm.rollout_since = state["since"]
 
     def as_student(self) -> Self:

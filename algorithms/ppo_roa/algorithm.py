@@ -6,7 +6,6 @@ the phases, modules and losses of the ROA that trains a teacher and a student ap
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from yieldrl.abstractions import Logs
-from yieldrl.buffers import Passes, sequences
+from yieldrl.buffers import Minibatches, sequences
 from yieldrl.networks import TargetUpdate, set_train_mode
 
 from .config import Config
@@ -73,11 +72,11 @@ class Algorithm(PhasedAlgorithm):
         rate = self.config.learning_rate if rate is None else rate
         return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
 
-    def passes(self, prepared: TensorDict, seed: int) -> Passes:
+    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
         config, pieces = self.config, self.pieces(prepared)
         epochs = self.ppo_epochs + config.adaptation_epochs
-        return Passes(pieces, epochs, config.num_minibatches, seed, sequences=True)
+        return Minibatches(pieces, epochs, config.num_minibatches, seed, sequences=True)
 
     def pieces(self, prepared: TensorDict) -> TensorDict:
         """Sequences `[N, T]`; of the `memory` only the history before each of them."""
@@ -90,20 +89,21 @@ class Algorithm(PhasedAlgorithm):
         """Passes for PPO over a rollout of the phase of now."""
         return self.config.num_epochs if self.learns("ppo") else 0
 
-    def learn_from(self, passes: Passes, learn: Callable[[TensorDict], Logs]) -> Logs:
+    def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
         """Let `learn` take a step; after the last one of a rollout, move the average.
 
         Then the next rollout may begin another phase.
         """
-        first = self.ppo_epochs * passes.num_minibatches
-        self.adapting = passes.learned >= first
+        first = self.ppo_epochs * minibatches.num_minibatches
+        self.adapting = minibatches.position >= first
         if not self.adapting:
-            logs = super().learn_from(passes, learn)
-            passes.learned = min(passes.learned, first)  # `target_kl` ends PPO's alone
+            logs = super().learn_from(minibatches, learn)
+            # `target_kl` ends PPO's passes alone.
+            minibatches.position = min(minibatches.position, first)
             return logs
-        logs = learn(passes.minibatch())
-        passes.advance()
-        if passes.exhausted:
+        logs = learn(minibatches.minibatch())
+        minibatches.advance()
+        if minibatches.exhausted:
             self.average()
             self.advance()
         return logs

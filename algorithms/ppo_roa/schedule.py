@@ -9,7 +9,7 @@ from tensordict import TensorDict
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.buffers import Passes
+from yieldrl.buffers import Minibatches
 
 from .config import Config
 from .model import Model
@@ -69,7 +69,7 @@ class PhasedAlgorithm(ppo.Algorithm):
         phase = self.model.phase_number.to(self.device)
         return rollout.set("phase", phase.expand(rollout.batch_size).clone())
 
-    def begin(self, rollout: TensorDict) -> tuple[Passes, Logs]:
+    def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
         """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
 
         Raises:

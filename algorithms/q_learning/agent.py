@@ -7,13 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl import abstractions
-from yieldrl.functional import linear
+from yieldrl.off_policy import EpsilonGreedy
 
 from .algorithm import Algorithm
 
 
-class Agent(abstractions.Agent):
+class Agent(EpsilonGreedy):
     """Epsilon-greedy: random with probability epsilon, greedy otherwise."""
 
     algorithm: Algorithm
@@ -32,10 +31,3 @@ class Agent(abstractions.Agent):
         # 1 to 2 for what may be chosen, 0 to 1 for the rest; exploring, all may be.
         score = (best | explores) + torch.rand(q_value.shape, **options)
         return score.argmax(1), {}
-
-    def epsilon(self) -> float:
-        """Probability of a random action at this step."""
-        config = self.algorithm.config
-        steps = config.exploration_fraction * config.total_steps
-        ends = config.epsilon_start, config.epsilon_end
-        return linear(*ends, self.sample_step, steps)

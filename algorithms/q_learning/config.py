@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from yieldrl import foundations
 from yieldrl.foundations import Range, UnitInterval
+from yieldrl.off_policy import EpsilonConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(foundations.Config):
+class Config(EpsilonConfig):
     """Q-learning with a table; the defaults learn the slippery FrozenLake-v1."""
 
     uncompiled: ClassVar[str | None] = "it has a table and no gradient"
@@ -25,21 +25,13 @@ class Config(foundations.Config):
     find its entries sooner."""
 
     total_steps: int = 200_000
-    """Environment steps to train for, counted over all environments. Exploration runs
-    over them."""
+    """Environment steps to train for, over which exploration falls."""
 
     device: str = "cpu"
-    """Where the table lives: `cpu`, `cuda`, `cuda:1`, `mps`, or `auto`. A GPU is faster
-    only beside environments that live on it too."""
 
     eval_every: int = 20_000
-    """Environment steps between evaluations; there is another one at the end, and 0
-    means none at all. A lower number shows progress in finer steps and takes more
-    time."""
 
     eval_episodes: int = 100
-    """Episodes of each evaluation. More make the mean return less noisy and take
-    longer."""
 
     learning_rate: Annotated[float, Range(0, 1, above=True)] = 1.0
     """Learning rate at the first update of an entry: the share of the TD error by which
@@ -54,13 +46,6 @@ class Config(foundations.Config):
     """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
-    epsilon_start: UnitInterval = 1.0
-    """Probability of a random action at the start."""
-
     epsilon_end: UnitInterval = 0.1
-    """Probability of a random action once exploration has settled. Higher explores for
-    ever at the cost of the return while training; evaluations never explore."""
 
     exploration_fraction: UnitInterval = 0.5
-    """Share of `total_steps` over which epsilon falls linearly from `epsilon_start` to
-    `epsilon_end`. Higher explores for longer."""

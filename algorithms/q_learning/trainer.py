@@ -41,23 +41,12 @@ class Trainer(abstractions.Trainer):
         return self.buffer.full
 
     def make_buffer(self) -> StepBuffer:
-        return StepBuffer(
-            self.envs.single_observation_space,
-            self.envs.single_action_space,
-            num_envs=self.envs.num_envs,
-            device=self.agent.device,
-        )
+        return StepBuffer(**self.transition_parts)
 
     def update(self, rollout: TensorDict) -> Logs:
         """Learn from one row of a rollout after the other, as the loop does."""
         with closing(self._rows(rollout)) as rows:
             return means([self.agent.learn(row) for row in rows])
-
-    def _run_collect(self) -> LogData:
-        logs = self._collect()
-        if logs:
-            logs["epsilon"] = self.agent.epsilon()
-        return self._log("collect", logs)
 
     def _run_train(self) -> LogData:
         logs = self.agent.learn(self.buffer.transitions())

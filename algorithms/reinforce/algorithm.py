@@ -1,7 +1,6 @@
 """The mathematics of REINFORCE.
 
-Williams 1992, "Simple Statistical Gradient-Following Algorithms for Connectionist
-Reinforcement Learning", Machine Learning 8:229-256; Sutton & Barto 2018, section 13.3.
+Williams 1992, Machine Learning 8:229-256; Sutton & Barto 2018, section 13.3.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Tensor, nn
+from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import discounted_returns
 from yieldrl.foundations.other_words import check_entries
+from yieldrl.networks import RunningMean
 
 from .config import Config
 from .model import Model
@@ -108,22 +108,3 @@ class Algorithm(abstractions.Algorithm):
         if self.config.baseline == "mean":  # only now: a baseline must not know them
             self.running_mean.update(data["returns"])
         return logs
-
-
-class RunningMean(nn.Module):
-    """The mean of all batches so far, of which the latest weigh most; 0 at first."""
-
-    value: Tensor
-    weight: Tensor
-
-    def __init__(self, decay: float = 0.9) -> None:
-        super().__init__()
-        self.decay = decay
-        self.register_buffer("value", torch.zeros((), dtype=torch.float32))
-        self.register_buffer("weight", torch.zeros((), dtype=torch.float32))
-
-    @torch.no_grad()
-    def update(self, values: Tensor) -> None:
-        """Fold in a batch `[B]`."""
-        self.weight.mul_(self.decay).add_(1)
-        self.value.lerp_(values.mean(), 1 / self.weight)

@@ -30,8 +30,7 @@ class Config(foundations.Config):
     gradients with less noise and fewer steps."""
 
     learning_rate: LearningRate = 3e-3
-    """Learning rate of Adam. Higher learns faster, too high makes the policy
-    collapse."""
+    """Learning rate of Adam. Too high makes the policy collapse."""
 
     gamma: UnitInterval = 0.99
     """Discount of future rewards, from 0 (only the next one counts) to 1 (all count

@@ -40,20 +40,13 @@ class Trainer(abstractions.Trainer):
         return self.buffer.full
 
     def make_buffer(self) -> EpisodeBuffer:
-        return EpisodeBuffer(
-            self.config.num_episodes,
-            self.envs.single_observation_space,
-            self.envs.single_action_space,
-            num_envs=self.envs.num_envs,
-            device=self.agent.device,
-        )
+        return EpisodeBuffer(self.config.num_episodes, **self.transition_parts)
 
     def make_collector(self) -> Collector:
         # A batch may begin with a reset, before which every episode must be reported.
         seed = derive_seed(self.config.seed, "envs")
-        return SyncCollector(
-            self.envs, self.agent, self.buffer, seed=seed, report_every=1
-        )
+        parts = self.envs, self.agent, self.buffer
+        return SyncCollector(*parts, seed=seed, report_every=1)
 
     def _run_collect(self) -> LogData:
         again = len(self.buffer) == 0 and self.agent.learn_step > 0

@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import Tensor
 
-from yieldrl.algorithms import td3
+from yieldrl.off_policy import RandomWarmUp
 
 from .algorithm import Algorithm
 
 
-class Agent(td3.Agent):
+class Agent(RandomWarmUp):
     """Uniformly random at first, drawn from the policy from then on."""
 
     algorithm: Algorithm

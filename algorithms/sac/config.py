@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from yieldrl.algorithms import td3
-from yieldrl.foundations import Coefficient, Range
+from yieldrl.foundations import Coefficient, LearningRate, Range, Steps
+from yieldrl.off_policy import OffPolicyConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(td3.Config):
+class Config(OffPolicyConfig):
     """Soft actor-critic; the defaults learn Pendulum-v1."""
 
-    # The policy is random itself, when it acts and in the target: no noise is added.
-    exploration_noise: ClassVar[float] = 0.0
-    policy_noise: ClassVar[float] = 0.0
-    noise_clip: ClassVar[float] = 0.0
+    absent = "exploration_noise", "policy_noise", "noise_clip"
 
-    policy_delay: int = 1
+    env_id: str = "Pendulum-v1"
+    """Id of a registered environment whose actions are numbers in bounds, such as
+    `HalfCheetah-v5`; `my_module:MyEnv-v0` imports `my_module` first."""
+
+    total_steps: int = 20_000
+
+    learning_rate: LearningRate = 1e-3
+    """Learning rate of Adam, of actor, critics and temperature. Too high diverges."""
+
+    policy_delay: Steps = 1
     """Gradient steps of the critics for each one of the actor and the temperature. More
     let the critics settle before the actor follows them."""
-
-    target_every: int = 1
-    """Gradient steps between synchronisations of the target critics. More make targets
-    steadier and learning slower."""
 
     temperature: Coefficient | None = None
     """Weight of the policy's entropy beside the reward. Higher keeps the policy more

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
+import gymnasium
+from gymnasium.spaces import Box
 from torch import Tensor, nn
 
-from yieldrl.algorithms import td3
-from yieldrl.networks import MLP, SquashedGaussian
+from yieldrl import abstractions
+from yieldrl.networks import (
+    MLP,
+    ActionCritic,
+    EnsembleMLP,
+    SquashedGaussian,
+    make_encoder,
+)
+from yieldrl.off_policy import OffPolicyConfig
 
 LOG_STD = (-20.0, 2.0)
 
 
-class Model(td3.Model):
-    """TD3's networks, whose actor outputs the mean and standard deviation."""
+class Model(abstractions.Model):
+    """A policy `pi(.|s)` and two critics as one batched network, `Q(s, a)`, `[2, B]`.
 
-    def make_actor(self, sizes: Sequence[int]) -> nn.Module:
-        """The actor's layers: twice as many outputs."""
-        *others, size = sizes
-        return MLP([*others, 2 * size], "relu")
+    Actions lie in [-1, 1] here, whatever the environment's bounds: the agent stretches
+    them, and the buffer keeps them as they are.
+
+    Args:
+        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
+        action_space: Box, bounded on every side.
+        config: Says the widths of the hidden layers.
+
+    Raises:
+        TypeError: If actions are not numbers.
+    """
+
+    unit_box = True
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: OffPolicyConfig,
+    ) -> None:
+        if not isinstance(action_space, Box):
+            raise TypeError(
+                f"the action space must be a Box, got {action_space}: take DQN,"
+                " sac_discrete or PPO for actions that are choices"
+            )
+        super().__init__(observation_space, action_space)
+        self.action_shape = action_space.shape
+        size, hidden = math.prod(action_space.shape), config.hidden_sizes
+        encoder = make_encoder(observation_space)
+        outputs = MLP([encoder.size, *hidden, 2 * size], "relu")
+        self.actor = nn.Sequential(encoder, outputs)
+        encoder = make_encoder(observation_space)
+        heads = EnsembleMLP(2, [encoder.size + size, *hidden, 1], "relu")
+        self.critic = ActionCritic(encoder, heads)
 
     def policy(self, obs: Any) -> SquashedGaussian:
         """`pi(.|s)`, a distribution over actions in [-1, 1]."""
@@ -29,3 +68,8 @@ class Model(td3.Model):
     def action(self, obs: Any) -> Tensor:
         """`tanh` of the mean, `[B, ...]`."""
         return self.policy(obs).mode()
+
+    def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
+        """`Q(s, a)` of both critics, `[2, B]`."""
+        assert action is not None, "the critics judge an action"
+        return self.critic(obs, action)

@@ -1,8 +1,8 @@
-"""The trainer of SAC: TD3's schedule around its classes."""
+"""The schedule of SAC."""
 
 from __future__ import annotations
 
-from yieldrl.algorithms import td3
+from yieldrl.off_policy import OffPolicyTrainer
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -10,10 +10,18 @@ from .config import Config
 from .model import Model
 
 
-class Trainer(td3.Trainer):
-    """After each step into the replay buffer, learn."""
+class Trainer(OffPolicyTrainer):
+    """After each step into the replay buffer, learn from it.
+
+    >>> trainer = Trainer(Config(total_steps=1010, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 1010, 11)
+    """
 
     config: Config
+    agent: Agent
 
     config_class = Config
     model_class = Model

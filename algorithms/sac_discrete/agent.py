@@ -9,7 +9,6 @@ from torch import Tensor
 
 from yieldrl.algorithms import sac
 from yieldrl.foundations import spaces
-from yieldrl.networks import Categorical
 
 from .algorithm import Algorithm
 
@@ -27,7 +26,3 @@ class Agent(sac.Agent):
             generator=self.generator,
             device=self.device,
         )
-
-    def noisy_action(self, obs: Any) -> Tensor:
-        """An action `[N]` drawn from the policy."""
-        return Categorical(self.algorithm.model.action(obs)).sample(self.generator)

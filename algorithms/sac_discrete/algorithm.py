@@ -1,8 +1,4 @@
-"""The mathematics of SAC for discrete actions.
-
-Christodoulou 2019, "Soft Actor-Critic for Discrete Action Settings", arXiv:1910.07207,
-algorithm 1.
-"""
+"""The mathematics of SAC for discrete actions (Christodoulou 2019, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -30,7 +26,6 @@ class Algorithm(sac.Algorithm):
 
     config: Config
     model: Model
-    target_model: Model
 
     def make_target_entropy(self) -> float:
         """The config's, or a share of `log A`."""
@@ -45,7 +40,7 @@ class Algorithm(sac.Algorithm):
         """`sum_a pi(a|s') (min_i Q_i'(s', a) - alpha log pi(a|s'))`, `[B]`."""
         obs = data["next_obs"]
         log_p = self.model.action(obs).log_softmax(1)
-        next_value = self.target_model.value(obs).amin(0)
+        next_value = self.target_critic(obs).amin(0)
         return (log_p.exp() * (next_value - self.temperature() * log_p)).sum(1)
 
     def actor_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:

@@ -17,15 +17,10 @@ class Config(sac.Config):
     `CartPole-v1` or `ALE/Pong-v5`; `my_module:MyEnv-v0` imports `my_module` first."""
 
     total_steps: int = 30_000
-    """Environment steps to train for, counted over all environments."""
 
     tau: float = 0.02
-    """Share of the online critics that a synchronisation moves into the target critics.
-    Lower is steadier and slower; 1 copies them."""
 
     hidden_sizes: Widths = (64, 64)
-    """Widths of the hidden layers, of the actor and of the critics. Wider or more
-    layers can represent more and take longer to compute and to learn."""
 
     target_entropy: float | None = None
     """Entropy at which a learned temperature holds the policy, in nats. Higher keeps

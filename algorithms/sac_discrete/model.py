@@ -9,18 +9,13 @@ from gymnasium.spaces import Discrete
 from torch import Tensor, nn
 
 from yieldrl import abstractions
-from yieldrl.networks import MLP, EnsembleMLP, make_encoder
+from yieldrl.networks import MLP, Categorical, EnsembleMLP, make_encoder
 
 from .config import Config
 
 
 class Model(abstractions.Model):
     """A policy's logits and two critics, each for all actions at once.
-
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Discrete.
-        config: Says the hidden layers.
 
     Raises:
         TypeError: If actions are not a single choice.
@@ -48,6 +43,10 @@ class Model(abstractions.Model):
     def action(self, obs: Any) -> Tensor:
         """Logits, `[B, A]`."""
         return self.actor(obs)
+
+    def policy(self, obs: Any) -> Categorical:
+        """`pi(.|s)`, a distribution over actions."""
+        return Categorical(self.action(obs))
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """`Q(s, .)`, `[2, B, A]`; with actions `[B]` their `Q(s, a)`, `[2, B]`."""

@@ -14,8 +14,17 @@ import inspect
 from typing import Any
 
 from yieldrl.cli.field_options import docstrings
+from yieldrl.off_policy import EpsilonConfig, OffPolicyConfig
+from yieldrl.on_policy import OnPolicyConfig
 
 from .directives import DirectiveError, directive
+
+SHARED = {
+    OnPolicyConfig: "Of every algorithm on rollouts",
+    OffPolicyConfig: "Of every algorithm with a replay buffer",
+    EpsilonConfig: "Of every epsilon-greedy algorithm",
+}
+"""Class of what several algorithms share -> title of its fields."""
 
 HEAD = ["| field | default | what it does |", "| --- | --- | --- |"]
 
@@ -69,6 +78,8 @@ def _config(algorithm: str) -> type[Any]:
 def _title(base: type[Any], algorithm: str) -> str:
     if base.__module__.startswith("yieldrl.foundations"):
         return "Of every algorithm"
+    if base in SHARED:
+        return SHARED[base]
     folder = base.__module__.removesuffix(".config").rpartition(".")[2]
     own = folder == algorithm
     return "Its own, or with a default of its own" if own else f"From {folder}"

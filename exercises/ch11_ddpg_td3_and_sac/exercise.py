@@ -104,7 +104,7 @@ class SAC(sac.Algorithm):
         normal = policy.mean + policy.log_std.exp() * noise
         return td_target(
             data["reward"],
-            self.target_model.value(data["next_obs"], torch.tanh(normal)),
+            self.target_critic(data["next_obs"], torch.tanh(normal)),
             squashed_log_prob(normal, policy.mean, policy.log_std),
             data["terminated"],
             data["truncated"],

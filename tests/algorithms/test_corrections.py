@@ -312,7 +312,7 @@ class TestA2C:
             log_prob = torch.zeros(1, requires_grad=True)
             data = TensorDict({"advantage": torch.full((1,), 3.0)}, [1])
             data["log_prob"] = torch.full((1,), -math.log(ratio))
-            loss, _ = algorithm.surrogate(data, log_prob)
+            loss = algorithm.policy_loss(log_prob, data)
             factors.append(-torch.autograd.grad(loss, log_prob)[0].item() / 3)
         return factors
 

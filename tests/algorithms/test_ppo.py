@@ -157,7 +157,7 @@ class TestPrepare:
             return algorithm.prepare(annotated(algorithm, rollout_of()))
 
         whole = prepared()
-        for place in ("algorithms.ppo.algorithm", "runtime.acting_record"):
+        for place in ("on_policy.algorithm", "runtime.acting_record"):
             monkeypatch.setattr(f"yieldrl.{place}.CHUNK", 5)
         parts = prepared()
         torch.testing.assert_close(whole["advantage"], parts["advantage"])

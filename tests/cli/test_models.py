@@ -2,13 +2,13 @@
 
 import pytest
 
-from yieldrl.algorithms import dqn, ppo, sac, td3
+from yieldrl.algorithms import ddpg, dqn, ppo, sac
 from yieldrl.cli import models
 
 
 @pytest.mark.parametrize(
     ("name", "trainer"),
-    [("dqn", dqn.Trainer), ("dueling_dqn", dqn.Trainer), ("sac", td3.Trainer)],
+    [("dqn", dqn.Trainer), ("dueling_dqn", dqn.Trainer), ("td3", ddpg.Trainer)],
 )
 def test_a_model_that_extends_the_usual_one_fits(name: str, trainer: type) -> None:
     assert models.of_algorithm(name, trainer).__module__.endswith(f"{name}.model")

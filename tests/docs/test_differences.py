@@ -50,11 +50,11 @@ def test_the_nearest_of_several_parents_is_what_is_compared():
 
 
 def test_a_page_may_ask_for_some_names():
-    shown = lines("c51", "project", "Trainer")
-    assert shown[1].startswith("+def project(probability")
+    shown = lines("c51", "of_action", "Trainer")
+    assert shown[1].startswith("+def of_action(values")
     assert " class Trainer(dqn.Trainer):" in shown
     assert "+    v_min: float = 0.0" not in shown
-    for algorithm, name in (("c51", "Agent"), ("dqn", "projects")):
+    for algorithm, name in (("c51", "Agent"), ("dqn", "project")):
         with pytest.raises(DirectiveError, match=f"{algorithm} changes no {name}"):
             lines(algorithm, name)
 

@@ -337,8 +337,8 @@ def test_the_search_finds_explanations_before_the_reference(path):
 def test_the_home_page_says_what_is_there():
     home = (ROOT / "docs" / "index.md").read_text("utf-8")
     files = list((ROOT / "algorithms" / "ppo").glob("*.py"))
-    assert "one folder of eight\nshort files" in home
-    assert len(files) == 8
+    assert "one folder of seven\nshort files" in home
+    assert len(files) == 7
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = re.findall(r"^\| (`.*?) \|", home, re.MULTILINE)
     extras = {name for cell in named for name in re.findall(r"`(\w+)`", cell)}

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.algorithms.c51.algorithm import project
 from yieldrl.envs import value_iteration
+from yieldrl.functional import project
 
 from . import drawing as svg
 from .drawing import Frame

@@ -1,0 +1,54 @@
+"""Numbers for states that are choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
+from torch import Tensor, nn
+
+
+class StateIndex(nn.Module):
+    """From observations `[B, ...]` to the numbers of their states, `[B]`.
+
+    Args:
+        space: Discrete, or MultiDiscrete, of which every combination of choices is a
+            state.
+
+    Attributes:
+        count: How many states there are.
+
+    Raises:
+        TypeError: If states cannot be numbered.
+    """
+
+    start: Tensor
+    stride: Tensor
+
+    def __init__(self, space: gym.Space[Any]) -> None:
+        super().__init__()
+        if not isinstance(space, Discrete | MultiDiscrete):
+            raise TypeError(
+                "a table needs states that can be numbered, Discrete or MultiDiscrete,"
+                f" got {space}: take DQN, whose network takes any"
+            )
+        several = isinstance(space, MultiDiscrete)
+        choices = space.nvec if several else space.n
+        # Like the digits of a clock: a choice counts for all that come after it.
+        below = np.cumprod(np.append(1, np.flip(choices)), dtype=float)
+        self.count = int(below[-1])
+        stride = below[:-1] if self.count < 2**63 else np.zeros(len(below) - 1)
+        stride = np.flip(stride).astype(np.int64).reshape(np.shape(choices))
+        self.register_buffer("stride", torch.from_numpy(stride), persistent=False)
+        start = torch.as_tensor(space.start)
+        self.register_buffer("start", start, persistent=False)
+        self.is_numbered = not several and not start.any()
+
+    def forward(self, obs: Tensor) -> Tensor:
+        if self.is_numbered:
+            return obs
+        number = (obs - self.start) * self.stride
+        return number if number.ndim == 1 else number.flatten(1).sum(1)

@@ -1,0 +1,14 @@
+"""What algorithms that learn from a replay buffer share; each keeps its mathematics."""
+
+from yieldrl.off_policy.config import OffPolicyConfig
+from yieldrl.off_policy.epsilon import EpsilonConfig, EpsilonGreedy
+from yieldrl.off_policy.trainer import OffPolicyTrainer
+from yieldrl.off_policy.warm_up import RandomWarmUp
+
+__all__ = [
+    "EpsilonConfig",
+    "EpsilonGreedy",
+    "OffPolicyConfig",
+    "OffPolicyTrainer",
+    "RandomWarmUp",
+]

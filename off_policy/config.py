@@ -1,0 +1,77 @@
+"""Hyper-parameters of algorithms that learn from a replay buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from yieldrl import foundations, functional
+from yieldrl.foundations import (
+    BatchSize,
+    Range,
+    Steps,
+    StepsOrZero,
+    UnitInterval,
+    Widths,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffPolicyConfig(foundations.Config):
+    """What methods that learn from replayed transitions have in common."""
+
+    num_envs: int = 1
+    """Number of environments stepped side by side. With more, `train_every` and
+    `learning_starts` still count the steps of all of them together."""
+
+    buffer_size: int = 1_000_000
+    """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
+    one takes less memory and forgets sooner."""
+
+    learning_starts: StepsOrZero = 1_000
+    """Environment steps before the first update. More fill the buffer with more varied
+    transitions and delay learning."""
+
+    train_every: Steps = 1
+    """Environment steps between updates. A lower number learns more from every step and
+    takes more time."""
+
+    gradient_steps: Annotated[int, Range(1, 10**6)] = 1
+    """Gradient steps of each update. More learn faster from the same experience, until
+    the networks overfit to what is in the buffer."""
+
+    batch_size: BatchSize = 256
+    """Transitions drawn for each gradient step. Larger batches give gradients with less
+    noise and take longer."""
+
+    target_every: Steps = 1
+    """Gradient steps between synchronisations of the target networks. More make targets
+    steadier and learning slower."""
+
+    tau: Annotated[float, Range(0, 1, above=True)] = 0.005
+    """Share of the online networks that a synchronisation moves into the target
+    networks. Lower is steadier and slower; 1 copies them."""
+
+    gamma: UnitInterval = 0.99
+    """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
+    alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
+
+    hidden_sizes: Widths = (256, 256)
+    """Widths of the hidden layers of every network. Wider or more layers can represent
+    more and take longer to compute and to learn."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_range(
+            "buffer_size", low=self.num_envs, high=foundations.MAX_TRANSITIONS
+        )
+
+    def learn_steps_by(self, sample_step: int) -> int:
+        """Gradient steps that should have been taken by an environment step."""
+        return functional.updates_due(
+            sample_step, self.learning_starts, self.train_every, self.gradient_steps
+        )
+
+    def planned_learn_steps(self) -> int:
+        """Gradient steps of a whole run."""
+        return self.learn_steps_by(self.total_steps)

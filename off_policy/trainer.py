@@ -1,0 +1,58 @@
+"""The schedule around a replay buffer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tensordict import TensorDict
+
+from yieldrl import abstractions
+from yieldrl.abstractions import LogData, Logs
+from yieldrl.buffers import ReplayBuffer
+from yieldrl.foundations import derive_seed
+from yieldrl.off_policy.config import OffPolicyConfig
+
+
+class OffPolicyTrainer(abstractions.Trainer):
+    """Steps into a replay buffer, with as many gradient steps as the config calls for.
+
+    A subclass says by `_run_train` what a gradient step is.
+    """
+
+    config: OffPolicyConfig
+    buffer: ReplayBuffer
+
+    buffer_class: ClassVar[type[ReplayBuffer]] = ReplayBuffer
+
+    @property
+    def learning_due(self) -> bool:
+        """Whether fewer gradient steps were taken than the steps so far call for."""
+        now = self.agent.counters
+        due = self.config.learn_steps_by(now.sample_step)
+        return now.learn_step < due and len(self.buffer) > 0
+
+    def make_buffer(self) -> ReplayBuffer:
+        config, seed = self.config, derive_seed(self.config.seed, "buffer")
+        options = {"gamma": config.gamma, "seed": seed, **self.buffer_options()}
+        return self.buffer_class(config.buffer_size, **self.transition_parts, **options)
+
+    def buffer_options(self) -> dict[str, Any]:
+        """What `buffer_class` takes besides, in a variant that changes it."""
+        return {}
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Put a rollout into the replay buffer, and learn from that as the loop does.
+
+        At least once, also before `learning_starts`.
+        """
+        return self._replay_rows(rollout)
+
+    def _run_train(self) -> LogData:
+        self.agent.sync_target(self.config.target_every)  # if a step was interrupted
+        logs = self._replay()
+        self.agent.sync_target(self.config.target_every)
+        return self._log("train", logs)
+
+    def _replay(self) -> Logs:
+        """One gradient step on a batch from the replay buffer."""
+        return self.agent.learn(self.buffer.sample(self.config.batch_size))

@@ -1,0 +1,23 @@
+"""What algorithms that learn from rollouts share; each keeps its own mathematics.
+
+A rollout `[T, N]` is collected with the policy of now, learned from, and forgotten.
+Here are the fields of their configs, networks of actors and critics around one encoder,
+what learning asks of a whole rollout before it begins, and the schedule around that.
+"""
+
+from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
+from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
+from yieldrl.on_policy.config import OnPolicyConfig
+from yieldrl.on_policy.model import ActorCritic
+from yieldrl.on_policy.remembering import RememberingAgent
+from yieldrl.on_policy.trainer import OnPolicyTrainer
+
+__all__ = [
+    "ActorCritic",
+    "OnPolicyAlgorithm",
+    "OnPolicyConfig",
+    "OnPolicyTrainer",
+    "RememberingAgent",
+    "check_desired_kl",
+    "follow_kl",
+]

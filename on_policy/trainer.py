@@ -1,0 +1,73 @@
+"""The schedule around a rollout: where it is stored, and when it begins and ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensordict import TensorDict
+
+from yieldrl import abstractions
+from yieldrl.abstractions import LogData, Logs
+from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer
+from yieldrl.collectors import Collector, WholeCollector
+from yieldrl.foundations.other_words import check_entries
+from yieldrl.on_policy.config import OnPolicyConfig
+
+
+class OnPolicyTrainer(abstractions.Trainer):
+    """Collects whole rollouts, each with the policy that learns from it.
+
+    A subclass says by `learning_due` and `_run_train` how it learns from them.
+    """
+
+    config: OnPolicyConfig
+    buffer: RolloutBuffer
+
+    parallel = True
+
+    @property
+    def training_done(self) -> bool:
+        return self.collecting_done and (len(self.buffer) == 0 or self.buffer.exhausted)
+
+    def make_buffer(self) -> RolloutBuffer:
+        config, parts = self.config, self.transition_parts
+        if config.collection == "sync":
+            return RolloutBuffer(config.num_steps, **parts)
+        ahead = config.max_policy_lag + 2  # one is learned from, one is written
+        return CircularBuffer(config.num_steps, num_segments=ahead, **parts)
+
+    def make_collector(self) -> Collector:
+        usual, own = super().make_collector(), type(self.agent).explore
+        if WholeCollector.fits(usual) and own is abstractions.Agent.explore:
+            return WholeCollector.like(usual)
+        return usual
+
+    def update(self, rollout: TensorDict) -> dict[str, Any]:
+        """Learn all there is to learn from a rollout `[T, N]`; means of metrics.
+
+        It is annotated first, if it was not collected by `collector.collect`.
+        """
+        known = set(rollout.keys())
+        check_entries(known)
+        waits = "log_prob" not in known
+        logs = self.algorithm.update(self.agent.annotated(rollout))
+        if waits:
+            self.agent.acted_version = None
+        return logs
+
+    def begin_learning(self) -> tuple[Minibatches, Logs]:
+        """The minibatches of the buffer's rollout, in the buffer too; logs of it."""
+        rollout = self.agent.annotated(self.buffer.rollout())
+        if not self.buffer.continues:
+            self.algorithm.forget_episodes()
+        minibatches, logs = self.algorithm.begin(rollout)
+        self.buffer.begin(minibatches)
+        self.algorithm.begin_update(rollout)
+        return minibatches, logs
+
+    def _run_collect(self) -> LogData:
+        if self.buffer.exhausted:  # the step that should have cleared it failed
+            self.buffer.clear()
+        if len(self.buffer) == 0:  # also where somebody else has cleared it
+            self.agent.acted_version = None
+        return super()._run_collect()

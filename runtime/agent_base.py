@@ -1,0 +1,123 @@
+"""What every agent does alike: its functions, its counters, saving."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.foundations import (
+    Config,
+    Counting,
+    ObservationActionAdapter,
+    ranks,
+    restore_generator,
+)
+from yieldrl.runtime.acting_record import ActingRecord
+from yieldrl.runtime.learner import Learner
+
+
+class AgentBase(ActingRecord, Counting, ABC):
+    """Acts and annotates through the runtime, which may compile both.
+
+    Args:
+        algorithm: The mathematics, with its model.
+        config: Says the seed of exploration.
+
+    Attributes:
+        generator: What exploration draws from.
+        border: From observations to tensors, and from actions back.
+        acting: `act`, and `annotating`, `annotate`, as functions of tensors.
+    """
+
+    algorithm: Any
+    config: Any
+
+    def __init__(self, algorithm: Learner, config: Config) -> None:
+        self.algorithm, self.config = algorithm, config
+        self.counters, self.device = algorithm.counters, algorithm.device
+        seed = ranks().derive_seed(config.seed, "exploration")
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        model = algorithm.model
+        observed, acted = model.observation_space, model.action_space
+        self.border = ObservationActionAdapter(
+            observed, acted, self.device, unit_box=model.unit_box
+        )
+        function = algorithm.runtime.function
+        self.acting = function("acting", self.act)
+        if type(self).annotate is not AgentBase.annotate:
+            self.annotating = function("evaluation of rollouts", self._annotate)
+
+    @abstractmethod
+    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        """Explore as a function of tensors: an `action`, and what the buffer keeps."""
+
+    def annotate(self, obs: Any, action: Tensor) -> dict[str, Tensor]:
+        """What learning must know of actions `[B, ...]`, by the weights of now.
+
+        A policy gradient takes their `log_prob [B]` and the states' `value [B]`.
+        """
+        return {}
+
+    def exploration(self) -> dict[str, Any]:
+        """What to log of how it explores now, beside the episodes that ended."""
+        return {}
+
+    def sync_target(self, every: int) -> None:
+        """Sync the target, if `every` gradient steps were taken since it was last."""
+        self.algorithm.sync_if_due(every)
+
+    def learn(self, data: TensorDict) -> dict[str, Any]:
+        """One gradient step on a batch `[B]`, moved to the device if it is not there.
+
+        Raises:
+            FloatingPointError: If the loss is not finite.
+        """
+        batch = data if data.device == self.device else data.to(self.device)
+        logs = self.algorithm.train_step(batch)
+        if batch is not data:  # results per sample belong into the caller's batch
+            data.update(batch.exclude(*data.keys()))
+        return logs
+
+    def actor(self) -> Self:
+        """An agent that explores with a copy of the model, beside this one.
+
+        It writes down the log-probability of each action when it is taken.
+        """
+        actor = type(self)(self.algorithm.acting_copy(), self.config)
+        actor.records_log_prob = True
+        return actor
+
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """A rollout `[T, N]` that was just collected, with all that is known of it.
+
+        That is what the policy says of it, and what its algorithm adds.
+
+        Raises:
+            RuntimeError: See `annotated`.
+        """
+        return self.algorithm.complete(self.annotated(rollout))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Algorithm, counters and the exploration's generator."""
+        return {
+            "algorithm": self.algorithm.state_dict(),
+            "generator": self.generator.get_state(),
+            "acted_version": self.acted_version,
+            **self.counters_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; an actor's comes without an algorithm."""
+        if "algorithm" in state:
+            self.algorithm.load_state_dict(state["algorithm"])
+        restore_generator(self.generator, state["generator"])
+        self.acted_version = state.get("acted_version", state.get("acted_since"))
+        self.restore_counters(state)
+
+    def _annotate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:
+        return self.annotate(inputs["obs"], inputs["action"])

@@ -1,0 +1,153 @@
+"""How long folders, files and functions may be; the lists of exceptions only shrink."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OTHERS = {"tests", "benchmarks", "docs", "exercises", "notebooks", "build", "site"}
+"""Folders that are no part of the product."""
+
+PRODUCT = [
+    file
+    for file in sorted(ROOT.rglob("*.py"))
+    if (top := file.relative_to(ROOT).parts[0]) not in OTHERS and top[0] != "."
+]
+
+ROOTS = ["a2c", "ddpg", "dqn", "ppo", "q_learning", "reinforce", "sac"]
+"""Algorithms that are complete by themselves: at most 320 lines. Others are differences
+to their parents: at most 200."""
+
+LONGER_FOLDERS = {
+    "behavior_cloning": 655,
+    "ppo_lstm": 251,
+    "ppo_roa": 1066,
+    "sac_discrete": 210,
+    "vla_ppo": 543,
+}
+LONGER_FILES = {
+    "abstractions.py": 299,
+    "algorithms/ppo_roa/model.py": 292,
+    "buffers/replay.py": 202,
+    "buffers/ring.py": 282,
+    "buffers/rollout.py": 215,
+    "cli/app.py": 220,
+    "collectors/asynchronous.py": 253,
+    "collectors/background.py": 209,
+    "experiments/check_algorithm/runner.py": 203,
+    "experiments/run.py": 242,
+    "experiments/trainer_base.py": 311,
+    "foundations/aliases.py": 203,
+    "foundations/config.py": 255,
+    "foundations/spaces.py": 213,
+    "networks/distributions.py": 210,
+    "networks/normalizer.py": 210,
+    "on_policy/algorithm.py": 245,
+    "runtime/learner.py": 236,
+    "vla/lora.py": 204,
+    "vla/observations.py": 206,
+    "vla/policy.py": 207,
+    "vla/statistics.py": 211,
+}
+LONGER_FUNCTIONS = {
+    "collectors/asynchronous.py:__init__": 46,
+    "envs/cartpole.py:__init__": 43,
+    "envs/check_answers.py:play": 44,
+    "envs/check_batched.py:_check_functions": 45,
+    "envs/minatar/asterix.py:play": 43,
+    "envs/minatar/breakout.py:play": 41,
+    "envs/minatar/space_invaders.py:play": 44,
+    "envs/physics/simulation.py:__init__": 41,
+}
+LINES = 44_661
+"""Of the product, which are to become 34 000."""
+
+
+def lines(file):
+    return len(file.read_text().splitlines())
+
+
+def named(file):
+    return file.relative_to(ROOT).as_posix()
+
+
+def functions(file):
+    """Name -> lines of each function without its docstring."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first, *_ = node.body
+            said = ast.get_docstring(node) is not None
+            documented = first.end_lineno - first.lineno + 1 if said else 0
+            length = node.end_lineno - node.lineno + 1 - documented
+            yield f"{named(file)}:{node.name}", length
+
+
+def exceed(found, limit, longer):
+    """What is longer than it may be, and exceptions that are none any more."""
+    grown = {
+        name: (size, longer.get(name, limit))
+        for name, size in found.items()
+        if size > longer.get(name, limit)
+    }
+    stale = {
+        name: (found.get(name), size)
+        for name, size in longer.items()
+        if found.get(name, 0) != size and name not in grown
+    }
+    return grown, stale
+
+
+def check(found, limit, longer):
+    grown, stale = exceed(found, limit, longer)
+    assert not grown, f"longer than allowed, (is, may be): {grown}"
+    assert not stale, f"shorter than the list says, lower it, (is, listed): {stale}"
+
+
+def test_folders_of_algorithms():
+    found = {
+        folder.name: sum(map(lines, folder.glob("*.py")))
+        for folder in (ROOT / "algorithms").iterdir()
+        if (folder / "__init__.py").is_file()
+    }
+    roots = {name: size for name, size in found.items() if name in ROOTS}
+    assert roots.keys() == set(ROOTS)
+    check(roots, 320, {})
+    variants = {name: size for name, size in found.items() if name not in ROOTS}
+    check(variants, 200, LONGER_FOLDERS)
+
+
+def test_the_contract():
+    assert lines(ROOT / "abstractions.py") <= 300
+
+
+def test_files():
+    check({named(file): lines(file) for file in PRODUCT}, 200, LONGER_FILES)
+
+
+def test_functions():
+    found = {}
+    for file in PRODUCT:
+        for name, size in functions(file):
+            found[name] = max(size, found.get(name, 0))
+    check(found, 40, LONGER_FUNCTIONS)
+
+
+def test_the_product_grows_no_more():
+    check({"product": sum(map(lines, PRODUCT))}, 34_000, {"product": LINES})
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"a": 5}, ({}, {})),
+        ({"a": 11}, ({"a": (11, 10)}, {})),
+        ({"b": 20}, ({}, {})),
+        ({"b": 21}, ({"b": (21, 20)}, {})),
+        ({"b": 19}, ({}, {"b": (19, 20)})),
+        ({}, ({}, {"b": (None, 20)})),
+    ],
+)
+def test_an_exception_may_neither_grow_nor_outlive_its_reason(found, expected):
+    longer = {"b": 20} if "a" not in found else {}
+    assert exceed(found, 10, longer) == expected
