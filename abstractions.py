@@ -21,10 +21,10 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.experiments import LoopByHand, Steps, TrainingRun
+from yieldrl.foundations.foreign_names import takes
 from yieldrl.foundations.logs import LogData as LogData
 from yieldrl.foundations.logs import Logs as Logs
 from yieldrl.foundations.logs import LogType as LogType
-from yieldrl.foundations.other_words import takes
 from yieldrl.runtime import AgentBase, Learner
 
 

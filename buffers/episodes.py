@@ -12,7 +12,7 @@ from torch import Tensor
 
 from yieldrl.buffers.spec import transition_spec
 from yieldrl.buffers.storage import Storage, add_rows, is_rollout
-from yieldrl.foundations.other_words import CalledHere
+from yieldrl.foundations.foreign_names import CalledHere
 
 
 class _Progress(NamedTuple):

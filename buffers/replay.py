@@ -14,7 +14,7 @@ from yieldrl.buffers.memory import check_memory
 from yieldrl.buffers.spec import entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage, add_rows, is_rollout
 from yieldrl.foundations import restore_generator
-from yieldrl.foundations.other_words import CalledHere
+from yieldrl.foundations.foreign_names import CalledHere
 
 
 class ReplayBuffer:

@@ -13,7 +13,7 @@ from tensordict import TensorDict
 from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.spec import entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage, add_rows, is_rollout
-from yieldrl.foundations.other_words import CalledHere
+from yieldrl.foundations.foreign_names import CalledHere
 
 
 @dataclass

@@ -11,7 +11,7 @@ from tensordict import TensorDict
 
 from yieldrl.buffers.spec import transition_spec
 from yieldrl.buffers.storage import Storage
-from yieldrl.foundations.other_words import CalledHere
+from yieldrl.foundations.foreign_names import CalledHere
 
 
 class StepBuffer:

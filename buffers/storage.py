@@ -12,7 +12,7 @@ from torch import Tensor
 from yieldrl.buffers.entries import Entries, Leaf
 from yieldrl.buffers.spec import flatten, nest
 from yieldrl.foundations import spaces
-from yieldrl.foundations.other_words import check_entries
+from yieldrl.foundations.foreign_names import check_entries
 
 
 class Storage(Entries):

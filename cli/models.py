@@ -18,7 +18,7 @@ def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
 
     Args:
         name: The algorithm.
-        trainer_class: Who is to use its model.
+        trainer_class: The trainer that is to use its model.
 
     Raises:
         ValueError: If the model is not one of the kind that the trainer has, at once,
@@ -57,7 +57,7 @@ def vision_language_action(
 
     Args:
         cfg: `vla_config`, the fields of `VLAConfig`, and `action_dim`.
-        trainer_class: Who is to use it.
+        trainer_class: The trainer that is to use it.
 
     Raises:
         ValueError: If the trainer takes no such policy, or a value does not fit.

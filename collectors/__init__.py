@@ -4,9 +4,10 @@ from yieldrl.collectors.asynchronous import AsyncCollector
 from yieldrl.collectors.episode_logs import mean_episode
 from yieldrl.collectors.evaluation import Evaluation, evaluate
 from yieldrl.collectors.evaluator import Evaluator
+from yieldrl.collectors.fused import FusedCollector
 from yieldrl.collectors.protocols import Buffer, Collector
 from yieldrl.collectors.sync import SyncCollector
-from yieldrl.collectors.whole import WholeCollector
+from yieldrl.foundations.moved import moved_names
 
 __all__ = [
     "AsyncCollector",
@@ -14,8 +15,12 @@ __all__ = [
     "Collector",
     "Evaluation",
     "Evaluator",
+    "FusedCollector",
     "SyncCollector",
-    "WholeCollector",
     "evaluate",
     "mean_episode",
 ]
+
+__getattr__ = moved_names(
+    __name__, {"WholeCollector": "yieldrl.collectors.FusedCollector"}
+)

@@ -18,7 +18,7 @@ from yieldrl.collectors.protocols import Collector, check_parts, made_of_parts
 from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.foundations import defer_keyboard_interrupt
-from yieldrl.foundations.other_words import arguments_here
+from yieldrl.foundations.foreign_names import arguments_here
 
 
 class AsyncCollector(Collector):
@@ -69,17 +69,9 @@ class AsyncCollector(Collector):
         check_parts(envs, agent, buffer)
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
-        if isinstance(buffer, CircularBuffer):
-            self.ring = buffer
-        else:
-            self.ring = CircularBuffer(
-                1,
-                envs.single_observation_space,
-                envs.single_action_space,
-                num_envs=envs.num_envs,
-                num_segments=max_policy_lag + 2,
-                device=agent.device,
-            )
+        segments = max_policy_lag + 2
+        own = isinstance(buffer, CircularBuffer)
+        self.ring = buffer if own else _ring_of_steps(envs, agent, segments)
         actor = agent.actor()
         self._weights = Weights(agent.model, actor.model)
         self._acting = Acting(
@@ -251,3 +243,12 @@ class AsyncCollector(Collector):
         if self.ring.dropped > 0:
             logs["dropped_steps"] = self.ring.dropped * self.envs.num_envs
         return logs
+
+
+def _ring_of_steps(
+    envs: VectorEnv[Any, Any, Any], agent: Any, num_segments: int
+) -> CircularBuffer:
+    """Segments of one step each, for a buffer that takes transitions one by one."""
+    spaces = envs.single_observation_space, envs.single_action_space
+    parts = {"num_envs": envs.num_envs, "device": agent.device}
+    return CircularBuffer(1, *spaces, num_segments=num_segments, **parts)

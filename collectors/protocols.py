@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
-from yieldrl.foundations.other_words import arguments_here
+from yieldrl.foundations.foreign_names import arguments_here
 
 made_of_parts = arguments_here(
     "SyncCollector(trainer.envs, trainer.agent, trainer.buffer, seed=1)",

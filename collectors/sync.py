@@ -16,7 +16,7 @@ from yieldrl.collectors.rollouts import collect
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.foundations import spaces
-from yieldrl.foundations.other_words import arguments_here
+from yieldrl.foundations.foreign_names import arguments_here
 
 
 class SyncCollector(Collector):

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
 
+INTEGRATORS = ("euler", "semi-implicit euler")
 X_LIMIT = 2.4  # metres from the middle of the track
 THETA_LIMIT = 12 * 2 * math.pi / 360  # 12 degrees from the upright, in radians
 HIGH = np.array([2 * X_LIMIT, np.inf, 2 * THETA_LIMIT, np.inf], dtype=np.float32)
@@ -81,12 +82,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
             self.single_observation_space = spaces.Box(-HIGH[::2], HIGH[::2])
             self.observed_rows = slice(None, None, 2)
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        integrators = ("euler", "semi-implicit euler")
-        if kinematics_integrator not in integrators:
-            raise ValueError(
-                f"kinematics_integrator = {kinematics_integrator!r}: use one of"
-                f" {integrators}"
-            )
+        if kinematics_integrator not in INTEGRATORS:
+            said = f"kinematics_integrator = {kinematics_integrator!r}"
+            raise ValueError(f"{said}: use one of {INTEGRATORS}")
         self.sutton_barto_reward = sutton_barto_reward
         self.semi_implicit = kinematics_integrator == "semi-implicit euler"
         self.gravity = self.parameter("gravity", gravity)
@@ -97,7 +95,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
         self.tau = self.parameter("tau", tau)
         self.low = self.parameter("low", low)
         self.high = self.parameter("high", high)
-
         # Of the pole about its axle: 4/3 of its mass times its half length squared.
         self.inertia = self.parameter("inertia", 4 / 3)
         limits = [[X_LIMIT], [math.inf], [THETA_LIMIT], [math.inf]]

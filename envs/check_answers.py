@@ -62,13 +62,18 @@ def play(
         if mode is AutoresetMode.DISABLED and ended.any():
             obs, _ = envs.reset(options={"reset_mask": ended})
             moments.append(named(envs, "obs", obs))
+    _check_kept(kept)
+    return moments
+
+
+def _check_kept(kept: list[tuple[Tensor, Any]]) -> None:
+    """Raise if observations are not what they were when they were handed out."""
     for t, (tensor, was) in enumerate(kept):
         if not same(as_array(tensor), was):
             raise ValueError(
                 f"the observations of step {t} were overwritten by a later step: let"
                 " observe return memory of its own (.clone())"
             )
-    return moments
 
 
 def look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:

@@ -93,9 +93,13 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
                 " keep all that changes in the state, or it leaks into other episodes;"
                 " draw chance from the noise"
             )
+    _check_restart(play, state, noise, first["initial_state"])
+
+
+def _check_restart(play: TorchVectorEnv, state: Any, noise: Any, initial: Any) -> None:
+    """Where all environments restart, nothing of what was before is left."""
     all_envs = torch.ones_like(play._ended)
-    restarted = _leaves(play.restart(all_envs, state, noise))
-    if not _alike(restarted, _leaves(first["initial_state"])):
+    if not _alike(_leaves(play.restart(all_envs, state, noise)), _leaves(initial)):
         raise ValueError(
             "restart of all environments gave another state than initial_state: keep"
             " nothing of the episodes that ended"

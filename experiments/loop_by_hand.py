@@ -9,7 +9,7 @@ from typing import Any
 from tensordict import TensorDict
 
 from yieldrl.foundations import means
-from yieldrl.foundations.other_words import CalledHere, check_entries
+from yieldrl.foundations.foreign_names import CalledHere, check_entries
 
 
 class LoopByHand:

@@ -6,8 +6,8 @@ from typing import Any
 
 from yieldrl.collectors import AsyncCollector, Collector, SyncCollector, mean_episode
 from yieldrl.foundations import ranks
+from yieldrl.foundations.foreign_names import arguments_here
 from yieldrl.foundations.logs import LogData, Logs, LogType
-from yieldrl.foundations.other_words import arguments_here
 
 
 class Steps:
@@ -23,7 +23,7 @@ class Steps:
     training_done: Any
 
     def make_collector(self) -> Collector:
-        """Who steps the environments with the agent and writes into the buffer."""
+        """The collector, which steps environments with the agent into the buffer."""
         config, parts = self.config, (self.envs, self.agent, self.buffer)
         seed = ranks().derive_seed(config.seed, "envs")
         if config.collection == "sync":

@@ -30,7 +30,7 @@ from yieldrl.foundations import (
     set_threads,
     spaces,
 )
-from yieldrl.foundations.other_words import arguments_here
+from yieldrl.foundations.foreign_names import arguments_here
 
 
 class TrainingRun(Copies, Run):

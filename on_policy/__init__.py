@@ -9,11 +9,13 @@ from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
 from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
 from yieldrl.on_policy.config import OnPolicyConfig
 from yieldrl.on_policy.model import ActorCritic
+from yieldrl.on_policy.network_config import ActorCriticConfig
 from yieldrl.on_policy.remembering import RememberingAgent
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 __all__ = [
     "ActorCritic",
+    "ActorCriticConfig",
     "OnPolicyAlgorithm",
     "OnPolicyConfig",
     "OnPolicyTrainer",

@@ -13,7 +13,7 @@ from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Minibatches, explained_variance, gae, transitions
 from yieldrl.foundations import derive_seed, mean_and_std, means, ranks, spaces
-from yieldrl.foundations.other_words import check_entries
+from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks import RewardScaler, drops_or_norms_batches
 from yieldrl.on_policy.config import OnPolicyConfig
 from yieldrl.runtime.acting_record import CHUNK

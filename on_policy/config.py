@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from yieldrl import foundations
-from yieldrl.foundations import (
-    Coefficient,
-    Count,
-    LogStd,
-    Positive,
-    UnitInterval,
-    Widths,
-)
+from yieldrl.foundations import Coefficient, Count, Positive, UnitInterval
+from yieldrl.on_policy.network_config import ActorCriticConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnPolicyConfig(foundations.Config):
+class OnPolicyConfig(ActorCriticConfig):
     """What actor-critic methods on rollouts `[T, N]` have in common."""
 
     num_steps: Count = 128
@@ -52,32 +45,6 @@ class OnPolicyConfig(foundations.Config):
     """Gradients with a larger norm are scaled down to it. Lower makes steps more even
     and smaller; a very large number turns it off."""
 
-    actor_obs: tuple[str, ...] = ()
-    """Entries of a Dict observation that the actor reads, by default all. Acting does
-    without the others, which may be there in training alone."""
-
-    critic_obs: tuple[str, ...] = ()
-    """Entries of a Dict observation that the critic reads, by default all. If they are
-    others than the actor's, it has an encoder of its own."""
-
-    hidden_sizes: Widths = (64, 64)
-    """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
-    can represent more and take longer to compute and to learn."""
-
-    activation: Literal["tanh", "relu"] = "tanh"
-    """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
-    and deeper networks."""
-
-    log_std_init: LogStd = 0.0
-    """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
-    deviation of 1. Higher explores more at first. Discrete actions do not use it."""
-
-    normalize_observation: bool = False
-    """Subtract the running mean of observations and divide by their running standard
-    deviation; both are saved with the model. It helps where components differ in
-    size. Images, sentences, choices and flags stay as they are. While a part of the
-    model that reads them is frozen, both stand still."""
-
     normalize_reward: bool = True
     """Divide rewards by the running standard deviation of the return, which is saved
     with the model, so that one learning rate fits rewards of any size. Reported returns
@@ -85,10 +52,6 @@ class OnPolicyConfig(foundations.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("actor_obs", "critic_obs"):
-            entries: tuple[str, ...] = getattr(self, name)
-            if "" in entries or len(set(entries)) < len(entries):
-                raise self.error(name, "name every entry once, and none ''")
         if self.batch_size > foundations.MAX_TRANSITIONS:
             most = foundations.MAX_TRANSITIONS // self.num_envs
             remedy = f"choose at most {most}, or fewer num_envs"

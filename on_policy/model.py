@@ -18,7 +18,7 @@ from yieldrl.networks import (
     frozen_parts,
     make_encoder,
 )
-from yieldrl.on_policy.config import OnPolicyConfig
+from yieldrl.on_policy.network_config import ActorCriticConfig
 
 
 class ActorCritic(Policy):
@@ -48,7 +48,7 @@ class ActorCritic(Policy):
         self,
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
-        config: OnPolicyConfig,
+        config: ActorCriticConfig,
     ) -> None:
         super().__init__(observation_space, action_space)
         self.actor_obs, self.critic_obs = config.actor_obs, config.critic_obs
@@ -69,7 +69,7 @@ class ActorCritic(Policy):
         """What the actor reads."""
         return self.actor_obs
 
-    def group(self, config: OnPolicyConfig, field: str) -> gymnasium.Space[Any]:
+    def group(self, config: ActorCriticConfig, field: str) -> gymnasium.Space[Any]:
         """The space of the entries of observations that a field of the config names.
 
         Raises:
@@ -80,15 +80,15 @@ class ActorCritic(Policy):
         except ValueError as reason:
             raise config.error(field, str(reason)) from None
 
-    def feature_size(self, config: OnPolicyConfig) -> int:
+    def feature_size(self, config: ActorCriticConfig) -> int:
         """Width `F` of the actor's features of observations."""
         return self.encoder.size
 
-    def actor_size(self, config: OnPolicyConfig) -> int:
+    def actor_size(self, config: ActorCriticConfig) -> int:
         """Width of what the actor reads, which `actor_output` makes of features."""
         return self.feature_size(config)
 
-    def critic_size(self, config: OnPolicyConfig) -> int:
+    def critic_size(self, config: ActorCriticConfig) -> int:
         """Width `C` of what the critic reads, its features of observations."""
         own = self.critic_encoder
         return self.feature_size(config) if own is None else own.size

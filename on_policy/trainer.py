@@ -9,8 +9,8 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer
-from yieldrl.collectors import Collector, WholeCollector
-from yieldrl.foundations.other_words import check_entries
+from yieldrl.collectors import Collector, FusedCollector
+from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.on_policy.config import OnPolicyConfig
 
 
@@ -38,8 +38,8 @@ class OnPolicyTrainer(abstractions.Trainer):
 
     def make_collector(self) -> Collector:
         usual, own = super().make_collector(), type(self.agent).explore
-        if WholeCollector.fits(usual) and own is abstractions.Agent.explore:
-            return WholeCollector.like(usual)
+        if FusedCollector.fits(usual) and own is abstractions.Agent.explore:
+            return FusedCollector.like(usual)
         return usual
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class ActingRecord:
 
     def _said_of_versions(self) -> str:
         acted, now = self.acted_version, self.policy_version
-        who = f"policy version {acted} has" if acted is not None else "nobody knows who"
+        who = f"policy version {acted}" if acted is not None else "an unknown policy"
         return (
             f"the rollout holds no log_prob, and {who} acted in it, where the weights"
             f" are version {now}: what they say of its actions would be wrong. Set"

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from yieldrl.buffers import transitions
 from yieldrl.foundations import CheckpointError, Config, Counters, ranks, resolve_device
-from yieldrl.foundations.other_words import check_entries
+from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.runtime.gradient_step import GradientStep, Loss
 from yieldrl.runtime.learning_mode import LearningMode
@@ -129,7 +129,7 @@ class Learner:
         """Bring a target copy up to the model, if there is one."""
 
     def train_step(self, data: TensorDict) -> dict[str, Any]:
-        """`learn` in train mode, counted, and watched for numbers that are not.
+        """`learn` in train mode, counted; an error if the loss is NaN or infinite.
 
         Raises:
             FloatingPointError: If the loss is not finite (looked at on every CPU step,

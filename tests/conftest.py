@@ -1,5 +1,6 @@
 """Fixtures that every room's tests may use, and what holds for a run of them all."""
 
+import gc
 import math
 import os
 import signal
@@ -33,6 +34,12 @@ def pytest_configure(config):
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ["OMP_NUM_THREADS"] = "1"  # of the programs that tests start
     config.pluginmanager.register(Budget.of_run(config))
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays; the garbage collector need not look."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -20,10 +20,9 @@ ROOTS = ["a2c", "ddpg", "dqn", "ppo", "q_learning", "reinforce", "sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 655,
+    "behavior_cloning": 520,
     "ppo_lstm": 251,
     "ppo_roa": 1066,
-    "sac_discrete": 210,
     "vla_ppo": 543,
 }
 LONGER_FILES = {
@@ -33,8 +32,10 @@ LONGER_FILES = {
     "buffers/ring.py": 282,
     "buffers/rollout.py": 215,
     "cli/app.py": 220,
-    "collectors/asynchronous.py": 253,
+    "collectors/asynchronous.py": 254,
     "collectors/background.py": 209,
+    "envs/minatar/space_invaders.py": 202,
+    "envs/physics/simulation.py": 202,
     "experiments/check_algorithm/runner.py": 203,
     "experiments/run.py": 242,
     "experiments/trainer_base.py": 311,
@@ -50,17 +51,8 @@ LONGER_FILES = {
     "vla/policy.py": 207,
     "vla/statistics.py": 211,
 }
-LONGER_FUNCTIONS = {
-    "collectors/asynchronous.py:__init__": 46,
-    "envs/cartpole.py:__init__": 43,
-    "envs/check_answers.py:play": 44,
-    "envs/check_batched.py:_check_functions": 45,
-    "envs/minatar/asterix.py:play": 43,
-    "envs/minatar/breakout.py:play": 41,
-    "envs/minatar/space_invaders.py:play": 44,
-    "envs/physics/simulation.py:__init__": 41,
-}
-LINES = 44_661
+LONGER_FUNCTIONS = {}
+LINES = 44_662
 """Of the product, which are to become 34 000."""
 
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.extra import require
-from yieldrl.vla.folders import read_json
-from yieldrl.vla.parts import backbone_of, untrained_parts
+from yieldrl.vla.hub import read_json
+from yieldrl.vla.optional_imports import require
+from yieldrl.vla.parameter_groups import backbone_of, untrained_parts
 from yieldrl.vla.weights import check_names, distinct
 
 

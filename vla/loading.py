@@ -14,11 +14,11 @@ from yieldrl.networks.dtypes import in_float32
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.extra import require
-from yieldrl.vla.folders import model_folder, read_config
+from yieldrl.vla.hub import model_folder, read_config
 from yieldrl.vla.lora import add_lora
 from yieldrl.vla.model import VLAModel
-from yieldrl.vla.parts import enable_gradient_checkpointing, freeze_vision
+from yieldrl.vla.optional_imports import require
+from yieldrl.vla.parameter_groups import enable_gradient_checkpointing, freeze_vision
 from yieldrl.vla.state_dicts import read_state_dict
 from yieldrl.vla.weights import load_strictly
 
@@ -101,7 +101,7 @@ def _pretrained(
         from yieldrl.vla.backends.pi0 import load_pi0
 
         return load_pi0(folder, observed, acted, config, _device(config))
-    from yieldrl.vla.backends.native import is_native, load_native
+    from yieldrl.vla.backends.transformers_policy import is_native, load_native
 
     if not is_native(kind):
         raise CheckpointError(
@@ -126,7 +126,7 @@ def _lerobot(
 
 
 def _given(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.Module:
-    from yieldrl.vla.backends.given import load_given
+    from yieldrl.vla.backends.custom import load_given
 
     return _cast(load_given(config, observed, acted), config).to(_device(config))
 

@@ -24,8 +24,8 @@ from yieldrl.vla.adapter_files import (
     settings_of,
 )
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.extra import require
-from yieldrl.vla.parts import (
+from yieldrl.vla.optional_imports import require
+from yieldrl.vla.parameter_groups import (
     backbone_of,
     check_named,
     inner_model,

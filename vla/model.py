@@ -20,8 +20,8 @@ from yieldrl.vla.decoding import (
 )
 from yieldrl.vla.heads import BinsHead, GaussianHead
 from yieldrl.vla.interface import VLAOutput
-from yieldrl.vla.one_pass import OnePassModule
 from yieldrl.vla.parallel import ParallelDecoding
+from yieldrl.vla.single_forward import OnePassModule
 from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
 from yieldrl.vla.value import AttentionPool
 

@@ -11,12 +11,12 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.vla import asking
+from yieldrl.vla import model_calls
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.config import vla_config_of
 from yieldrl.vla.interface import VLAOutput
 from yieldrl.vla.observations import ObservationReader, vla_space
-from yieldrl.vla.parts import FrozenInEval
+from yieldrl.vla.parameter_groups import FrozenInEval
 
 Answer = tuple[Tensor, Tensor, Tensor]
 
@@ -62,7 +62,7 @@ class VLAPolicy(FrozenInEval, Policy):
         chunk_length: int | None = None,
     ) -> None:
         super().__init__(observation_space, action_space)
-        asking.check_model(model)
+        model_calls.check_model(model)
         self.model: Any = model
         keys = observation_keys or {}
         self.reader = ObservationReader(observation_space, keys, instruction)
@@ -135,12 +135,12 @@ class VLAPolicy(FrozenInEval, Policy):
         """Evaluate given actions: `log_prob`, as acting tells it, `entropy [B]` and
         `value [B]`."""
         observations, chunks = self.reader(obs), self.layout.inside(action)
-        output = asking.evaluate(self.model, self.layout, observations, chunks)
+        output = model_calls.evaluate(self.model, self.layout, observations, chunks)
         return self._log_prob(output), output.entropy, output.value
 
     def get_value(self, obs: Any) -> Tensor:
         """The state's `value [B]` alone."""
-        return asking.value(self.model, self.reader(obs))
+        return model_calls.value(self.model, self.reader(obs))
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """`V(s)`, `[B]`."""
@@ -168,7 +168,7 @@ class VLAPolicy(FrozenInEval, Policy):
 
     def concerns(self) -> list[str]:
         """What a trainer warns of: a model that cannot be told how to act."""
-        return asking.concerns(self.model)
+        return model_calls.concerns(self.model)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """What is trained, in groups that may have learning rates of their own.
@@ -189,7 +189,7 @@ class VLAPolicy(FrozenInEval, Policy):
     ) -> Answer:
         observations = self.reader(obs)
         parts = self.model, self.layout, observations
-        output = asking.act(*parts, deterministic, generator)
+        output = model_calls.act(*parts, deterministic, generator)
         action = self.layout.outside(output.action)
         return action, self._log_prob(output), output.value
 

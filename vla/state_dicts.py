@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.extra import require
+from yieldrl.vla.optional_imports import require
 
 TENSOR_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
 """Endings of what `torch.save` wrote: tensors by name, read with `weights_only`."""

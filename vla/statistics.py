@@ -161,7 +161,7 @@ class ActionStatistics(RangeStatistics):
         """Normalised actions `[..., D]` in the environment's units, float32.
 
         Raises:
-            RuntimeError: If nobody knows what those are.
+            RuntimeError: If those are unknown.
         """
         self._require()
         return super().denormalize(values)
@@ -170,7 +170,7 @@ class ActionStatistics(RangeStatistics):
         """Actions `[..., D]` in units of the range: float32, mostly in [-1, 1].
 
         Raises:
-            RuntimeError: If nobody knows the range.
+            RuntimeError: If the range is unknown.
         """
         self._require()
         return super().normalize(values)

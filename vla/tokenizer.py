@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.foundations.text import decode
-from yieldrl.vla.extra import require
+from yieldrl.vla.optional_imports import require
 
 _WORDS = """
 a above and arm at back ball behind below between black block blue bottom bowl box

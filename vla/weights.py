@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.extra import require
-from yieldrl.vla.folders import read_json
+from yieldrl.vla.hub import read_json
+from yieldrl.vla.optional_imports import require
 from yieldrl.vla.state_dicts import some_of
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"

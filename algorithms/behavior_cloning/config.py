@@ -6,24 +6,22 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 
-from yieldrl import foundations
 from yieldrl.foundations import (
     MAX_TRANSITIONS,
     BatchSize,
     Coefficient,
     LearningRate,
-    LogStd,
     Positive,
     Range,
     Steps,
     StepsOrZero,
     UnitInterval,
-    Widths,
 )
+from yieldrl.on_policy import ActorCriticConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(foundations.Config):
+class Config(ActorCriticConfig):
     """Behaviour cloning; the defaults clone an expert of CartPole in a few seconds."""
 
     # What is learned from is there before learning begins: nothing goes on beside it.
@@ -103,24 +101,6 @@ class Config(foundations.Config):
     eval_every: int = 200
     """Gradient steps between evaluations; there is another one at the end, and 0 means
     none at all. A lower number shows progress in finer steps and takes more time."""
-
-    hidden_sizes: Widths = (64, 64)
-    """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
-    can represent more and take longer to compute and to learn."""
-
-    activation: Literal["tanh", "relu"] = "tanh"
-    """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
-    and deeper networks."""
-
-    log_std_init: LogStd = 0.0
-    """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
-    deviation of 1. It falls to the size of the errors. Discrete actions do not use
-    it."""
-
-    normalize_observation: bool = False
-    """Subtract the mean of the demonstrated observations and divide by their standard
-    deviation; both are saved with the model. It helps where components differ in
-    size."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

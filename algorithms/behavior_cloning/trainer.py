@@ -14,13 +14,13 @@ from yieldrl.abstractions import LogData
 from yieldrl.algorithms.ppo import Model
 from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.collectors import Collector, SyncCollector
+from yieldrl.collectors.expert import Expert, find_rule
 from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.foundations import derive_seed
 
 from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
-from .expert import Expert, find_rule
 
 ACCURACY_EVERY = 10  # gradient steps: looking takes about half as long as learning
 

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import torch
-from gymnasium.spaces import Box
 from torch import Tensor, nn
 
-from yieldrl import abstractions
 from yieldrl.networks import MLP, ActionCritic, make_encoder
+from yieldrl.off_policy import BoxModel
 
 from .config import Config
 
 
-class Model(abstractions.Model):
-    """An actor `mu(s)` and a critic `Q(s, a)`, which share nothing.
-
-    Actions lie in [-1, 1] here, whatever the environment's bounds: the agent stretches
-    them, and the buffer keeps them as they are.
-
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Box, bounded on every side.
-        config: Says the hidden layers.
-
-    Raises:
-        TypeError: If actions are not numbers.
-    """
-
-    unit_box = True
+class Model(BoxModel):
+    """An actor `mu(s)` and a critic `Q(s, a)`, which share nothing."""
 
     def __init__(
         self,
@@ -40,14 +24,8 @@ class Model(abstractions.Model):
         action_space: gymnasium.Space[Any],
         config: Config,
     ) -> None:
-        if not isinstance(action_space, Box):
-            raise TypeError(
-                f"the action space must be a Box, got {action_space}: take DQN,"
-                " sac_discrete or PPO for actions that are choices"
-            )
         super().__init__(observation_space, action_space)
-        self.action_shape = action_space.shape
-        size, hidden = math.prod(action_space.shape), config.hidden_sizes
+        size, hidden = self.action_size, config.hidden_sizes
         encoder = make_encoder(observation_space)
         head = self.make_actor([encoder.size, *hidden, size])
         self.actor = nn.Sequential(encoder, head)

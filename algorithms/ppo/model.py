@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from yieldrl.abstractions import Logs
 from yieldrl.foundations import spaces
 from yieldrl.networks import MLP, Distribution, action_size, make_distribution
-from yieldrl.on_policy import ActorCritic, OnPolicyConfig
+from yieldrl.on_policy import ActorCritic, ActorCriticConfig
 
 
 class Model(ActorCritic):
@@ -30,7 +30,7 @@ class Model(ActorCritic):
         self,
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
-        config: OnPolicyConfig,
+        config: ActorCriticConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)
         outputs, is_box = action_size(action_space), isinstance(action_space, Box)

@@ -14,7 +14,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import discounted_returns
-from yieldrl.foundations.other_words import check_entries
+from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks import RunningMean
 
 from .config import Config

@@ -55,8 +55,8 @@ class Algorithm(abstractions.Algorithm):
         return -math.prod(self.model.action_shape) if given is None else given
 
     def predict(self, obs: Any) -> Tensor:
-        """The most likely action `[B, ...]`, in [-1, 1]."""
-        return self.model.action(obs)
+        """The policy's mode `[B, ...]`, in [-1, 1]."""
+        return self.model.policy(obs).mode()
 
     def target_value(self, data: TensorDict) -> Tensor:
         """`min_i Q_i'(s', a') - alpha log pi(a'|s')`, `[B]`, with `a'` drawn anew."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import gymnasium
-from gymnasium.spaces import Box
 from torch import Tensor, nn
 
-from yieldrl import abstractions
 from yieldrl.networks import (
     MLP,
     ActionCritic,
@@ -17,27 +14,13 @@ from yieldrl.networks import (
     SquashedGaussian,
     make_encoder,
 )
-from yieldrl.off_policy import OffPolicyConfig
+from yieldrl.off_policy import BoxModel, OffPolicyConfig
 
 LOG_STD = (-20.0, 2.0)
 
 
-class Model(abstractions.Model):
-    """A policy `pi(.|s)` and two critics as one batched network, `Q(s, a)`, `[2, B]`.
-
-    Actions lie in [-1, 1] here, whatever the environment's bounds: the agent stretches
-    them, and the buffer keeps them as they are.
-
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Box, bounded on every side.
-        config: Says the widths of the hidden layers.
-
-    Raises:
-        TypeError: If actions are not numbers.
-    """
-
-    unit_box = True
+class Model(BoxModel):
+    """A policy `pi(.|s)`; two critics as one batched network, `Q(s, a)`, `[2, B]`."""
 
     def __init__(
         self,
@@ -45,14 +28,8 @@ class Model(abstractions.Model):
         action_space: gymnasium.Space[Any],
         config: OffPolicyConfig,
     ) -> None:
-        if not isinstance(action_space, Box):
-            raise TypeError(
-                f"the action space must be a Box, got {action_space}: take DQN,"
-                " sac_discrete or PPO for actions that are choices"
-            )
         super().__init__(observation_space, action_space)
-        self.action_shape = action_space.shape
-        size, hidden = math.prod(action_space.shape), config.hidden_sizes
+        size, hidden = self.action_size, config.hidden_sizes
         encoder = make_encoder(observation_space)
         outputs = MLP([encoder.size, *hidden, 2 * size], "relu")
         self.actor = nn.Sequential(encoder, outputs)

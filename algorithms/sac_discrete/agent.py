@@ -20,9 +20,6 @@ class Agent(sac.Agent):
 
     def random_action(self, obs: Any) -> Tensor:
         """Every action as likely, `[N]`."""
-        return torch.randint(
-            self.algorithm.model.num_actions,
-            (spaces.batch_size(obs),),
-            generator=self.generator,
-            device=self.device,
-        )
+        size, most = (spaces.batch_size(obs),), self.algorithm.model.num_actions
+        options: Any = {"generator": self.generator, "device": self.device}
+        return torch.randint(most, size, **options)

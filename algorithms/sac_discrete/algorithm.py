@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -19,9 +18,9 @@ from .model import Model
 class Algorithm(sac.Algorithm):
     """SAC that sums over all actions where it drew one before.
 
-    Differs from the paper: the targets follow smoothly, by `tau`, instead of being
-    copied now and then; by default the policy keeps half of the greatest entropy, for
-    0.98 of it can drive the temperature up without end.
+    Differs from the paper: targets follow by `tau` and are not copied now and then; by
+    default the policy keeps half of the greatest entropy, for 0.98 of it can drive the
+    temperature up without end.
     """
 
     config: Config
@@ -31,10 +30,6 @@ class Algorithm(sac.Algorithm):
         """The config's, or a share of `log A`."""
         given, share = self.config.target_entropy, self.config.entropy_share
         return share * math.log(self.model.num_actions) if given is None else given
-
-    def predict(self, obs: Any) -> Tensor:
-        """The most likely action `[B]`."""
-        return self.model.action(obs).argmax(1)
 
     def target_value(self, data: TensorDict) -> Tensor:
         """`sum_a pi(a|s') (min_i Q_i'(s', a) - alpha log pi(a|s'))`, `[B]`."""

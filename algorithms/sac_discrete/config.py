@@ -17,17 +17,13 @@ class Config(sac.Config):
     `CartPole-v1` or `ALE/Pong-v5`; `my_module:MyEnv-v0` imports `my_module` first."""
 
     total_steps: int = 30_000
-
     tau: float = 0.02
-
     hidden_sizes: Widths = (64, 64)
 
     target_entropy: float | None = None
-    """Entropy at which a learned temperature holds the policy, in nats. Higher keeps
-    the policy more random; by default `entropy_share` of the greatest, which is
-    `log A` for A actions."""
+    """Entropy at which a learned temperature holds the policy, in nats. Higher is more
+    random; by default `entropy_share` of the greatest, `log A` for A actions."""
 
     entropy_share: UnitInterval = 0.5
-    """Share of the greatest entropy, `log A` for A actions, that becomes the target
-    where `target_entropy` names none. Higher keeps the policy more random; the paper
-    has 0.98."""
+    """Share of the greatest entropy that becomes the target where `target_entropy`
+    names none. Higher keeps the policy more random; the paper has 0.98."""

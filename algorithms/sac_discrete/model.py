@@ -28,10 +28,8 @@ class Model(abstractions.Model):
         config: Config,
     ) -> None:
         if not isinstance(action_space, Discrete):
-            raise TypeError(
-                f"the action space must be Discrete, got {action_space}: take SAC for"
-                " numbers in bounds, or PPO"
-            )
+            got = f"the action space must be Discrete, got {action_space}"
+            raise TypeError(f"{got}: take SAC for numbers in bounds, or PPO")
         super().__init__(observation_space, action_space)
         self.num_actions = int(action_space.n)
         encoder = make_encoder(observation_space)

@@ -98,7 +98,7 @@ class Trainer(ppo.Trainer):
         )
 
     def make_cloning(self) -> behavior_cloning.Trainer | None:
-        """Who clones before PPO begins, if demonstrations are asked for.
+        """The trainer that clones before PPO begins, if there are demonstrations.
 
         Raises:
             ValueError: If there is nobody to clone, or a data set has not as many steps

@@ -15,11 +15,12 @@ from typing import Any
 
 from yieldrl.cli.field_options import docstrings
 from yieldrl.off_policy import EpsilonConfig, OffPolicyConfig
-from yieldrl.on_policy import OnPolicyConfig
+from yieldrl.on_policy import ActorCriticConfig, OnPolicyConfig
 
 from .directives import DirectiveError, directive
 
 SHARED = {
+    ActorCriticConfig: "Of every actor with a critic",
     OnPolicyConfig: "Of every algorithm on rollouts",
     OffPolicyConfig: "Of every algorithm with a replay buffer",
     EpsilonConfig: "Of every epsilon-greedy algorithm",

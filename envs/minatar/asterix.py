@@ -56,18 +56,9 @@ class AsterixVectorEnv(MinAtarVectorEnv):
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Something comes in, the player moves, then all things do."""
-        thing, heading, gold = (state[name] for name in ("thing", "heading", "gold"))
-        spawn_timer, move_timer = state["spawn_timer"], state["move_timer"]
-        rows = self.numbers(1, 1 + ROWS)
-
-        spawns = spawn_timer == 0
-        free = (thing == OUTSIDE).int()
-        from_right, kind, place = choices(noise[1], 2, 3, total(free))
-        new = rows == self._free_row(free, place) * spawns
-        thing = torch.where(new, (SIZE - 1) * from_right, thing)
-        heading = torch.where(new, 1 - 2 * from_right, heading)
-        gold = torch.where(new, (kind == 0).int(), gold)
-        spawn_timer = torch.where(spawns, state["spawn_speed"], spawn_timer)
+        spawns, move_timer = state["spawn_timer"] == 0, state["move_timer"]
+        thing, heading, gold = self._spawn(state, noise[1], spawns)
+        spawn_timer = torch.where(spawns, state["spawn_speed"], state["spawn_timer"])
 
         right = (action == RIGHT).int() - (action == LEFT).int()
         down = (action == DOWN).int() - (action == UP).int()
@@ -75,7 +66,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         y = (state["y"] + down).clamp(1, ROWS)
 
         # Of all things, only the one in the player's row can be met, once or twice.
-        here = rows == y
+        here = self.numbers(1, 1 + ROWS) == y
         column, way, is_gold = (total(here * facts) for facts in (thing, heading, gold))
         moves = move_timer == 0
         met = column == x
@@ -98,6 +89,18 @@ class AsterixVectorEnv(MinAtarVectorEnv):
             **self._ramped(state),
         }
         return state, fetched.int() + fetches.int(), terminated
+
+    def _spawn(self, state: State, noise: Tensor, spawns: Tensor) -> tuple[Tensor, ...]:
+        """Columns, headings and gold of all things, with a new one where it is time."""
+        thing, heading, gold = (state[name] for name in ("thing", "heading", "gold"))
+        free = (thing == OUTSIDE).int()
+        from_right, kind, place = choices(noise, 2, 3, total(free))
+        new = self.numbers(1, 1 + ROWS) == self._free_row(free, place) * spawns
+        return (
+            torch.where(new, (SIZE - 1) * from_right, thing),
+            torch.where(new, 1 - 2 * from_right, heading),
+            torch.where(new, (kind == 0).int(), gold),
+        )
 
     def _free_row(self, free: Tensor, place: Tensor) -> Tensor:
         """The row of the `place`-th that is free, int32 `[N]`; 0 if there is none."""

@@ -57,8 +57,8 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the paddle, then the ball."""
         x, y, dx, dy, wall = (state[name] for name in ("x", "y", "dx", "dy", "wall"))
-        to_right = (action == RIGHT).int() - (action == LEFT).int()
-        paddle = (state["paddle"] + to_right).clamp(0, SIZE - 1)
+        right = (action == RIGHT).int() - (action == LEFT).int()
+        paddle = (state["paddle"] + right).clamp(0, SIZE - 1)
 
         new_x, new_y = x + dx, y + dy
         at_side = (new_x < 0) | (new_x >= SIZE)
@@ -79,7 +79,6 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
         met = at_bottom & (x == paddle)
         at_edge = at_bottom & (new_x == paddle) & ~met
         lost = at_bottom & ~met & ~at_edge
-
         bounced = broken | met | at_edge
         dy = torch.where(bounced | at_ceiling, -dy, dy)
         dx = torch.where(at_edge, -dx, dx)

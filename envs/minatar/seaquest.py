@@ -19,6 +19,7 @@ from yieldrl.envs.minatar.base import (
 from yieldrl.envs.minatar.numbers import choices
 from yieldrl.envs.minatar.painting import SIZE, settled, unpack
 from yieldrl.envs.minatar.seaquest_board import FLOOR, OXYGEN, tenths, words
+from yieldrl.envs.minatar.seaquest_fleet import LANES, count, in_row, launch, place
 from yieldrl.envs.minatar.seaquest_moves import (
     CREW,
     DIVER_SPAWN,
@@ -33,7 +34,6 @@ from yieldrl.envs.minatar.seaquest_moves import (
     enemy_comes,
     shots_move,
 )
-from yieldrl.envs.minatar.shoals import LANES, count, in_row, launch, place
 
 COOL_DOWN = 5  # steps from one shot to the next
 
@@ -51,8 +51,8 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
     As in the package, a full rescue leaves the number of divers at -1: not being 0,
     it lets one come up without a diver afterwards.
 
-    Enemies are bits, see `shoals`. All in a row swim the same way: no other one comes
-    in before they are gone.
+    Enemies are bits, see `seaquest_fleet`. All in a row swim the same way: no other one
+    comes in before they are gone.
 
     Arguments, sources and differences are those of `MinAtarVectorEnv`.
     """

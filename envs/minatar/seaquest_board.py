@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar.painting import SIZE, settled
-from yieldrl.envs.minatar.seaquest_moves import diver_columns
-from yieldrl.envs.minatar.shoals import (
+from yieldrl.envs.minatar.seaquest_fleet import (
     CELL,
     COLUMN,
     ahead,
@@ -20,6 +19,7 @@ from yieldrl.envs.minatar.shoals import (
     spot,
     to_left,
 )
+from yieldrl.envs.minatar.seaquest_moves import diver_columns
 
 FLOOR = SIZE - 1  # the row of the gauges
 OXYGEN = 200

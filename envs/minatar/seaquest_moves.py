@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar.painting import SIZE, settled
-from yieldrl.envs.minatar.shoals import (
+from yieldrl.envs.minatar.seaquest_fleet import (
     BOARD,
     NOW,
     ahead,

@@ -74,13 +74,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         """Move the cannon, shots, the bomb and the fleet, drop a bomb, hit aliens."""
         fires = (action == FIRE) & (state["cooling"] == 0)
         cooling = torch.where(fires, COOL_DOWN, state["cooling"])
-        # The newest shot is the first; the older one moves up, or is gone by then.
-        shot_row, shot_column = state["shot_row"], state["shot_column"]
-        new_row = torch.stack((torch.full_like(cooling, GROUND), shot_row[0]))
-        new_column = torch.stack((state["cannon"], shot_column[0]))
-        shot_row = torch.where(fires, new_row, shot_row)
-        shot_column = torch.where(fires, new_column, shot_column)
-        shot_row = (shot_row - 1).clamp(min=GONE)
+        shot_row, shot_column = self._shots(state, fires)
         right = (action == RIGHT).int() - (action == LEFT).int()
         cannon = (state["cannon"] + right).clamp(0, SIZE - 1)
 
@@ -115,6 +109,17 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
             "bomb_timer": bomb_timer - 1,
         }
         return state, reward, terminated
+
+    def _shots(self, state: State, fires: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and columns of the shots, int32 `[2, N]`, the newest first.
+
+        The older one moves up, or is gone by then.
+        """
+        row, column = state["shot_row"], state["shot_column"]
+        new_row = torch.stack((torch.full_like(row[0], GROUND), row[0]))
+        new_column = torch.stack((state["cannon"], column[0]))
+        row = torch.where(fires, new_row, row)
+        return (row - 1).clamp(min=GONE), torch.where(fires, new_column, column)
 
     def _fleet_moves(self, state: State, cannon: Tensor) -> tuple[State, Tensor]:
         """Move the fleet if it is time; also whether it hit the cannon or ground."""

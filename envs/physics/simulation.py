@@ -78,10 +78,7 @@ class SimulationVectorEnv(TorchVectorEnv):
     ) -> None:
         if compile:
             raise ValueError("compile = True: physics is compiled code already")
-        counts = {"num_envs": num_envs, "frame_skip": frame_skip, "threads": threads}
-        for name, number in counts.items():
-            if number is not None and number < 1:
-                raise ValueError(f"{name} = {number}: must be at least 1")
+        _check_counts(num_envs=num_envs, frame_skip=frame_skip, threads=threads)
         contacts = "cfrc_ext" in fields  # each world keeps an `MjData` for them
         self.model = model = models.load(xml_file, small=contacts)
         self.frame_skip = frame_skip
@@ -197,3 +194,9 @@ class SimulationVectorEnv(TorchVectorEnv):
         self.backend.close()
         if self._painter is not None:
             self._painter.close()
+
+
+def _check_counts(**counts: int | None) -> None:
+    for name, number in counts.items():
+        if number is not None and number < 1:
+            raise ValueError(f"{name} = {number}: must be at least 1")

@@ -18,9 +18,9 @@ from worlds import Counter, Follow
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning, dqn, ppo, ppo_lstm
-from yieldrl.algorithms.behavior_cloning.expert import random_actions
 from yieldrl.cli import main
 from yieldrl.collectors import AsyncCollector
+from yieldrl.collectors.expert import random_actions
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics
 from yieldrl.foundations import CheckpointError

@@ -373,7 +373,7 @@ def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from
     for _ in range(3):
         next(logs)
     trainer.algorithm.update(trainer.collector.collect(STEPS))
-    with pytest.raises(RuntimeError, match=r"version 0 has acted .* clear\(\)"):
+    with pytest.raises(RuntimeError, match=r"version 0 acted .* clear\(\)"):
         for _ in trainer():
             pass
     trainer.buffer.clear()

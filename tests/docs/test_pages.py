@@ -121,7 +121,7 @@ def run(page: Path) -> None:
             code = "\n" * (fence.line - 1) + fence.body
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(code, str(page), "exec"), namespace)
+                exec(compile(code, str(page), "exec", dont_inherit=True), namespace)
 
 
 def outline(printed: str) -> tuple[list[str], str]:

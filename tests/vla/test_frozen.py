@@ -8,7 +8,7 @@ from frozen_vla import LAYERS, Arm, Seeing
 
 from yieldrl.algorithms import behavior_cloning, ppo, vla_ppo
 from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model, vla_space
-from yieldrl.vla.parts import freeze_vision
+from yieldrl.vla.parameter_groups import freeze_vision
 
 # Of batch norm and dropout trainers warn: they are here to be switched.
 pytestmark = pytest.mark.filterwarnings("ignore:.*compute something else in train mode")

@@ -14,7 +14,7 @@ from yieldrl.vla.actions import action_layout, bounds
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.heads import TokenGaussian
 from yieldrl.vla.interface import VLAOutput
-from yieldrl.vla.one_pass import OnePassModule
+from yieldrl.vla.single_forward import OnePassModule
 from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.vla.extra import require
+from yieldrl.vla.optional_imports import require
 
 
 def recompute_layers(network: Any) -> None:
@@ -50,7 +50,7 @@ def last_hidden(
 
 
 def visible(mask: Tensor, bidirectional_from: int | None) -> Tensor:
-    """Who attends to whom, `[B, 1, S, S]` bool.
+    """The attention mask: which tokens attend to which, `[B, 1, S, S]` bool.
 
     Every position attends to itself, also a hidden one, whose softmax would otherwise
     be over nothing; and to what `mask` shows before it. From `bidirectional_from` on it

@@ -15,10 +15,10 @@ from yieldrl.foundations.text import decode
 from yieldrl.networks import MLP, make_encoder
 from yieldrl.vla.backends.cameras import has_images, unit_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
-from yieldrl.vla.backends.given import find_class
+from yieldrl.vla.backends.custom import find_class
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.folders import read_json
+from yieldrl.vla.hub import read_json
 
 OPTIONS = ("frozen", "normalized")
 """What `model_config` may say for this backend."""

@@ -12,8 +12,8 @@ from yieldrl.foundations import CheckpointError
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.bins import ActionBins
-from yieldrl.vla.extra import require
-from yieldrl.vla.folders import read_json
+from yieldrl.vla.hub import read_json
+from yieldrl.vla.optional_imports import require
 from yieldrl.vla.tokenizer import SentenceTokenizer
 from yieldrl.vla.weights import Shards, check_names
 

@@ -17,8 +17,8 @@ from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.extra import require
-from yieldrl.vla.folders import read_json
+from yieldrl.vla.hub import read_json
+from yieldrl.vla.optional_imports import require
 from yieldrl.vla.tokenizer import SentenceTokenizer
 from yieldrl.vla.value import AttentionPool
 
@@ -165,7 +165,7 @@ def load_pi0(
         FileNotFoundError: If a file is missing.
         CheckpointError: If a weight is missing.
     """
-    from yieldrl.vla.backends.native import pretrained
+    from yieldrl.vla.backends.transformers_policy import pretrained
 
     network_class = require("transformers").PI0ForConditionalGeneration
     network = pretrained(network_class, folder, config.dtype, device)

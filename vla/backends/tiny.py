@@ -17,7 +17,7 @@ from yieldrl.foundations.validation import Checked, FieldError, shown
 from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
-from yieldrl.vla.extra import require
+from yieldrl.vla.optional_imports import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
 MOST_PATCHES = 5

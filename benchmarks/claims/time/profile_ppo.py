@@ -16,7 +16,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.benchmarks.claim import Run, Table, Verdict, at_least
 from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.timing import in_turns, learn_rollouts, time_method
-from yieldrl.collectors import WholeCollector
+from yieldrl.collectors import FusedCollector
 
 ROLLOUTS = 10  # of each side in a seed, after those that are not counted
 
@@ -62,7 +62,7 @@ def trainer_of(side: str, seed: int) -> ppo.Trainer:
     speed = "eager" if side == "eager" else "compile"
     trainer = ppo.Trainer(ppo.Config(**FIELDS, seed=seed, speed=speed))
     order = [*SIDES]
-    assert isinstance(trainer.collector, WholeCollector)
+    assert isinstance(trainer.collector, FusedCollector)
     for name, call in (
         ("looking", trainer.agent.annotating),
         ("acting", trainer.agent.acting),

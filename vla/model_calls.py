@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import spaces
-from yieldrl.foundations.other_words import takes
+from yieldrl.foundations.foreign_names import takes
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.interface import VLAOutput
 

@@ -19,7 +19,7 @@ from yieldrl.speed import CompiledCall
 OBSERVATIONS = ("obs", "next_obs")
 
 
-class WholeCollector(SyncCollector):
+class FusedCollector(SyncCollector):
     """A `SyncCollector` for worlds of tensors that takes a step in one piece.
 
     Until there is compiled code, and wherever something is unusual, a step is that of

@@ -9,8 +9,8 @@ from typing import Any
 from gymnasium.spaces import Dict, Space
 from torch import nn
 
-from yieldrl.vla.asking import METHODS
 from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.model_calls import METHODS
 from yieldrl.vla.state_dicts import read_state_dict
 from yieldrl.vla.weights import load_strictly
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.extra import require
+from yieldrl.vla.optional_imports import require
 
 FILES = ("*.json", "*.safetensors", "*--*_checkpoint.pt")
 """What is downloaded of a repository on the hub: nothing that runs.

@@ -1,4 +1,4 @@
-"""Whom to clone: who chooses the actions of the demonstrations."""
+"""Experts: rules that choose the actions of demonstrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl import envs as environments
-from yieldrl.abstractions import Agent
 from yieldrl.foundations import spaces
 
 Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
@@ -61,7 +60,7 @@ class Expert:
     """
 
     def __init__(
-        self, rule: Rule, envs: VectorEnv[Any, Any, Any], agent: Agent, noise: float
+        self, rule: Rule, envs: VectorEnv[Any, Any, Any], agent: Any, noise: float
     ) -> None:
         self.rule, self.envs, self.agent, self.noise = rule, envs, agent, noise
         self.count_steps, self.device = agent.count_steps, agent.device

@@ -16,8 +16,8 @@ from yieldrl.vla.backends.decoder import (
     last_hidden,
     recompute_layers,
 )
-from yieldrl.vla.extra import require
-from yieldrl.vla.folders import read_json
+from yieldrl.vla.hub import read_json
+from yieldrl.vla.optional_imports import require
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 

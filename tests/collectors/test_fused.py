@@ -5,7 +5,7 @@ import torch
 from worlds import NoSync
 
 from yieldrl.algorithms import ppo, ppo_lstm, ppo_roa
-from yieldrl.collectors import SyncCollector, WholeCollector
+from yieldrl.collectors import FusedCollector, SyncCollector
 
 WORLDS = [
     "CartPole",
@@ -40,7 +40,7 @@ def rollouts(made, count=3):
 @pytest.mark.parametrize("env_id", WORLDS)
 def test_rollouts_logs_and_random_numbers_are_the_same(env_id, traced):
     with trainer(env_id) as whole, trainer(env_id, speed="eager") as usual:
-        assert type(whole.collector) is WholeCollector
+        assert type(whole.collector) is FusedCollector
         (got, said, state), (want, told, other) = rollouts(whole), rollouts(usual)
         assert len(traced) == 1, "acting alone is not compiled as well"
     exact = {"action", "terminated", "truncated"}
@@ -157,7 +157,7 @@ def test_resumed_from_compiled_steps_it_is_the_run(traced, tmp_path):
 )
 def test_elsewhere_steps_are_taken_piece_by_piece(made, why):
     with made() as trainer:
-        assert not isinstance(trainer.collector, WholeCollector), why
+        assert not isinstance(trainer.collector, FusedCollector), why
 
 
 @pytest.mark.parametrize("speed", ["eager", "compile"])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.vla.interface import VLAOutput
-from yieldrl.vla.parts import FrozenInEval
+from yieldrl.vla.parameter_groups import FrozenInEval
 from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
 
 
