@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self, TypeGuard
 
 import torch
@@ -40,6 +41,7 @@ class FusedCollector(SyncCollector):
         super().__init__(envs, agent, buffer, **options)
         plan = agent.acting.compiled.plan
         self.collecting = CompiledCall("collecting", self.collect_step, plan)
+        self.collecting.compiled.around = _in_compiled_form
         agent.acting.compiled.part_of = self.collecting.compiled
 
     @classmethod
@@ -116,8 +118,15 @@ class FusedCollector(SyncCollector):
             "row": _whole_tensors({**row, **packed}),
             "sums": _whole_tensors(self.sums.next_row()),
         }
-        with torch.no_grad(), fused.in_compiled_form():
+        with _in_compiled_form():
             return call.by_code(inputs, self.agent.generator)
+
+
+@contextmanager
+def _in_compiled_form() -> Iterator[None]:
+    """What every call of `collect_step` needs around it."""
+    with torch.no_grad(), fused.in_compiled_form():
+        yield
 
 
 def _whole_tensors(rows: Mapping[str, Any]) -> dict[str, Any]:

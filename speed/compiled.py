@@ -5,6 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType
 from typing import Any
 
@@ -39,6 +40,7 @@ class Compiled:
         plan: Says whether to compile, and when.
         eager: What is called with the same arguments where there is no code.
         coded: The same where there is, with all that a call of the code takes.
+        around: A context that all calls need.
         example: Makes arguments as the latest call had them; None if there was none.
         calls: How often it was called so far.
         closed: Whether it is left to the function itself for good.
@@ -49,6 +51,7 @@ class Compiled:
         self.name, self.plan = name, plan
         self.function = self.eager = function
         self.coded: Callable[..., Any] = self
+        self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
         self.example: Callable[[], tuple[Any, ...]] | None = None
         self.calls, self.closed = 0, False
         self.part_of: Compiled | None = None

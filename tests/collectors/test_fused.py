@@ -6,6 +6,7 @@ from worlds import NoSync
 
 from yieldrl.algorithms import ppo, ppo_lstm, ppo_roa
 from yieldrl.collectors import FusedCollector, SyncCollector
+from yieldrl.speed import warm_up
 
 WORLDS = [
     "CartPole",
@@ -224,3 +225,15 @@ def test_boards_are_painted_as_in_a_compiled_world(traced):
     for board in boards:
         assert board == (torch.int32, (n, 100))
     assert cells == [10, 10, 4]
+
+
+@pytest.mark.parametrize("env_id", ["MinAtar-Breakout", "CartPole"])
+def test_a_process_that_measures_it_calls_it_as_training_does(env_id, traced):
+    with trainer(env_id, speed="auto", total_steps=10**6) as whole:
+        for _ in range(3):
+            whole.collector.step()
+        function = whole.collector.collecting.compiled
+        gain, load = warm_up.measure(function, function.example())
+    assert len(traced) == 2  # once for the cache, and again from it
+    assert load > 0
+    assert gain < 1
