@@ -8,8 +8,9 @@ import json
 import os
 import shutil
 import stat
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -80,6 +81,34 @@ def missing_compiler() -> str | None:
     if os.name == "nt" or shutil.which("g++") or shutil.which("clang++"):
         return None
     return "there is no C++ compiler (g++ or clang++): install one to train faster"
+
+
+def digest_of(classes: Iterable[type[Any]]) -> str:
+    """A digest of the code of classes, and of those that they extend.
+
+    It is of the files that define them; of classes without a file, as in a notebook, it
+    is of their functions. PyTorch's own code belongs to its version.
+    """
+    found = hashlib.sha256()
+    for cls in dict.fromkeys(base for each in classes for base in each.__mro__):
+        if cls.__module__.partition(".")[0] not in ("torch", "builtins", "abc"):
+            found.update(_source_of(cls))
+    return found.hexdigest()
+
+
+def _source_of(cls: type[Any]) -> bytes:
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is not None:
+        with suppress(OSError):
+            return Path(file).read_bytes()
+    codes = [getattr(x, "__code__", None) for x in vars(cls).values()]
+    plain = [
+        [x for x in code.co_consts if isinstance(x, int | float | str)]
+        for code in codes
+        if code is not None
+    ]
+    parts = [code.co_code for code in codes if code is not None]
+    return b"".join(parts) + repr(plain).encode()
 
 
 def read_note(kind: str) -> dict[str, Any]:

@@ -12,7 +12,14 @@ from torch import nn
 from torch.optim import Optimizer
 
 from yieldrl.buffers import transitions
-from yieldrl.foundations import CheckpointError, Config, Counters, ranks, resolve_device
+from yieldrl.foundations import (
+    CheckpointError,
+    Config,
+    Counters,
+    compile_cache,
+    ranks,
+    resolve_device,
+)
 from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.runtime.gradient_step import GradientStep, Loss
@@ -47,7 +54,10 @@ class Learner:
         self.model = in_float32(model.to(self.device).eval())
         self.counters = Counters()
         same = {"seed": 0, "total_steps": 0, "run_name": None, "run_root": ""}
-        kind = f"{type(self)} {type(self.model)} {config.to_dict() | same}"
+        # What was found out about code holds for this code.
+        classes = [type(self), *map(type, self.model.modules())]
+        code = compile_cache.digest_of(classes) if config.speed == "auto" else ""
+        kind = f"{type(self)} {type(self.model)} {config.to_dict() | same} {code}"
         self.runtime = Runtime(config, self.device, self.counters, kind)
         self._mode = LearningMode(self.model)
         self._steps: dict[tuple[str, Optimizer], tuple[Any, GradientStep]] = {}

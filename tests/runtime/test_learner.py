@@ -1,9 +1,14 @@
 """What every algorithm does alike: it counts, it watches, it lends itself to act."""
 
+import sys
+import types
+
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete
 from torch import nn
 
+from yieldrl.algorithms import ppo
 from yieldrl.foundations import CheckpointError, Config
 from yieldrl.runtime import Learner
 
@@ -99,3 +104,35 @@ def test_groups_keep_their_ratio():
     line.learning_rate = 0.0
     line.learning_rate = 0.2
     assert [g["lr"] for g in line.optimizer.param_groups] == [0.2, 0.2]
+
+
+SOURCE = """
+from yieldrl.algorithms import ppo
+
+class Algorithm(ppo.Algorithm):
+    def loss(self, data):
+        loss, logs = super().loss(data)
+        return {loss}, logs
+"""
+
+
+@pytest.mark.parametrize("file", [True, False])
+def test_code_that_has_changed_is_another_kind_of_run(file, tmp_path, monkeypatch):
+    """Else a loss that can be compiled by now would stay eager, for the old reason."""
+
+    def kind_of(text):
+        source = SOURCE.replace("{loss}", text)
+        module = types.ModuleType("mine")
+        monkeypatch.setitem(sys.modules, "mine", module)
+        if file:
+            module.__file__ = str(tmp_path / "mine.py")
+            (tmp_path / "mine.py").write_text(source)
+        exec(source, vars(module))
+        config = ppo.Config(eval_every=0)
+        model = ppo.Model(Box(-1, 1, (3,)), Discrete(2), config)
+        return module.Algorithm(model, config).runtime.plan.kind
+
+    before = kind_of("loss * float(loss.detach())")
+    assert kind_of("loss * float(loss.detach())") == before
+    assert kind_of("loss * loss.detach()") != before
+    assert kind_of("loss * 2.0") != kind_of("loss * 3.0")
