@@ -101,14 +101,12 @@ def _source_of(cls: type[Any]) -> bytes:
     if file is not None:
         with suppress(OSError):
             return Path(file).read_bytes()
-    codes = [getattr(x, "__code__", None) for x in vars(cls).values()]
+    codes = [x.__code__ for x in vars(cls).values() if hasattr(x, "__code__")]
     plain = [
         [x for x in code.co_consts if isinstance(x, int | float | str)]
         for code in codes
-        if code is not None
     ]
-    parts = [code.co_code for code in codes if code is not None]
-    return b"".join(parts) + repr(plain).encode()
+    return b"".join(code.co_code for code in codes) + repr(plain).encode()
 
 
 def read_note(kind: str) -> dict[str, Any]:

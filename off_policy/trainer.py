@@ -16,7 +16,7 @@ from yieldrl.off_policy.config import OffPolicyConfig
 class OffPolicyTrainer(abstractions.Trainer):
     """Steps into a replay buffer, with as many gradient steps as the config calls for.
 
-    A subclass says by `_run_train` what a gradient step is.
+    A subclass overrides `_replay` where a gradient step is another one.
     """
 
     config: OffPolicyConfig

@@ -52,7 +52,7 @@ LONGER_FILES = {
     "vla/statistics.py": 211,
 }
 LONGER_FUNCTIONS = {}
-LINES = 44_715
+LINES = 44_713
 """Of the product, which are to become 34 000."""
 
 

@@ -1,13 +1,26 @@
-"""An agent whose policy goes by what it observed earlier in the episode."""
+"""Agents that sample from their policy, and that remember their episodes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from yieldrl import abstractions
 from yieldrl.foundations import Config
 from yieldrl.networks import Memory
+
+
+class SamplingAgent(abstractions.Agent):
+    """Samples actions from the policy; a subclass says what is annotated of them."""
+
+    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        """A random `action [B, ...]` of the policy, and what the buffer keeps of it."""
+        model: Any = self.algorithm.model
+        record = self.records_log_prob
+        action, extras = model.sample(inputs["obs"], generator, record=record)
+        return {"action": action, **extras}
 
 
 class RememberingAgent(abstractions.Agent):
