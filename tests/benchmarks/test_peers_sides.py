@@ -92,11 +92,14 @@ def test_yieldrl_has_settled_when_no_compiler_is_at_work_any_more(
 ) -> None:
     monkeypatch.setattr(ours, "WATCHED_SECONDS", 0.0)
     monkeypatch.setattr(ours, "QUIET_SECONDS", 0.3)
-    program = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
+    code = "import sys; print('begun', flush=True); sys.stdin.read()"
+    program, pipe = [sys.executable, "-S", "-c", code], subprocess.PIPE
     with (
-        subprocess.Popen(program, stdin=subprocess.PIPE),  # which does other work
-        subprocess.Popen([*program, ours.COMPILER], stdin=subprocess.PIPE) as child,
+        subprocess.Popen(program, stdin=pipe),  # which does other work
+        subprocess.Popen([*program, ours.COMPILER], stdin=pipe, stdout=pipe) as child,
     ):
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begun\n", "before, it has no command line"
         assert ours.is_compiling()
         begin = time.perf_counter()
         settled = ours.Settled()
