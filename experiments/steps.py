@@ -28,10 +28,23 @@ class Steps:
         seed = ranks().derive_seed(config.seed, "envs")
         if config.collection == "sync":
             return SyncCollector(*parts, seed=seed)
-        lag, when_stale = config.max_policy_lag, config.when_stale
+        lag = config.max_policy_lag
+        if config.collection == "ray":
+            from yieldrl.distributed import RayCollector
+
+            ahead = self.rows_ahead
+            return RayCollector(*parts, seed=seed, max_policy_lag=lag, rows_ahead=ahead)
+        when_stale = config.when_stale
         return AsyncCollector(
             *parts, seed=seed, max_policy_lag=lag, when_stale=when_stale
         )
+
+    def rows_ahead(self, rows: int) -> int:
+        """How many rows a worker may collect by one policy, after so many that wait.
+
+        As many as are taken before the next gradient step; 1 where that is unknown.
+        """
+        return 1
 
     @arguments_here(
         "trainer.evaluate(episodes=10)",

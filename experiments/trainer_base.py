@@ -12,7 +12,13 @@ from gymnasium.vector import VectorEnv
 from torch import nn
 
 from yieldrl import envs as environments
-from yieldrl.collectors import AsyncCollector, Buffer, Collector, Evaluator
+from yieldrl.collectors import (
+    AsyncCollector,
+    Buffer,
+    Collector,
+    Evaluator,
+    SyncCollector,
+)
 from yieldrl.experiments import run_files
 from yieldrl.experiments.agreement import agree_on_start, agree_on_state
 from yieldrl.experiments.check_algorithm.report import warn_of_concerns
@@ -101,7 +107,7 @@ class TrainingRun(Copies, Run):
         self._described = False  # whether the run's folder says what it is
         seed_everything(config.seed)
         device = str(resolve_device(config.device))
-        self.envs = self.wrap_envs(environments.make(source, config, device=device))
+        self.envs = self._make_envs(source, config, device)
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
         images = spaces.has_images(self.envs.single_observation_space)
         self.threads = set_threads(config.threads, images=images)
@@ -218,7 +224,17 @@ class TrainingRun(Copies, Run):
 
     @property
     def _collection(self) -> str:
-        return "async" if isinstance(self.collector, AsyncCollector) else "sync"
+        if isinstance(self.collector, AsyncCollector):
+            return "async"
+        return "sync" if isinstance(self.collector, SyncCollector) else "ray"
+
+    def _make_envs(self, source: Any, config: Config, device: str) -> Any:
+        """The environments of training; of rollout workers only the spaces."""
+        if getattr(config, "collection", "sync") != "ray":
+            return self.wrap_envs(environments.make(source, config, device=device))
+        from yieldrl.distributed import WorkerPool
+
+        return WorkerPool(source, config, type(self)).envs
 
     def _init_distributed(self) -> None:
         """Start with the first process's weights, and random numbers of its own.

@@ -104,15 +104,25 @@ class Config(Checked):
     slow narrow networks down, and half of the cores for images. More pay for wide
     networks and large batches, up to the number of cores that nothing else uses."""
 
-    collection: Literal["sync", "async"] = "sync"
+    collection: Literal["sync", "async", "ray"] = "sync"
     """`sync` steps the environments and learns in turn; `async` steps them in a
     background thread, with a copy of the policy, while the learner learns. That pays
-    where acting or the environment waits for something else than this process."""
+    where acting or the environment waits for something else than this process. `ray`
+    steps them in processes of Ray, on this machine or on many: that pays where a step
+    of the environments takes long."""
+
+    rollout_workers: Annotated[int, Range(1, 10_000)] = 1
+    """Processes that step an equal share of the environments each, with `ray`."""
+
+    ray_address: str = ""
+    """Of a Ray cluster to join, with `ray`: `auto` or `host:port`. By default Ray is
+    started on this machine, and ended with the run."""
 
     max_policy_lag: Annotated[int, Range(0, 1_000)] = 1
-    """How many newer policies there may be when a transition is learned from, with
-    `async`. More let collecting run further ahead, on older policies; 0 collects only
-    with the newest, which leaves nothing to do while the learner learns."""
+    """How many newer policies there may be when a transition is learned from, unless
+    collection is `sync`. More let collecting run further ahead, on older policies; 0
+    collects only with the newest, which leaves nothing to do while the learner learns.
+    """
 
     when_stale: Literal["wait", "drop"] = "wait"
     """What happens at that limit: `wait` stops collecting until the learner has caught

@@ -14,7 +14,13 @@ HOMES = {
         *("eval_episodes", "run_root", "run_name"),
     ),
     "env": ("env_id", "env_kwargs", "wrappers", "num_envs", "vectorization"),
-    "collector": ("collection", "max_policy_lag", "when_stale"),
+    "collector": (
+        "collection",
+        "max_policy_lag",
+        "when_stale",
+        "rollout_workers",
+        "ray_address",
+    ),
 }
 """Block -> fields that `to_blocks` writes there; the others go into `algorithm`."""
 

@@ -31,6 +31,15 @@ class OffPolicyTrainer(abstractions.Trainer):
         due = self.config.learn_steps_by(now.sample_step)
         return now.learn_step < due and len(self.buffer) > 0
 
+    def rows_ahead(self, rows: int) -> int:
+        config, count = self.config, self.envs.num_envs
+        now = self.agent.sample_step + rows * count
+        due, found = config.learn_steps_by(now), 1
+        most = max(config.learning_starts, config.train_every) // count
+        while found < most and config.learn_steps_by(now + found * count) == due:
+            found += 1
+        return found
+
     def make_buffer(self) -> ReplayBuffer:
         config, seed = self.config, derive_seed(self.config.seed, "buffer")
         options = {"gamma": config.gamma, "seed": seed, **self.buffer_options()}

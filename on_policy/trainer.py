@@ -31,7 +31,7 @@ class OnPolicyTrainer(abstractions.Trainer):
 
     def make_buffer(self) -> RolloutBuffer:
         config, parts = self.config, self.transition_parts
-        if config.collection == "sync":
+        if config.collection != "async":
             return RolloutBuffer(config.num_steps, **parts)
         ahead = config.max_policy_lag + 2  # one is learned from, one is written
         return CircularBuffer(config.num_steps, num_segments=ahead, **parts)
@@ -41,6 +41,9 @@ class OnPolicyTrainer(abstractions.Trainer):
         if FusedCollector.fits(usual) and own is abstractions.Agent.explore:
             return FusedCollector.like(usual)
         return usual
+
+    def rows_ahead(self, rows: int) -> int:
+        return self.config.num_steps
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
         """Learn all there is to learn from a rollout `[T, N]`; means of metrics.

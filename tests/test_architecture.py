@@ -18,8 +18,10 @@ ALLOWED = {
     "speed": {"foundations"},
     "runtime": {"buffers", "foundations", "networks", "speed"},
     "collectors": {"buffers", "envs", "foundations", "speed"},
+    "distributed": {"collectors", "envs", "foundations"},
     "experiments": {
         "collectors",
+        "distributed",
         "envs",
         "foundations",
         "loggers",

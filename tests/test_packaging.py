@@ -24,6 +24,7 @@ ROOMS = [
     "buffers",
     "cli",
     "collectors",
+    "distributed",
     "envs",
     "exercises",
     "experiments",

@@ -13,6 +13,6 @@ class Config(ppo.Config):
     """PPO beside a collector in the background, with V-trace; the defaults solve
     CartPole-v1 in 100 000 steps."""
 
-    collection: Literal["sync", "async"] = "async"
+    collection: Literal["sync", "async", "ray"] = "async"
     """`async` steps the environments in a background thread, with a copy of the policy,
     while the learner learns; `sync` does both in turn, as PPO does."""

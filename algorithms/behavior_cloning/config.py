@@ -28,6 +28,8 @@ class Config(ActorCriticConfig):
     collection: ClassVar[Literal["sync"]] = "sync"
     max_policy_lag: ClassVar[int] = 0
     when_stale: ClassVar[Literal["wait"]] = "wait"
+    rollout_workers: ClassVar[int] = 1
+    ray_address: ClassVar[str] = ""
 
     # Whoever clones reads all that the expert shows.
     actor_obs: ClassVar[tuple[str, ...]] = ()

@@ -19,6 +19,8 @@ class Config(foundations.Config):
     collection: ClassVar[Literal["sync"]] = "sync"
     max_policy_lag: ClassVar[int] = 0
     when_stale: ClassVar[Literal["wait"]] = "wait"
+    rollout_workers: ClassVar[int] = 1
+    ray_address: ClassVar[str] = ""
 
     num_envs: int = 1
     """Number of environments stepped side by side, at most `num_episodes`. More than

@@ -16,3 +16,5 @@ class Config(q_learning.Config):
     collection: ClassVar[Literal["sync"]] = "sync"
     max_policy_lag: ClassVar[int] = 0
     when_stale: ClassVar[Literal["wait"]] = "wait"
+    rollout_workers: ClassVar[int] = 1
+    ray_address: ClassVar[str] = ""

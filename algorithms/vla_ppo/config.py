@@ -45,7 +45,7 @@ class Config(VLAConfig, ppo.Config):
     """Number of environments stepped side by side. More give larger batches to a model
     that is slow to start and quick to go on, and more varied data for each update."""
 
-    collection: Literal["sync", "async"] = "async"
+    collection: Literal["sync", "async", "ray"] = "async"
     """`async` steps the environments in a background thread, with a copy of the policy
     (of what is trained of it; frozen weights are shared), while the learner learns;
     `sync` does both in turn."""

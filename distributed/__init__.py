@@ -1,0 +1,25 @@
+"""Collecting on Ray: rollout workers in other processes, and on other machines.
+
+The extra `[ray]` has it. An algorithm does not know of it: `Config(collection="ray")`
+gives its trainer a `RayCollector` in place of a `SyncCollector`.
+"""
+
+from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.collector import RayCollector
+from yieldrl.distributed.envs import RemoteEnvs
+from yieldrl.distributed.pool import WorkerError, WorkerPool
+from yieldrl.distributed.stats import StatsActor
+from yieldrl.distributed.weights import Signature, SignatureError
+from yieldrl.distributed.worker import RolloutWorkerActor
+
+__all__ = [
+    "Cluster",
+    "RayCollector",
+    "RemoteEnvs",
+    "RolloutWorkerActor",
+    "Signature",
+    "SignatureError",
+    "StatsActor",
+    "WorkerError",
+    "WorkerPool",
+]

@@ -1,0 +1,142 @@
+"""A running Ray: started here, or joined; and where on it actors are placed."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PLACING_SECONDS = 30.0
+"""How long the cluster may take to find a place for what its resources allow."""
+
+
+class Cluster:
+    """Ray for one run: it places actors, and ends what it has begun.
+
+    Ray is started in this process's name if `address` is empty and none runs yet; its
+    worker processes, ports and shared memory go with `close`, or with the program.
+    A Ray that somebody else has started is joined, and only the actors are ended.
+
+    Args:
+        address: Of a cluster that runs, as `ray.init` takes it (`auto`, `host:port`,
+            `ray://host:port`).
+        resources: What each actor needs, such as `{"CPU": 1}`.
+
+    Raises:
+        ImportError: If Ray is not installed.
+        RuntimeError: If the cluster lacks resources; the message names them.
+    """
+
+    def __init__(self, address: str, resources: Sequence[Mapping[str, float]]) -> None:
+        self.ray = import_ray()
+        self.resources = [dict(needed) for needed in resources]
+        self.actors: list[Any] = []
+        self._groups: list[Any] = []
+        begun = not self.ray.is_initialized()
+        if begun:
+            self._begin(address)
+        parts = self.ray, self.actors, self._groups, begun
+        self._end = weakref.finalize(self, _end, *parts)
+        try:
+            self._place()
+        except BaseException:
+            self.close()
+            raise
+
+    def actor(self, kind: type, index: int | None = None, *args: Any) -> Any:
+        """A new actor of a class, made of `args`.
+
+        In the place of this index; without one, it needs no resources.
+        """
+        if index is None:
+            made = self.ray.remote(kind).options(num_cpus=0).remote(*args)
+            self.actors.append(made)
+            return made
+        strategies = importlib.import_module("ray.util.scheduling_strategies")
+        strategy = strategies.PlacementGroupSchedulingStrategy(
+            placement_group=self._groups[0], placement_group_bundle_index=index
+        )
+        needed = self.resources[index]
+        others = {k: v for k, v in needed.items() if k not in ("CPU", "GPU")}
+        made = (
+            self.ray.remote(kind)
+            .options(
+                num_cpus=needed.get("CPU", 0),
+                num_gpus=needed.get("GPU", 0),
+                resources=others,
+                scheduling_strategy=strategy,
+            )
+            .remote(*args)
+        )
+        self.actors.append(made)
+        return made
+
+    def kill(self, actor: Any) -> None:
+        """End an actor at once; one that has ended already may be passed."""
+        self.ray.kill(actor)
+        self.actors[:] = [other for other in self.actors if other is not actor]
+
+    def close(self) -> None:
+        """End all actors, and Ray if it was started here. Safe to call twice."""
+        self._end()
+
+    def _begin(self, address: str) -> None:
+        """Start Ray, or join the one at the address."""
+        quiet = {"include_dashboard": False, "logging_level": logging.ERROR}
+        if address:
+            self.ray.init(address=address, logging_level=logging.ERROR)
+            return
+        needed = sum(each.get("CPU", 0) for each in self.resources)
+        # Workers that wait need no core of their own: here all have a place.
+        cores = max(os.cpu_count() or 1, int(needed + 1))
+        self.ray.init(num_cpus=cores, log_to_driver=False, **quiet)
+
+    def _place(self) -> None:
+        """Reserve a place for each actor."""
+        available = self.ray.cluster_resources()
+        for name in dict.fromkeys(name for each in self.resources for name in each):
+            needed = sum(each.get(name, 0) for each in self.resources)
+            if needed > (there := available.get(name, 0)):
+                raise RuntimeError(
+                    f"the actors need {needed:g} {name} of the Ray cluster, which has"
+                    f" {there:g} in all: ask for fewer (rollout_workers), or add"
+                    " machines to the cluster"
+                )
+        util = importlib.import_module("ray.util")
+        group = util.placement_group(self.resources, strategy="PACK")
+        self._groups.append(group)
+        if not group.wait(PLACING_SECONDS):
+            free = self.ray.available_resources()
+            raise RuntimeError(
+                f"the Ray cluster has found no place for {self.resources} in"
+                f" {PLACING_SECONDS:g} s; free are {free}: wait for other jobs, or"
+                " ask for fewer (rollout_workers)"
+            )
+
+
+def import_ray() -> Any:
+    """The package; or an `ImportError` that says how to install it."""
+    try:
+        return importlib.import_module("ray")
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "collection='ray' needs Ray: pip install 'yieldrl[ray]'", name="ray"
+        ) from error
+
+
+def _end(ray: Any, actors: list[Any], groups: list[Any], begun: bool) -> None:
+    """End actors and what reserved their places; and Ray, if it was begun here."""
+    if not ray.is_initialized():
+        return
+    for actor in actors:
+        ray.kill(actor)
+    actors.clear()
+    if begun:
+        ray.shutdown()
+        return
+    util = importlib.import_module("ray.util")
+    for group in groups:
+        util.remove_placement_group(group)

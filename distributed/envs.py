@@ -1,0 +1,59 @@
+"""Environments that are stepped somewhere else: here are only their spaces."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import gymnasium as gym
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+
+
+class RemoteEnvs(VectorEnv[Any, Any, Any]):
+    """What a trainer must know of the environments of its rollout workers.
+
+    Args:
+        num_envs: How many there are in all workers together.
+        observation_space: Of one environment.
+        action_space: Of one environment.
+        recorded_info: Entries of `info` that are stored in every transition.
+        pool: The workers, which end when this is closed.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        recorded_info: tuple[str, ...] = (),
+        *,
+        pool: Any,
+    ) -> None:
+        self.num_envs, self.recorded_info, self.pool = num_envs, recorded_info, pool
+        self.single_observation_space = observation_space
+        self.single_action_space = action_space
+        self.observation_space = batch_space(observation_space, num_envs)
+        self.action_space = batch_space(action_space, num_envs)
+
+    def reset(self, **_: Any) -> NoReturn:
+        """Refuse: see `step`."""
+        self._refuse()
+
+    def step(self, actions: Any) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        self._refuse()
+
+    def close_extras(self, **_: Any) -> None:
+        """End the workers."""
+        self.pool.close()
+
+    def _refuse(self) -> NoReturn:
+        raise RuntimeError(
+            "these environments live in rollout workers on Ray, which step them:"
+            " trainer.collector.collect(n) is a rollout, trainer.evaluate() plays in"
+            " this process; or take collection='sync'"
+        )

@@ -1,0 +1,142 @@
+"""The rollout workers of a run: made alike, and made again when one dies."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from typing import Any
+
+import cloudpickle
+
+from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.envs import RemoteEnvs
+from yieldrl.distributed.stats import StatsActor
+from yieldrl.distributed.worker import EnvRecipe, RolloutWorkerActor
+from yieldrl.foundations import Config
+
+log = logging.getLogger("yieldrl.distributed")
+
+WAIT_SECONDS = 60.0
+"""After so long without an answer it is said who has not answered."""
+
+MOST_LIVES = 5
+"""A worker that dies as often without a segment in between ends the run."""
+
+
+class WorkerError(RuntimeError):
+    """A rollout worker cannot go on."""
+
+
+class DeadWorkerError(WorkerError):
+    """Its process has ended."""
+
+
+class WorkerPool:
+    """Rollout workers, each with an equal share of the environments.
+
+    Args:
+        source: What `yieldrl.envs.make` takes.
+        config: Says `num_envs`, `rollout_workers` and `ray_address`.
+        trainer_class: Its `wrap_envs` wraps the environments.
+
+    Attributes:
+        envs: Their spaces, and how many there are.
+        lives: How often each worker was made again.
+
+    Raises:
+        ValueError: If the environments cannot be shared equally.
+        WorkerError: If they cannot be made.
+    """
+
+    def __init__(self, source: Any, config: Config, trainer_class: Any) -> None:
+        count = self.count = config.rollout_workers
+        if config.num_envs % count:
+            raise ValueError(
+                f"num_envs = {config.num_envs} cannot be shared equally by"
+                f" rollout_workers = {count}: choose a multiple of {count}"
+            )
+        share = {"num_envs": config.num_envs // count, "device": "cpu"}
+        share["collection"] = "sync"
+        own = dataclasses.replace(config, **share)
+        self._recipe = EnvRecipe(source, own, trainer_class)
+        self.cluster = Cluster(config.ray_address, [{"CPU": 1}] * count)
+        self.lives, self._begun = [0] * count, None
+        self._failures = [0] * count
+        try:
+            self.stats = self.cluster.actor(StatsActor)
+            self.actors = [self._made(index) for index in range(count)]
+            answers = [actor.describe.remote() for actor in self.actors]
+            described = [self.get(i, ref) for i, ref in enumerate(answers)]
+        except BaseException:
+            self.cluster.close()
+            raise
+        _, *spaces, recorded = described[0]
+        self.envs = RemoteEnvs(config.num_envs, *spaces, recorded, pool=self)
+
+    def begin(self, agent: Any, seed: int, states: Any = None) -> None:
+        """Give every worker its agent and begin episodes, or go on from states."""
+        self._begun = self.cluster.ray.put(cloudpickle.dumps(agent)), seed
+        states = [None] * self.count if states is None else states
+        started = [self._begin(i, state) for i, state in enumerate(states)]
+        for index, ref in enumerate(started):
+            self.get(index, ref)
+
+    def call(self, index: int, method: str, *args: Any) -> Any:
+        """Ask a worker for something; `get` waits for the answer."""
+        return getattr(self.actors[index], method).remote(*args)
+
+    def get(self, index: int, answer: Any) -> Any:
+        """What a worker answers; it says so when that takes long.
+
+        Raises:
+            DeadWorkerError: If the worker has died.
+            WorkerError: If it raised an error, which is the cause.
+        """
+        ray, began = self.cluster.ray, time.monotonic()
+        while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
+            seconds = time.monotonic() - began
+            said = f"rollout worker {index} has not answered for {seconds:.0f} s"
+            log.warning("%s: a step of its environments takes long, or hangs", said)
+        try:
+            found = ray.get(answer)
+        except ray.exceptions.RayTaskError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            kind = type(cause).__name__
+            raise WorkerError(f"rollout worker {index}: {kind}: {cause}") from error
+        except ray.exceptions.RayActorError as error:
+            raise DeadWorkerError(f"rollout worker {index} has died") from error
+        self._failures[index] = 0
+        return found
+
+    def restart(self, index: int) -> None:
+        """Make a worker that has died again; its environments begin new episodes.
+
+        Raises:
+            WorkerError: If it died `MOST_LIVES` times in a row.
+        """
+        self._failures[index] += 1
+        if self._failures[index] > MOST_LIVES:
+            raise WorkerError(
+                f"rollout worker {index} died {MOST_LIVES} times in a row without a"
+                " finished segment: look for too little memory, or for an environment"
+                " that ends its process"
+            )
+        log.warning("rollout worker %d has died; it is started again", index)
+        self.lives[index] += 1
+        self.cluster.kill(self.actors[index])
+        self.actors[index] = self._made(index)
+        self._begin(index, None)
+
+    def close(self) -> None:
+        """End the workers, and Ray if it was started for them."""
+        self.cluster.close()
+
+    def _made(self, index: int) -> Any:
+        recipe = dataclasses.replace(self._recipe, index=index, life=self.lives[index])
+        parts = cloudpickle.dumps(recipe), self.count, self.stats
+        return self.cluster.actor(RolloutWorkerActor, index, *parts)
+
+    def _begin(self, index: int, state: Any) -> Any:
+        assert self._begun is not None
+        return self.call(index, "begin", *self._begun, state)

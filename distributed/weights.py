@@ -1,0 +1,99 @@
+"""Weights on their way to who acts with them, under a signature that both check."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Entry = tuple[str, tuple[int, ...], str]
+
+
+class SignatureError(RuntimeError):
+    """What was sent has other tensors than what was to receive it."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What tensors weights consist of, and which version of them they are.
+
+    Attributes:
+        version: The `policy_version`.
+        entries: (name, shape, dtype) of each tensor, sorted by name.
+        digest: SHA-256 of both.
+    """
+
+    version: int
+    entries: tuple[Entry, ...]
+    digest: str
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor], version: int) -> Signature:
+        """The signature of tensors by name.
+
+        >>> Signature.of({"bias": torch.zeros(2)}, 3).entries
+        (('bias', (2,), 'torch.float32'),)
+        """
+        entries = tuple(
+            (name, tuple(tensors[name].shape), str(tensors[name].dtype))
+            for name in sorted(tensors)
+        )
+        digest = hashlib.sha256(repr((version, entries)).encode()).hexdigest()
+        return cls(version, entries, digest)
+
+    def check(self, other: Signature) -> None:
+        """Compare with the signature of what receives these weights.
+
+        Raises:
+            SignatureError: If they differ; it names the first tensor that does.
+        """
+        if self.digest == other.digest:
+            return
+        own, others = ({e[0]: e[1:] for e in s.entries} for s in (self, other))
+        for name in sorted(own.keys() | others.keys()):
+            sent, there = own.get(name, "nothing"), others.get(name, "nothing")
+            if sent != there:
+                raise SignatureError(
+                    f"weights of version {self.version}: {name} was sent as {sent},"
+                    f" and the receiver has {there}. Models must not change while they"
+                    " are trained on Ray: make the trainer with the changed model"
+                )
+        raise SignatureError(
+            f"weights of version {self.version} came in place of {other.version}"
+        )
+
+
+def learned(model: nn.Module) -> dict[str, Tensor]:
+    """What learning changes: parameters with gradients, and all buffers, by name."""
+    found = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
+    return found | dict(model.named_buffers())
+
+
+def packed(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """Tensors as arrays, which Ray sends without copying them several times."""
+    return {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
+
+
+@torch.no_grad()
+def load(model: nn.Module, arrays: Mapping[str, Any], signature: Signature) -> None:
+    """Copy weights that were `packed` into a model.
+
+    Raises:
+        SignatureError: If the model has other tensors by these names.
+    """
+    own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    there = {name: own[name] for name in arrays if name in own}
+    signature.check(Signature.of(there, signature.version))
+    for name, array in arrays.items():
+        # Fetched arrays share memory that nobody may write: copy, do not wrap.
+        np.copyto(_bits(there[name].detach()).numpy(), array)
+
+
+def _bits(x: Tensor) -> Tensor:
+    """The same memory in a dtype that NumPy knows."""
+    return x.view(torch.int16) if x.dtype == torch.bfloat16 else x

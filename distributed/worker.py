@@ -1,0 +1,228 @@
+"""What steps environments in a process of its own, on this machine or another."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+
+from yieldrl import envs as environments
+from yieldrl.collectors.acting import Signed
+from yieldrl.collectors.sync import SyncCollector
+from yieldrl.distributed.weights import Signature, load
+from yieldrl.foundations import Config, derive_seed, seed_everything
+
+
+@dataclass
+class EnvRecipe:
+    """What the environments of a worker are made of.
+
+    Attributes:
+        source: What `yieldrl.envs.make` takes.
+        config: With the number of environments of one worker, on the CPU.
+        trainer_class: Its `wrap_envs` wraps them.
+        index: The worker's number.
+        life: How many workers of this number there were before.
+    """
+
+    source: Any
+    config: Config
+    trainer_class: Any
+    index: int = 0
+    life: int = 0
+
+    @property
+    def seed(self) -> int:
+        """The first worker has that of a run without workers."""
+        own, where = self.config.seed, f"rollout worker {self.index}, {self.life}"
+        return own if self.index == self.life == 0 else derive_seed(own, where)
+
+    def make(self) -> VectorEnv[Any, Any, Any]:
+        """The environments, wrapped."""
+        seed_everything(self.seed)
+        made = environments.make(self.source, self.config)
+        trainer: Any = object.__new__(self.trainer_class)
+        trainer.config = self.config  # all that `wrap_envs` may go by
+        return trainer.wrap_envs(made)
+
+
+@dataclass
+class AgentRecipe:
+    """What the agent of a worker is made of.
+
+    Attributes:
+        agent_class: Called with an algorithm and a config.
+        algorithm_class: Called with a model and a config.
+        model: On the CPU.
+    """
+
+    agent_class: Any
+    algorithm_class: Any
+    model: Any
+
+    def make(self, config: Config) -> Any:
+        """An agent that explores, and annotates each action when it is taken."""
+        agent = self.agent_class(self.algorithm_class(self.model, config), config)
+        return agent.actor()
+
+
+@dataclass
+class Part:
+    """What a worker has collected.
+
+    Attributes:
+        rows: Entries of its transitions, arrays `[T, n, ...]`, nested or not.
+        logs: What each step reported of ended episodes.
+        breaks: Numbers of rows before which all episodes were given up.
+        version: The `policy_version` that acted.
+    """
+
+    rows: dict[str, Any]
+    logs: list[dict[str, Any]]
+    breaks: list[int]
+    version: int
+
+
+class RolloutWorkerActor:
+    """Steps its share of the environments with its own copy of the policy.
+
+    Args:
+        recipe: Of its environments, an `EnvRecipe`, pickled.
+        count: How many workers there are.
+        stats: The `StatsActor`, if there is one.
+    """
+
+    def __init__(self, recipe: bytes, count: int, stats: Any = None) -> None:
+        torch.set_num_threads(1)  # workers share the cores
+        self.recipe, self.count = pickle.loads(recipe), count
+        self.envs = self.recipe.make()
+        self._rows, self._stats = _Rows(), stats
+        self._collector: SyncCollector | None = None
+
+    def describe(self) -> tuple[Any, ...]:
+        """Number, spaces and recorded info of its environments."""
+        envs = self.envs
+        recorded = tuple(getattr(envs, "recorded_info", ()))
+        own = envs.single_observation_space, envs.single_action_space
+        return envs.num_envs, *own, recorded
+
+    def begin(self, recipe: bytes, seed: int, state: Any = None) -> None:
+        """Take an agent, and begin episodes; or go on from a state.
+
+        Args:
+            recipe: Of the agent, an `AgentRecipe`, pickled.
+            seed: Of the first environment of the first worker.
+            state: What `state_dict` has returned before.
+        """
+        own = self.recipe
+        config = dataclasses.replace(own.config, seed=own.seed)
+        self._actor = _Share(
+            pickle.loads(recipe).make(config), self.envs.num_envs, self.count
+        )
+        seed += own.index * self.envs.num_envs
+        if own.life:
+            seed = derive_seed(seed, f"life {own.life}")
+        self._collector = SyncCollector(self.envs, self._actor, self._rows, seed=seed)
+        if state is not None:
+            self._actor.agent.load_state_dict(state["actor"])
+            self._collector.load_state_dict(state["collector"])
+
+    def collect(
+        self,
+        num_rows: int,
+        sample_step: int,
+        signature: Signature | None = None,
+        weights: Mapping[str, Any] | None = None,
+    ) -> Part:
+        """Take so many steps of all its environments.
+
+        Args:
+            num_rows: How many.
+            sample_step: Steps of all environments of all workers before.
+            signature: Of new weights, if there are any.
+            weights: Those, `packed`.
+
+        Raises:
+            SignatureError: If they are not this model's.
+        """
+        assert self._collector is not None, "begin() comes first"
+        if signature is not None and weights is not None:
+            load(self._actor.agent.model, weights, signature)
+            self._actor.sign(signature.version)
+        self._actor.agent.counters.sample_step = sample_step
+        logs = [self._collector.step() for _ in range(num_rows)]
+        rows, breaks = self._rows.take()
+        if self._stats is not None:
+            steps = num_rows * self.envs.num_envs
+            self._stats.add.remote(self.recipe.index, steps, [g for g in logs if g])
+        return Part(rows, logs, breaks, self._actor.version)
+
+    def report(self) -> dict[str, Any]:
+        """Logs of episodes that ended and that no step has reported yet."""
+        return {} if self._collector is None else self._collector.report()
+
+    def reset(self) -> None:
+        """Begin new episodes everywhere."""
+        if self._collector is not None and self._collector.obs is not None:
+            self._collector.reset(None)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Environments and agent, between two segments."""
+        assert self._collector is not None
+        actor = self._actor.agent.state_dict()
+        del actor["algorithm"]  # its weights are the learner's
+        return {"actor": actor, "collector": self._collector.state_dict()}
+
+
+class _Share(Signed):
+    """A signed agent that counts the steps of all workers, not of its own alone."""
+
+    def __init__(self, agent: Any, num_envs: int, count: int) -> None:
+        super().__init__(agent, num_envs)
+        self.count = count
+
+    def count_steps(self, steps: int) -> None:
+        super().count_steps(steps * self.count)
+
+
+class _Rows:
+    """The buffer of a worker: transitions that wait to be sent."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._breaks: list[int] = []
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Keep a copy: environments may write into their arrays again."""
+        self._rows.append({k: _arrays(v) for k, v in transition.items()})
+
+    def end_episodes(self) -> None:
+        """Note that the next row continues no episode."""
+        self._breaks.append(len(self._rows))
+
+    def take(self) -> tuple[dict[str, Any], list[int]]:
+        """All rows as arrays `[T, n, ...]`, and the numbers of the breaks."""
+        rows, breaks = self._rows, self._breaks
+        self._rows, self._breaks = [], []
+        return _stacked(rows), breaks
+
+
+def _arrays(value: Any) -> Any:
+    if hasattr(value, "items"):
+        return {k: _arrays(v) for k, v in value.items()}
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu().numpy().copy()
+    return np.array(value)
+
+
+def _stacked(rows: list[Any]) -> Any:
+    first = rows[0]
+    if isinstance(first, dict):
+        return {name: _stacked([row[name] for row in rows]) for name in first}
+    return np.stack(rows)

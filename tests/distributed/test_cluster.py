@@ -1,0 +1,60 @@
+"""Ray begins and ends with a run; without it, it is said how to install it."""
+
+import importlib
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from yieldrl.algorithms import ppo
+from yieldrl.distributed import cluster
+
+PROGRAM = """
+import os, signal, sys
+from yieldrl.algorithms import ppo
+config = ppo.Config(collection="ray", num_envs=2, num_steps=8, total_steps=64,
+                    eval_every=0, rollout_workers=2)
+trainer = ppo.Trainer(config)
+for number, log in enumerate(trainer()):
+    if number == 10:
+        print("RAY", trainer.collector.pool.cluster.ray.nodes()[0]["NodeID"])
+        END
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("pass", 0),
+        ("break", 0),
+        ("raise ValueError('no')", 1),
+        ("os.kill(os.getpid(), signal.SIGINT)", 130),
+    ],
+    ids=["end", "break", "error", "interrupt"],
+)
+@pytest.mark.slow
+def test_nothing_is_left_of_ray(end, code):
+    program = PROGRAM.replace("END", end)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode in (code, code - 128 - 2 if code == 130 else code), done
+    node = done.stdout.split("RAY")[1].strip()
+    named = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"]]
+    assert not [p for p in named if node in " ".join(p.info["cmdline"])]
+
+
+def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(cluster, "importlib", type("", (), {"import_module": missing}))
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[ray\]'"):
+        ppo.Trainer(ppo.Config(collection="ray"))
+
+
+def test_the_room_is_imported_without_ray():
+    program = "import sys; import yieldrl.distributed; sys.exit('ray' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    assert importlib.util.find_spec("ray") is not None

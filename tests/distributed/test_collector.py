@@ -1,0 +1,255 @@
+"""Collected on Ray, training is what it is in process."""
+
+import dataclasses
+import importlib
+import os
+import signal
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import ray
+import torch
+
+from yieldrl import algorithms
+from yieldrl.algorithms import dqn, ppo
+from yieldrl.distributed import RayCollector, WorkerError
+
+OFF_POLICY = {
+    "learning_starts": 24,
+    "batch_size": 8,
+    "hidden_sizes": (8,),
+    "train_every": 2,
+    "total_steps": 64,
+}
+PASSES = {
+    "num_envs": 4,
+    "num_steps": 8,
+    "hidden_sizes": (8,),
+    "num_minibatches": 2,
+    "num_epochs": 2,
+    "total_steps": 128,
+}
+CASES = {
+    "ppo": PASSES,
+    "appo": PASSES,
+    "dqn": OFF_POLICY,
+    "sac": {**OFF_POLICY, "env_id": "Pendulum-v1"},
+}
+
+
+def trainer_of(name, collection="ray", envs=None, **options):
+    module = importlib.import_module(f"{algorithms.__name__}.{name}")
+    own = {"eval_every": 0, "device": "cpu", "collection": collection}
+    config = module.Config(**{**CASES[name], **own, **options})
+    trainer = module.Trainer(config, envs=envs)
+    if collection == "sync" and trainer.agent.annotating is not None:
+        trainer.agent.records_log_prob = True
+    return trainer
+
+
+def plain(log):
+    """A log's numbers, but for what tells how old the policies were."""
+    logs = {k: float(v) for k, v in log["logs"].items()}
+    for name in ("policy_lag", "policy_lag_max"):
+        assert logs.pop(name, 0) == 0
+    return log["log_type"], log["sample_step"], log["learn_step"], logs
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_newest_policy_of_one_worker_gives_the_same_numbers(name):
+    sync = trainer_of(name, "sync", max_policy_lag=0)
+    expected = [plain(log) for log in sync()]
+    with trainer_of(name, max_policy_lag=0) as trainer:
+        assert isinstance(trainer.collector, RayCollector)
+        assert repr([plain(log) for log in trainer()]) == repr(expected)
+        pairs = zip(sync.model.parameters(), trainer.model.parameters(), strict=True)
+        assert all(torch.equal(one, other) for one, other in pairs)
+
+
+def test_workers_share_the_environments_and_their_seeds():
+    """Two workers of two environments begin the episodes of one with four."""
+    with trainer_of("ppo", "sync") as trainer:
+        first = trainer.collector.collect(1)["obs"]
+    with trainer_of("ppo", rollout_workers=2) as trainer:
+        rollout = trainer.collector.collect(2)
+        assert torch.equal(rollout["obs"][:1], first)
+        assert torch.equal(rollout["next_obs"][0], rollout["obs"][1])
+        halves = rollout["action"].split(2, dim=1)
+        assert not torch.equal(*halves), "each worker draws numbers of its own"
+        steps = trainer.collector.statistics()["steps"]
+        assert set(steps) == {0, 1}
+
+
+def test_epsilon_falls_with_the_steps_of_all_workers():
+    class Watched(dqn.Agent):
+        def epsilons(self, num_envs):
+            return float(self.sample_step >= 6)
+
+    class Trainer(dqn.Trainer):
+        agent_class = Watched
+
+    config = dqn.Config(num_envs=2, rollout_workers=2, collection="ray", eval_every=0)
+    with Trainer(config) as trainer:
+        for p in trainer.model.parameters():
+            p.data.zero_()  # its choice is always 0
+        actions = trainer.collector.collect(64)["action"]
+    assert not actions[:3].any()
+    assert actions[3:].any()
+
+
+@pytest.mark.parametrize(("lag", "workers"), [(1, 2), (3, 1)])
+def test_older_policies_are_no_older_than_the_limit(lag, workers):
+    options = {"max_policy_lag": lag, "rollout_workers": workers}
+    with trainer_of("ppo", **options) as trainer:
+        logs = list(trainer())
+    lags = [log["logs"].get("policy_lag_max", 0) for log in logs]
+    assert max(lags) == min(lag, 3)
+    assert trainer.agent.sample_step == 128
+    assert trainer.training_done
+
+
+@pytest.mark.parametrize("name", ["ppo", "dqn"])
+def test_a_resumed_run_equals_one_that_was_not_interrupted(name, tmp_path):
+    options = {"max_policy_lag": 0, "env_id": "yieldrl/CartPole-v1"}
+    with trainer_of(name, **options) as trainer:
+        expected = [plain(log) for log in trainer()]
+    point, found = len(expected) // 2 + 3, []
+    with trainer_of(name, **options) as trainer:
+        for log in trainer():
+            found.append(plain(log))
+            if len(found) == point:
+                break
+        trainer.save(tmp_path / "checkpoint.pt")
+    with type(trainer).load(tmp_path / "checkpoint.pt") as resumed:
+        found += [plain(log) for log in resumed()]
+    assert repr(found) == repr(expected)
+
+
+def test_what_was_collected_ahead_is_saved(tmp_path):
+    with trainer_of("ppo", max_policy_lag=2, rollout_workers=2) as trainer:
+        for log in trainer():
+            if log["sample_step"] == 40:
+                break
+        trainer.save(tmp_path / "checkpoint.pt")
+        ahead = trainer.collector.state_dict()["segments"]
+        expected = [part["rows"]["obs"] for _, part in ahead]
+    assert [row for row, _ in ahead] == [2, 0, 0]
+    with type(trainer).load(tmp_path / "checkpoint.pt") as resumed:
+        found = resumed.collector.state_dict()["segments"]
+        same = zip(expected, (part["rows"]["obs"] for _, part in found), strict=True)
+        assert all(torch.equal(one, other) for one, other in same)
+        assert list(resumed())[-1]["sample_step"] == 128
+
+
+class Counting(gym.Env):
+    """Observes how many steps were taken; an episode has six."""
+
+    observation_space = gym.spaces.Box(0, 1e6, (1,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, fails_at=None):
+        self.fails_at, self.steps = fails_at, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == self.fails_at:
+            self.fails_at = None
+            raise ValueError("the gripper is stuck")
+        return np.full(1, self.steps, np.float32), 1.0, self.steps == 6, False, {}
+
+
+def check_rows(rollout):
+    """Each row continues the one before it, or an episode has ended there.
+
+    Where one worker begins anew, episodes of the others are cut too, and go on.
+    """
+    terminated, cut = rollout["terminated"][:-1], rollout["truncated"][:-1]
+    goes_on = rollout["next_obs"][:-1, :, 0] == rollout["obs"][1:, :, 0]
+    begins = rollout["obs"][1:, :, 0] == 0
+    assert torch.where(terminated, begins, goes_on | (cut & begins)).all()
+
+
+def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
+    counting = ppo.Config(**{**PASSES, "num_envs": 2, "collection": "ray"})
+    config = dataclasses.replace(
+        counting, rollout_workers=2, env_kwargs={"fails_at": 4}, eval_every=0
+    )
+    with ppo.Trainer(config, envs=Counting) as trainer:
+        said = "rollout worker 0: ValueError: the gripper is stuck"
+        with pytest.raises(WorkerError, match=said):
+            trainer.collector.collect(8)
+        with pytest.raises(WorkerError, match=said.replace("0", "1")):
+            trainer.collector.collect(8)
+        rollout = trainer.collector.collect(16)
+        check_rows(rollout)
+        assert rollout["obs"].max() == 5
+
+
+def test_a_worker_that_is_killed_is_started_again():
+    """No row is lost from the middle, none comes twice, and the loss is counted."""
+    options = {"num_envs": 2, "rollout_workers": 2, "total_steps": 256}
+    with trainer_of("ppo", envs=Counting, max_policy_lag=1, **options) as trainer:
+        lost, seen = [], 0
+        for log in trainer():
+            seen += log["log_type"] == "collect"
+            lost.append(log["logs"].get("lost_segments", 0))
+            if trainer.buffer.full:
+                check_rows(trainer.buffer.rollout())
+            if log["sample_step"] in (20, 100) and log["log_type"] == "collect":
+                victim = trainer.collector.pool.actors[log["sample_step"] % 3 % 2]
+                ray.kill(victim)
+    assert trainer.agent.sample_step == 256
+    assert seen == 128
+    assert 1 <= max(lost) <= 4
+    assert sum(trainer.collector.pool.lives) == 2
+
+
+class Fatal(Counting):
+    """Ends its process."""
+
+    def step(self, action):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_again_and_again_ends_the_run():
+    options = {"num_envs": 1, "rollout_workers": 1}
+    said = "worker 0 died 5 times in a row"
+    trainer = trainer_of("ppo", envs=Fatal, **options)
+    with trainer, pytest.raises(WorkerError, match=said):
+        next(trainer())
+
+
+def test_environments_that_cannot_be_shared_are_refused():
+    with pytest.raises(ValueError, match=r"num_envs = 4 .* rollout_workers = 3"):
+        trainer_of("ppo", rollout_workers=3)
+
+
+def test_a_cluster_that_is_too_small_is_said_at_once():
+    said = r"need 16 CPU of the Ray cluster, which has 8 in all.*rollout_workers"
+    with pytest.raises(RuntimeError, match=said):
+        trainer_of("ppo", num_envs=16, rollout_workers=16)
+
+
+def test_stepping_the_environments_here_is_refused():
+    with trainer_of("ppo") as trainer:
+        assert trainer.envs.num_envs == 4
+        for call in (trainer.envs.reset, lambda: trainer.envs.step(None)):
+            with pytest.raises(RuntimeError, match="live in rollout workers on Ray"):
+                call()
+        assert trainer.evaluate(episodes=2)["logs"]["episodes"] == 2
+
+
+def test_closing_ends_the_workers_and_leaves_a_ray_that_was_there():
+    trainer = trainer_of("ppo", rollout_workers=2)
+    workers = trainer.collector.pool.actors
+    trainer.close()
+    assert ray.is_initialized()
+    for worker in workers:
+        with pytest.raises(ray.exceptions.RayActorError):
+            ray.get(worker.report.remote(), timeout=30)

@@ -1,0 +1,89 @@
+"""Weights arrive whole, or are refused with the name of what differs."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from yieldrl.distributed.weights import (
+    Signature,
+    SignatureError,
+    learned,
+    load,
+    packed,
+)
+
+
+def model(width=3, dtype=torch.float32):
+    torch.manual_seed(width)
+    return nn.Sequential(nn.Linear(2, width), nn.BatchNorm1d(width)).to(dtype)
+
+
+def sent(source, version=1):
+    tensors = learned(source)
+    return packed(tensors), Signature.of(tensors, version)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_all_that_was_learned_arrives_bitwise(dtype):
+    source, receiver = model(dtype=dtype), model(dtype=dtype)
+    with torch.no_grad():
+        for x in [*source.parameters(), *source.buffers()]:
+            x.copy_(torch.randn(x.shape) * 3)
+    arrays, signature = sent(source)
+    for array in arrays.values():
+        array.flags.writeable = False  # as those are that Ray fetches
+    receiver.requires_grad_(False)  # as of a model that only acts
+    load(receiver, arrays, signature)
+    for name, x in source.state_dict().items():
+        assert torch.equal(x, receiver.state_dict()[name]), name
+    with torch.no_grad():
+        receiver[0].weight.zero_()
+    assert np.abs(arrays["0.weight"]).sum() > 0, "they share no memory"
+
+
+def test_frozen_parameters_do_not_travel():
+    source = model()
+    source[0].requires_grad_(False)
+    assert learned(source).keys() == {
+        "1.weight",
+        "1.bias",
+        "1.running_mean",
+        "1.running_var",
+        "1.num_batches_tracked",
+    }
+
+
+def test_another_shape_is_refused_by_name_and_nothing_is_loaded():
+    arrays, signature = sent(model(4), version=7)
+    receiver = model(3)
+    before = {k: v.clone() for k, v in receiver.state_dict().items()}
+    said = r"version 7: 0\.bias was sent as \(\(4,\), .*float32'\).* has \(\(3,\)"
+    with pytest.raises(SignatureError, match=said):
+        load(receiver, arrays, signature)
+    for name, x in receiver.state_dict().items():
+        assert torch.equal(x, before[name]), name
+
+
+def test_another_dtype_and_a_missing_tensor_are_refused():
+    arrays, signature = sent(model())
+    with pytest.raises(SignatureError, match=r"0\.bias was sent as .*float32"):
+        load(model(dtype=torch.float64), arrays, signature)
+    with pytest.raises(SignatureError, match=r"0\.bias .* the receiver has nothing"):
+        load(nn.Sequential(nn.Identity(), model()[1]), arrays, signature)
+
+
+def test_a_signature_is_of_names_shapes_dtypes_and_the_version():
+    tensors = {"b": torch.zeros(2), "a": torch.zeros(2, 3)}
+    one = Signature.of(tensors, 1)
+    assert one == Signature.of(dict(reversed(tensors.items())), 1)
+    assert one == Signature.of({k: x + 1 for k, x in tensors.items()}, 1)
+    others = [
+        Signature.of(tensors, 2),
+        Signature.of({**tensors, "c": torch.zeros(1)}, 1),
+        Signature.of({"a": tensors["a"], "b": torch.zeros(3)}, 1),
+        Signature.of({"a": tensors["a"], "b": tensors["b"].double()}, 1),
+    ]
+    assert len({one.digest, *(other.digest for other in others)}) == 5
+    with pytest.raises(SignatureError, match="version 1 came in place of 2"):
+        one.check(others[0])
