@@ -15,10 +15,7 @@ _loops: weakref.WeakKeyDictionary[Any, weakref.ref[Loop]] = weakref.WeakKeyDicti
 
 
 def start_loop(trainer: Any, start: Callable[[], Loop]) -> Loop:
-    """One loop at a time: close one that was left suspended, then start another.
-
-    So its files are whole before they are opened again.
-    """
+    """Start a loop; one that was left suspended is closed first, with its files."""
     if not close_loop(trainer):
         return start()  # an inner part of the loop under way, by `super().__call__()`
     logs = start()

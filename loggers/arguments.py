@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 import os
@@ -21,28 +22,18 @@ def path(name: str, value: Any) -> Path | None:
     raise TypeError(f"{name} = {value!r}: give a path or None ({_HINT})")
 
 
-def whole(name: str, value: Any, low: int) -> None:
-    """Refuse everything but a whole number from `low` on."""
-    if (
-        isinstance(value, Integral)
-        and not isinstance(value, bool)
-        and int(value) >= low
-    ):
+def number(name: str, value: Any, low: float = -math.inf, kind: Any = Real) -> None:
+    """Refuse everything but a finite number of a kind, from `low` on."""
+    right_kind = isinstance(value, kind) and not isinstance(value, bool)
+    if right_kind and value >= low and abs(value) < math.inf:
         return
-    raise _error(value, Integral)(
-        f"{name} = {value!r}: give a whole number, at least {low} ({_HINT})"
-    )
-
-
-def number(name: str, value: Any, low: float = -math.inf) -> None:
-    """Refuse everything but a finite number from `low` on."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and float(value) >= low:
-        return
+    sort = "whole" if kind is Integral else "finite"
     least = "" if low == -math.inf else f", at least {low}"
-    raise _error(value, Real)(
-        f"{name} = {value!r}: give a finite number{least} ({_HINT})"
-    )
+    error = ValueError if right_kind else TypeError
+    raise error(f"{name} = {value!r}: give a {sort} number{least} ({_HINT})")
+
+
+whole = functools.partial(number, kind=Integral)
 
 
 def choice(name: str, value: Any, known: tuple[str, ...]) -> None:
@@ -66,8 +57,3 @@ def package(module: str, extra: str) -> None:
         raise ImportError(
             f"{module} is not installed: pip install 'yieldrl[{extra}]'", name=module
         )
-
-
-def _error(value: Any, kind: Any) -> type[Exception]:
-    right_type = isinstance(value, kind) and not isinstance(value, bool)
-    return ValueError if right_type else TypeError

@@ -6,7 +6,7 @@ import copy
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from yieldrl.loggers.active_loops import close_loop, start_loop
@@ -14,8 +14,7 @@ from yieldrl.loggers.active_loops import close_loop, start_loop
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
-    Stream = Generator[LogData, None, None]
-
+Stream = Generator["LogData", None, None]
 Target = TypeVar("Target")
 
 
@@ -52,6 +51,9 @@ class Logger(ABC):
     such a logger is at work in all of them, and must decide alike; every other one is
     at work in the first process, which alone writes."""
 
+    destination: Any = None
+    """Where it writes, hashable: of two alike over an instance the later stays."""
+
     @abstractmethod
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log of `logs`, doing what is to be done before each `yield`.
@@ -59,11 +61,6 @@ class Logger(ABC):
         Work at the end belongs into `finally`: it is reached after the last step, a
         `break`, an error and Ctrl-C alike. `logs` itself is closed by the caller.
         """
-
-    @property
-    def destination(self) -> Hashable:
-        """Where this logger writes: of two alike over an instance the later stays."""
-        return None
 
     def attach(
         self, trainer: Any, name: str, part: Any, *, restore: bool = True
@@ -94,7 +91,15 @@ class Logger(ABC):
             TypeError: If the target is neither.
         """
         if inspect.isfunction(target):
-            return cast(Target, self._over_function(target))
+
+            @functools.wraps(target)
+            def decorated(trainer: Any, *args: Any, **kwargs: Any) -> Stream:
+                return start_loop(
+                    trainer,
+                    lambda: self.wrap(trainer, target(trainer, *args, **kwargs)),
+                )
+
+            return cast(Target, decorated)
         if isinstance(target, type | Generator) or not callable(target):
             raise TypeError(
                 f"{type(self).__name__} decorates a trainer, or __call__ in the body of"
@@ -104,14 +109,6 @@ class Logger(ABC):
         if isinstance(target, Decorated):
             return target._with(self)
         return cast(Target, Decorated(target, (self,)))
-
-    def _over_function(self, function: Callable[..., Stream]) -> Callable[..., Stream]:
-        @functools.wraps(function)
-        def decorated(trainer: Any, *args: Any, **kwargs: Any) -> Stream:
-            start = functools.partial(function, trainer, *args, **kwargs)
-            return start_loop(trainer, lambda: self.wrap(trainer, start()))
-
-        return decorated
 
 
 class Decorated:
@@ -146,12 +143,9 @@ class Decorated:
 
         Keeping the place makes it harmless to run any notebook cell a second time.
         """
-        keys = [_key(known) for known in self.__loggers]
-        if _key(logger) not in keys:
-            return Decorated(self.__trainer, (*self.__loggers, logger))
-        at = keys.index(_key(logger))
-        before, after = self.__loggers[:at], self.__loggers[at + 1 :]
-        return Decorated(self.__trainer, (*before, logger, *after))
+        loggers = {(type(one), one.destination): one for one in self.__loggers}
+        loggers[type(logger), logger.destination] = logger
+        return Decorated(self.__trainer, tuple(loggers.values()))
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -183,13 +177,6 @@ class Decorated:
     def __reduce__(self) -> Any:
         return Decorated, (self.__trainer, self.__loggers)
 
-    # Said here, or those of the trainer were found, which copy it without its loggers.
-    def __copy__(self) -> Any:
-        return Decorated(self.__trainer, self.__loggers)
-
+    # Said here, or that of the trainer is found, which copies it without its loggers.
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return Decorated(*copy.deepcopy((self.__trainer, self.__loggers), memo))
-
-
-def _key(logger: Logger) -> Hashable:
-    return type(logger), logger.destination

@@ -33,26 +33,24 @@ def list_checkpoints(run_dir: str | Path) -> list[Path]:
     folder = Path(run_dir)
     if (folder / FOLDER).is_dir():
         folder = folder / FOLDER
-    return [folder / name for name in reversed(_in_order(folder, _read(folder)))]
+    return [folder / name for name in reversed(Index(folder).saved)]
 
 
 class Index:
-    """The file `checkpoints.json`, for the one that writes checkpoints.
+    """The file `checkpoints.json`.
 
     Args:
         folder: The folder of checkpoints; it need not exist yet.
+
+    Attributes:
+        saved: Names of the checkpoints that are there, the newest last.
+        best: `episode_return` and `sample_step` of `best.pt`.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        content = _read(folder)
-        self.best: dict[str, Any] | None = content["best"]
-        self.saved = _in_order(folder, content)
-
-    @property
-    def newest(self) -> str | None:
-        """The checkpoint written last."""
-        return self.saved[-1] if self.saved else None
+        named, self.best = _read(folder / INDEX)
+        self.saved = _in_order(folder, named)
 
     @property
     def best_return(self) -> float:
@@ -85,30 +83,25 @@ class Index:
         files.write_atomically(self.folder / INDEX, text)
 
 
-def _in_order(folder: Path, content: dict[str, Any]) -> list[str]:
+def _in_order(folder: Path, named: list[str]) -> list[str]:
     """Checkpoints that are there, the newest last.
 
     One that the index does not know (deleted by hand, or not written by this version)
     is newer than those that it knows if its step is later than that of the newest.
     """
     found = (path for path in folder.glob("step_*.pt") if path.is_file())
-    there = {path.name for path in found if _NAME.match(path.name)}
-    known = [name for name in content["saved"] if name in there]
-    others = sorted(there.difference(known), key=_step)
-    newest = _step(known[-1]) if known else -1
-    older = [name for name in others if _step(name) < newest]
+    steps = {path.name: int(m[1]) for path in found if (m := _NAME.match(path.name))}
+    known = [name for name in named if name in steps]
+    others = sorted(steps.keys() - set(known), key=lambda name: steps[name])
+    newest = steps[known[-1]] if known else -1
+    older = [name for name in others if steps[name] < newest]
     return [*older, *known, *others[len(older) :]]
 
 
-def _step(name: str) -> int:
-    found = _NAME.match(name)
-    return int(found[1]) if found else -1
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    path = folder / INDEX
+def _read(path: Path) -> tuple[list[str], dict[str, Any] | None]:
+    """What is saved, and the best."""
     if not path.exists():
-        return {"saved": [], "best": None}
+        return [], None
     try:
         with naming_failures(path):
             content = json.loads(path.read_text("utf-8-sig"))
@@ -122,4 +115,4 @@ def _read(folder: Path) -> dict[str, Any]:
             f"{path}: not an index of checkpoints ({reason}). Delete it: the order is"
             " then that of the files' steps, and the next evaluation counts as the best"
         ) from None
-    return {"saved": saved, "best": best}
+    return saved, best

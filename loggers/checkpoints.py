@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments, files
-from yieldrl.loggers.base import Logger
+from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.checkpoint_index import (
     BEST,
     FOLDER,
@@ -24,7 +24,6 @@ from yieldrl.loggers.write_errors import refuse_file, refuse_folder
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
-    from yieldrl.loggers.base import Stream
 
 SHARE = 0.05
 """Of the time at most, that checkpoints which come by time may take."""
@@ -48,6 +47,8 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
     resuming.
     """
 
+    destination = property(attrgetter("folder"))
+
     every: int = 50_000
     """Environment steps between checkpoints; 0 never saves by steps."""
 
@@ -69,11 +70,6 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
         arguments.whole("keep", self.keep, low=1)
         arguments.number("seconds", self.seconds, low=0)
         self.folder = arguments.path("folder", self.folder)
-
-    @property
-    def destination(self) -> Hashable:
-        """The folder."""
-        return self.folder
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Save while logs pass, and at the end."""
@@ -117,12 +113,12 @@ class _Saver:
         self.settings, self.trainer, self.folder = settings, trainer, folder
         refuse_file(folder)
         refuse_folder(folder / BEST)
-        files.delete_leftovers(folder)
+        files.delete_all_leftovers(folder)
         step = trainer.agent.sample_step
         self.index = Index(folder)
         # Whether anything happened since the last checkpoint; also in an earlier loop,
         # whose last one found no room.
-        self.stale = step > 0 and self.index.newest != step_name(step)
+        self.stale = step > 0 and self.index.saved[-1:] != [step_name(step)]
         self.failed = False  # whether a checkpoint could not be written
         self.evaluation: LogData | None = None  # the last one, until it was looked at
         self.due_step = self._next_step()
@@ -152,9 +148,8 @@ class _Saver:
         self.due_step = self._next_step()
         if not self.stale:
             return
-        started, name = perf_counter(), step_name(self.trainer.agent.sample_step)
-        # It is named before it is there: a kill in between leaves no unknown file.
-        self._write(name, self.index.add)
+        started = perf_counter()
+        self._write(step_name(self.trainer.agent.sample_step))
         self.stale = False
         self.index.keep_last(self.settings.keep)
         self.due_time = self._next_time(perf_counter() - started)
@@ -162,18 +157,17 @@ class _Saver:
     def _save_if_best(self) -> None:
         """Write `best.pt` if the last evaluation beats all before it."""
         log, self.evaluation = self.evaluation, None
-        value = math.nan
-        if log is not None:
-            value = read(log["logs"]).get("episode_return", math.nan)
-        if log is None or math.isnan(value) or not value > self.index.best_return:
+        if log is None:
             return
-        self._write(BEST)
-        self.index.set_best(value, log["sample_step"])
+        value = read(log["logs"]).get("episode_return", math.nan)
+        if value > self.index.best_return:  # NaN is not
+            self._write(BEST)
+            self.index.set_best(value, log["sample_step"])
 
-    def _write(self, name: str, announce: Callable[[str], None] | None = None) -> None:
+    def _write(self, name: str) -> None:
         self.failed = True
-        if announce is not None:
-            announce(name)
+        if name != BEST:
+            self.index.add(name)  # before it is there: a kill leaves no unknown file
         self.trainer.save(self.folder / name)
         self.failed = False
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
 
 from yieldrl.loggers import arguments
-from yieldrl.loggers.base import Logger
-from yieldrl.loggers.metric_values import read
-
-if TYPE_CHECKING:
-    from yieldrl.loggers.base import Stream
+from yieldrl.loggers.base import Logger, Stream
+from yieldrl.loggers.metric_values import floats
 
 
 @dataclass(eq=False)
@@ -26,6 +23,7 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
     """
 
     steers: ClassVar[bool] = True
+    destination = property(attrgetter("log_type", "metric"))
 
     metric: str = "episode_return"
     """Name of the metric in the logs."""
@@ -58,11 +56,6 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
                 "early_stop would never stop: give threshold= or patience="
             )
 
-    @property
-    def destination(self) -> Hashable:
-        """The metric that is watched."""
-        return self.log_type, self.metric
-
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield logs until the metric is good enough, or has stopped improving."""
         sign = 1.0 if self.mode == "max" else -1.0
@@ -72,7 +65,7 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
             yield log
             if log["log_type"] != self.log_type or self.metric not in log["logs"]:
                 continue
-            (value,) = read({self.metric: log["logs"][self.metric]}).values()
+            (value,) = floats([(self.metric, log["logs"][self.metric])])
             if sign * value > best:
                 best, waited = sign * value, 0
             else:  # NaN is no improvement

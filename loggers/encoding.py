@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from yieldrl.loggers.write_errors import DiskFullError, naming_failures
+from yieldrl.loggers.write_errors import DiskFullError, make_folder, naming_failures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,8 +31,7 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
         UnwritableError: If a folder is there, or it is not allowed.
         RuntimeError: If the encoder fails for another reason.
     """
-    with naming_failures(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
     encoder: subprocess.Popen[bytes] | None = None
 
@@ -49,12 +49,15 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
         try:
             yield write
             if encoder is not None:
-                _finish(path, encoder, said)
+                encoder.communicate()  # closes the pipe, and waits for the end
+                if encoder.returncode != 0:
+                    raise _failure(path, encoder, said)
                 with naming_failures(path):
                     temporary.replace(path)
         finally:
-            if encoder is not None:
-                _end(encoder)
+            if encoder is not None:  # no process and no pipe stays behind
+                encoder.kill()
+                encoder.communicate()
             temporary.unlink(missing_ok=True)
 
 
@@ -79,25 +82,6 @@ def _start(
     )
 
 
-def _finish(path: Path, encoder: subprocess.Popen[bytes], said: IO[bytes]) -> None:
-    assert encoder.stdin is not None
-    try:
-        encoder.stdin.close()
-    except OSError:
-        raise _failure(path, encoder, said) from None
-    if encoder.wait() != 0:
-        raise _failure(path, encoder, said)
-
-
-def _end(encoder: subprocess.Popen[bytes]) -> None:
-    """Leave no process and no pipe behind, whether it has ended or not."""
-    encoder.kill()
-    encoder.wait()
-    assert encoder.stdin is not None
-    with suppress(OSError):
-        encoder.stdin.close()
-
-
 def _failure(
     path: Path, encoder: subprocess.Popen[bytes], said: IO[bytes]
 ) -> Exception:
@@ -106,5 +90,5 @@ def _failure(
     text = said.read().decode("utf-8", "replace").strip()
     full = [reason for reason in _FULL if reason in text]
     if full or code == -getattr(signal, "SIGXFSZ", 0):
-        return DiskFullError(path, full[0] if full else "File too large")
+        return DiskFullError(path, errno.ENOSPC, full[0] if full else "File too large")
     return RuntimeError(f"{path}: ffmpeg could not write this video: {text or code}")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar
 
 from yieldrl.loggers import arguments
-from yieldrl.loggers.base import Logger
-
-if TYPE_CHECKING:
-    from yieldrl.loggers.base import Stream
+from yieldrl.loggers.base import Logger, Stream
 
 
 @dataclass(eq=False)
@@ -26,8 +24,8 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
     """
 
     adds_logs: ClassVar[bool] = True
-
     steers: ClassVar[bool] = True
+    destination = property(attrgetter("seed"))  # others measure something else
 
     every: int = 10_000
     """Environment steps between evaluations."""
@@ -43,11 +41,6 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
         arguments.whole("episodes", self.episodes, low=1)
         if self.seed is not None:
             arguments.whole("seed", self.seed, low=0)
-
-    @property
-    def destination(self) -> Hashable:
-        """The seed: evaluations on others measure something else."""
-        return self.seed
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log, and evaluations between them."""

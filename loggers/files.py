@@ -12,6 +12,7 @@ from typing import Any
 
 from yieldrl.loggers.write_errors import (
     ForeignFileError,
+    make_folder,
     naming_failures,
     refuse_file,
 )
@@ -19,22 +20,18 @@ from yieldrl.loggers.write_errors import (
 Steps = tuple[int, int]
 """`sample_step` and `learn_step`: how far training has come."""
 
-LEFTOVERS = (".*.tmp", ".*.tmp.mp4")
-"""Names of what a process that is killed while it writes leaves behind."""
+_KEEP = "surrogateescape"  # bytes that are no UTF-8 are written back as they were
 
 
-def delete_leftovers(folder: Path) -> None:
-    """Delete what a process that was killed while it wrote has left half done."""
-    for pattern in LEFTOVERS:
-        for path in folder.glob(pattern):
+def delete_all_leftovers(folder: Path) -> None:
+    """Delete what a process that was killed while it wrote has left half done.
+
+    In this folder, and in those of checkpoints and videos below it.
+    """
+    for place in (folder, folder / "checkpoints", folder / "videos"):
+        for path in (*place.glob(".*.tmp"), *place.glob(".*.tmp.mp4")):
             if path.is_file():
                 path.unlink(missing_ok=True)
-
-
-def delete_all_leftovers(run_dir: Path) -> None:
-    """Delete them in a run's folder and in those of its checkpoints and videos."""
-    for folder in (run_dir, run_dir / "checkpoints", run_dir / "videos"):
-        delete_leftovers(folder)
 
 
 def place(trainer: Any, given: str | Path | None, name: str) -> Path:
@@ -58,8 +55,7 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
         DiskFullError: If there is no room for them.
         UnwritableError: If a folder is there, or it is not allowed.
     """
-    with naming_failures(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with naming_failures(path), path.open("ab", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         left = memoryview(data if size else header + data)
@@ -79,8 +75,7 @@ def write_atomically(path: Path, text: str) -> None:
         DiskFullError: If there is no room for it; the old one stays.
         UnwritableError: If a folder is there, or it is not allowed.
     """
-    with naming_failures(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with naming_failures(path):
@@ -153,9 +148,6 @@ def rewind(
             shutil.copyfile(path, path.with_name(path.name + ".bak"))
     if torn or len(kept) < len(lines):
         write_atomically(path, "".join(line + "\n" for line in kept))
-
-
-_KEEP = "surrogateescape"  # bytes that are no UTF-8 are written back as they were
 
 
 def _lines_before(end: int | None, content: bytes) -> float:

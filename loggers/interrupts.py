@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from yieldrl.foundations.logs import LogData
-    from yieldrl.loggers.base import Stream
+from yieldrl.loggers.base import Stream
+
+_python_handler = signal.default_int_handler
 
 
 class Interrupts:
@@ -27,9 +27,8 @@ class Interrupts:
     def __init__(self) -> None:
         self.within_step = False
         self.wanted = False
-        self._installed = False
 
-    def step(self, logs: Stream) -> LogData | None:
+    def step(self, logs: Stream) -> Any:
         """The next log, or None after the last; KeyboardInterrupt if it is wanted."""
         if self.wanted:
             raise KeyboardInterrupt
@@ -39,28 +38,21 @@ class Interrupts:
         return log
 
     def __enter__(self) -> Interrupts:
-        if _in_main_thread():
-            self._installed = signal.getsignal(signal.SIGINT) == _python_handler
-        if self._installed:
-            signal.signal(signal.SIGINT, self._answer)
+        self._replace_handler(_python_handler, self._answer)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A notebook puts its own handler back between cells: leave that alone.
-        in_charge = self._installed and signal.getsignal(signal.SIGINT) == self._answer
-        if in_charge and _in_main_thread():
-            signal.signal(signal.SIGINT, _python_handler)
+        self._replace_handler(self._answer, _python_handler)
         if self.wanted and kind in (None, GeneratorExit):
             raise KeyboardInterrupt  # pressed within the last step: not forgotten
+
+    def _replace_handler(self, old: Any, new: Any) -> None:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and signal.getsignal(signal.SIGINT) == old:
+            signal.signal(signal.SIGINT, new)
 
     def _answer(self, number: int, frame: Any) -> None:
         if self.wanted or not self.within_step:
             _python_handler(number, frame)
         self.wanted = True
-
-
-_python_handler = signal.default_int_handler
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

@@ -9,17 +9,13 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yieldrl.loggers import arguments
-from yieldrl.loggers.base import Logger
+from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.notebook import in_notebook
-from yieldrl.loggers.svg import Curve, draw_panels
-from yieldrl.loggers.windowed_means import WindowedMeans
-
-if TYPE_CHECKING:
-    from yieldrl.loggers.base import Stream
-    from yieldrl.loggers.windowed_means import Row
+from yieldrl.loggers.svg import Points, draw_panels, drawable
+from yieldrl.loggers.windowed_means import Row, WindowedMeans
 
 POINTS = 300  # that a curve has at least; from twice as many on, pairs become one
 TYPES = ("collect", "train", "evaluate")
@@ -89,7 +85,7 @@ class Curves:
         self._series = {metric: _Series() for metric in metrics}
 
     @property
-    def points(self) -> dict[str, list[tuple[float, float]]]:
+    def points(self) -> dict[str, Points]:
         """Metric -> points `(sample_step, value)`."""
         return {metric: series.points for metric, series in self._series.items()}
 
@@ -142,16 +138,18 @@ class _Display:
             self._handle.update(picture, raw=True)
 
 
-def _final_picture(curves: dict[str, list[tuple[float, float]]]) -> dict[str, str]:
+def _final_picture(curves: dict[str, Points]) -> dict[str, str]:
     """A PNG, which every viewer of notebooks shows; the SVG without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         return {"image/svg+xml": draw_panels(curves)}
     figure = Figure(figsize=(3.4 * len(curves), 2.4), layout="constrained")
-    for i, (title, curve) in enumerate(curves.items()):
-        axes = figure.add_subplot(1, len(curves), i + 1)
-        axes.plot(*_columns(curve), linewidth=1.2, marker="." if len(curve) < 3 else "")
+    for i, (title, curve) in enumerate(curves.items(), 1):
+        axes = figure.add_subplot(1, len(curves), i)
+        steps = [x for x, _ in curve]
+        values = [y if drawable(y) else math.nan for _, y in curve]
+        axes.plot(steps, values, linewidth=1.2, marker="." if len(curve) < 3 else "")
         axes.set_title(title, fontsize=9)
         axes.set_xlabel("environment steps", fontsize=8)
         if not curve:
@@ -164,10 +162,3 @@ def _final_picture(curves: dict[str, list[tuple[float, float]]]) -> dict[str, st
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=100)
     return {"image/png": base64.b64encode(png.getvalue()).decode()}
-
-
-def _columns(curve: Curve) -> tuple[list[float], list[float]]:
-    return (
-        [x for x, _ in curve],
-        [y if abs(y) < 1e100 else math.nan for _, y in curve],
-    )

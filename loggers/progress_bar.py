@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from yieldrl.loggers.base import Logger
+from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.metric_values import read
 from yieldrl.loggers.notebook import in_notebook
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
-    from yieldrl.loggers.base import Stream
+
+_SHOWN = {"collect": "episode_return", "evaluate": "evaluation"}
 
 
 @dataclass(eq=False)
@@ -42,7 +43,7 @@ class progress(Logger):  # noqa: N801 (used like a function)
                 yield log
         finally:
             bar.draw(trainer.agent.sample_step, trainer.agent.learn_step)
-            bar.close()
+            bar.tqdm.close()
 
 
 class _Bar:
@@ -62,7 +63,6 @@ class _Bar:
             miniters=1,
             dynamic_ncols=True,
         )
-        self.close = self.tqdm.close
 
     def look(self, log: LogData) -> None:
         """Remember a return, without reading it yet."""
@@ -73,25 +73,17 @@ class _Bar:
 
     def draw(self, step: int, learn_step: int) -> None:
         """Bring the bar up to date."""
-        shown = {"learn_step": self._learning(learn_step)} if learn_step else {}
+        shown = {}
+        if learn_step:
+            seconds = perf_counter() - self.began
+            rate = (learn_step - self.learned) / seconds if seconds > 0 else 0.0
+            shown["learn_step"] = f"{self._short(learn_step)} ({self._short(rate)}/s)"
         shown |= {name: f"{x:.4g}" for name, x in read(self.returns).items()}
         self.tqdm.set_postfix(shown, refresh=False)
         # Without new steps `update` draws nothing, and the returns may be new.
         if not self.tqdm.update(min(step, self.total) - self.tqdm.n):
             self.tqdm.refresh()
 
-    def _learning(self, step: int) -> str:
-        """Steps of learning, and how many a second since the loop began."""
-        seconds = perf_counter() - self.began
-        rate = (step - self.learned) / seconds if seconds > 0 else 0.0
-        return f"{_short(step)} ({_short(rate)}/s)"
-
-
-def _short(number: float) -> str:
-    """Three digits, with k, M or G for thousands, as the bar has them."""
-    from tqdm.auto import tqdm
-
-    return tqdm.format_sizeof(number) if number >= 1000 else f"{number:.3g}"
-
-
-_SHOWN = {"collect": "episode_return", "evaluate": "evaluation"}
+    def _short(self, number: float) -> str:
+        """Three digits, with k, M or G for thousands, as the bar has them."""
+        return self.tqdm.format_sizeof(number) if number >= 1000 else f"{number:.3g}"

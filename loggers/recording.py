@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,16 +40,25 @@ def record_video(
         ValueError: If the environment draws no pictures, or pictures of several sizes,
             or the path has another ending than `.mp4`.
     """
+    from yieldrl.envs import make_eval
+
     arguments.package("imageio_ffmpeg", extra="video")
     arguments.whole("episodes", episodes, low=1)
     path = Path(path).absolute()
     if path.suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
-    envs = _make_envs(trainer)
+    envs = make_eval(
+        trainer.evaluator.source,
+        dataclasses.replace(trainer.config, vectorization="sync"),
+        device=str(trainer.agent.device),
+        num_envs=1,
+        render_mode="rgb_array",
+    )
+    envs = trainer.wrap_envs(envs)
     first = trainer.evaluator.seed if seed is None else seed
     try:
         with mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
-            frames = _frames(trainer.agent, envs, first, episodes)
+            frames = _frames(trainer.agent, envs, range(first, first + episodes))
             for frame in _of_one_size(frames, trainer.config.env_id):
                 write(frame)
     finally:
@@ -57,38 +66,20 @@ def record_video(
     return path
 
 
-def _make_envs(trainer: Any) -> Any:
-    from yieldrl import envs as environments
-
-    envs = environments.make_eval(
-        trainer.evaluator.source,
-        dataclasses.replace(trainer.config, vectorization="sync"),
-        device=str(trainer.agent.device),
-        num_envs=1,
-        render_mode="rgb_array",
-    )
-    return trainer.wrap_envs(envs)
-
-
-def _frames(agent: Any, envs: Any, first: int, episodes: int) -> Iterator[np.ndarray]:
-    """All frames of the episodes that begin with the seeds from `first` on."""
+def _frames(agent: Any, envs: Any, seeds: Iterable[int]) -> Iterator[np.ndarray]:
+    """All frames of an episode for each seed; the last one only if it can be shown."""
     shows_end = _stay_at_the_end(envs)
-    for seed in range(first, first + episodes):
-        yield from _episode(agent, envs, seed, shows_end)
-
-
-def _episode(agent: Any, envs: Any, seed: int, shows_end: bool) -> Iterator[np.ndarray]:
-    """All frames of one episode; the last only if it can be shown."""
-    obs, _ = envs.reset(seed=seed)
-    if getattr(agent, "has_memory", False):
-        agent.begin_episode()
-    yield _frame(envs.render())
-    ended = False
-    while not ended:
-        obs, _, terminated, truncated, _ = envs.step(agent.predict(obs))
-        ended = bool(terminated[0] or truncated[0])
-        if shows_end or not ended:
-            yield _frame(envs.render())
+    for seed in seeds:
+        obs, _ = envs.reset(seed=seed)
+        if getattr(agent, "has_memory", False):
+            agent.begin_episode()
+        yield _frame(envs.render())
+        ended = False
+        while not ended:
+            obs, _, terminated, truncated, _ = envs.step(agent.predict(obs))
+            ended = bool(terminated[0] or truncated[0])
+            if shows_end or not ended:
+                yield _frame(envs.render())
 
 
 def _stay_at_the_end(envs: Any) -> bool:
@@ -156,17 +147,14 @@ def _frame(pictures: Any) -> np.ndarray:
 
 def _of_one_size(frames: Iterator[np.ndarray], env_id: str) -> Iterator[np.ndarray]:
     """The frames, as long as they have the size of the first."""
-    first: tuple[int, ...] | None = None
+    first: Any = None
     for number, frame in enumerate(frames, 1):
-        first = frame.shape if first is None else first
-        if frame.shape != first:
+        size = f"{frame.shape[1]} x {frame.shape[0]} pixels"
+        first = first or size
+        if size != first:
             raise ValueError(
-                f"{env_id}: frame {number} of the video is {_size(frame.shape)}, those"
-                f" before it are {_size(first)}, and a video has one size: render()"
-                " must return pictures of one size"
+                f"{env_id}: frame {number} of the video is {size}, those before it are"
+                f" {first}, and a video has one size: render() must return pictures of"
+                " one size"
             )
         yield frame
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return f"{shape[1]} x {shape[0]} pixels"

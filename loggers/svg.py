@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-Curve = Sequence[tuple[float, float]]
+Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT, COLUMNS = 300, 180, 3
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 288, 38, 152  # where the curve lies in its panel
-_HUGE = 1e100  # beyond it differences overflow; drawn like NaN, as a gap
 
 
-def draw_panels(curves: Mapping[str, Curve]) -> str:
+def draw_panels(curves: Mapping[str, Points]) -> str:
     """One panel a curve, side by side, over a common range of steps.
 
     Args:
@@ -22,10 +22,10 @@ def draw_panels(curves: Mapping[str, Curve]) -> str:
     steps = [x for curve in curves.values() for x, _ in curve]
     span = (min(steps), max(steps)) if steps else (0.0, 0.0)
     columns = max(1, min(COLUMNS, len(curves)))
-    rows = -(-len(curves) // columns)
+    width, height = columns * WIDTH, -(-len(curves) // columns) * HEIGHT
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{columns * WIDTH}"'
-        f' height="{rows * HEIGHT}" viewBox="0 0 {columns * WIDTH} {rows * HEIGHT}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}"'
         ' font-family="sans-serif" font-size="11" fill="#555">'
     ]
     for i, (title, curve) in enumerate(curves.items()):
@@ -33,6 +33,11 @@ def draw_panels(curves: Mapping[str, Curve]) -> str:
         parts += [f'<g transform="translate({x},{y})">', *_panel(title, curve, span)]
         parts += ["</g>"]
     return "".join([*parts, "</svg>"])
+
+
+def drawable(y: float) -> bool:
+    """Whether a value is no gap: beyond 1e100 differences overflow."""
+    return abs(y) < 1e100  # false for NaN too
 
 
 def short(value: float) -> str:
@@ -43,13 +48,13 @@ def short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.4g}"
 
 
-def _panel(title: str, curve: Curve, span: tuple[float, float]) -> Iterator[str]:
+def _panel(title: str, curve: Points, span: tuple[float, float]) -> Iterator[str]:
     yield (
         f'<rect x="3" y="3" width="{WIDTH - 6}" height="{HEIGHT - 6}" rx="6"'
         ' fill="#fff" stroke="#ddd"/>'
         f'<text x="12" y="22" fill="#222" font-size="12">{escape(title)}</text>'
     )
-    values = [y for _, y in curve if _drawable(y)]
+    values = [y for _, y in curve if drawable(y)]
     if not values:
         yield f'<text x="{_LEFT}" y="95">nothing to draw yet</text>'
         return
@@ -60,12 +65,12 @@ def _panel(title: str, curve: Curve, span: tuple[float, float]) -> Iterator[str]
     yield _frame(low, high, span, values[-1])
     x_scale = (_RIGHT - _LEFT) / ((span[1] - span[0]) or 1.0)
     y_scale = (_BOTTOM - _TOP) / (high - low)
-    for piece in _pieces(curve):
-        points = [
-            (_LEFT + (x - span[0]) * x_scale, _BOTTOM - (y - low) * y_scale)
-            for x, y in piece
-        ]
-        yield _line(points)
+    for shown, piece in itertools.groupby(curve, lambda point: drawable(point[1])):
+        if shown:
+            yield _line(
+                (_LEFT + (x - span[0]) * x_scale, _BOTTOM - (y - low) * y_scale)
+                for x, y in piece
+            )
 
 
 def _frame(low: float, high: float, span: tuple[float, float], last: float) -> str:
@@ -84,29 +89,14 @@ def _frame(low: float, high: float, span: tuple[float, float], last: float) -> s
     )
 
 
-def _line(points: list[tuple[float, float]]) -> str:
-    if len(points) == 1:
-        x, y = points[0]
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#1f6feb"/>'
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+def _line(points: Iterable[tuple[float, float]]) -> str:
+    """The line through points; a dot if there is one alone."""
+    places = [(f"{x:.1f}", f"{y:.1f}") for x, y in points]
+    if len(places) == 1:
+        ((x, y),) = places
+        return f'<circle cx="{x}" cy="{y}" r="2.5" fill="#1f6feb"/>'
+    path = " ".join(map(",".join, places))
     return (
         f'<polyline points="{path}" fill="none" stroke="#1f6feb" stroke-width="1.5"'
         ' stroke-linejoin="round"/>'
     )
-
-
-def _pieces(curve: Curve) -> Iterator[list[tuple[float, float]]]:
-    """The stretches of a curve between its gaps."""
-    piece: list[tuple[float, float]] = []
-    for point in curve:
-        if _drawable(point[1]):
-            piece.append(point)
-        elif piece:
-            yield piece
-            piece = []
-    if piece:
-        yield piece
-
-
-def _drawable(y: float) -> bool:
-    return abs(y) < _HUGE  # false for NaN too

@@ -8,18 +8,17 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yieldrl.loggers import arguments, files
+from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.write_errors import refuse_file
 from yieldrl.loggers.writer import Writer
-
-if TYPE_CHECKING:
-    from yieldrl.loggers.windowed_means import Row
 
 _FILES = "events.out.tfevents.*"
 _numbers = itertools.count()
@@ -35,6 +34,8 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     leave the files, and a TensorBoard that is open hides them.
     """
 
+    destination = property(attrgetter("log_dir"))
+
     log_dir: str | Path | None = None
     """The folder, of one trainer alone; by default `tensorboard` in
     `trainer.run_dir`."""
@@ -43,11 +44,6 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         super().__post_init__()
         self.log_dir = arguments.path("log_dir", self.log_dir)
 
-    @property
-    def destination(self) -> Hashable:
-        """The folder."""
-        return self.log_dir
-
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
         """Begin an event file."""
@@ -55,14 +51,20 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         refuse_file(folder)
         step = trainer.agent.sample_step
         if any(folder.glob(_FILES)):
-            first = [_start(step + 1)]
+            # What was written for the next step and later ones does not count.
+            first = _event(step + 1, session_log={"status": "START"})
         else:
+            from torch.utils.tensorboard.summary import text
+
             config = json.dumps(trainer.config.to_dict(), indent=2, default=str)
-            first = [_text("config", f"```json\n{config}\n```", step)]
+            first = _event(step, summary=text("config", f"```json\n{config}\n```"))
+        # TensorBoard reads files in the order of their names.
+        number = f"{os.getpid()}.{next(_numbers):06}"
+        name = f"{time.time():.0f}.{socket.gethostname()}.{number}"
+        path = folder / _FILES.replace("*", name)
         # No thread writes behind the loop's back, as that of `SummaryWriter` does: what
         # was written is in the file, and a full disk is an error here.
-        path = folder / _FILES.replace("*", _unique_name())
-        files.append(path, _records([_version(), *first]))
+        files.append(path, _records([_event(0, file_version="brain.Event:2"), first]))
         yield lambda rows: files.append(path, _records(_scalars(rows)))
 
     def position(self, trainer: Any) -> dict[str, int]:
@@ -85,32 +87,15 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         return files.place(trainer, self.log_dir, "tensorboard")
 
 
-def _scalars(rows: list[Row]) -> list[Any]:
+def _scalars(rows: list[Row]) -> Iterator[Any]:
     from tensorboard.compat.proto import summary_pb2
 
     summary: Any = summary_pb2.__dict__["Summary"]
-    events: list[Any] = []
     for row in rows:
         for name, value in row["logs"].items():
             tag = f"{row['log_type']}/{name}"
             point = summary.Value(tag=tag, simple_value=value)
-            events.append(_event(row["sample_step"], summary=summary(value=[point])))
-    return events
-
-
-def _text(tag: str, text: str, step: int) -> Any:
-    from torch.utils.tensorboard.summary import text as text_summary
-
-    return _event(step, summary=text_summary(tag, text))
-
-
-def _start(step: int) -> Any:
-    """Says that what was written for this step and later ones does not count."""
-    return _event(step, session_log={"status": "START"})
-
-
-def _version() -> Any:
-    return _event(0, file_version="brain.Event:2")
+            yield _event(row["sample_step"], summary=summary(value=[point]))
 
 
 def _event(step: int, **content: Any) -> Any:
@@ -120,7 +105,7 @@ def _event(step: int, **content: Any) -> Any:
     return event(wall_time=time.time(), step=step, **content)
 
 
-def _records(events: list[Any]) -> bytes:
+def _records(events: Iterable[Any]) -> bytes:
     """Events in the format of a file: each with its length and checksums."""
     from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -129,9 +114,3 @@ def _records(events: list[Any]) -> bytes:
     for event in events:
         writer.write(event.SerializeToString())
     return buffer.getvalue()
-
-
-def _unique_name() -> str:
-    """TensorBoard reads files in the order of their names, which begin with a time."""
-    number = next(_numbers)
-    return f"{time.time():.0f}.{socket.gethostname()}.{os.getpid()}.{number:06}"

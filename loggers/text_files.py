@@ -6,19 +6,18 @@ import io
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from csv import reader
 from csv import writer as csv_writer
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from yieldrl.loggers import arguments, files
+from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.writer import Writer
-
-if TYPE_CHECKING:
-    from yieldrl.loggers.windowed_means import Row
 
 
 @dataclass(eq=False)
@@ -27,6 +26,7 @@ class LogFile(Writer):
 
     file_name: ClassVar[str]
     header: ClassVar[str] = ""
+    destination = property(attrgetter("path"))
 
     path: str | Path | None = None
     """The file, of one trainer alone; by default `file_name` in `trainer.run_dir`."""
@@ -34,11 +34,6 @@ class LogFile(Writer):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.path = arguments.path("path", self.path)
-
-    @property
-    def destination(self) -> Hashable:
-        """The file."""
-        return self.path
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
@@ -103,8 +98,7 @@ class csv(LogFile):  # noqa: N801 (used like a function)
         table = csv_writer(text, lineterminator="\n")
         for row in rows:
             labels = row["log_type"], row["sample_step"], row["learn_step"]
-            logs = row["logs"].items()
-            table.writerows((*labels, name, value) for name, value in logs)
+            table.writerows((*labels, *metric) for metric in row["logs"].items())
         return text.getvalue()
 
 
@@ -114,9 +108,9 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
 
     A line is a `LogData`: `{"log_type": ..., "sample_step": ..., "learn_step": ...,
     "logs": {...}}`. JSON knows no numbers that are not finite, so they are the strings
-    "NaN", "Infinity" and "-Infinity": nothing is lost, and `float(value)` in Python or
-    `Number(value)` in JavaScript reads every value. When a run goes on, rows beyond the
-    trainer's steps are dropped: see `yieldrl.loggers.files.rewind`.
+    "NaN", "Infinity" and "-Infinity", which `float(value)` in Python and
+    `Number(value)` in JavaScript read. When a run goes on, rows beyond the trainer's
+    steps are dropped: see `yieldrl.loggers.files.rewind`.
 
     Raises:
         ValueError: When a loop starts, if the file is there and is no such log.
@@ -135,11 +129,8 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
 
 
 def _line(row: Row) -> str:
-    logs = {name: _value(value) for name, value in row["logs"].items()}
+    logs = {
+        name: value if math.isfinite(value) else json.dumps(value)
+        for name, value in row["logs"].items()
+    }
     return json.dumps({**row, "logs": logs}, allow_nan=False) + "\n"
-
-
-def _value(value: Any) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yieldrl.loggers import arguments, files
-from yieldrl.loggers.base import Logger
+from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.notebook import in_notebook
 from yieldrl.loggers.recording import record_video
 from yieldrl.loggers.write_errors import refuse_file
-
-if TYPE_CHECKING:
-    from yieldrl.loggers.base import Stream
 
 
 @dataclass(eq=False)
@@ -28,6 +25,8 @@ class video(Logger):  # noqa: N801 (used like a function)
     Raises:
         ImportError: If imageio-ffmpeg is not installed.
     """
+
+    destination = property(attrgetter("folder"))
 
     every: int = 50_000
     """Environment steps between videos; 0 records at the end alone."""
@@ -48,11 +47,6 @@ class video(Logger):  # noqa: N801 (used like a function)
         if self.fps is not None:
             arguments.number("fps", self.fps, low=1)
         self.folder = arguments.path("folder", self.folder)
-
-    @property
-    def destination(self) -> Hashable:
-        """The folder."""
-        return self.folder
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record while logs pass, and at the end unless it was just done."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from yieldrl.loggers import arguments, files
 from yieldrl.loggers.active_loops import close_first_at_exit
+from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.write_errors import naming_failures
 from yieldrl.loggers.writer import Writer
-
-if TYPE_CHECKING:
-    from yieldrl.loggers.windowed_means import Row
 
 Mode = Literal["online", "offline", "disabled", "shared"]
 
@@ -53,11 +51,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         self.project = project
         self.mode: Mode | None = mode
         self.init_kwargs = init_kwargs
-
-    @property
-    def destination(self) -> Hashable:
-        """The project, and the run in it if it was named."""
-        return self.project, self.init_kwargs.get("id")
+        self.destination = project, init_kwargs.get("id")
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:

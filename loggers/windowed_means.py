@@ -1,13 +1,16 @@
 """Means of logs over windows of environment steps, taken where the values lie.
 
-A log arrives with every minibatch. Reading its tensors each time would make a GPU wait,
-and writing them would fill disks, so they are averaged and read once per window.
+Reading the tensors of every log would make a GPU wait, and writing them would fill
+disks, so they are averaged and read once per window.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from yieldrl.loggers.metric_values import floats, product, read, total
@@ -42,7 +45,7 @@ class WindowedMeans:
     def __init__(self, every: int) -> None:
         self.every = every
         self._end = 0
-        self._types: dict[str, _Window] = {}
+        self._types: defaultdict[str, _Window] = defaultdict(_Window)
 
     def add(self, log: LogData) -> list[Row]:
         """Take in a log that is not empty; the rows that are due before the next."""
@@ -55,16 +58,13 @@ class WindowedMeans:
         if step > self._end:
             rows = self.flush()
             self._end = -(-step // self.every) * self.every
-        window = self._types.get(log["log_type"])
-        if window is None:
-            window = self._types[log["log_type"]] = _Window()
-        window.add(log)
+        self._types[log["log_type"]].add(log)
         return rows
 
     def flush(self) -> list[Row]:
         """The rows of the unfinished window."""
         rows = [window.row() for window in self._types.values()]
-        self._types = {}
+        self._types.clear()
         return rows
 
     def pending(self) -> list[Row]:
@@ -80,32 +80,30 @@ class WindowedMeans:
         return {"end": self._end, "types": types}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with the window that `state_dict` returned."""
         self._end = state["end"]
-        self._types = {name: _Window() for name in state["types"]}
-        for name, window in self._types.items():
-            window.load_state_dict(state["types"][name])
+        self._types.clear()
+        self._types |= {name: _Window(**it) for name, it in state["types"].items()}
 
 
+@dataclass
 class _Window:
     """Logs of one type since the last row."""
 
-    def __init__(self) -> None:
-        self._last: Any = None
-        self._names: tuple[str, ...] = ()
-        self._waiting: list[list[Any]] = []  # values in the order of the names
-        self._sums: dict[str, Any] = {}
-        self._weights: dict[str, Any] = {}
+    last: list[Any] = field(default_factory=list)  # type and steps of the last log
+    names: list[str] = field(default_factory=list)
+    waiting: list[list[Any]] = field(default_factory=list)  # values, as the names
+    sums: dict[str, Any] = field(default_factory=dict)
+    weights: dict[str, Any] = field(default_factory=dict)
 
     def add(self, log: LogData) -> None:
         logs = log["logs"]
-        names = tuple(logs)
-        if names != self._names or len(self._waiting) >= _CHUNK:
+        names = list(logs)
+        if names != self.names or len(self.waiting) >= _CHUNK:
             self._sum_up()
-            self._names = names
-        self._last = _labels(log)
+            self.names = names
+        self.last = _labels(log)
         # A graph kept here would hold a whole network's activations in memory.
-        self._waiting.append(
+        self.waiting.append(
             [
                 value.detach() if getattr(value, "requires_grad", False) else value
                 for value in logs.values()
@@ -114,38 +112,27 @@ class _Window:
 
     def row(self) -> Row:
         self._sum_up()
-        logs, weights = read(self._sums), read(self._weights)
+        logs, weights = read(self.sums), read(self.weights)
         for name, weight in weights.items():
             if name != "episodes":
                 logs[name] = logs[name] / weight if weight else math.nan
-        return _row(self._last, logs)
+        return _row(self.last, logs)
 
     def state_dict(self) -> dict[str, Any]:
         """Plain values; what waits is read, but not summed up before its time."""
-        width = len(self._names)
-        names = self._names * len(self._waiting)
-        values = (value for values in self._waiting for value in values)
-        read_values = floats(zip(names, values, strict=True))
+        width = len(self.names)
+        values = itertools.chain.from_iterable(self.waiting)
+        waiting = floats(zip(itertools.cycle(self.names), values, strict=False))
         return {
-            "last": list(self._last),
-            "names": list(self._names),
-            "waiting": [
-                read_values[i : i + width] for i in range(0, len(names), width)
-            ],
-            "sums": read(self._sums),
-            "weights": read(self._weights),
+            **vars(self),
+            "waiting": [waiting[i : i + width] for i in range(0, len(waiting), width)],
+            "sums": read(self.sums),
+            "weights": read(self.weights),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        self._last = tuple(state["last"])
-        self._names = tuple(state["names"])
-        self._waiting = [list(values) for values in state["waiting"]]
-        self._sums, self._weights = dict(state["sums"]), dict(state["weights"])
-
     def _sum_up(self) -> None:
-        columns = dict(zip(self._names, zip(*self._waiting, strict=True), strict=False))
-        count, self._waiting = len(self._waiting), []
+        columns = dict(zip(self.names, zip(*self.waiting, strict=True), strict=False))
+        count, self.waiting = len(self.waiting), []
         episodes = columns.get("episodes")
         for name, column in columns.items():
             weight: Any = count
@@ -153,19 +140,14 @@ class _Window:
                 pairs = zip(column, episodes, strict=True)
                 column = tuple(product(name, *pair) for pair in pairs)
                 weight = total(name, episodes)
-            self._sums[name] = self._sums.get(name, 0.0) + total(name, column)
-            self._weights[name] = self._weights.get(name, 0.0) + weight
+            self.sums[name] = self.sums.get(name, 0.0) + total(name, column)
+            self.weights[name] = self.weights.get(name, 0.0) + weight
 
 
-def _labels(log: LogData) -> tuple[str, int, int]:
-    return log["log_type"], log["sample_step"], log["learn_step"]
+def _labels(log: LogData) -> list[Any]:
+    return [log["log_type"], log["sample_step"], log["learn_step"]]
 
 
-def _row(labels: tuple[str, int, int], logs: dict[str, float]) -> Row:
-    log_type, sample_step, learn_step = labels
-    return {
-        "log_type": log_type,
-        "sample_step": sample_step,
-        "learn_step": learn_step,
-        "logs": logs,
-    }
+def _row(labels: list[Any], logs: dict[str, float]) -> Row:
+    kind, sample_step, learn_step = labels
+    return Row(log_type=kind, sample_step=sample_step, learn_step=learn_step, logs=logs)

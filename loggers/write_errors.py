@@ -24,12 +24,19 @@ class ForeignFileError(ValueError):
     """A log file holds something else than the rows of its logger."""
 
 
-class DiskFullError(OSError):
-    """There was no room to write a file; what was written before is whole."""
+class WriteError(OSError):
+    """A file or folder could not be written."""
 
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(errno.ENOSPC, reason, str(path))
-        self.path, self.reason = path, reason
+    def __init__(self, path: Path, number: int, reason: str) -> None:
+        super().__init__(number, reason, str(path))
+        self.path, self.number, self.reason = path, number, reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.path, self.number, self.reason)
+
+
+class DiskFullError(WriteError):
+    """There was no room to write a file; what was written before is whole."""
 
     def __str__(self) -> str:
         return (
@@ -39,21 +46,13 @@ class DiskFullError(OSError):
         )
 
 
-class UnwritableError(OSError):
-    """A file or folder cannot be written where it belongs."""
-
-    def __init__(self, path: Path, number: int, reason: str) -> None:
-        super().__init__(number, reason, str(path))
-        self.path, self.number, self.reason = path, number, reason
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return UnwritableError, (self.path, self.number, self.reason)
+class UnwritableError(WriteError):
+    """Something else is in the way of a file or folder, or it is not allowed."""
 
     def __str__(self) -> str:
-        remedy = _REMEDIES[self.number]
         return (
-            f"{self.path}: cannot be written ({self.reason}). {remedy}, or choose"
-            " another path"
+            f"{self.path}: cannot be written ({self.reason})."
+            f" {_REMEDIES[self.number]}, or choose another path"
         )
 
 
@@ -62,29 +61,31 @@ def naming_failures(path: Path) -> Iterator[None]:
     """Around writing: say in one sentence why it failed, and for which file.
 
     Raises:
-        DiskFullError: If the disk, a quota or the greatest size of a file was the
+        DiskFullError: If a full disk, a quota or the greatest size of a file was the
             reason of an error, or the reason of its reason.
         UnwritableError: If something else is there, or it is not allowed.
     """
     try:
         yield
-    except (DiskFullError, UnwritableError):
+    except WriteError:
         raise
     except Exception as error:
-        if reason := full_disk_behind(error):
-            raise DiskFullError(path, reason) from error
+        if reason := _full_disk_behind(error):
+            raise DiskFullError(path, errno.ENOSPC, reason) from error
         if not isinstance(error, OSError) or error.errno not in _REMEDIES:
             raise
         number = errno.EISDIR if path.is_dir() else error.errno
         raise UnwritableError(path, number, error.strerror or "") from error
 
 
-def refuse_file(folder: Path) -> None:
-    """Refuse a folder that cannot be made because a file is there, or above it.
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, as far as they are missing."""
+    with naming_failures(folder):
+        folder.mkdir(parents=True, exist_ok=True)
 
-    Raises:
-        UnwritableError: If that is so.
-    """
+
+def refuse_file(folder: Path) -> None:
+    """Refuse a folder that cannot be made because a file is there, or above it."""
     for place in (folder, *folder.parents):
         if place.is_dir():
             return
@@ -93,16 +94,12 @@ def refuse_file(folder: Path) -> None:
 
 
 def refuse_folder(file: Path) -> None:
-    """Refuse a file that cannot be written because a folder is there.
-
-    Raises:
-        UnwritableError: If that is so.
-    """
+    """Refuse a file that cannot be written because a folder is there."""
     if file.is_dir():
         raise UnwritableError(file, errno.EISDIR, "Is a directory")
 
 
-def full_disk_behind(error: BaseException | None) -> str | None:
+def _full_disk_behind(error: BaseException | None) -> str | None:
     """The system's message about a full disk; None if that was not the reason."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:

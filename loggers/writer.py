@@ -5,17 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments
-from yieldrl.loggers.base import Logger
-from yieldrl.loggers.windowed_means import WindowedMeans
+from yieldrl.loggers.base import Logger, Stream
+from yieldrl.loggers.windowed_means import Row, WindowedMeans
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
-    from yieldrl.loggers.base import Stream
-    from yieldrl.loggers.windowed_means import Row
 
 POINTS = 1000  # that a curve has by default, however long the run
 
@@ -61,78 +59,67 @@ class Writer(Logger):
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Write the rows that are due before each `yield`, and the rest at the end."""
-        every = self.every
-        if every is None:
-            every = max(100, trainer.config.total_steps // POINTS)
-        account = _Account(every)
-        where = self.destination
-        name = type(self).__name__ + ("" if where is None else f" {where}")
-        self.attach(trainer, name, account)
-        if account.beyond(trainer.agent.sample_step, trainer.agent.learn_step):
-            account = _Account(every)
-            self.attach(trainer, name, account, restore=False)
+        account = self._account(trainer)
         self.rewind(trainer, account.position)
         with self.open(trainer) as write:
             account.position = self.position(trainer)
-            yield from self._pass(trainer, logs, account, write)
 
-    def _pass(
-        self,
-        trainer: Any,
-        logs: Stream,
-        account: _Account,
-        write: Callable[[list[Row]], None],
-    ) -> Stream:
-        def settle() -> None:
-            if account.due:
-                write(account.due)
-                account.due = []
-                account.position = self.position(trainer)
+            def settle() -> None:
+                if account.due:
+                    write(account.due)
+                    account.due = []
+                    account.position = self.position(trainer)
 
-        settle()
-        try:
-            for log in logs:
-                if log["logs"]:
-                    account.take(log)
-                    settle()
-                yield log
-        finally:
-            # Rows that are still due could not be written: a full disk has been named.
-            if not account.due and (rows := account.last_rows()):
-                write(rows)
+            settle()
+            try:
+                for log in logs:
+                    if log["logs"]:
+                        account.take(log)
+                        settle()
+                    yield log
+            finally:
+                # Rows still due could not be written: a full disk has been named.
+                if not account.due and (rows := account.last_rows()):
+                    write(rows)
+
+    def _account(self, trainer: Any) -> _Account:
+        """That of the last loop, unless the trainer was set back to a time before."""
+        every = self.every
+        if every is None:
+            every = max(100, trainer.config.total_steps // POINTS)
+        where = self.destination
+        name = type(self).__name__ + ("" if where is None else f" {where}")
+        account = _Account(WindowedMeans(every))
+        self.attach(trainer, name, account)
+        sample_step, learn_step = account.seen
+        now = trainer.agent
+        if sample_step > now.sample_step or learn_step > now.learn_step:
+            account = _Account(WindowedMeans(every))
+            self.attach(trainer, name, account, restore=False)
+        return account
 
 
+@dataclass
 class _Account:
     """Logs that a writer has received and not finally written."""
 
-    def __init__(self, every: int) -> None:
-        self.means = WindowedMeans(every)
-        self.due: list[Row] = []  # of finished windows; they wait if a disk is full
-        self.seen = (0, 0)  # the steps of the last log
-        self.position: Any = None  # up to where the rows are final
+    means: WindowedMeans
+    due: list[Row] = field(default_factory=list)  # they wait if a disk is full
+    seen: list[int] = field(default_factory=lambda: [0, 0])  # steps of the last log
+    position: Any = None  # up to where the rows are final
 
     def take(self, log: LogData) -> None:
         self.due += self.means.add(log)
-        self.seen = int(log["sample_step"]), int(log["learn_step"])
+        self.seen = [int(log["sample_step"]), int(log["learn_step"])]
 
     def last_rows(self) -> list[Row]:
         """The unfinished window: shown for now if that can be undone, or for good."""
         return self.means.flush() if self.position is None else self.means.pending()
 
-    def beyond(self, sample_step: int, learn_step: int) -> bool:
-        """Whether the trainer was set back to a time before the last log."""
-        return self.seen[0] > sample_step or self.seen[1] > learn_step
-
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "means": self.means.state_dict(),
-            "due": [dict(row) for row in self.due],
-            "seen": list(self.seen),
-            "position": self.position,
-        }
+        means = self.means.state_dict()
+        return {**vars(self), "means": means, "due": [*self.due]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.means.load_state_dict(state["means"])
-        self.due = [*state["due"]]
-        self.seen = tuple(state["seen"])
-        self.position = state["position"]
+        vars(self).update({**state, "means": self.means, "due": [*state["due"]]})

@@ -213,8 +213,9 @@ def test_a_file_where_a_folder_goes_is_named(path: Path) -> None:
     refuse_file(path.parent / "new")
 
 
-def test_an_error_survives_a_process(path: Path) -> None:
-    error = UnwritableError(path, errno.EISDIR, "Is a directory")
+@pytest.mark.parametrize("kind", [DiskFullError, UnwritableError])
+def test_an_error_survives_a_process(path: Path, kind: type[Any]) -> None:
+    error = kind(path, errno.EISDIR, "Is a directory")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
