@@ -1,4 +1,4 @@
-"""`yieldrl COMMAND`: the functions here are the commands, their docstrings the help.
+"""`yieldrl COMMAND`: functions are the commands, their docstrings the help.
 
 Only what a command needs is imported, and only when it runs: `yieldrl --help` answers
 before PyTorch would have been read from the disk.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 from tyro.conf import Positional, PositionalMetavarFromFieldName, arg
 from tyro.extras import SubcommandApp
 
+from yieldrl.cli import evaluating, training
 from yieldrl.cli.errors import usage_errors
-from yieldrl.cli.evaluating import EPISODES, SEED
 
 _app = SubcommandApp()
 
@@ -30,25 +31,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        if words[:1] == ["train"] and words[1:] and not words[1].startswith("-"):
-            # The options are those of this algorithm, so it alone is imported.
-            _train(words[1], words[2:])
-        elif words[:1] == ["train"] and any(w.startswith("--config") for w in words):
-            _train(None, words[1:])
-        else:
-            _app.cli(
-                prog="yieldrl",
-                args=words,
-                description=_DESCRIPTION,
-                config=(PositionalMetavarFromFieldName,),
-            )
+        match words:
+            case ["train", algorithm, *options] if not algorithm.startswith("-"):
+                # The options are those of this algorithm, so it alone is imported.
+                _train(algorithm, options)
+            case ["train", *options] if any(w.startswith("--config") for w in options):
+                _train(None, options)
+            case _:
+                _app.cli(
+                    prog="yieldrl",
+                    args=words,
+                    description="Reinforcement learning that you read, loop over in a"
+                    " notebook, and copy.",
+                    config=(PositionalMetavarFromFieldName,),
+                )
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-
-
-_DESCRIPTION = (
-    "Reinforcement learning that you read, loop over in a notebook, and copy."
-)
 
 
 @_app.command(name="list")
@@ -76,40 +74,21 @@ def train(algorithm: Positional[str]) -> None:
     _train(algorithm, [])
 
 
-@_app.command
-def evaluate(
-    run: Positional[str],
-    episodes: int = EPISODES,
-    seed: int = SEED,
-    checkpoint: str = "best",
-    device: str | None = None,
-    video: str | None = None,
-) -> None:
-    """Play whole episodes with a trained agent, deterministically.
+def _train(algorithm: str | None, words: list[str]) -> None:
+    from yieldrl.cli import resolve
 
-    Args:
-        run: Folder of a run, or a checkpoint file.
-        episodes: Episodes to play.
-        seed: Seed of the environments, the same for all runs, so that they compare.
-        checkpoint: `best` (the last, if none was the best), `last`, or a file.
-        device: Instead of the device that it was trained on: `cpu`, `cuda`, ...
-        video: Record the first episode to this file, for example `episode.mp4`.
-    """
+    resolve.importable_from_here()
     with usage_errors():
-        from yieldrl.cli import evaluating, restoring
-        from yieldrl.experiments import run_files
+        trainer_class = None if algorithm is None else resolve.trainer_class(algorithm)
+    prog = "yieldrl train" if algorithm is None else f"yieldrl train {algorithm}"
+    training.train_command(trainer_class, words, prog=prog)
 
-        path = run_files.find_checkpoint(run, checkpoint)
-        trainer = restoring.player(path, episodes, device)
-    with trainer:
-        print(f"checkpoint: {path}")
-        print(evaluating.report(trainer, episodes, seed, every_episode=True))
-        if video is not None:
-            with usage_errors():
-                print(f"video: {evaluating.film(trainer, video, seed)}")
+
+evaluate = _app.command(evaluating.evaluate)
 
 
 @_app.command
+@usage_errors()
 def export(
     run: Positional[str],
     format: Literal["json", "onnx"] = "json",  # noqa: A002 (the name of the option)
@@ -129,29 +108,24 @@ def export(
             the run.
         checkpoint: `best` (the last, if none was the best), `last`, or a file.
     """
-    with usage_errors():
-        from yieldrl.cli import restoring
+    from yieldrl import exports
+    from yieldrl.cli import restoring
+    from yieldrl.experiments import run_files
 
-        found, path = restoring.export(run, format, out, checkpoint)
-    print(f"checkpoint: {found}")
-    print(f"policy: {path}")
+    write = {"json": exports.write_json, "onnx": exports.write_onnx}[format]
+    found = run_files.find_checkpoint(run, checkpoint)
+    folder = Path(run) if Path(run).is_dir() else found.parent
+    path = folder / f"policy.{format}" if out is None else Path(out)
+    with restoring.player(found, 1, "cpu") as trainer:
+        path = write(trainer.agent, path)
+    print(f"checkpoint: {found}\npolicy: {path}")
 
 
-@_app.command
-def resume(run: Positional[str], total_steps: int | None = None) -> None:
-    """Continue a run from its last usable checkpoint, in its folder.
-
-    Args:
-        run: Folder of a run, or a checkpoint file.
-        total_steps: Train until this many environment steps were taken, counted from
-            the beginning of the run; by default as many as it was started with.
-    """
-    from yieldrl.cli import training
-
-    training.resume(run, total_steps)
+resume = _app.command(training.resume)
 
 
 @_app.command
+@usage_errors()
 def plot(
     runs: Positional[tuple[str, ...]],
     out: str = "curves.png",
@@ -166,14 +140,14 @@ def plot(
         metric: Metric to draw.
         log_type: Where the metric was logged: `collect`, `train` or `evaluate`.
     """
-    with usage_errors():
-        from yieldrl.experiments import plot as plots
+    from yieldrl.experiments import plot as plots
 
-        for path in plots.draw(runs, out, metric=metric, log_type=log_type):
-            print(path)
+    for path in plots.draw(runs, out, metric=metric, log_type=log_type):
+        print(path)
 
 
 @_app.command
+@usage_errors()
 def check(chapter: Positional[str], file: str | None = None) -> None:
     """Check your answer to an exercise of the course, property by property.
 
@@ -183,15 +157,14 @@ def check(chapter: Positional[str], file: str | None = None) -> None:
         chapter: For example `ch09`.
         file: Your answer, if it is not the `exercise.py` of the chapter.
     """
-    with usage_errors():
-        from yieldrl import exercises
+    from yieldrl import exercises
 
-        holds = exercises.check(chapter, file=file)
-    if not holds:
+    if not exercises.check(chapter, file=file):
         raise SystemExit(1)
 
 
 @_app.command
+@usage_errors()
 def new(
     name: Positional[str],
     source: Annotated[str, arg(name="from")],
@@ -206,15 +179,4 @@ def new(
     """
     from yieldrl.cli import template
 
-    with usage_errors():
-        print(template.copy(name, source, into))
-
-
-def _train(algorithm: str | None, words: list[str]) -> None:
-    from yieldrl.cli import resolve, training
-
-    resolve.importable_from_here()
-    with usage_errors():
-        trainer_class = None if algorithm is None else resolve.trainer_class(algorithm)
-    prog = " ".join(["yieldrl train", *([] if algorithm is None else [algorithm])])
-    training.train_command(trainer_class, words, prog=prog)
+    print(template.copy(name, source, into))

@@ -60,20 +60,25 @@ def folder(name: str) -> Path:
 
 def descriptions() -> dict[str, str]:
     """Name -> first line of its docstring, read without importing PyTorch."""
-    return {name: _first_line(path) for name, path in folders().items()}
+    trees = {
+        name: ast.parse((home / "__init__.py").read_text("utf-8-sig"))
+        for name, home in folders().items()
+    }
+    said = {name: ast.get_docstring(tree) or "" for name, tree in trees.items()}
+    return {name: text.partition("\n")[0] for name, text in said.items()}
 
 
 def members() -> list[Member]:
     """All algorithms, each after its parents."""
-    found = {name: _member(name) for name in folders()}
     ordered: dict[str, Member] = {}
 
     def add(name: str) -> None:
-        for parent in found[name].parents:
+        member = _member(name)
+        for parent in member.parents:
             add(parent)
-        ordered[name] = found[name]
+        ordered[name] = member
 
-    for name in found:
+    for name in folders():
         add(name)
     return list(ordered.values())
 
@@ -100,7 +105,7 @@ def code_lines(source: str) -> int:
     """
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in _NO_CODE:
+        if tokenize.tok_name[token.type] not in _NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -108,14 +113,7 @@ def code_lines(source: str) -> int:
     return len(lines)
 
 
-_NO_CODE = {
-    tokenize.COMMENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-    tokenize.INDENT,
-    tokenize.NEWLINE,
-    tokenize.NL,
-}
+_NO_CODE = {"COMMENT", "DEDENT", "ENDMARKER", "INDENT", "NEWLINE", "NL"}
 
 
 @functools.cache
@@ -129,27 +127,18 @@ def _member(name: str) -> Member:
         for cls in classes[part].__mro__
         if (home := _home(cls)) not in (None, name)
     )
-    parents = [home for home in related if not _is_ancestor(home, set(related))]
+    # What a related folder extends is farther away than that folder.
+    farther = {parent for home in related for parent in _member(home).parents}
     sources = folder(name).glob("*.py")
     return Member(
         name=name,
-        parents=tuple(parents),
+        parents=tuple(home for home in related if home not in farther),
         changed=tuple(changed),
         lines=sum(code_lines(path.read_text("utf-8-sig")) for path in sources),
     )
-
-
-def _is_ancestor(name: str, related: set[str]) -> bool:
-    """Whether a related folder extends this one: then that one is the nearer parent."""
-    return any(name in _member(other).parents for other in related - {name})
 
 
 def _home(cls: type) -> str | None:
     """The algorithm folder that defines a class; None for the rest of the world."""
     package, _, rest = cls.__module__.partition(f"{PACKAGE}.")
     return rest.partition(".")[0] if rest and not package else None
-
-
-def _first_line(home: Path) -> str:
-    source = (home / "__init__.py").read_text("utf-8-sig")
-    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

@@ -26,7 +26,10 @@ def usage_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except Exception as error:
-        if sys.flags.dev_mode or not isinstance(error, _expected()):
+        from yieldrl.experiments import CheckpointError
+
+        expected = ImportError, MemoryError, OSError, TypeError, ValueError
+        if sys.flags.dev_mode or not isinstance(error, (CheckpointError, *expected)):
             raise
         fail(str(error))
 
@@ -35,16 +38,3 @@ def fail(message: str) -> NoReturn:
     """Say in one line what was wrong, and exit with code 2."""
     print(f"yieldrl: error: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(2)
-
-
-def _expected() -> tuple[type[Exception], ...]:
-    from yieldrl.experiments import CheckpointError
-
-    return (
-        CheckpointError,
-        ImportError,
-        MemoryError,
-        OSError,
-        TypeError,
-        ValueError,
-    )

@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
+
+from tyro.conf import Positional
+
+from yieldrl.cli.errors import usage_errors
 
 EPISODES = 20
 SEED = 1_000_000  # the same for all runs, so that they compare
+
+
+def evaluate(
+    run: Positional[str],
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    checkpoint: str = "best",
+    device: str | None = None,
+    video: str | None = None,
+) -> None:
+    """Play whole episodes with a trained agent, deterministically.
+
+    Args:
+        run: Folder of a run, or a checkpoint file.
+        episodes: Episodes to play.
+        seed: Seed of the environments, the same for all runs, so that they compare.
+        checkpoint: `best` (the last, if none was the best), `last`, or a file.
+        device: Instead of the device that it was trained on: `cpu`, `cuda`, ...
+        video: Record the first episode to this file, for example `episode.mp4`.
+    """
+    with usage_errors():
+        from yieldrl.cli import restoring
+        from yieldrl.experiments import run_files
+        from yieldrl.loggers import record_video
+
+        path = run_files.find_checkpoint(run, checkpoint)
+        trainer = restoring.player(path, episodes, device)
+    with trainer:
+        print(f"checkpoint: {path}")
+        print(report(trainer, episodes, seed, every_episode=True))
+        if video is not None:
+            with usage_errors():
+                print(f"video: {record_video(trainer, video, seed=seed)}")
 
 
 def report(
@@ -28,10 +64,6 @@ def report(
 
     result = evaluate(trainer.agent, trainer.eval_envs, episodes, seed)
     returns, lengths = result.returns, result.lengths
-    lines = [
-        f"episode {number:3}: return {value:g}, length {length}"
-        for number, (value, length) in enumerate(zip(returns, lengths, strict=True), 1)
-    ]
     summary = (
         f"{trainer.name} on {trainer.config.env_id}, {episodes} episodes:"
         f" return {returns.mean():.2f} +- {returns.std():.2f}"
@@ -40,16 +72,10 @@ def report(
     )
     if result.successes is not None:
         summary += f", success {result.successes.mean():.0%}"
-    return "\n".join([*lines, summary] if every_episode else [summary])
-
-
-def film(trainer: Any, path: str, seed: int = SEED) -> Path:
-    """Film one episode, the first of a report with this seed, into an MP4 file.
-
-    Raises:
-        ImportError: If imageio-ffmpeg is not installed.
-        ValueError: If the environment draws no pictures.
-    """
-    from yieldrl.loggers import record_video
-
-    return record_video(trainer, path, seed=seed)
+    if not every_episode:
+        return summary
+    lines = [
+        f"episode {number:3}: return {value:g}, length {length}"
+        for number, (value, length) in enumerate(zip(returns, lengths, strict=True), 1)
+    ]
+    return "\n".join([*lines, summary])

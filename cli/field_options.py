@@ -20,16 +20,14 @@ from yieldrl.foundations.plain import tagged
 def options_of(cls: type[Any]) -> list[tuple[str, Any]]:
     """Every field of a dataclass with its type and, as help, its docstring."""
     hints, texts = typing.get_type_hints(cls), docstrings(cls)
-    return [
-        (
-            name,
-            Annotated[
-                _readable(hints[name]),
-                arg(help=texts.get(name), help_behavior_hint=_hint),
-            ],
-        )
-        for name in (entry.name for entry in dataclasses.fields(cls))
-    ]
+    options: list[tuple[str, Any]] = []
+    for entry in dataclasses.fields(cls):
+        hint = hints[entry.name]
+        if typing.get_origin(hint) is dict:
+            hint = Annotated[hint, _KEY_VALUES]
+        shown = arg(help=texts.get(entry.name), help_behavior_hint=_default)
+        options.append((entry.name, Annotated[hint, shown]))
+    return options
 
 
 def refuse_stray_values(words: Sequence[str], hints: dict[str, Any]) -> None:
@@ -74,12 +72,7 @@ def docstrings(cls: type[Any]) -> dict[str, str]:
     return texts
 
 
-def _readable(hint: Any) -> Any:
-    """A type that words can stand for: mappings are read as KEY=VALUE."""
-    return Annotated[hint, _KEY_VALUES] if typing.get_origin(hint) is dict else hint
-
-
-def _hint(default: str) -> str:
+def _default(default: str) -> str:
     return "" if default in ("", "None") else f"(default: {default})"
 
 
@@ -94,14 +87,12 @@ def _read_pairs(words: list[str]) -> dict[str, Any]:
         raise ValueError(f"{' '.join(words)}: not readable as YAML: {reason}") from None
 
 
-def _write_pairs(values: dict[str, Any]) -> list[str]:
-    return [f"{key}={json.dumps(tagged(value))}" for key, value in values.items()]
-
-
 _KEY_VALUES = PrimitiveConstructorSpec(
     nargs="*",
     metavar="[KEY=VALUE ...]",
     instance_from_str=_read_pairs,
     is_instance=lambda value: isinstance(value, dict),
-    str_from_instance=_write_pairs,
+    str_from_instance=lambda values: [
+        f"{key}={json.dumps(tagged(value))}" for key, value in values.items()
+    ],
 )

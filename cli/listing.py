@@ -33,11 +33,10 @@ def tree() -> str:
     """Every algorithm below the one it extends, with the size of the difference."""
     rows = [("  " * depth + member.name, member) for depth, member in catalog.tree()]
     width = max(len(label) for label, _ in rows)
-    lines = [f"{label:{width}}  {_summary(member)}" for label, member in rows]
-    return "\n".join([f"{'algorithm':{width}}  lines  classes of its own", *lines])
-
-
-def _summary(member: catalog.Member) -> str:
-    classes = " ".join(member.changed) or "none"
-    others = ", ".join(member.parents[1:])
-    return f"{member.lines:5}  {classes}" + (f" (also from {others})" if others else "")
+    lines = [f"{'algorithm':{width}}  lines  classes of its own"]
+    for label, member in rows:
+        others = ", ".join(member.parents[1:])
+        also = f" (also from {others})" if others else ""
+        classes = " ".join(member.changed) or "none"
+        lines.append(f"{label:{width}}  {member.lines:5}  {classes}{also}")
+    return "\n".join(lines)

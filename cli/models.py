@@ -16,17 +16,13 @@ from yieldrl.foundations.config_blocks import nearest
 def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
     """The model of an algorithm of `yieldrl list`, as a trainer can use it.
 
-    Args:
-        name: The algorithm.
-        trainer_class: The trainer that is to use its model.
-
     Raises:
         ValueError: If the model is not one of the kind that the trainer has, at once,
             or when it is made: if the trainer's config lacks one of its fields.
     """
     model = importlib.import_module(f"{catalog.PACKAGE}.{name}").Model
-    user = trainer_class.__module__
     usual = _wanted(trainer_class)
+    user = trainer_class.__module__
     start = f"block 'policy': the model of {name} does not fit {user}"
     ours = usual.__module__.startswith("yieldrl.")
     if ours and isinstance(usual, type) and not issubclass(model, usual):
@@ -64,6 +60,12 @@ def vision_language_action(
     """
     from yieldrl.vla import VLAPolicy
 
+    for key in cfg:
+        if key not in ("action_dim", "vla_config"):
+            raise ValueError(
+                f"block 'policy': vla has no argument {key!r}: what the model is goes"
+                " into 'vla_config', and 'action_dim' may stand beside it"
+            )
     user, usual = trainer_class.__module__, _wanted(trainer_class)
     if not (isinstance(usual, type) and issubclass(usual, Policy)):
         raise ValueError(

@@ -47,13 +47,7 @@ _MOST_STEPS = 10**12  # as `total_steps` has it
 
 @dataclass(frozen=True)
 class Command:
-    """A parsed command line.
-
-    Attributes:
-        spec: Algorithm, model and loggers.
-        config: The algorithm's config.
-        print_config: Whether to print that instead of training.
-    """
+    """A parsed command line: a run, and whether to print it instead of training."""
 
     spec: RunSpec
     config: Any
@@ -85,29 +79,29 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     refuse_stray_values(words, dict(fields))
     # A plain stand-in without checks: its defaults are then never refused half way.
     stand_in = dataclasses.make_dataclass("Command", fields)
+    known = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
     chosen = tyro.cli(
         stand_in,
         prog=prog,
         description=type(config).__doc__,
         args=words,
-        default=stand_in(**vars(of_spec(spec)), **_values(config)),
+        default=stand_in(**vars(_of_spec(spec)), **known),
     )
     values = vars(chosen)
-    options = Options(**{name: values.pop(name) for name in _values(Options())})
+    options = Options(**{name: values.pop(name) for name in vars(Options())})
     _refuse_wrong(options)
     spec = with_options(spec, options)
     return Command(spec, type(config)(**values), options.print_config)
 
 
-def of_spec(spec: RunSpec) -> Options:
+def _of_spec(spec: RunSpec) -> Options:
     """The options that say what the loggers of a spec are."""
+    saved = spec.arguments("checkpoint") or {}
     return Options(
-        wandb=spec.has("wandb"),
-        video=spec.has("video"),
-        checkpoint_every=spec.argument("checkpoint", "every", Options.checkpoint_every),
-        checkpoint_seconds=spec.argument(
-            "checkpoint", "seconds", Options.checkpoint_seconds
-        ),
+        wandb=spec.arguments("wandb") is not None,
+        video=spec.arguments("video") is not None,
+        checkpoint_every=saved.get("every", Options.checkpoint_every),
+        checkpoint_seconds=saved.get("seconds", Options.checkpoint_seconds),
     )
 
 
@@ -115,9 +109,9 @@ def with_options(spec: RunSpec, options: Options) -> RunSpec:
     """The spec with the loggers that the options ask for."""
     spec = spec.with_logger("video", options.video).with_logger("wandb", options.wandb)
     every, seconds = options.checkpoint_every, options.checkpoint_seconds
-    if (every, seconds) != (Options.checkpoint_every, Options.checkpoint_seconds):
-        spec = spec.with_logger("checkpoint", True)
-    return spec.with_arguments("checkpoint", every=every, seconds=seconds)
+    usual = every == Options.checkpoint_every and seconds == Options.checkpoint_seconds
+    wanted = not usual or spec.arguments("checkpoint") is not None
+    return spec.with_logger("checkpoint", wanted, every=every, seconds=seconds)
 
 
 def _from_file(
@@ -148,10 +142,3 @@ def _refuse_wrong(options: Options) -> None:
             f"--checkpoint-seconds {options.checkpoint_seconds}: give a finite number,"
             " at least 0"
         )
-
-
-def _values(instance: Any) -> dict[str, Any]:
-    return {
-        entry.name: getattr(instance, entry.name)
-        for entry in dataclasses.fields(instance)
-    }

@@ -46,25 +46,19 @@ def find(name: str, trainer_class: type[Any] | None) -> Path:
     """
     if Path(name).suffix in SUFFIXES:
         return Path(name)
-    known = {} if trainer_class is None else available(trainer_class)
-    if name in known:
-        return known[name]
-    if trainer_class is None:
-        listed = f"name the algorithm too, as in yieldrl train ppo --config {name}"
-    else:
-        listed = ", ".join(sorted(known)) or "none"
+    tuned = f"name the algorithm too, as in yieldrl train ppo --config {name}"
+    if trainer_class is not None:
+        home = Path(inspect.getfile(trainer_class)).parent
+        folders = [*catalog.folders().values(), home]
+        known = {path.stem: path for path in files(home)}
+        known |= {f"{f.name}/{path.stem}": path for f in folders for path in files(f)}
+        if name in known:
+            return known[name]
+        tuned = ", ".join(sorted(known)) or "none"
     raise ValueError(
         f"--config {name}: neither a {', '.join(SUFFIXES)} file nor the name of a"
-        f" tuned one: {listed}"
+        f" tuned one: {tuned}"
     )
-
-
-def available(trainer_class: type[Any]) -> dict[str, Path]:
-    """Name -> file of everything that was tuned."""
-    home = Path(inspect.getfile(trainer_class)).parent
-    own = {path.stem: path for path in files(home)}
-    folders = [*catalog.folders().values(), home]
-    return own | {f"{f.name}/{path.stem}": path for f in folders for path in files(f)}
 
 
 def files(folder: Path) -> list[Path]:

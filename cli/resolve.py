@@ -40,10 +40,10 @@ def trainer_class(name: str) -> type[Any]:
     if ":" in name or "." in name:
         found = _find("algorithm", name, inside="Trainer")
     else:
-        module = _module(name)
-        if module is None:
+        home = module(name)
+        if home is None:
             catalog.folder(name)  # says which there are
-        found = getattr(module, "Trainer", None)
+        found = getattr(home, "Trainer", None)
     from yieldrl.abstractions import Trainer
 
     if isinstance(found, type) and issubclass(found, Trainer):
@@ -64,33 +64,15 @@ def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
     """
     if policy.is_path:
         made = _find("policy", policy.name)
-        _check_arguments("policy", policy, made, (None, None, None))
+        first = ("observation_space", "action_space", "config")
+        _check_arguments("policy", policy, made, first)
         return functools.partial(made, **policy.cfg)
-    check_model(policy.name)
+    check_name("policy", policy.name)
     if policy.name == DEFAULT:
         return None
     if policy.name == VLA:
-        _check_vla_arguments(policy)
         return models.vision_language_action(policy.cfg, trainer_class)
     return models.of_algorithm(policy.name, trainer_class)
-
-
-def _check_vla_arguments(policy: Part) -> None:
-    """Refuse what is neither the model's config nor the size of its actions."""
-    known = ("action_dim", "vla_config")
-    for key in policy.cfg:
-        if key not in known:
-            raise ValueError(
-                f"block 'policy': vla has no argument {key!r}: what the model is goes"
-                " into 'vla_config', and 'action_dim' may stand beside it"
-            )
-
-
-def check_model(name: str) -> None:
-    """Refuse the name of a model that is not there."""
-    known = {DEFAULT, VLA, *catalog.folders()}
-    if name not in known:
-        raise _unknown("policy", "policy", name, known)
 
 
 def logger(part: Part) -> Any:
@@ -103,10 +85,8 @@ def logger(part: Part) -> Any:
     if part.is_path:
         made = _find("loggers", part.name)
     else:
-        check_logger(part.name)
-        from yieldrl import loggers
-
-        made = getattr(loggers, part.name)
+        check_name("loggers", part.name)
+        made = _loggers()[part.name]
     _check_arguments("loggers", part, made)
     try:
         return made(**part.cfg)
@@ -114,32 +94,32 @@ def logger(part: Part) -> Any:
         raise ValueError(f"block 'loggers': {part.name}: {reason}") from reason
 
 
-def check_logger(name: str) -> None:
-    """Refuse the name of a logger that is not there."""
+def check_name(block: str, name: str) -> None:
+    """Refuse the name of a model (block `policy`) or logger that is not there."""
+    kind = block.removesuffix("s")
+    known = {*_loggers()} if kind == "logger" else {DEFAULT, VLA, *catalog.folders()}
+    if name not in known:
+        hint = nearest(name, known | NAMES[block].keys())
+        raise ValueError(
+            f"block {block!r}: no {kind} is called {name!r}: {hint}; one of your own is"
+            " written package.module:Class"
+        )
+
+
+def _loggers() -> dict[str, Any]:
+    """Name -> class of each logger that a file may name."""
     from yieldrl import loggers
 
-    known = {
-        key
-        for key, value in vars(loggers).items()
-        if key in loggers.__all__ and key.islower() and inspect.isclass(value)
-    }
-    if name not in known:
-        raise _unknown("loggers", "logger", name, known)
-
-
-def _unknown(block: str, kind: str, name: str, known: set[str]) -> ValueError:
-    hint = nearest(name, known | NAMES.get(block, {}).keys())
-    return ValueError(
-        f"block {block!r}: no {kind} is called {name!r}: {hint}; one of your own is"
-        " written package.module:Class"
-    )
+    public = {name: getattr(loggers, name) for name in loggers.__all__}
+    return {k: v for k, v in public.items() if k.islower() and inspect.isclass(v)}
 
 
 def _check_arguments(
-    block: str, part: Part, made: Callable[..., Any], first: tuple[Any, ...] = ()
+    block: str, part: Part, made: Callable[..., Any], first: tuple[str, ...] = ()
 ) -> None:
-    """Refuse arguments that are not those of a class or function."""
-    parameters = inspect.signature(made).parameters
+    """Refuse arguments that a class or function does not take after the first ones."""
+    signature = inspect.signature(made)
+    parameters = signature.parameters
     any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     known = list(parameters)[len(first) :]
     for key in part.cfg:
@@ -149,9 +129,9 @@ def _check_arguments(
                 f"block {block!r}: {part.name} has no argument {key!r}: {hint}"
             )
     try:
-        inspect.signature(made).bind(*first, **part.cfg)
+        signature.bind(*first, **part.cfg)
     except TypeError as reason:
-        wanted = "observation_space, action_space, config, **cfg" if first else "**cfg"
+        wanted = ", ".join([*first, "**cfg"])
         raise ValueError(
             f"block {block!r}: {part.name} is called with ({wanted}): {reason}"
         ) from None
@@ -163,28 +143,28 @@ def _find(block: str, path: str, inside: str = "") -> Any:
     A module stands for what is called `inside` in it, if that is given.
     """
     name, colon, attribute = path.partition(":")
-    module = _module(name) if colon or inside else None
+    home = module(name) if colon or inside else None
     if not colon:
         attribute = inside
-        if module is None:
+        if home is None:
             name, _, attribute = path.rpartition(".")
-            module = _module(name)
-    if module is None:
+            home = module(name)
+    if home is None:
         package = name.partition(".")[0]
         raise ImportError(
             f"block {block!r}: {path!r} is not found from here, there is no module"
             f" {name!r}: run this in the folder that holds {package}, or install it"
         )
-    if not hasattr(module, attribute):
-        public = [known for known in vars(module) if not known.startswith("_")]
+    if not hasattr(home, attribute):
+        public = [known for known in vars(home) if not known.startswith("_")]
         raise ValueError(
             f"block {block!r}: the module {name!r} has no {attribute!r}:"
             f" {nearest(attribute, public)}"
         )
-    return getattr(module, attribute)
+    return getattr(home, attribute)
 
 
-def _module(name: str) -> ModuleType | None:
+def module(name: str) -> ModuleType | None:
     """A module; None if there is none. Errors while it is imported pass through."""
     try:
         return importlib.import_module(name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,91 +43,8 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Pa
     raise CheckpointError(f"{run}: none of {len(paths)} checkpoints is usable")
 
 
-def player(path: Path, episodes: int, device: str | None) -> Trainer:
-    """A trainer whose agent knows what the checkpoint's knew: good for evaluation.
-
-    It knows too how far training had come. Nothing else is restored, so a checkpoint of
-    a GPU plays on a CPU.
-
-    Raises:
-        CheckpointError: If the file is damaged or does not fit its trainer.
-    """
-    state = load_trainer_state(path)
-    cls = trainer_class(state, path)
-    config = _config(cls, state, path)
-    changes = {} if device is None else {"device": device}
-    config = dataclasses.replace(config, eval_episodes=episodes, **changes)
-    trainer = cls(config, **_spec(cls, path).parts())
-    try:
-        trainer.algorithm.load_state_dict(state["agent"]["algorithm"])
-        trainer.agent.restore_counters(state["agent"])
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as reason:
-        trainer.close()
-        raise CheckpointError(
-            f"{path}: does not fit {cls.__module__}: {reason}"
-        ) from None
-    return trainer
-
-
-def export(run: str, form: str, out: str | None, checkpoint: str) -> tuple[Path, Path]:
-    """Write the deterministic policy of a checkpoint; give the checkpoint and the file.
-
-    Args:
-        run: Folder of a run, or a checkpoint file.
-        form: `json` or `onnx`.
-        out: The file; by default `policy.json` or `policy.onnx` in the folder of the
-            run, or beside a checkpoint file.
-        checkpoint: `best`, `last`, or a file.
-
-    Raises:
-        CheckpointError: If the checkpoint is damaged or does not fit its trainer.
-        FileNotFoundError: If there is none.
-        ImportError: If a package is missing that the format takes.
-        ValueError: If the format cannot say what the policy computes.
-    """
-    from yieldrl import exports
-
-    writers = {"json": exports.write_json, "onnx": exports.write_onnx}
-    found = run_files.find_checkpoint(run, checkpoint)
-    folder = Path(run) if Path(run).is_dir() else found.parent
-    path = folder / f"policy.{form}" if out is None else Path(out)
-    with player(found, 1, "cpu") as trainer:
-        return found, writers[form](trainer.agent, path)
-
-
-def trainer_class(state: dict[str, Any], path: Path) -> type[Trainer]:
-    """The class that saved a checkpoint, imported by its name.
-
-    The working directory comes first, so that copied folders are found.
-
-    Raises:
-        ImportError: If the module is not found from here, or has no trainer.
-    """
-    name: str = state["algorithm"]
-    package, class_name = name.partition(".")[0], state["trainer"][len(name) + 1 :]
-    resolve.importable_from_here()
-    try:
-        found = getattr(importlib.import_module(name), class_name, None)
-    except ModuleNotFoundError as reason:
-        if reason.name not in (name, package):
-            raise  # its own imports fail: that is another story
-        raise ImportError(
-            f"{path}: saved by {name}, which is not found from here: run this in the"
-            f" folder that holds {package}/"
-        ) from None
-    if not (isinstance(found, type) and issubclass(found, Trainer)):
-        raise ImportError(
-            f"{path}: saved by {name}, which has no trainer {class_name}: go on in"
-            f" Python, with {class_name}.load(path)"
-        )
-    return found
-
-
 def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
-    state = load_trainer_state(path)
-    cls = trainer_class(state, path)
-    config = _config(cls, state, path)
-    del state  # a replay buffer fits into memory once, perhaps not twice
+    cls, config = _read(path)[1:]  # its weights fit into memory once, perhaps not twice
     if path.parent.name == run_files.CHECKPOINTS:
         run_dir = path.parent.parent
         run_files.refuse_edited_config(run_dir, total_steps)
@@ -138,6 +54,67 @@ def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
         config = dataclasses.replace(config, total_steps=total_steps)
     spec = _spec(cls, path)
     return cls.load(path, config=config, **spec.parts()), spec
+
+
+def player(path: Path, episodes: int, device: str | None) -> Trainer:
+    """A trainer whose agent knows what the checkpoint's knew: good for evaluation.
+
+    It knows too how far training had come. Nothing else is restored, so a checkpoint of
+    a GPU plays on a CPU.
+
+    Raises:
+        CheckpointError: If the file is damaged or does not fit its trainer.
+    """
+    agent, cls, config = _read(path)
+    changes = {} if device is None else {"device": device}
+    config = dataclasses.replace(config, eval_episodes=episodes, **changes)
+    trainer = cls(config, **_spec(cls, path).parts())
+    try:
+        trainer.algorithm.load_state_dict(agent["algorithm"])
+        trainer.agent.restore_counters(agent)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as reason:
+        trainer.close()
+        raise CheckpointError(
+            f"{path}: does not fit {cls.__module__}: {reason}"
+        ) from None
+    return trainer
+
+
+def _read(path: Path) -> tuple[Any, type[Trainer], Any]:
+    """State of the agent, class and config of the trainer that saved a checkpoint."""
+    state = load_trainer_state(path)
+    cls = _trainer_class(state["algorithm"], state["trainer"], path)
+    try:
+        return state.get("agent"), cls, cls.config_class.from_dict(state["config"])
+    except (TypeError, ValueError) as reason:
+        raise CheckpointError(
+            f"{path}: its config does not fit {cls.__module__}: {reason}"
+        ) from None
+
+
+def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
+    """The class that saved a checkpoint, imported by its name.
+
+    The working directory comes first, so that copied folders are found.
+
+    Raises:
+        ImportError: If the module is not found from here, or has no trainer.
+    """
+    class_name = name.removeprefix(f"{module}.")
+    resolve.importable_from_here()
+    found = resolve.module(module)
+    if found is None:
+        raise ImportError(
+            f"{path}: saved by {module}, which is not found from here: run this in the"
+            f" folder that holds {module.partition('.')[0]}/"
+        )
+    cls = getattr(found, class_name, None)
+    if not (isinstance(cls, type) and issubclass(cls, Trainer)):
+        raise ImportError(
+            f"{path}: saved by {module}, which has no trainer {class_name}: go on in"
+            f" Python, with {class_name}.load(path)"
+        )
+    return cls
 
 
 def _spec(cls: type[Trainer], path: Path) -> RunSpec:
@@ -152,12 +129,3 @@ def _spec(cls: type[Trainer], path: Path) -> RunSpec:
     names = {entry.name for entry in dataclasses.fields(options.Options)}
     given = {name: value for name, value in known.items() if name in names - {"config"}}
     return options.with_options(RunSpec(cls), options.Options(**given))
-
-
-def _config(cls: type[Trainer], state: dict[str, Any], path: Path) -> Any:
-    try:
-        return cls.config_class.from_dict(state["config"])
-    except (TypeError, ValueError) as reason:
-        raise CheckpointError(
-            f"{path}: its config does not fit {cls.__module__}: {reason}"
-        ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -69,8 +69,11 @@ class RunSpec:
             )
         policy = part("policy", values.get("policy"), resolve.DEFAULT)
         if not policy.is_path:
-            resolve.check_model(policy.name)
-            policy = Part(policy.name, _arguments(policy, found))
+            resolve.check_name("policy", policy.name)
+            fields = {entry.name for entry in dataclasses.fields(found.config_class)}
+            # All but the arguments of this one model are fields of the config.
+            arguments = divided(policy, fields)[1] if policy.name == VLA else {}
+            policy = Part(policy.name, arguments)
         return cls(found, policy, _loggers(values.get("loggers")))
 
     def parts(self) -> dict[str, Any]:
@@ -95,53 +98,35 @@ class RunSpec:
             trainer = resolve.logger(logger)(trainer)
         return trainer
 
-    def argument(self, logger: str, name: str, default: Any) -> Any:
-        """An argument of the first logger of a name."""
-        return next(
-            (cfg.get(name, default) for known, cfg in self.loggers if known == logger),
-            default,
+    def arguments(self, logger: str) -> dict[str, Any] | None:
+        """Arguments of the first logger of a name; None if there is none."""
+        return next((cfg for name, cfg in self.loggers if name == logger), None)
+
+    def with_logger(self, logger: str, wanted: bool, **cfg: Any) -> Self:
+        """With a logger and these of its arguments, innermost if it is new; or without.
+
+        Its other arguments stay as they are.
+        """
+        if wanted and self.arguments(logger) is None:
+            return replace(self, loggers=(Part(logger, cfg), *self.loggers))
+        changed = (
+            Part(name, {**known, **cfg}) if name == logger else Part(name, known)
+            for name, known in self.loggers
+            if wanted or name != logger
         )
-
-    def has(self, logger: str) -> bool:
-        """Whether there is a logger of this name."""
-        return any(known == logger for known, _ in self.loggers)
-
-    def with_logger(self, logger: str, wanted: bool) -> Self:
-        """With a logger, innermost if it was not there, or without it."""
-        if wanted == self.has(logger):
-            return self
-        others = tuple(one for one in self.loggers if one.name != logger)
-        return replace(self, loggers=(Part(logger, {}), *others) if wanted else others)
-
-    def with_arguments(self, logger: str, **cfg: Any) -> Self:
-        """With other arguments of a logger, if it is there."""
-        return replace(
-            self,
-            loggers=tuple(
-                Part(one.name, {**one.cfg, **cfg}) if one.name == logger else one
-                for one in self.loggers
-            ),
-        )
+        return replace(self, loggers=tuple(changed))
 
     def to_dict(self, config: Any) -> dict[str, Any]:
         """The complete file: every block, in our words."""
         blocks = to_blocks(config)
         name = run_files.trainer_name(self.trainer_class)
-        loggers = [_written(one) for one in self.loggers]
+        algorithm = Part(name, blocks["algorithm"])
         whole = blocks | {
             "policy": _written(self.policy),
-            "algorithm": _written(Part(name, blocks["algorithm"])),
-            "loggers": loggers,
+            "algorithm": _written(algorithm),
+            "loggers": [_written(one) for one in self.loggers],
         }
         return {block: whole[block] for block in BLOCKS}
-
-
-def _arguments(policy: Part, trainer_class: type[Any]) -> dict[str, Any]:
-    """Arguments of a model; its other values are fields of the config."""
-    if policy.name != VLA:
-        return {}
-    fields = dataclasses.fields(trainer_class.config_class)
-    return divided(policy, {entry.name for entry in fields})[1]
 
 
 def _written(part: Part) -> dict[str, Any]:
@@ -167,14 +152,10 @@ def _loggers(said: Any) -> tuple[Part, ...]:
     if said is None:
         return LOGGERS
     if isinstance(said, dict):
-        pairs: Iterable[Any] = (
-            {name: cfg} for name, cfg in said.items() if cfg is not False
-        )
-    elif isinstance(said, list):
-        pairs = said
-    else:
+        said = [{name: cfg} for name, cfg in said.items() if cfg is not False]
+    if not isinstance(said, list):
         raise ValueError(f"block 'loggers': expected a list of names, got {said!r}")
-    return tuple(_logger(one) for one in pairs)
+    return tuple(map(_logger, said))
 
 
 def _logger(said: Any) -> Part:
@@ -184,5 +165,5 @@ def _logger(said: Any) -> Part:
         said = {"name": name, "cfg": None if cfg is True else cfg}
     found = part("loggers", said)
     if not found.is_path:
-        resolve.check_logger(found.name)
+        resolve.check_name("loggers", found.name)
     return found

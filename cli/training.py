@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from tyro.conf import Positional
 
+from yieldrl.cli import evaluating
 from yieldrl.cli.errors import fail, usage_errors
 from yieldrl.loggers import list_checkpoints
+from yieldrl.loggers.write_errors import ForeignFileError, WriteError
 
 if TYPE_CHECKING:
     from yieldrl.cli.run_spec import RunSpec
@@ -53,11 +56,13 @@ def train_command(
     _run(trainer, logged)
 
 
-def resume(run: str, total_steps: int | None = None) -> None:
-    """Go on with a run from its last usable checkpoint, with the same loggers.
+def resume(run: Positional[str], total_steps: int | None = None) -> None:
+    """Continue a run from its last usable checkpoint, in its folder.
 
-    Raises:
-        SystemExit: With code 2 if it cannot go on, 130 after Ctrl-C.
+    Args:
+        run: Folder of a run, or a checkpoint file.
+        total_steps: Train until this many environment steps were taken, counted from
+            the beginning of the run; by default as many as it was started with.
     """
     with usage_errors():
         from yieldrl.cli import restoring
@@ -70,7 +75,9 @@ def resume(run: str, total_steps: int | None = None) -> None:
                 " --total-steps a larger number"
             )
         logged = _logged(trainer, spec)
-    _say(f"goes on from {checkpoint}, step {trainer.agent.sample_step:,}")
+    if _first():
+        step = f"{trainer.agent.sample_step:,}"
+        print(f"goes on from {checkpoint}, step {step}", flush=True)
     _run(trainer, logged)
 
 
@@ -87,13 +94,7 @@ def _logged(trainer: Any, spec: RunSpec) -> Any:
 
 def _run(trainer: Any, logged: Any) -> None:
     """Loop to the end, evaluate and say where everything lies."""
-    from yieldrl.cli import evaluating
     from yieldrl.experiments import run_files
-    from yieldrl.loggers.write_errors import (
-        DiskFullError,
-        ForeignFileError,
-        UnwritableError,
-    )
 
     with trainer:
         try:
@@ -109,7 +110,7 @@ def _run(trainer: Any, logged: Any) -> None:
             if _first():
                 _say_how_to_go_on(trainer)
             raise SystemExit(130) from None
-        except (DiskFullError, ForeignFileError, UnwritableError) as reason:
+        except (WriteError, ForeignFileError) as reason:
             fail(str(reason))
     print(f"run folder: {_shown(trainer.run_dir)}")
 
@@ -121,28 +122,18 @@ def _first() -> bool:
     return ranks().first
 
 
-def _say(line: str) -> None:
-    """Print it at once, in the first of several processes."""
-    if _first():
-        print(line, flush=True)
-
-
 def _say_how_to_go_on(trainer: Any) -> None:
     saved = list_checkpoints(trainer.run_dir)
     if not saved:
         print("\ninterrupted before there was anything to save")
         return
-    step = f"{trainer.agent.sample_step:,}"
+    step, run = f"{trainer.agent.sample_step:,}", str(_shown(trainer.run_dir))
     print(f"\ninterrupted at step {step}; saved {_shown(saved[0])}")
-    print(f"go on with: yieldrl resume {_quoted(_shown(trainer.run_dir))}")
+    quoted = f'"{run}"' if os.name == "nt" else shlex.quote(run)
+    print(f"go on with: yieldrl resume {quoted}")
 
 
 def _shown(path: Path) -> Path:
     """A path as a person types it here."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _quoted(path: Path) -> str:
-    """A path as a shell wants it."""
-    return f'"{path}"' if os.name == "nt" else shlex.quote(str(path))
