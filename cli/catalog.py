@@ -19,19 +19,12 @@ PARTS = ("Algorithm", "Model", "Agent", "Trainer", "Config")
 
 @dataclass(frozen=True)
 class Member:
-    """An algorithm's place in the family.
+    """An algorithm's place in the family."""
 
-    Attributes:
-        name: Its folder.
-        parents: Folders whose classes its own classes extend, the nearest alone.
-        changed: Names of the classes that the folder itself defines.
-        lines: Lines of code in the folder.
-    """
-
-    name: str
-    parents: tuple[str, ...]
-    changed: tuple[str, ...]
-    lines: int
+    name: str  # of its folder
+    parents: tuple[str, ...]  # folders whose classes its own extend, the nearest alone
+    changed: tuple[str, ...]  # classes that the folder itself defines
+    lines: int  # of code
 
 
 def folders() -> dict[str, Path]:
@@ -46,11 +39,7 @@ def folders() -> dict[str, Path]:
 
 
 def folder(name: str) -> Path:
-    """Where an algorithm lies on the disk.
-
-    Raises:
-        ValueError: If there is no such algorithm.
-    """
+    """Where an algorithm lies on the disk; ValueError if there is none of this name."""
     known = folders()
     if name not in known:
         names = ", ".join(known)

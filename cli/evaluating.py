@@ -52,14 +52,7 @@ def report(
     *,
     every_episode: bool = False,
 ) -> str:
-    """Play episodes deterministically and say how well they went.
-
-    Args:
-        trainer: A trainer.
-        episodes: How many episodes.
-        seed: Seed of the environments.
-        every_episode: Whether to list them all.
-    """
+    """Play episodes deterministically and say how well they went, or each of them."""
     from yieldrl.collectors import evaluate
 
     result = evaluate(trainer.agent, trainer.eval_envs, episodes, seed)

@@ -16,9 +16,8 @@ from yieldrl.foundations.config_blocks import nearest
 def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
     """The model of an algorithm of `yieldrl list`, as a trainer can use it.
 
-    Raises:
-        ValueError: If the model is not one of the kind that the trainer has, at once,
-            or when it is made: if the trainer's config lacks one of its fields.
+    One of another kind is refused at once, one whose fields the trainer's config lacks
+    when it is made.
     """
     model = importlib.import_module(f"{catalog.PACKAGE}.{name}").Model
     usual = _wanted(trainer_class)
@@ -51,12 +50,7 @@ def vision_language_action(
 ) -> Callable[..., Any]:
     """A vision-language-action policy, for the trainer of any actor-critic.
 
-    Args:
-        cfg: `vla_config`, the fields of `VLAConfig`, and `action_dim`.
-        trainer_class: The trainer that is to use it.
-
-    Raises:
-        ValueError: If the trainer takes no such policy, or a value does not fit.
+    Its `cfg` has `vla_config`, the fields of `VLAConfig`, and `action_dim`.
     """
     from yieldrl.vla import VLAPolicy
 
@@ -91,11 +85,7 @@ def _wanted(trainer_class: type[Any]) -> Any:
 
 
 def _vla_config(said: Any) -> tuple[Any, dict[str, Any]]:
-    """The model's config that stands in a file, and its values, with tuples for lists.
-
-    Raises:
-        ValueError: If a field is unknown or its value does not fit.
-    """
+    """The config that stands in a file, and its values, with tuples for lists."""
     from yieldrl.vla import VLAConfig
 
     if not isinstance(said, dict):

@@ -40,9 +40,6 @@ def find(name: str, trainer_class: type[Any] | None) -> Path:
 
     A copied folder has its tuned files copied too; `ppo/pendulum` finds those of an
     algorithm of yieldrl, `pendulum` alone those of the algorithm itself.
-
-    Raises:
-        ValueError: If there is no such file; the message lists the tuned ones.
     """
     if Path(name).suffix in SUFFIXES:
         return Path(name)

@@ -1,4 +1,8 @@
-"""Resolve names in config files: registered ones, or `package.module:Class`."""
+"""Resolve names in config files: registered ones, or `package.module:Class`.
+
+What is not there raises ImportError, what does not fit ValueError; the message is for
+the one who wrote the file.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +30,7 @@ def importable_from_here() -> None:
 
 
 def trainer_class(name: str) -> type[Any]:
-    """The trainer of an algorithm.
-
-    Args:
-        name: One of `yieldrl list`, a module that has a `Trainer`, or the path of one.
-
-    Raises:
-        ImportError: If there is no such module.
-        ValueError: If there is no such algorithm, or the path leads to something else.
-    """
+    """The trainer: of `yieldrl list`, of a module that has one, or at a path."""
     if name in catalog.folders():
         return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     if ":" in name or "." in name:
@@ -55,13 +51,7 @@ def trainer_class(name: str) -> type[Any]:
 
 
 def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
-    """What makes the networks from both spaces and the config; None for the default.
-
-    Raises:
-        ImportError: If there is no such module.
-        ValueError: If there is no such model, or it does not take its arguments, or
-            does not fit the trainer.
-    """
+    """What makes the networks from both spaces and the config; None for the default."""
     if policy.is_path:
         made = _find("policy", policy.name)
         first = ("observation_space", "action_space", "config")
@@ -76,12 +66,7 @@ def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
 
 
 def logger(part: Part) -> Any:
-    """The logger, ready to decorate a trainer.
-
-    Raises:
-        ImportError: If there is no such module, or the logger lacks a package.
-        ValueError: If there is no such logger, or it does not take its arguments.
-    """
+    """The logger, ready to decorate a trainer."""
     if part.is_path:
         made = _find("loggers", part.name)
     else:

@@ -20,12 +20,7 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Pa
 
     A checkpoint that cannot be read is named on stderr, and the one written before it
     is tried, that of the best evaluation last. The trainer goes on in the folder where
-    its checkpoint lies.
-
-    Args:
-        run: Folder of a run, or a checkpoint file.
-        total_steps: Train up to this many steps; by default what the run's config says,
-            which is the last that was asked for.
+    its checkpoint lies, by default up to the steps that were last asked for.
 
     Raises:
         CheckpointError: If none can be read.
@@ -57,13 +52,9 @@ def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
 
 
 def player(path: Path, episodes: int, device: str | None) -> Trainer:
-    """A trainer whose agent knows what the checkpoint's knew: good for evaluation.
+    """A trainer with the agent of a checkpoint and its counters, to evaluate it.
 
-    It knows too how far training had come. Nothing else is restored, so a checkpoint of
-    a GPU plays on a CPU.
-
-    Raises:
-        CheckpointError: If the file is damaged or does not fit its trainer.
+    Nothing else is restored, so a checkpoint of a GPU plays on a CPU.
     """
     agent, cls, config = _read(path)
     changes = {} if device is None else {"device": device}
@@ -93,13 +84,7 @@ def _read(path: Path) -> tuple[Any, type[Trainer], Any]:
 
 
 def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
-    """The class that saved a checkpoint, imported by its name.
-
-    The working directory comes first, so that copied folders are found.
-
-    Raises:
-        ImportError: If the module is not found from here, or has no trainer.
-    """
+    """The class that saved a checkpoint: found first in the working directory."""
     class_name = name.removeprefix(f"{module}.")
     resolve.importable_from_here()
     found = resolve.module(module)

@@ -34,25 +34,15 @@ LOGGERS = (
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Algorithm, model and loggers of a run: all that its config does not hold.
-
-    Attributes:
-        trainer_class: Its class.
-        policy: The model.
-        loggers: The loggers, the innermost first.
-    """
+    """Algorithm, model and loggers of a run: all that its config does not hold."""
 
     trainer_class: type[Any]
     policy: Part = MODEL
-    loggers: tuple[Part, ...] = LOGGERS
+    loggers: tuple[Part, ...] = LOGGERS  # the innermost first
 
     @classmethod
     def of(cls, values: Mapping[str, Any], trainer_class: type[Any] | None) -> Self:
         """The spec of a file, which may have blocks or fields alone.
-
-        Args:
-            values: What stands in the file.
-            trainer_class: The class, if it is known already.
 
         Raises:
             ImportError: If something that is named is not there.
@@ -82,12 +72,7 @@ class RunSpec:
         return {} if made is None else {"model": made}
 
     def check(self) -> None:
-        """Refuse models and loggers that are not there, or do not take their arguments.
-
-        Raises:
-            ImportError: If something is not there.
-            ValueError: If a name or an argument is unknown, or has a wrong value.
-        """
+        """Refuse a model or logger that is not there, and arguments that do not fit."""
         self.parts()
         for one in self.loggers:
             resolve.logger(one)

@@ -18,11 +18,6 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
     Files of the folder import each other relatively and everything else absolutely, so
     the copy runs from wherever it lies. Only its texts must name the right module.
 
-    Args:
-        name: Name of the copy, which Python must be able to import.
-        source: The algorithm to copy.
-        into: Folder that will hold the copy; made if there is none.
-
     Raises:
         ValueError: If the name is no good, or there is no such algorithm.
         FileExistsError: If the copy's folder is there already.

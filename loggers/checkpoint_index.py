@@ -37,20 +37,13 @@ def list_checkpoints(run_dir: str | Path) -> list[Path]:
 
 
 class Index:
-    """The file `checkpoints.json`.
-
-    Args:
-        folder: The folder of checkpoints; it need not exist yet.
-
-    Attributes:
-        saved: Names of the checkpoints that are there, the newest last.
-        best: `episode_return` and `sample_step` of `best.pt`.
-    """
+    """The file `checkpoints.json` of a folder, which need not exist yet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # `episode_return` and `sample_step` of `best.pt`, and the others by their names
         named, self.best = _read(folder / INDEX)
-        self.saved = _in_order(folder, named)
+        self.saved = _in_order(folder, named)  # the newest last
 
     @property
     def best_return(self) -> float:

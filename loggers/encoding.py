@@ -24,12 +24,8 @@ _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
     """A function that takes frames `[H, W, 3]`, uint8; all of one size, sides even.
 
-    The file appears when the encoder has said that all of it was written.
-
-    Raises:
-        DiskFullError: If there is no room for the file.
-        UnwritableError: If a folder is there, or it is not allowed.
-        RuntimeError: If the encoder fails for another reason.
+    The file appears when the encoder has said that all of it was written; errors are
+    those of `loggers.files`, or RuntimeError if the encoder fails for another reason.
     """
     make_folder(path.parent)
     temporary = path.with_name(f".{path.stem}.tmp.mp4")

@@ -1,4 +1,7 @@
-"""Text files that survive being killed, and go back in time with the trainer."""
+"""Text files that survive being killed, and go back in time with the trainer.
+
+What cannot be written raises `DiskFullError` or `UnwritableError`.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +53,6 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
 
     The file is open for this moment only: a loop that is left suspended holds no file,
     and a folder can be moved or deleted meanwhile.
-
-    Raises:
-        DiskFullError: If there is no room for them.
-        UnwritableError: If a folder is there, or it is not allowed.
     """
     make_folder(path.parent)
     with naming_failures(path), path.open("ab", buffering=0) as file:
@@ -71,9 +70,7 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file: readers, and a process killed now, see the old one or the new.
 
-    Raises:
-        DiskFullError: If there is no room for it; the old one stays.
-        UnwritableError: If a folder is there, or it is not allowed.
+    Where there is no room for the new one, the old one stays.
     """
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.tmp")
@@ -103,9 +100,9 @@ def rewind(
 ) -> None:
     """Drop the rows that lie beyond where training stands, and a torn last line.
 
-    A trainer that goes on from an older checkpoint takes those steps again, and a
-    process that was killed may have left half a line. If rows of later steps are
-    dropped, the file as it was stays beside it, with `.bak` added to its name.
+    A trainer that goes on from an older checkpoint takes those steps again. If rows of
+    later steps are dropped, the file as it was stays beside it, with `.bak` added to
+    its name.
 
     Args:
         path: The log file; nothing happens if there is none.
@@ -118,7 +115,6 @@ def rewind(
 
     Raises:
         ForeignFileError: If the file is something else than a log of this kind.
-        UnwritableError: If it is a folder, may not be read, or a file is in its way.
     """
     refuse_file(path.parent)
     if not path.exists():

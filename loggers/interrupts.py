@@ -18,15 +18,11 @@ class Interrupts:
     to save. So a first Ctrl-C within a step waits for its end; a second one does not.
     Where Python's own handler is not in charge (another thread, a program's own
     handler), nothing changes.
-
-    Attributes:
-        within_step: Whether a step is under way, or an error has ended it.
-        wanted: Whether Ctrl-C was pressed within a step.
     """
 
     def __init__(self) -> None:
-        self.within_step = False
-        self.wanted = False
+        self.within_step = False  # a step is under way, or an error has ended it
+        self.wanted = False  # Ctrl-C was pressed within a step
 
     def step(self, logs: Stream) -> Any:
         """The next log, or None after the last; KeyboardInterrupt if it is wanted."""

@@ -134,12 +134,11 @@ class _Window:
         columns = dict(zip(self.names, zip(*self.waiting, strict=True), strict=False))
         count, self.waiting = len(self.waiting), []
         episodes = columns.get("episodes")
+        weight = count if episodes is None else total("episodes", episodes)
         for name, column in columns.items():
-            weight: Any = count
             if episodes is not None and name != "episodes":
                 pairs = zip(column, episodes, strict=True)
                 column = tuple(product(name, *pair) for pair in pairs)
-                weight = total(name, episodes)
             self.sums[name] = self.sums.get(name, 0.0) + total(name, column)
             self.weights[name] = self.weights.get(name, 0.0) + weight
 

@@ -50,11 +50,9 @@ class Writer(Logger):
         return None
 
     def rewind(self, trainer: Any, position: Any) -> None:
-        """Before `open`: undo what was written after a position, and later steps.
+        """Before `open`: undo what was written after a position (None: not known).
 
-        Args:
-            trainer: The trainer, which may stand at an older checkpoint.
-            position: What `position` returned; None if that is not known.
+        The trainer may stand at an older checkpoint: undo later steps, too.
         """
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
