@@ -12,19 +12,16 @@ decorates `__call__`. Nothing is imported (wandb, for one) until a loop uses it.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-from yieldrl.loggers.base import Decorated, Logger
+from yieldrl.loggers.base import Decorated, Logger, Target
 from yieldrl.loggers.checkpoint_index import list_checkpoints
 from yieldrl.loggers.checkpoints import checkpoint, latest_checkpoint
 from yieldrl.loggers.early_stopping import early_stop
 from yieldrl.loggers.evaluations import evaluation
 from yieldrl.loggers.live_plots import live_plot
 from yieldrl.loggers.progress_bar import progress
-from yieldrl.loggers.recording import record_video
 from yieldrl.loggers.tensorboard_events import tensorboard
 from yieldrl.loggers.text_files import csv, jsonl
-from yieldrl.loggers.videos import video
+from yieldrl.loggers.videos import record_video, video
 from yieldrl.loggers.wandb_run import wandb
 from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.writer import Writer
@@ -50,10 +47,8 @@ __all__ = [
     "wandb",
 ]
 
-AnyTrainer = TypeVar("AnyTrainer")
 
-
-def default(trainer: AnyTrainer) -> AnyTrainer:
+def default(trainer: Target) -> Target:
     """Add the loggers of the command line: checkpoints, a table, events, a bar."""
     for logger in (checkpoint(), csv(), tensorboard(), progress()):
         trainer = logger(trainer)

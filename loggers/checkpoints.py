@@ -125,26 +125,22 @@ class _Saver:
         self.due_time = self._next_time(0.0)
 
     def look(self, log: LogData) -> None:
-        """Notice a log, before it is yielded."""
         self.stale = True
         if log["log_type"] == "evaluate" and self.settings.keep_best:
             self.evaluation = log
 
     def save_what_is_due(self) -> None:
-        """Save the best one, and the checkpoint whose step or time has come."""
         self._save_if_best()
         step = self.trainer.agent.sample_step
         if step >= self.due_step or perf_counter() >= self.due_time:
             self._save()
 
     def save_the_end(self) -> None:
-        """Save whatever is new."""
         if not self.failed:
             self._save_if_best()
             self._save()
 
     def _save(self) -> None:
-        """Write a checkpoint if there is anything new, and delete the oldest."""
         self.due_step = self._next_step()
         if not self.stale:
             return
@@ -155,7 +151,6 @@ class _Saver:
         self.due_time = self._next_time(perf_counter() - started)
 
     def _save_if_best(self) -> None:
-        """Write `best.pt` if the last evaluation beats all before it."""
         log, self.evaluation = self.evaluation, None
         if log is None:
             return

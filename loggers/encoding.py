@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from yieldrl.loggers.write_errors import DiskFullError, make_folder, naming_failures
 
@@ -55,6 +55,27 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
                 encoder.kill()
                 encoder.communicate()
             temporary.unlink(missing_ok=True)
+
+
+def to_frame(pictures: Any) -> np.ndarray:
+    """The picture of the first environment, cut to even sides as H.264 wants them."""
+    import numpy as np
+
+    if isinstance(pictures, tuple | list):
+        pictures = pictures[0]
+    if pictures is None:
+        raise ValueError(
+            "the environment drew no picture: it must support render_mode='rgb_array'"
+        )
+    picture = np.asarray(pictures)
+    picture = picture[0] if picture.ndim == 4 else picture
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+        raise ValueError(
+            f"the environment drew a picture of shape {picture.shape} and dtype"
+            f" {picture.dtype}: a video needs (height, width, 3) and uint8"
+        )
+    height, width = (side // 2 * 2 for side in picture.shape[:2])
+    return np.ascontiguousarray(picture[:height, :width])
 
 
 def _start(

@@ -10,11 +10,7 @@ if TYPE_CHECKING:
 
 
 def read(logs: Mapping[str, float | Tensor]) -> dict[str, float]:
-    """All values as floats; those of one device are read together, in one wait.
-
-    Raises:
-        ValueError: If a value is not one number.
-    """
+    """All values as floats; ValueError if one of them is not one number."""
     return dict(zip(logs, floats(logs.items()), strict=True))
 
 
@@ -43,7 +39,7 @@ def product(name: str, value: Any, episodes: Any) -> Any:
 
 
 def floats(values: Iterable[tuple[str, Any]]) -> list[float]:
-    """Named values as floats; those of one device are read together, in one wait."""
+    """Named values as floats."""
     found: list[Any] = []
     waiting: dict[Any, list[tuple[int, str, Tensor]]] = {}
     for index, (name, value) in enumerate(values):

@@ -65,14 +65,12 @@ class _Bar:
         )
 
     def look(self, log: LogData) -> None:
-        """Remember a return, without reading it yet."""
         value: Any = log["logs"].get("episode_return")
         if value is not None and log["log_type"] in _SHOWN:
             held = value.detach() if hasattr(value, "detach") else value
-            self.returns[_SHOWN[log["log_type"]]] = held
+            self.returns[_SHOWN[log["log_type"]]] = held  # not read yet
 
     def draw(self, step: int, learn_step: int) -> None:
-        """Bring the bar up to date."""
         shown = {}
         if learn_step:
             seconds = perf_counter() - self.began

@@ -66,7 +66,11 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             "reinit": "create_new",  # two trainers, two runs, in one process
             **self.init_kwargs,
         }
-        settings.setdefault("id", _run_id(trainer))
+        path = files.place(trainer, None, "wandb_id.txt")
+        if not path.exists():
+            files.write_atomically(path, secrets.token_hex(4) + "\n")
+        with naming_failures(path):
+            settings.setdefault("id", path.read_text("utf-8-sig").strip())
         run = sdk.init(project=self.project, mode=self.mode, **settings)
         close_first_at_exit()  # wandb has just arranged to be taken down
         run.define_metric("*", step_metric="sample_step")
@@ -81,11 +85,3 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             yield write
         finally:
             run.finish()
-
-
-def _run_id(trainer: Any) -> str:
-    path = files.place(trainer, None, "wandb_id.txt")
-    if not path.exists():
-        files.write_atomically(path, secrets.token_hex(4) + "\n")
-    with naming_failures(path):
-        return path.read_text("utf-8-sig").strip()
