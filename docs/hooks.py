@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -29,7 +28,6 @@ from yieldrl.docs._site import DirectiveError, html_output, render, result_figur
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / ".cache" / "reference"
-FIGURE = re.compile(r"\bresults/([\w.-]+)\.svg\b")
 
 
 @contextmanager
@@ -102,7 +100,8 @@ def on_page_content(content: str, page: Any, files: Files, **_: Any) -> str:
 def on_env(env: Any, files: Files, **_: Any) -> Any:
     """Draw the figures that pages refer to, and leave out the others."""
     pages = [file.page for file in files.documentation_pages() if file.page]
-    shown = {name for page in pages for name in FIGURE.findall(page.content or "")}
+    mentions = (result_figures.FIGURE.findall(page.content or "") for page in pages)
+    shown = {name for names in mentions for name in names}
     for name, figure in plot.figures().items():
         file = files.get_file_from_path(f"results/{name}.svg")
         if file is None or file.abs_src_path is None:

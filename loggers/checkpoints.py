@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -47,8 +46,6 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
     resuming.
     """
 
-    destination = property(attrgetter("folder"))
-
     every: int = 50_000
     """Environment steps between checkpoints; 0 never saves by steps."""
 
@@ -69,7 +66,7 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
         arguments.whole("every", self.every, low=0)
         arguments.whole("keep", self.keep, low=1)
         arguments.number("seconds", self.seconds, low=0)
-        self.folder = arguments.path("folder", self.folder)
+        self.folder = self.destination = arguments.path("folder", self.folder)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Save while logs pass, and at the end."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from yieldrl.loggers import arguments
@@ -23,7 +22,6 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
     """
 
     steers: ClassVar[bool] = True
-    destination = property(attrgetter("log_type", "metric"))
 
     metric: str = "episode_return"
     """Name of the metric in the logs."""
@@ -55,6 +53,7 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
             raise ValueError(
                 "early_stop would never stop: give threshold= or patience="
             )
+        self.destination = self.log_type, self.metric
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield logs until the metric is good enough, or has stopped improving."""

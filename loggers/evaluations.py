@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, ClassVar
 
 from yieldrl.loggers import arguments
@@ -25,7 +24,6 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
 
     adds_logs: ClassVar[bool] = True
     steers: ClassVar[bool] = True
-    destination = property(attrgetter("seed"))  # others measure something else
 
     every: int = 10_000
     """Environment steps between evaluations."""
@@ -41,6 +39,7 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
         arguments.whole("episodes", self.episodes, low=1)
         if self.seed is not None:
             arguments.whole("seed", self.seed, low=0)
+        self.destination = self.seed  # evaluations on others measure something else
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log, and evaluations between them."""

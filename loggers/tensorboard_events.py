@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,13 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     leave the files, and a TensorBoard that is open hides them.
     """
 
-    destination = property(attrgetter("log_dir"))
-
     log_dir: str | Path | None = None
     """The folder, of one trainer alone; by default `tensorboard` in
     `trainer.run_dir`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.log_dir = arguments.path("log_dir", self.log_dir)
+        self.log_dir = self.destination = arguments.path("log_dir", self.log_dir)
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:

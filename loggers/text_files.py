@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from csv import reader
 from csv import writer as csv_writer
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,14 +25,13 @@ class LogFile(Writer):
 
     file_name: ClassVar[str]
     header: ClassVar[str] = ""
-    destination = property(attrgetter("path"))
 
     path: str | Path | None = None
     """The file, of one trainer alone; by default `file_name` in `trainer.run_dir`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.path = arguments.path("path", self.path)
+        self.path = self.destination = arguments.path("path", self.path)
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:

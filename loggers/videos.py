@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,6 @@ class video(Logger):  # noqa: N801 (used like a function)
         ImportError: If imageio-ffmpeg is not installed.
     """
 
-    destination = property(attrgetter("folder"))
-
     every: int = 50_000
     """Environment steps between videos; 0 records at the end alone."""
 
@@ -51,7 +48,7 @@ class video(Logger):  # noqa: N801 (used like a function)
         arguments.whole("episodes", self.episodes, low=1)
         if self.fps is not None:
             arguments.number("fps", self.fps, low=1)
-        self.folder = arguments.path("folder", self.folder)
+        self.folder = self.destination = arguments.path("folder", self.folder)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record while logs pass, and at the end unless it was just done."""

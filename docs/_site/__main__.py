@@ -6,7 +6,6 @@ committed results and notebooks are copied. Any generator of sites can go on fro
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ from yieldrl.benchmarks import plot, results
 from . import render, result_figures
 from .directives import DOCS, ROOT
 
-FIGURE = re.compile(r"\bresults/([\w.-]+)\.svg\b")
 IGNORED = shutil.ignore_patterns("*.py", "__pycache__", "authoring.md")
 
 
@@ -30,7 +28,7 @@ def write(folder: Path) -> None:
     for page in folder.rglob("*.md"):
         text = render(page.relative_to(folder).as_posix(), page.read_text("utf-8"))
         page.write_text(text, encoding="utf-8")
-        shown.update(FIGURE.findall(text))
+        shown.update(result_figures.FIGURE.findall(text))
     shutil.copytree(results.FOLDER, folder / "results")
     for name, figure in plot.figures().items():
         if name in shown:

@@ -25,12 +25,7 @@ LONGEST = 4  # names in a title
 
 
 def with_titles(markdown: str, path: str) -> str:
-    """Give blocks that need others a title that says so.
-
-    Raises:
-        DirectiveError: If a block uses a name that no block above it has, or one that
-            is a file needs another block.
-    """
+    """Give blocks that need others a title that says so."""
     known: set[str] = set()
 
     def titled(match: re.Match[str]) -> str:

@@ -80,11 +80,7 @@ def chapter(number: int) -> Path | None:
 
 @directive(r"exercise (ch\d\d)")
 def exercise(key: str) -> str:
-    """The properties that are asked for, and the command that asks.
-
-    Raises:
-        DirectiveError: If there is no such exercise.
-    """
+    """The properties that are asked for, and the command that asks."""
     from yieldrl.exercises import chapters
     from yieldrl.exercises.checking import properties, statement
 
@@ -135,11 +131,7 @@ def frames(name: str) -> str:
 
 
 def load(name: str) -> dict[str, Any]:
-    """The names of a module of figures.
-
-    Raises:
-        DirectiveError: If there is no such module.
-    """
+    """The names of a module of figures."""
     path = COURSE / "figures" / f"{name}.py"
     if not path.exists():
         raise DirectiveError(f"there is no figure {name}: {path} is missing")

@@ -26,11 +26,7 @@ Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign | ast.Assign
 
 @directive(r"difference of (\w+)((?: \w+)*)")
 def shown(algorithm: str, some: str) -> str:
-    """A block of all that a folder changes, or of some names in it.
-
-    Raises:
-        DirectiveError: If the folder does not change what is asked for.
-    """
+    """A block of all that a folder changes, or of some names in it."""
     found = difference(algorithm)
     names = some.split()
     lost = [name for name in names if name not in found]

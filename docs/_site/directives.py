@@ -2,7 +2,8 @@
 
 A directive is a function that returns Markdown. It is registered with a pattern of the
 words after the colons; the pattern's groups are its arguments, and a parameter called
-`page` gets the page. Lines that no pattern matches are left as they are.
+`page` gets the page. Lines that no pattern matches are left as they are. Where a page
+asks for something that is not there, a directive raises `DirectiveError`.
 """
 
 from __future__ import annotations

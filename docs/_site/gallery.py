@@ -23,9 +23,6 @@ def film(name: str, seen: str, page: Page) -> str:
         name: Of the files in `assets/gallery`.
         seen: What is to be seen, for those who cannot see it.
         page: The page that shows it.
-
-    Raises:
-        DirectiveError: If a file is missing, or nothing says what is to be seen.
     """
     files = {end: f"{FOLDER}/{name}.{end}" for end in ("mp4", "png", "json")}
     lost = [path for path in files.values() if not (DOCS / path).is_file()]

@@ -5,6 +5,8 @@
 - The reference names real files, and doctests in docstrings are shown as code.
 - The search leaves out words that every sentence has.
 - Nothing is loaded from another host.
+
+What is not as it should be raises `DirectiveError`.
 """
 
 from __future__ import annotations
@@ -76,11 +78,7 @@ def notebook(
 
 
 def described(page: str, source: dict[str, Any]) -> str:
-    """A notebook's page with the description of each picture's cell, in order.
-
-    Raises:
-        DirectiveError: If a picture has none.
-    """
+    """A notebook's page with the description of each picture's cell, in order."""
     for cell in source["cells"]:
         shown = [output.get("data", {}) for output in cell.get("outputs", [])]
         for _ in (data for data in shown if "image/png" in data):
@@ -96,11 +94,7 @@ def described(page: str, source: dict[str, Any]) -> str:
 
 
 def finish(site: Path) -> None:
-    """Change the scripts of a built site, and refuse what other hosts would serve.
-
-    Raises:
-        DirectiveError: If a page would ask another host for something.
-    """
+    """Change the scripts of a built site, and refuse what other hosts would serve."""
     scripts = {
         "bundle.*.min.js": without_cdn,
         "workers/search.*.js": without_stop_words,
@@ -129,9 +123,6 @@ def without_cdn(script: str) -> str:
     """Material's script without what it would load from elsewhere, which we never use.
 
     That is Mermaid for diagrams, and a stand-in for what browsers before 2020 lacked.
-
-    Raises:
-        DirectiveError: If the script is not as we know it.
     """
     local, count = re.subn(r'"https://unpkg\.com/[^"]*"', '""', script)
     if count != 2:
@@ -146,9 +137,6 @@ def without_stop_words(script: str) -> str:
 
     It looks for every word of a question as the beginning of one: in "what is a policy"
     it finds "a" in the titles of Advantage and Actor, which then come first.
-
-    Raises:
-        DirectiveError: If the script is not as we know it.
     """
     count = script.count(SPLIT)
     if count != 1:

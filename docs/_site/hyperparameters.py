@@ -32,11 +32,7 @@ HEAD = ["| field | default | what it does |", "| --- | --- | --- |"]
 
 @directive(r"fields of (\w+):((?: \w+)+)")
 def table(algorithm: str, some: str) -> str:
-    """Some fields of an algorithm's config, a row each.
-
-    Raises:
-        DirectiveError: If it has no such field.
-    """
+    """Some fields of an algorithm's config, a row each."""
     cls, names = _config(algorithm), some.split()
     fields = {field.name: field for field in dataclasses.fields(cls)}
     if lost := [name for name in names if name not in fields]:

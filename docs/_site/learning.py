@@ -85,11 +85,7 @@ def reached(algorithm: str) -> str:
 
 @directive(r"measured ([\w-]+)")
 def measured(name: str) -> str:
-    """One claim, or one figure that compares algorithms and what each reached.
-
-    Raises:
-        DirectiveError: If there is none of that name.
-    """
+    """One claim, or one figure that compares algorithms and what each reached."""
     claims, learned = committed("evidence"), committed("learning")
     if name in claims:
         return _claim(name, claims[name])

@@ -11,23 +11,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 from yieldrl.benchmarks import plot, results, stale_results
 
 from .directives import ROOT, DirectiveError
 
+FIGURE = re.compile(r"\bresults/([\w.-]+)\.svg\b")
+"""Where a page refers to a figure, by its name."""
 CACHE = ROOT / ".cache" / "figures"
 # What a figure is drawn with.
 CODE = ("benchmarks/**/*.py", "benchmarks/**/*.yaml", "experiments/plot.py")
 
 
 def check_results() -> None:
-    """Refuse results that no longer match their source.
-
-    Raises:
-        DirectiveError: If there is one; it says what has changed.
-    """
+    """Refuse results that no longer match their source."""
     faults = [
         f"benchmarks/results/{path.name}: {difference}"
         for path in sorted(results.FOLDER.glob("*.json"))
@@ -40,11 +39,7 @@ def check_results() -> None:
 
 
 def draw(figure: plot.Figure, path: Path) -> None:
-    """Draw a figure, unless it was drawn already.
-
-    Raises:
-        DirectiveError: If matplotlib is not installed.
-    """
+    """Draw a figure, unless it was drawn already."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -44,11 +44,7 @@ def exports(package: str) -> str:
 
 
 def source(path: str, symbol: str) -> str:
-    """The source of a class, function or constant, unindented; or of all `imports`.
-
-    Raises:
-        DirectiveError: If the file has no such symbol.
-    """
+    """The source of a class, function or constant, unindented; or of all `imports`."""
     text = (ROOT / path).read_text("utf-8")
     node: Any = ast.parse(text)
     if symbol == "imports":
@@ -73,11 +69,7 @@ def _names(node: ast.stmt) -> list[str]:
 
 
 def annotated(fence: str) -> str:
-    """A fence with its marks as annotations of the lines that they name.
-
-    Raises:
-        DirectiveError: If not exactly one line holds the text of a mark.
-    """
+    """A fence with its marks as annotations of the lines that they name."""
     marks, short = MARK.findall(fence), SHORT.search(fence)
     if not marks and not short:
         return fence
