@@ -85,14 +85,10 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
 
 def _scalars(rows: list[Row]) -> Iterator[Any]:
-    from tensorboard.compat.proto import summary_pb2
-
-    summary: Any = summary_pb2.__dict__["Summary"]
     for row in rows:
         for name, value in row["logs"].items():
-            tag = f"{row['log_type']}/{name}"
-            point = summary.Value(tag=tag, simple_value=value)
-            yield _event(row["sample_step"], summary=summary(value=[point]))
+            point = {"tag": f"{row['log_type']}/{name}", "simple_value": value}
+            yield _event(row["sample_step"], summary={"value": [point]})
 
 
 def _event(step: int, **content: Any) -> Any:
