@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,11 +114,10 @@ def record_video(
         render_mode="rgb_array",
     )
     envs = trainer.wrap_envs(envs)
-    first = trainer.evaluator.seed if seed is None else seed
     try:
         with mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
-            frames = _frames(trainer.agent, envs, range(first, first + episodes))
             size = ""
+            frames = _frames(trainer, envs, seed, episodes)
             for number, frame in enumerate(frames, 1):
                 found = f"{frame.shape[1]} x {frame.shape[0]} pixels"
                 size = size or found
@@ -134,10 +133,14 @@ def record_video(
     return path
 
 
-def _frames(agent: Any, envs: Any, seeds: Iterable[int]) -> Iterator[np.ndarray]:
-    """All frames of an episode for each seed; the last one only if it can be shown."""
+def _frames(
+    trainer: Any, envs: Any, seed: int | None, episodes: int
+) -> Iterator[np.ndarray]:
+    """All frames of whole episodes, the first of which begins with the seed."""
+    agent = trainer.agent
+    first = trainer.evaluator.seed if seed is None else seed
     shows_end = _stay_at_the_end(envs)
-    for seed in seeds:
+    for seed in range(first, first + episodes):
         obs, _ = envs.reset(seed=seed)
         if getattr(agent, "has_memory", False):
             agent.begin_episode()
