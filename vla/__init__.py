@@ -12,16 +12,17 @@ from yieldrl.vla.actions import ActionLayout, action_layout
 from yieldrl.vla.backbone import Backbone
 from yieldrl.vla.bins import ActionBins
 from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.heads import AttentionPool
 from yieldrl.vla.interface import OnePassVLA, VLAModelInterface, VLAOutput
 from yieldrl.vla.model import VLAModel
 from yieldrl.vla.observations import ObservationReader, vla_space
 from yieldrl.vla.policy import VLAPolicy
 from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
-from yieldrl.vla.value import AttentionPool
 
 if TYPE_CHECKING:
+    from yieldrl.vla.adapter_files import load_adapters, save_adapters
     from yieldrl.vla.loading import load_vla_model
-    from yieldrl.vla.lora import add_lora, load_adapters, merged, save_adapters
+    from yieldrl.vla.lora import add_lora, merged
 
 __all__ = [
     "ActionBins",
@@ -49,9 +50,9 @@ __all__ = [
 _ON_USE = {
     "load_vla_model": "loading",
     "add_lora": "lora",
-    "load_adapters": "lora",
+    "load_adapters": "adapter_files",
     "merged": "lora",
-    "save_adapters": "lora",
+    "save_adapters": "adapter_files",
 }
 """What needs other libraries, and the file that it is in."""
 

@@ -1,8 +1,9 @@
-"""What is beside adapters in their files: heads, settings, and whose they are."""
+"""Files of adapters: what training changes, without the pretrained weights."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,91 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.hub import read_json
-from yieldrl.vla.optional_imports import require
-from yieldrl.vla.parameter_groups import backbone_of, untrained_parts
-from yieldrl.vla.weights import check_names, distinct
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.files import existing, read_json, read_state_dict, require
+from yieldrl.vla.lora import adapter_layers, adapters, add_lora
+from yieldrl.vla.parameter_groups import backbone_of, inner_model, untrained_parts
+from yieldrl.vla.weights import check_names, distinct, shapes
+
+ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.json"
 
 
-def base_fingerprint(model: nn.Module) -> str:
+def save_adapters(model: nn.Module, folder: str | Path) -> None:
+    """Write what training with adapters changes, without the pretrained weights.
+
+    Args:
+        model: With adapters.
+        folder: Is made if need be. It gets the adapters alone, `adapters.safetensors`;
+            all that is not pretrained (heads, statistics), `heads.safetensors`; and
+            rank, scale, layers and a fingerprint of the weights that the adapters were
+            trained on, `lora.json`.
+
+    Raises:
+        ValueError: If the model has no adapters.
+    """
+    folder, model = Path(folder), inner_model(model)
+    own = dict(adapters(model))
+    if not own:
+        raise ValueError("the model has no adapters: choose lora_rank above 0")
+    folder.mkdir(parents=True, exist_ok=True)
+    for tensors, name in ((own, ADAPTERS), (_heads(model), HEADS)):
+        tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        require("safetensors.torch").save_file(tensors, folder / name)
+    settings = {**_settings(model), "base": _base_fingerprint(model)}
+    text = json.dumps(settings, indent=2)
+    (folder / SETTINGS).write_text(text, encoding="utf-8")
+
+
+def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
+    """Put what `save_adapters` wrote on the model that it was trained on, in place.
+
+    Args:
+        model: Without adapters, or with such as are in the folder.
+        folder: Where they are.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        CheckpointError: If they are another model's, or were trained on other weights;
+            then the model is as it was.
+    """
+    folder, given, model = Path(folder), model, inner_model(model)
+    settings = _read_settings(folder / SETTINGS)
+    states = [read_state_dict(folder / name) for name in (ADAPTERS, HEADS)]
+    if _base_fingerprint(model) != settings.pop("base"):
+        raise CheckpointError(
+            f"{folder / SETTINGS}: the adapters were trained on other weights than this"
+            " model has: load the model that they were put on (its model_path, and the"
+            " seed where its weights are random)"
+        )
+    own = settings
+    if next(adapters(model), None) is not None:
+        own = _settings(model)
+    else:
+        with torch.random.fork_rng(devices=[]):  # what is drawn is overwritten
+            add_lora(model, VLAConfig(**settings))
+    for name, value in settings.items():
+        if own[name] != value:
+            raise CheckpointError(
+                f"{folder / SETTINGS}: {name} = {value}, and the model's adapters have"
+                f" {own[name]}: load them onto a model without adapters"
+            )
+    parts = dict(adapters(model)), _heads(model)
+    for tensors, state, file in zip(parts, states, (ADAPTERS, HEADS), strict=True):
+        check_names(shapes(tensors), shapes(state), str(folder / file))
+    with torch.no_grad():
+        for tensors, state in zip(parts, states, strict=True):
+            for name, tensor in tensors.items():
+                tensor.copy_(state[name])
+    return given
+
+
+def _base_fingerprint(model: nn.Module) -> str:
     """What tells the pretrained weights of a model from others: a SHA-256.
 
     It is of names, shapes and numbers, the latter as bfloat16, so that a model which is
     loaded in fewer digits has the fingerprint of the whole one.
     """
-    new, total = heads_of(model).keys(), hashlib.sha256()
+    new, total = _heads(model).keys(), hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         if name in new or ".lora_" in name:
             continue
@@ -32,7 +105,7 @@ def base_fingerprint(model: nn.Module) -> str:
     return total.hexdigest()
 
 
-def heads_of(model: nn.Module) -> dict[str, Tensor]:
+def _heads(model: nn.Module) -> dict[str, Tensor]:
     """All that no checkpoint of the backbone holds, by name, on its device."""
     root = backbone_of(model)
     at = next(name for name, module in model.named_modules() if module is root)
@@ -47,11 +120,10 @@ def heads_of(model: nn.Module) -> dict[str, Tensor]:
     }
 
 
-def settings_of(model: nn.Module) -> dict[str, Any]:
+def _settings(model: nn.Module) -> dict[str, Any]:
     """Rank, scale and layers of the adapters, as `VLAConfig` has them."""
-    layer_class = require("peft.tuners.tuners_utils").BaseTunerLayer
-    layers = {k: v for k, v in model.named_modules() if isinstance(v, layer_class)}
-    first: Any = next(iter(layers.values()))
+    layers = adapter_layers(model)
+    first = next(iter(layers.values()))
     return {
         "lora_rank": first.r["default"],
         "lora_alpha": float(first.lora_alpha["default"]),
@@ -59,16 +131,9 @@ def settings_of(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def read_settings(file: Path) -> dict[str, Any]:
-    """What `save_adapters` wrote into `lora.json`.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        CheckpointError: If an entry is missing.
-    """
-    if not file.is_file():
-        raise FileNotFoundError(f"{file}: no such file; save_adapters writes it")
-    found = read_json(file)
+def _read_settings(file: Path) -> dict[str, Any]:
+    """What `save_adapters` wrote into `lora.json`."""
+    found = read_json(existing(file, "save_adapters writes it"))
     names = "lora_rank", "lora_alpha", "lora_targets", "base"
     for name in names:
         if name not in found:
@@ -77,39 +142,3 @@ def read_settings(file: Path) -> dict[str, Any]:
             )
     settings = {name: found[name] for name in names}
     return {**settings, "lora_targets": tuple(settings["lora_targets"])}
-
-
-def check_settings(own: dict[str, Any], wanted: dict[str, Any], file: Path) -> None:
-    """Refuse adapters of another rank or scale, or on other layers.
-
-    Raises:
-        CheckpointError: If they are.
-    """
-    for name, value in wanted.items():
-        if own[name] != value:
-            raise CheckpointError(
-                f"{file}: {name} = {value}, and the model's adapters have {own[name]}:"
-                " load them onto a model without adapters"
-            )
-
-
-def check_shapes(own: dict[str, Any], state: dict[str, Tensor], file: Path) -> None:
-    """Refuse tensors of a file that are not a model's own.
-
-    Raises:
-        CheckpointError: If names or shapes differ.
-    """
-    shapes = {name: tensor.shape for name, tensor in own.items()}
-    check_names(shapes, {k: v.shape for k, v in state.items()}, str(file))
-
-
-def on_cpu(tensors: dict[str, Any]) -> dict[str, Tensor]:
-    """Tensors as files take them."""
-    return {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-
-
-@torch.no_grad()
-def copy_into(tensors: dict[str, Any], state: dict[str, Tensor]) -> None:
-    """Overwrite tensors by those of their names."""
-    for name, tensor in tensors.items():
-        tensor.copy_(state[name])

@@ -45,10 +45,10 @@ class Backbone(Protocol):
     ) -> Tensor:
         """The language model's last hidden states (normalised), `[B, S, W]`.
 
-        Nobody attends to what `mask` (`[B, S]` bool) hides. Positions are counted over
-        what it shows, `mask.cumsum(1) - 1`, so that padding changes nothing. Attention
-        is causal; but from position `bidirectional_from` on every position attends to
-        all. What comes out at hidden positions is finite.
+        Nobody attends to what `mask` (`[B, S]` bool) hides, and positions count what it
+        shows, `mask.cumsum(1) - 1`, so that padding changes nothing. Attention is
+        causal; but from position `bidirectional_from` on every position attends to all.
+        What comes out at hidden positions is finite.
         """
         ...
 

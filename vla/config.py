@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from yieldrl.foundations import LogStd, Range
+from yieldrl.foundations.config_blocks import nearest
 from yieldrl.foundations.validation import Checked
 
 OBSERVATIONS = ("rgb", "depth", "proprio", "language")
@@ -23,8 +23,7 @@ class VLAConfig(Checked):
     `class Config(VLAConfig, ppo.Config)`.
 
     Raises:
-        ValueError: If a value has the wrong type or range, or two of them exclude each
-            other. The message names the field, the value that was got and the remedy.
+        ValueError: If a value has the wrong type or range, or excludes another.
     """
 
     backend: Literal["auto", "tiny", "transformers", "lerobot", "class"] = "auto"
@@ -123,12 +122,9 @@ class VLAConfig(Checked):
             )
         if self.lora_rank > 0 and not self.lora_targets:
             raise self.error("lora_targets", "name layers, or choose lora_rank=0")
-        following = getattr(super(), "__post_init__", None)
-        if following is not None:  # an algorithm's config
-            following()
+        getattr(super(), "__post_init__", lambda: None)()  # of an algorithm's config
 
     def _check_source(self) -> None:
-        """Refuse a backend without what it needs."""
         if self.model_class is not None:
             parts = self.model_class.replace(":", ".").split(".")
             if len(parts) < 2 or not all(part.isidentifier() for part in parts):
@@ -147,7 +143,6 @@ class VLAConfig(Checked):
             )
 
     def _check_observation_keys(self) -> None:
-        """Refuse names of observations that no model reads."""
         for name in self.observation_keys:
             kind, *cameras = name.split(".")
             nests = kind in ("rgb", "depth") or not cameras
@@ -157,6 +152,12 @@ class VLAConfig(Checked):
                     f"{name!r} is nothing that a model reads: map"
                     f" {', '.join(OBSERVATIONS)}, or a camera such as 'rgb.wrist'",
                 )
+
+    @property
+    def policy_options(self) -> dict[str, Any]:
+        """What a `VLAPolicy` gets beside its model."""
+        names = "observation_keys", "instruction", "log_prob_per", "chunk_length"
+        return {name: getattr(self, name) for name in names}
 
     @property
     def alpha(self) -> float:
@@ -185,8 +186,7 @@ def vla_config_of(config: Any, values: Mapping[str, Any]) -> VLAConfig:
     known = [entry.name for entry in dataclasses.fields(VLAConfig)]
     for name in values:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {known}"
+            hint = nearest(name, known)
             raise ValueError(f"vla_config has no field {name!r}: {hint}")
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
     if isinstance(config, VLAConfig):

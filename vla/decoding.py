@@ -11,7 +11,10 @@ from torch import Tensor, nn
 
 from yieldrl.networks import Distribution
 from yieldrl.vla.backbone import Backbone
-from yieldrl.vla.heads import BinsHead
+from yieldrl.vla.heads import ActionHead
+
+Choose = Callable[[Distribution], Tensor]
+"""From a distribution over tokens to one of each, `[B, k]`."""
 
 
 class Prompt(NamedTuple):
@@ -68,18 +71,13 @@ class Decoding(nn.Module, ABC):
 
     @abstractmethod
     def act(
-        self,
-        backbone: Backbone,
-        head: Any,
-        prompt: Prompt,
-        deterministic: bool,
-        generator: torch.Generator | None,
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, choose: Choose
     ) -> Decoded:
-        """Choose tokens, at random (drawn from `generator`) or the most likely."""
+        """Choose tokens."""
 
     @abstractmethod
     def evaluate(
-        self, backbone: Backbone, head: Any, prompt: Prompt, tokens: Tensor
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
     ) -> Decoded:
         """What the model says of tokens `[B, K]`."""
 
@@ -98,21 +96,15 @@ class AutoregressiveDecoding(Decoding):
     """
 
     def act(
-        self,
-        backbone: Backbone,
-        head: BinsHead,
-        prompt: Prompt,
-        deterministic: bool,
-        generator: torch.Generator | None,
+        self, backbone: Backbone, head: Any, prompt: Prompt, choose: Choose
     ) -> Decoded:
-        """Choose tokens, at random (drawn from `generator`) or the most likely."""
         step = _stepwise(backbone)
         hidden = step(prompt, prompt.mask.shape[1])
         state = last_shown(hidden, prompt.mask)
         columns: list[tuple[Tensor, Tensor, Tensor]] = []
         for i in range(head.layout.tokens):
             policy = head.policy(backbone, state, first=i)
-            token = chosen(policy, deterministic, generator)
+            token = choose(policy)
             columns.append((token, policy.log_prob(token), policy.entropy()))
             if i + 1 < head.layout.tokens:
                 prompt = prompt.followed_by(head.embeddings(backbone, token))
@@ -123,9 +115,8 @@ class AutoregressiveDecoding(Decoding):
         return Decoded(tokens, log_prob, entropy, hidden)
 
     def evaluate(
-        self, backbone: Backbone, head: BinsHead, prompt: Prompt, tokens: Tensor
+        self, backbone: Backbone, head: Any, prompt: Prompt, tokens: Tensor
     ) -> Decoded:
-        """What the model says of tokens `[B, K]`, in one pass."""
         length = prompt.mask.shape[1]
         whole = prompt.followed_by(head.embeddings(backbone, tokens[:, :-1]))
         hidden = backbone.hidden(*whole, bidirectional_from=None)
@@ -146,21 +137,17 @@ def _stepwise(backbone: Any) -> Callable[[Prompt, int], Tensor]:
     def step(prompt: Prompt, new: int) -> Tensor:
         if cache is None:
             return backbone.hidden(*prompt, bidirectional_from=None)[:, -new:]
+        embeddings = prompt.embeddings[:, -new:]
         return backbone.hidden(
-            prompt.embeddings[:, -new:],
-            prompt.mask,
-            bidirectional_from=None,
-            cache=cache,
+            embeddings, prompt.mask, bidirectional_from=None, cache=cache
         )
 
     return step
 
 
 def last_shown(hidden: Tensor, mask: Tensor) -> Tensor:
-    """The hidden state at the last position of each prompt that is shown, `[B, 1, W]`.
-
-    It says the first token. Padding may lie after it.
-    """
+    """The hidden state `[B, 1, W]` that says the first token: at each prompt's last
+    position that is no padding."""
     positions = torch.arange(mask.shape[1], device=mask.device)
     last = (positions * mask).argmax(1)
     return hidden[torch.arange(len(hidden), device=mask.device), last].unsqueeze(1)

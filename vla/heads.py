@@ -1,55 +1,26 @@
-"""Action heads: from hidden states to a distribution over each token of a chunk."""
+"""Heads: from hidden states to a distribution over each token, and to a value."""
 
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from yieldrl.networks import Categorical, Distribution, orthogonal
+from yieldrl.networks import MLP, Categorical, Distribution, orthogonal
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.backbone import Backbone
 from yieldrl.vla.bins import ActionBins
 from yieldrl.vla.statistics import ActionStatistics
 
 
-class ActionHead(Protocol):
-    """What makes actions of hidden states; `K = L * D` tokens make a chunk."""
-
-    def policy(
-        self, backbone: Backbone, hidden: Tensor, first: int = 0
-    ) -> Distribution:
-        """A distribution over each of some tokens, whose answers are `[B, k]`.
-
-        Args:
-            backbone: Whose hidden states they are.
-            hidden: One for each of `k` tokens, `[B, k, W]`.
-            first: Which of the chunk's tokens the first of them is.
-        """
-        ...
-
-    def tokens(self, action: Tensor) -> Tensor:
-        """Chunks of actions `[B, L, D]` as tokens `[B, K]`."""
-        ...
-
-    def action(self, tokens: Tensor) -> Tensor:
-        """Tokens `[B, K]` as chunks of actions `[B, L, D]`."""
-        ...
-
-
 class BinsHead(nn.Module):
     """Tokens of the model's own vocabulary: its last entries are bins of an action.
 
-    Args:
-        layout: Of the actions.
-        bins: Which entries are whose.
-        vocab_size: Entries of the vocabulary.
-        statistics: Units of the actions; None for choices, which are the bins.
+    Without `statistics` of the actions' units these are choices, a bin each.
 
     Raises:
-        ValueError: If the vocabulary is smaller than that.
+        ValueError: If there are more bins than entries of the vocabulary.
     """
 
     forbidden: Tensor | None
@@ -79,7 +50,13 @@ class BinsHead(nn.Module):
     def policy(
         self, backbone: Backbone, hidden: Tensor, first: int = 0
     ) -> Distribution:
-        """A distribution over the bins of each token; logits are float32."""
+        """A distribution over the bins of some tokens, whose answers are `[B, k]`.
+
+        Args:
+            backbone: Whose hidden states they are.
+            hidden: One for each of `k` tokens, `[B, k, W]`.
+            first: Which of the chunk's tokens the first of them is.
+        """
         logits = backbone.logits(hidden)
         logits = self.bins.of_vocabulary(logits, self.vocab_size).float()
         if self.forbidden is not None:
@@ -102,9 +79,8 @@ class BinsHead(nn.Module):
     def action(self, tokens: Tensor) -> Tensor:
         """Bins `[B, K]` as chunks of actions `[B, L, D]`: their centres, or choices.
 
-        With `edges` two bins have one centre. `tokens` tells them apart all the same,
-        as it must to give the log-probability of the one that was chosen: of the last
-        the number is larger by a few of float32's smallest steps.
+        With `edges` two bins have one centre. So that `tokens` finds the one that was
+        chosen, the last one's number is larger by a few of float32's smallest steps.
         """
         chunks = self.layout.inside(tokens)
         if self.statistics is None:
@@ -136,12 +112,6 @@ class GaussianHead(nn.Module):
     Densities and `log_std` are in units of half an action's range, [-1, 1] being all
     of it, so that they compare between robots.
 
-    Args:
-        layout: Of the actions.
-        width: `W`, of hidden states.
-        statistics: Units of the actions.
-        log_std: Logarithm of the standard deviation at the start.
-
     Attributes:
         log_std: Learned, the same in every state, `[D]`.
     """
@@ -161,7 +131,7 @@ class GaussianHead(nn.Module):
     def policy(
         self, backbone: Backbone, hidden: Tensor, first: int = 0
     ) -> Distribution:
-        """A normal for each token; means are float32."""
+        """A normal for each token; see `BinsHead.policy`."""
         mean = self.mean(hidden.float()).squeeze(-1)
         log_std = self.log_std.repeat(self.layout.length)
         return TokenGaussian(mean, log_std[first : first + hidden.shape[1]])
@@ -197,3 +167,31 @@ class TokenGaussian:
         # H = log sigma + (1 + log(2 pi)) / 2
         entropy = self.log_std + 0.5 * (1 + math.log(2 * math.pi))
         return entropy.expand(self.mean.shape)
+
+
+ActionHead = BinsHead | GaussianHead
+
+
+class AttentionPool(nn.Module):
+    """The value of a state from the hidden states of its prompt.
+
+    A learned query `[W]` weighs the positions, `softmax(q . norm(h_i) / sqrt(W))`, and
+    an MLP reads their weighted mean. The query is zero at first: a plain mean. Touvron
+    et al. 2021, "Augmenting Convolutional Networks with Attention-based Aggregation",
+    arXiv:2112.13692, section 3.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.query = nn.Parameter(torch.zeros(width))
+        self.mlp = MLP([width, width, 1], last_gain=1.0)
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Values `[B]`, float32, of hidden states `[B, S, W]` that are not masked."""
+        # What padding holds must not even reach a product: 0 * NaN is NaN.
+        states = self.norm(hidden.float().masked_fill(~mask.unsqueeze(-1), 0))
+        score = states @ self.query * len(self.query) ** -0.5
+        weight = score.masked_fill(~mask, -torch.inf).softmax(-1)
+        pooled = (weight.unsqueeze(-1) * states).sum(1)
+        return self.mlp(pooled).squeeze(-1)

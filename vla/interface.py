@@ -1,15 +1,15 @@
-"""What a vision-language-action model can do, for whoever trains one.
-
-`VLAModelInterface` is the least: three methods that any `nn.Module` may have.
-`OnePassVLA` also answers everything about an action in one pass of its network.
-"""
+"""What a vision-language-action model can do, for whoever trains one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+
+from yieldrl.vla.parameter_groups import FrozenInEval
+from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
 
 
 class VLAOutput(NamedTuple):
@@ -92,3 +92,47 @@ class OnePassVLA(VLAModelInterface, Protocol):
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
         """What it says of given actions, chunks `[B, L, D]`."""
         ...
+
+
+class OnePassModule(FrozenInEval):
+    """Base of models that have `act`, `evaluate` and `get_value` of `OnePassVLA`.
+
+    Attributes:
+        action_statistics: Units of the actions; None for choices.
+        proprio_statistics: Units of the proprioception; None without any.
+    """
+
+    action_statistics: ActionStatistics | None
+    proprio_statistics: ProprioStatistics | None
+    act: Callable[..., VLAOutput]
+    evaluate: Callable[..., VLAOutput]
+
+    def forward(
+        self,
+        observations: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Act: chunks `[B, L, D]`."""
+        return self.act(observations, deterministic, generator).action
+
+    def evaluate_actions(
+        self, observations: Any, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probability of every token `[B, L, D]`, and entropy `[B]`."""
+        output = self.evaluate(observations, actions)
+        return output.log_prob, output.entropy
+
+    def update_normalization(
+        self, proprio: Tensor | None, actions: Tensor | None
+    ) -> None:
+        """Fit what statistics are not known yet; those that are never move.
+
+        Args:
+            proprio: Proprioception, `[..., P]`.
+            actions: In the environment's units, `[..., D]`.
+        """
+        pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
+        for own, data in pairs:
+            if own is not None and data is not None and not own.fitted:
+                own.fit(data)

@@ -12,14 +12,18 @@ from torch import nn
 from yieldrl.foundations import CheckpointError, resolve_device
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.vla.actions import action_layout
-from yieldrl.vla.backends.options import check_options
+from yieldrl.vla.backends import check_options
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.hub import model_folder, read_config
+from yieldrl.vla.files import (
+    existing,
+    model_folder,
+    read_json,
+    read_state_dict,
+    require,
+)
 from yieldrl.vla.lora import add_lora
 from yieldrl.vla.model import VLAModel
-from yieldrl.vla.optional_imports import require
 from yieldrl.vla.parameter_groups import enable_gradient_checkpointing, freeze_vision
-from yieldrl.vla.state_dicts import read_state_dict
 from yieldrl.vla.weights import load_strictly
 
 
@@ -90,17 +94,21 @@ def _pretrained(
     """A model from a folder or from the hub, by the `model_type` of its config."""
     assert config.model_path is not None
     require("transformers")
-    folder = model_folder(config.model_path)
-    values = read_config(folder)
+    folder, device = model_folder(config.model_path), _device(config)
+    remedy = (
+        "a model's folder needs it: download it whole, or save the model with"
+        " save_pretrained"
+    )
+    values = read_json(existing(folder / "config.json", remedy))
     kind = values.get("model_type")
     if kind in ("openvla", "openvla_oft", "prismatic"):
         from yieldrl.vla.backends.openvla_model import load_openvla
 
-        return load_openvla(folder, values, observed, acted, config, _device(config))
+        return load_openvla(folder, values, observed, acted, config, device)
     if kind == "pi0":
         from yieldrl.vla.backends.pi0 import load_pi0
 
-        return load_pi0(folder, observed, acted, config, _device(config))
+        return load_pi0(folder, observed, acted, config, device)
     from yieldrl.vla.backends.transformers_policy import is_native, load_native
 
     if not is_native(kind):
@@ -110,8 +118,8 @@ def _pretrained(
             " name a class of your own in model_class"
         )
     check_options(config.model_config, [], f"a model of type {kind!r}")
-    backbone = load_native(folder, config.dtype, _device(config))
-    return VLAModel(backbone, observed, acted, config).to(_device(config))
+    backbone = load_native(folder, config.dtype, device)
+    return VLAModel(backbone, observed, acted, config).to(device)
 
 
 def _lerobot(
@@ -120,22 +128,23 @@ def _lerobot(
     from yieldrl.vla.backends.lerobot import LeRobotVLA, load_policy
 
     assert config.model_path is not None
-    policy = load_policy(config.model_path, config.model_class)
-    policy = _cast(policy, config)
+    policy = _cast(load_policy(config.model_path, config.model_class), config)
     return LeRobotVLA(policy, observed, acted, config).to(_device(config))
 
 
-def _given(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.Module:
-    from yieldrl.vla.backends.custom import load_given
+def _custom(
+    config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
+) -> nn.Module:
+    from yieldrl.vla.backends.custom import load_custom
 
-    return _cast(load_given(config, observed, acted), config).to(_device(config))
+    return _cast(load_custom(config, observed, acted), config).to(_device(config))
 
 
 _MAKERS = {
     "tiny": _tiny,
     "transformers": _pretrained,
     "lerobot": _lerobot,
-    "class": _given,
+    "class": _custom,
 }
 
 

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import copy
-import json
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
-from yieldrl.foundations import CheckpointError
-from yieldrl.vla.adapter_files import (
-    base_fingerprint,
-    check_settings,
-    check_shapes,
-    copy_into,
-    heads_of,
-    on_cpu,
-    read_settings,
-    settings_of,
-)
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.optional_imports import require
+from yieldrl.vla.files import require
 from yieldrl.vla.parameter_groups import (
     backbone_of,
     check_named,
@@ -34,10 +20,6 @@ from yieldrl.vla.parameter_groups import (
     untrained_parts,
     vision_parameters,
 )
-from yieldrl.vla.state_dicts import read_state_dict
-
-ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.json"
-"""Files of `save_adapters`."""
 
 
 def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
@@ -49,10 +31,8 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     float32 also where the weights are bfloat16, for small steps would be rounded away.
 
     Args:
-        model: Or a `VLAPolicy` around it. Its `backbone` is adapted, in place, and all
-            outside of it is trained. A model without one names what is trained in full
-            in `untrained`, a tuple of names of modules and parameters, `("value_head",
-            "log_std")` say.
+        model: Or a `VLAPolicy` around it; adapted in place. What of it is pretrained,
+            its `backbone` or `untrained` says, see `VLAModelInterface`.
         config: Its `lora_rank`, `lora_alpha` and `lora_targets`: the names of linear
             layers, which get adapters wherever they are outside the vision encoder.
 
@@ -98,15 +78,14 @@ def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
         ValueError: If there is none.
     """
     root = backbone_of(model)
-    others = [*vision_parameters(root)]
+    others = vision_parameters(root)
     for part in untrained_parts(root).values():
         others += part.parameters() if isinstance(part, nn.Module) else [part]
     outside = {id(parameter) for parameter in others}
-    linear: dict[str, Any] = {
-        name: layer
-        for name, layer in root.named_modules()
-        if is_linear(layer) and id(layer.weight) not in outside
-    }
+    linear: list[str] = []
+    for name, layer in root.named_modules():
+        if is_linear(layer) and id(layer.weight) not in outside:
+            linear.append(name)
     found = [name for name in linear if name.rpartition(".")[2] in targets]
     if not found:
         names = sorted({name.rpartition(".")[2] for name in linear})
@@ -124,64 +103,10 @@ def adapters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
             yield name, parameter
 
 
-def save_adapters(model: nn.Module, folder: str | Path) -> None:
-    """Write what training with adapters changes, without the pretrained weights.
-
-    Args:
-        model: With adapters.
-        folder: Is made if need be. It gets the adapters alone, `adapters.safetensors`;
-            all that is not pretrained (heads, statistics), `heads.safetensors`; and
-            rank, scale, layers and a fingerprint of the weights that the adapters were
-            trained on, `lora.json`.
-
-    Raises:
-        ValueError: If the model has no adapters.
-    """
-    folder, model = Path(folder), inner_model(model)
-    own = dict(adapters(model))
-    if not own:
-        raise ValueError("the model has no adapters: choose lora_rank above 0")
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file = require("safetensors.torch").save_file
-    save_file(on_cpu(own), folder / ADAPTERS)
-    save_file(on_cpu(heads_of(model)), folder / HEADS)
-    settings = {**settings_of(model), "base": base_fingerprint(model)}
-    text = json.dumps(settings, indent=2)
-    (folder / SETTINGS).write_text(text, encoding="utf-8")
-
-
-def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
-    """Put what `save_adapters` wrote on the model that it was trained on, in place.
-
-    Args:
-        model: Without adapters, or with such as are in the folder.
-        folder: Where they are.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        CheckpointError: If they are another model's, or were trained on other weights;
-            then the model is as it was.
-    """
-    folder, given, model = Path(folder), model, inner_model(model)
-    settings = read_settings(folder / SETTINGS)
-    states = [read_state_dict(folder / name) for name in (ADAPTERS, HEADS)]
-    if base_fingerprint(model) != settings.pop("base"):
-        raise CheckpointError(
-            f"{folder / SETTINGS}: the adapters were trained on other weights than this"
-            " model has: load the model that they were put on (its model_path, and the"
-            " seed where its weights are random)"
-        )
-    if next(adapters(model), None) is None:
-        with torch.random.fork_rng(devices=[]):  # what is drawn is overwritten
-            add_lora(model, VLAConfig(**settings))
-    else:
-        check_settings(settings_of(model), settings, folder / SETTINGS)
-    parts = dict(adapters(model)), heads_of(model)
-    for own, state, name in zip(parts, states, (ADAPTERS, HEADS), strict=True):
-        check_shapes(own, state, folder / name)
-    for own, state in zip(parts, states, strict=True):
-        copy_into(own, state)
-    return given
+def adapter_layers(model: nn.Module) -> dict[str, Any]:
+    """The layers that have adapters, by name."""
+    layer_class = require("peft.tuners.tuners_utils").BaseTunerLayer
+    return {k: v for k, v in model.named_modules() if isinstance(v, layer_class)}
 
 
 def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
@@ -194,11 +119,8 @@ def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
         in_place: Whether the model itself changes, which saves the memory of a copy.
     """
     model = model if in_place else copy.deepcopy(model)
-    layer_class = require("peft.tuners.tuners_utils").BaseTunerLayer
-    layers: list[tuple[str, Any]] = list(model.named_modules())
-    for name, layer in layers:
-        if isinstance(layer, layer_class):
-            layer.merge(safe_merge=True)
-            owner, _, leaf = name.rpartition(".")
-            setattr(model.get_submodule(owner), leaf, layer.get_base_layer())
+    for name, layer in adapter_layers(model).items():
+        layer.merge(safe_merge=True)
+        owner, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(owner), leaf, layer.get_base_layer())
     return model

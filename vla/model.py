@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -17,13 +18,12 @@ from yieldrl.vla.decoding import (
     Decoded,
     Decoding,
     Prompt,
+    chosen,
 )
-from yieldrl.vla.heads import BinsHead, GaussianHead
-from yieldrl.vla.interface import VLAOutput
+from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
+from yieldrl.vla.interface import OnePassModule, VLAOutput
 from yieldrl.vla.parallel import ParallelDecoding
-from yieldrl.vla.single_forward import OnePassModule
 from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
-from yieldrl.vla.value import AttentionPool
 
 
 class VLAModel(OnePassModule):
@@ -72,20 +72,21 @@ class VLAModel(OnePassModule):
         if layout.counts is None:
             statistics = ActionStatistics(layout.size)
             statistics.from_bounds(*bounds(action_space, layout))
-        self.head: BinsHead | GaussianHead
+        self.head: ActionHead
         if config.action_head == "gaussian" and statistics is not None:
-            width, start = backbone.width, config.log_std_init
-            self.head = GaussianHead(layout, width, statistics, start)
+            self.head = GaussianHead(
+                layout, backbone.width, statistics, config.log_std_init
+            )
         else:
             bins = bins or ActionBins(config.action_bins)
             if layout.counts is not None:
-                down = bins.descending
-                bins = ActionBins(max(layout.counts), descending=down)
+                bins = ActionBins(max(layout.counts), descending=bins.descending)
             self.head = BinsHead(layout, bins, backbone.vocab_size, statistics)
         if decoding is None and config.decoding == "autoregressive":
             decoding = AutoregressiveDecoding()
-        parallel = decoding or ParallelDecoding(layout.tokens, backbone.width)
-        self.decoding: Decoding = parallel
+        elif decoding is None:
+            decoding = ParallelDecoding(layout.tokens, backbone.width)
+        self.decoding = decoding
         self.value_head = AttentionPool(backbone.width)
 
     @property
@@ -100,8 +101,9 @@ class VLAModel(OnePassModule):
         generator: torch.Generator | None = None,
     ) -> VLAOutput:
         """Act, at random (drawn from `generator`) or as is most likely."""
-        prompt, parts = self._prompt(observations), (self.backbone, self.head)
-        decoded = self.decoding.act(*parts, prompt, deterministic, generator)
+        prompt = self._prompt(observations)
+        choose = partial(chosen, deterministic=deterministic, generator=generator)
+        decoded = self.decoding.act(self.backbone, self.head, prompt, choose)
         return self._output(self.head.action(decoded.tokens), decoded, prompt)
 
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
@@ -117,8 +119,7 @@ class VLAModel(OnePassModule):
         return self.value_head(hidden, prompt.mask).unsqueeze(-1)
 
     def metrics(self) -> dict[str, Tensor]:
-        """The mean standard deviation of a Gaussian head, as `policy_std`: in units of
-        half an action's range."""
+        """A Gaussian head's mean standard deviation, `policy_std`, of half a range."""
         if not isinstance(self.head, GaussianHead):
             return {}
         return {"policy_std": self.head.log_std.exp().mean()}

@@ -13,22 +13,21 @@ from yieldrl.foundations.foreign_names import takes
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.interface import VLAOutput
 
-METHODS = ("forward", "get_value", "evaluate_actions")
-
 
 def check_model(model: Any) -> None:
-    """Refuse what does not follow `VLAModelInterface`.
+    """Refuse a model, or a class, that does not follow `VLAModelInterface`.
 
     Raises:
         TypeError: If it lacks a method, or is no `nn.Module`.
     """
-    name = type(model).__qualname__
-    if not isinstance(model, nn.Module):
+    kind = model if isinstance(model, type) else type(model)
+    name = kind.__qualname__
+    if not issubclass(kind, nn.Module):
         raise TypeError(f"{name} is no torch.nn.Module: derive it from that")
-    # Every Module has a `forward` that only raises.
-    stub = type(model).forward is nn.Module.forward
-    lacking = [m for m in METHODS if not callable(getattr(model, m, None))]
-    lacking += ["forward"] if stub else []
+    methods = "get_value", "evaluate_actions"
+    lacking = [m for m in methods if not callable(getattr(model, m, None))]
+    if kind.forward is nn.Module.forward:  # which only raises
+        lacking.append("forward")
     if lacking:
         raise TypeError(
             f"{name} lacks {', '.join(lacking)}: a model has what"
@@ -59,16 +58,16 @@ def act(
 
     A `log_prob` of models that tell it of whole chunks is `[B]`.
     """
+    batch = spaces.batch_size(observations)
     if _in_one_pass(model):
         output = model.act(observations, deterministic, generator)
-        return _in_shape(output, layout, spaces.batch_size(observations))
+        return _in_shape(output, layout, batch)
     taken = inspect.signature(model.forward).parameters
     options = {"deterministic": deterministic, "generator": generator}
     options = {name: options[name] for name in options if name in taken}
     # Through a reparameterised action the gradient of its log-probability cancels.
     action = model(observations, **options).detach()
-    chunks = _chunks(action, layout, spaces.batch_size(observations))
-    return evaluate(model, layout, observations, chunks)
+    return evaluate(model, layout, observations, _chunks(action, layout, batch))
 
 
 def evaluate(
@@ -92,11 +91,7 @@ def value(model: Any, observations: Any) -> Tensor:
 
 
 def _in_shape(output: VLAOutput, layout: ActionLayout, batch: int) -> VLAOutput:
-    """Answers in the shapes of `act`: a wrong one would be broadcast in silence.
-
-    Raises:
-        ValueError: If one cannot be.
-    """
+    """Answers in the shapes of `act`: a wrong one would be broadcast in silence."""
     action, log_prob, entropy, values = output
     action = _chunks(action, layout, batch)
     if log_prob.numel() == batch * layout.tokens and log_prob.ndim > 1:
@@ -113,29 +108,20 @@ def _in_one_pass(model: Any) -> bool:
 
 
 def _chunks(action: Tensor, layout: ActionLayout, batch: int) -> Tensor:
-    """Actions `[B, D]` or `[B, L, D]` as chunks `[B, L, D]`.
-
-    Raises:
-        ValueError: If they are of another size.
-    """
-    if action.numel() != batch * layout.tokens:
-        raise _misshapen("action", action, batch)
+    """Actions `[B, D]` or `[B, L, D]` as chunks `[B, L, D]`."""
+    _check_size("action", action, batch, batch * layout.tokens)
     return layout.inside(action)
 
 
 def _per_state(name: str, answer: Tensor, batch: int) -> Tensor:
-    """An answer of shape `[B]` or `[B, 1]` as `[B]`, float32.
-
-    Raises:
-        ValueError: If it has another shape.
-    """
-    if answer.numel() != batch:
-        raise _misshapen(name, answer, batch)
+    """An answer of shape `[B]` or `[B, 1]` as `[B]`, float32."""
+    _check_size(name, answer, batch, batch)
     return answer.reshape(batch).float()
 
 
-def _misshapen(name: str, answer: Tensor, batch: int) -> ValueError:
-    return ValueError(
-        f"the model's {name} has the shape {tuple(answer.shape)} for a batch of"
-        f" {batch}: see yieldrl.vla.VLAModelInterface for what it should be"
-    )
+def _check_size(name: str, answer: Tensor, batch: int, size: int) -> None:
+    if answer.numel() != size:
+        raise ValueError(
+            f"the model's {name} has the shape {tuple(answer.shape)} for a batch of"
+            f" {batch}: see yieldrl.vla.VLAModelInterface for what it should be"
+        )

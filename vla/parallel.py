@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from yieldrl.networks import Distribution
 from yieldrl.vla.backbone import Backbone
-from yieldrl.vla.decoding import Decoded, Decoding, Prompt, chosen, last_shown
+from yieldrl.vla.decoding import Choose, Decoded, Decoding, Prompt, last_shown
 from yieldrl.vla.heads import ActionHead
 
 
@@ -23,24 +23,16 @@ class OnePassDecoding(Decoding):
         """A distribution for all tokens, and the prompt's hidden states."""
 
     def act(
-        self,
-        backbone: Backbone,
-        head: ActionHead,
-        prompt: Prompt,
-        deterministic: bool,
-        generator: torch.Generator | None,
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, choose: Choose
     ) -> Decoded:
-        """Choose tokens, at random (drawn from `generator`) or the most likely."""
         policy, hidden = self.policy(backbone, head, prompt)
-        tokens = chosen(policy, deterministic, generator)
+        tokens = choose(policy)
         return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
 
     def evaluate(
         self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
     ) -> Decoded:
-        """What the model says of tokens `[B, K]`."""
-        policy, hidden = self.policy(backbone, head, prompt)
-        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
+        return self.act(backbone, head, prompt, lambda policy: tokens)
 
 
 class ParallelDecoding(OnePassDecoding):
@@ -50,10 +42,6 @@ class ParallelDecoding(OnePassDecoding):
     does not see them. Tokens are independent of each other, given the observation. Kim
     et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645, section
     4. Differs from the paper: placeholders are learned, not zero.
-
-    Args:
-        tokens: `K`, tokens of a chunk.
-        width: `W`, of embeddings.
 
     Attributes:
         placeholders: What the network reads at their positions, `[K, W]`.
@@ -93,7 +81,6 @@ class ZeroDecoding(OnePassDecoding):
     def policy(
         self, backbone: Backbone, head: ActionHead, prompt: Prompt
     ) -> tuple[Distribution, Tensor]:
-        """A distribution for all tokens, and the prompt's hidden states."""
         said, placeholders = self._hidden(backbone, prompt)
         before = torch.cat([last_shown(said, prompt.mask), placeholders[:, :-1]], dim=1)
         return head.policy(backbone, before), said
@@ -105,9 +92,8 @@ class ZeroDecoding(OnePassDecoding):
     def _hidden(self, backbone: Backbone, prompt: Prompt) -> tuple[Tensor, Tensor]:
         """Of the prompt `[B, S, W]`, and of the placeholders `[B, K, W]`."""
         batch, length, width = prompt.embeddings.shape
-        whole = prompt.followed_by(
-            prompt.embeddings.new_zeros(batch, self.tokens, width)
-        )
+        zeros = prompt.embeddings.new_zeros(batch, self.tokens, width)
+        whole = prompt.followed_by(zeros)
         if self.stop is not None:
             stop = torch.full((batch, 1), self.stop, device=prompt.mask.device)
             whole = whole.followed_by(backbone.token_embeddings(stop))

@@ -61,7 +61,7 @@ def vision_parameters(root: nn.Module) -> list[nn.Parameter]:
 
 
 def check_named(model: nn.Module, layers: Sequence[str]) -> None:
-    """Refuse a model that does not say which of its other parameters are new.
+    """Refuse a model that does not say which parameters outside the layers are new.
 
     Raises:
         ValueError: If it has others, and no `untrained`.
@@ -101,10 +101,9 @@ class FrozenInEval(nn.Module):
 
 
 def keep_in_eval(root: nn.Module) -> None:
-    """Let the frozen modules of a network work in eval mode, whatever is called.
+    """Let modules of which no parameter is trained always work in eval mode.
 
-    A module that is called in train mode, of which no parameter is trained then, goes
-    back to eval mode before it works: its running statistics stay as they are.
+    So their running statistics stay as they are, also if `train` was called on them.
     """
     for part in frozen_parts(root):
         part.eval()
@@ -115,10 +114,7 @@ def keep_in_eval(root: nn.Module) -> None:
 
 
 def freeze_vision(model: nn.Module) -> nn.Module:
-    """Leave the vision encoder as it is, to the bit.
-
-    No gradients are computed in it any more, and it stays in eval mode, so that batch
-    normalization, say, moves no running statistics.
+    """Leave the vision encoder as it is: without gradients, in eval mode.
 
     Raises:
         ValueError: If the model does not say which parameters see.
@@ -136,7 +132,7 @@ def freeze_vision(model: nn.Module) -> nn.Module:
 
 
 def enable_gradient_checkpointing(model: nn.Module) -> None:
-    """Let a backbone compute hidden states anew for gradients, instead of keeping them.
+    """Let a backbone compute hidden states anew for gradients.
 
     Raises:
         ValueError: If it cannot.

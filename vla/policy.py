@@ -24,10 +24,8 @@ Answer = tuple[Tensor, Tensor, Tensor]
 class VLAPolicy(FrozenInEval, Policy):
     """Makes a `Policy` of any model that follows `VLAModelInterface`.
 
-    The model reads `rgb`, `depth`, `proprio` and `language`, made of the environment's
-    observations; its actions, in the environment's units, take the shape of the action
-    space. One that follows `OnePassVLA` is asked once for action, log-probability and
-    value; others method by method.
+    One that follows `OnePassVLA` is asked once for action, log-probability and value;
+    others method by method.
 
     Args:
         observation_space: Space of one observation.
@@ -48,7 +46,7 @@ class VLAPolicy(FrozenInEval, Policy):
             is not one of chunks of this length.
     """
 
-    wraps_model: ClassVar[bool] = True  # see `parts.inner_model`
+    wraps_model: ClassVar[bool] = True  # see `inner_model`
 
     def __init__(
         self,
@@ -83,8 +81,8 @@ class VLAPolicy(FrozenInEval, Policy):
         """The policy that a config describes, with its model loaded.
 
         Args:
-            observation_space: Space of one observation.
-            action_space: Space of one action, or of a chunk.
+            observation_space: As of the class.
+            action_space: As of the class.
             config: A `VLAConfig`, or any algorithm's config, which says the seed.
             vla_config: Fields of `VLAConfig` by name, which come before the config's.
                 With a config of an algorithm that knows no tokens `log_prob_per` is
@@ -106,34 +104,26 @@ class VLAPolicy(FrozenInEval, Policy):
             )
         read = vla_space(observation_space, own.observation_keys, own.instruction)
         seed = getattr(config, "seed", 1)
-        return cls(
-            observation_space,
-            action_space,
-            load_vla_model(own, read, action_space, seed=seed),
-            observation_keys=own.observation_keys,
-            instruction=own.instruction,
-            log_prob_per=own.log_prob_per,
-            chunk_length=own.chunk_length,
-        )
+        model = load_vla_model(own, read, action_space, seed=seed)
+        return cls(observation_space, action_space, model, **own.policy_options)
 
     def forward(self, obs: Any, deterministic: bool = False) -> Answer:
         """Act: `action [B, ...]`, `log_prob [B, L, D]` or `[B]`, and `value [B]`."""
-        return self._act(obs, deterministic, None)
+        return self._act(obs, deterministic)
 
     def sample(
         self, obs: Any, generator: torch.Generator, *, record: bool = False
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, its `log_prob` and `value`.
 
-        Both are kept: looking again would take as long as acting. Draws from
+        Both are kept, for looking again would take as long as acting. Draws from
         `generator` where the model takes one.
         """
-        action, log_prob, value = self._act(obs, False, generator)
+        action, log_prob, value = self._act(obs, generator=generator)
         return action, {"log_prob": log_prob, "value": value}
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> Answer:
-        """Evaluate given actions: `log_prob`, as acting tells it, `entropy [B]` and
-        `value [B]`."""
+        """Of given actions `log_prob`, as `forward` has it, `entropy` and `value`."""
         observations, chunks = self.reader(obs), self.layout.inside(action)
         output = model_calls.evaluate(self.model, self.layout, observations, chunks)
         return self._log_prob(output), output.entropy, output.value
@@ -155,16 +145,15 @@ class VLAPolicy(FrozenInEval, Policy):
         if fit is None:
             return
         proprio, action = self.reader.proprio(data["obs"]), data.get("action", None)
-        valid = data.get("valid", None)
-        if valid is not None:
-            proprio = None if proprio is None else proprio[valid]
-            action = None if action is None else action[valid]
-        fit(proprio, None if action is None else action.reshape(-1, self.layout.size))
+        rows = data.get("valid", ...)
+        fit(
+            None if proprio is None else proprio[rows],
+            None if action is None else action[rows].reshape(-1, self.layout.size),
+        )
 
     def metrics(self) -> Logs:
         """What the model says of itself: a Gaussian's `policy_std`, say."""
-        metrics = getattr(self.model, "metrics", None)
-        return {} if metrics is None else metrics()
+        return getattr(self.model, "metrics", dict)()
 
     def concerns(self) -> list[str]:
         """What a trainer warns of: a model that cannot be told how to act."""
@@ -180,28 +169,26 @@ class VLAPolicy(FrozenInEval, Policy):
         groups: dict[str, list[nn.Parameter]]
         groups = {"policy": [], "value": [], "adapters": []}
         for name, parameter in self.model.named_parameters():
+            if "lora_" in name:
+                group = "adapters"
+            else:
+                group = "value" if name.startswith(("value", "critic")) else "policy"
             if parameter.requires_grad:
-                groups[_group(name)].append(parameter)
+                groups[group].append(parameter)
         return groups
 
     def _act(
-        self, obs: Any, deterministic: bool, generator: torch.Generator | None
+        self,
+        obs: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
     ) -> Answer:
-        observations = self.reader(obs)
-        parts = self.model, self.layout, observations
+        parts = self.model, self.layout, self.reader(obs)
         output = model_calls.act(*parts, deterministic, generator)
         action = self.layout.outside(output.action)
         return action, self._log_prob(output), output.value
 
     def _log_prob(self, output: VLAOutput) -> Tensor:
-        """Log-probabilities `[B, L, D]` or `[B]`, as `log_prob_per` wants them."""
         log_prob = output.log_prob
         whole = self.log_prob_per == "chunk" and log_prob.ndim > 1
         return log_prob.flatten(1).sum(1) if whole else log_prob
-
-
-def _group(name: str) -> str:
-    """The group of a parameter, by its name within the model."""
-    if "lora_" in name:
-        return "adapters"
-    return "value" if name.startswith(("value", "critic")) else "policy"

@@ -27,9 +27,6 @@ class RangeStatistics(nn.Module):
 
     Both are NaN until they are known, from bounds, data or a pretrained model's file.
 
-    Args:
-        size: `D`.
-
     Attributes:
         low: What becomes -1, `[D]` float32.
         high: What becomes 1, `[D]` float32.
@@ -155,23 +152,13 @@ def _least_half(center: Tensor) -> Tensor:
 
 
 class ActionStatistics(RangeStatistics):
-    """Of actions: from a space's bounds, demonstrations, or a pretrained model."""
+    """Of actions; normalising raises RuntimeError while their range is unknown."""
 
     def denormalize(self, values: Tensor) -> Tensor:
-        """Normalised actions `[..., D]` in the environment's units, float32.
-
-        Raises:
-            RuntimeError: If those are unknown.
-        """
         self._require()
         return super().denormalize(values)
 
     def normalize(self, values: Tensor) -> Tensor:
-        """Actions `[..., D]` in units of the range: float32, mostly in [-1, 1].
-
-        Raises:
-            RuntimeError: If the range is unknown.
-        """
         self._require()
         return super().normalize(values)
 
@@ -198,14 +185,8 @@ class ProprioStatistics(RangeStatistics):
 
 
 def proprio_statistics(space: gymnasium.Space[Any]) -> ProprioStatistics | None:
-    """Those of a Dict's `proprio`, of its bounds if they say something; None without.
-
-    Args:
-        space: Of what a model reads, see `VLAModelInterface`.
-    """
+    """Those of a Dict's `proprio`, of its bounds if they say something."""
     leaf = space.spaces.get("proprio") if isinstance(space, Dict) else None
     if not isinstance(leaf, Box):
         return None
-    statistics = ProprioStatistics(leaf.shape[0])
-    statistics.from_bounds(leaf.low, leaf.high)
-    return statistics
+    return ProprioStatistics(leaf.shape[0]).from_bounds(leaf.low, leaf.high)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.foundations.text import decode
-from yieldrl.vla.optional_imports import require
+from yieldrl.vla.files import existing, require
 
 _WORDS = """
 a above and arm at back ball behind below between black block blue bottom bowl box
@@ -33,6 +33,7 @@ class SentenceTokenizer:
     Args:
         tokenizer: A `tokenizers.Tokenizer`.
         first: Token at the beginning of every sentence, if the model expects one.
+        last: Text of the token at their end, if the tokenizer has it.
         template: What the model was trained to read, with `{}` where the sentence
             stands; then the sentence is in small letters.
     """
@@ -42,11 +43,13 @@ class SentenceTokenizer:
         tokenizer: Any,
         *,
         first: int | None = None,
+        last: str | None = None,
         template: str = "",
     ) -> None:
         self.tokenizer, self.template = tokenizer, template
         self._first = [] if first is None else [first]
-        self._last: list[int] = []
+        end = None if last is None else tokenizer.token_to_id(last)
+        self._last = [] if end is None else [end]
         self._rows: dict[bytes, int] = {}
         self._tokens = np.zeros((0, 1), np.int64)
         self._lengths = np.zeros(0, np.int64)
@@ -59,17 +62,11 @@ class SentenceTokenizer:
             FileNotFoundError: If there is no such file.
         """
         library = require("tokenizers")
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{path}: no such file; save the model's tokenizer there"
-                " (tokenizer.save_pretrained of a fast tokenizer writes it)"
-            )
-        return cls(library.Tokenizer.from_file(str(path)), **options)
-
-    def ending_in(self, token: int) -> Self:
-        """This one, with a token at the end of every sentence."""
-        self._last = [token]
-        return self
+        remedy = (
+            "save the model's tokenizer there (tokenizer.save_pretrained of a fast"
+            " tokenizer writes it)"
+        )
+        return cls(library.Tokenizer.from_file(str(existing(path, remedy))), **options)
 
     @property
     def vocab_size(self) -> int:
@@ -84,12 +81,10 @@ class SentenceTokenizer:
         return [*self._first, *inner, *self._last]
 
     def __call__(self, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens of sentences, as long as the longest of them.
-
-        Text on a GPU is waited for.
+        """Tokens of sentences, as long as the longest of them; a GPU is waited for.
 
         Args:
-            text: Sentences as bytes in UTF-8 with zeros after them, `[B, S]` uint8.
+            text: Sentences in UTF-8 with zeros after them, `[B, S]` uint8.
 
         Returns:
             Tokens `[B, T]` int64, zeros after each sentence; and `[B, T]` bool, True
@@ -105,11 +100,10 @@ class SentenceTokenizer:
         return torch.from_numpy(tokens).to(device), torch.from_numpy(mask).to(device)
 
     def _row(self, encoded: np.ndarray) -> int:
+        """The row of the tables in which a sentence's tokens are."""
         key = encoded.tobytes().rstrip(b"\0")
-        found = self._rows.get(key)
-        return self._remember(key, encoded) if found is None else found
-
-    def _remember(self, key: bytes, encoded: np.ndarray) -> int:
+        if key in self._rows:
+            return self._rows[key]
         tokens = self.encode(decode(encoded)[0])
         known, width = self._tokens.shape
         table = np.zeros((known + 1, max(width, len(tokens))), np.int64)

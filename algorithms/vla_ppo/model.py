@@ -28,11 +28,5 @@ class Model(VLAPolicy):
         config: Config,
     ) -> None:
         spaces = observation_space, action_space
-        super().__init__(
-            *spaces,
-            VLAPolicy.from_config(*spaces, config).model,
-            observation_keys=config.observation_keys,
-            instruction=config.instruction,
-            log_prob_per=config.log_prob_per,
-            chunk_length=config.chunk_length,
-        )
+        model = VLAPolicy.from_config(*spaces, config).model
+        super().__init__(*spaces, model, **config.policy_options)

@@ -23,22 +23,20 @@ def camera_images(observations: Any, size: int) -> list[Tensor]:
     images, names = [], observations.keys()
     for kind in [kind for kind in ("rgb", "depth") if kind in names]:
         child = observations[kind]
-        named = [child] if isinstance(child, Tensor) else _sorted_leaves(child)
-        for one in named:
-            image = unit_images(one)
+        if isinstance(child, Tensor):
+            cameras = [child]
+        else:
+            cameras = [child[name] for name in sorted(child.keys())]
+        for image in map(unit_images, cameras):
             grey = image / (1 + image) if kind == "depth" else image
-            images.append(grey.expand(-1, 3, -1, -1))
-    return [scaled(one, size) for one in images]
+            images.append(scaled(grey.expand(-1, 3, -1, -1), size))
+    return images
 
 
 def unit_images(images: Tensor) -> Tensor:
     """Images `[B, H, W, C]` as `[B, C, H, W]`, float32: those of uint8 in 0-1."""
     channels_first = images.movedim(-1, -3).float()
     return channels_first if images.is_floating_point() else channels_first / 255
-
-
-def _sorted_leaves(cameras: Mapping[str, Any]) -> list[Tensor]:
-    return [cameras[name] for name in sorted(cameras.keys())]
 
 
 def scaled(images: Tensor, size: int) -> Tensor:

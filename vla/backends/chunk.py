@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from yieldrl.vla.actions import action_layout, bounds
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.heads import TokenGaussian
-from yieldrl.vla.interface import VLAOutput
-from yieldrl.vla.single_forward import OnePassModule
+from yieldrl.vla.interface import OnePassModule, VLAOutput
 from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
 
 
@@ -30,7 +29,7 @@ class Look(NamedTuple):
     value: Tensor
 
 
-class ChunkVLA(OnePassModule):
+class ChunkVLA(OnePassModule, ABC):
     """A Gaussian around the chunk that a network makes; it follows `OnePassVLA`.
 
     Args:
@@ -43,8 +42,6 @@ class ChunkVLA(OnePassModule):
 
     Attributes:
         log_std: Of normalised actions, learned, the same in every state, `[D]`.
-        action_statistics: Units of the actions.
-        proprio_statistics: Units of the proprioception; None without any.
     """
 
     action_statistics: ActionStatistics

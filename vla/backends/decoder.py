@@ -2,51 +2,81 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from yieldrl.vla.optional_imports import require
-
-
-def recompute_layers(network: Any) -> None:
-    """Let a network of transformers compute hidden states anew for gradients."""
-    # The name of the method has changed within version 5.
-    enable = getattr(network, "activation_checkpointing_enable", None)
-    (enable or network.gradient_checkpointing_enable)()
+from yieldrl.vla.files import require
 
 
-def key_value_cache() -> Any:
-    """An empty cache of keys and values."""
-    return require("transformers").DynamicCache()
+class DecoderBackbone(nn.Module):
+    """Base of backbones around a language model of transformers; see `Backbone`."""
 
+    recomputes = False
 
-def last_hidden(
-    decoder: Any,
-    embeddings: Tensor,
-    mask: Tensor,
-    bidirectional_from: int | None,
-    cache: Any = None,
-) -> Tensor:
-    """Hidden states of the last `k` of `S` positions, `[B, k, W]` float32.
+    @property
+    @abstractmethod
+    def causal_model(self) -> Any:
+        """What has embeddings of tokens and `lm_head`."""
 
-    Args:
-        decoder: Of a language model of transformers.
-        embeddings: Of these positions, `[B, k, W]`; without a cache of all.
-        mask: `[B, S]` bool, False where nobody looks.
-        bidirectional_from: See `visible`.
-        cache: Keys and values of the positions before these, which are added to them.
-    """
-    new = embeddings.shape[1]
-    output = decoder(
-        inputs_embeds=embeddings,
-        attention_mask=visible(mask, bidirectional_from)[:, :, -new:],
-        position_ids=(mask.cumsum(1) - 1).clamp(min=0)[:, -new:],
-        cache=cache,
-        use_cache=cache is not None,
-    )
-    return output.last_hidden_state.float()
+    @property
+    @abstractmethod
+    def decoder(self) -> Any:
+        """What makes hidden states of embeddings."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights and of the embeddings."""
+        return self.causal_model.get_input_embeddings().weight.dtype
+
+    def hidden(
+        self,
+        embeddings: Tensor,
+        mask: Tensor,
+        bidirectional_from: int | None,
+        cache: Any = None,
+    ) -> Tensor:
+        """Hidden states of the embeddings' positions, `[B, k, W]` float32.
+
+        Args:
+            embeddings: Of the last `k` of `S` positions; without a cache of all.
+            mask: `[B, S]` bool, False where nobody looks.
+            bidirectional_from: See `visible`.
+            cache: Keys and values of the positions before these, which are added.
+        """
+        new = embeddings.shape[1]
+        output = self.decoder(
+            inputs_embeds=embeddings.to(self.dtype),
+            attention_mask=visible(mask, bidirectional_from)[:, :, -new:],
+            position_ids=(mask.cumsum(1) - 1).clamp(min=0)[:, -new:],
+            cache=cache,
+            use_cache=cache is not None,
+        )
+        return output.last_hidden_state.float()
+
+    def new_cache(self) -> Any:
+        """Something to keep keys and values in; None while layers are recomputed."""
+        if self.training and self.recomputes:
+            return None
+        return require("transformers").DynamicCache()
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Logits `[..., V]`, float32, of hidden states `[..., W]`."""
+        return self.causal_model.lm_head(hidden.to(self.dtype)).float()
+
+    def token_embeddings(self, ids: Tensor) -> Tensor:
+        """Embeddings `[..., W]` of tokens `[...]`."""
+        return self.causal_model.get_input_embeddings()(ids)
+
+    def enable_gradient_checkpointing(self) -> None:
+        """Compute hidden states anew for gradients, layer by layer, while training."""
+        network = self.causal_model
+        # The name of the method has changed within version 5.
+        enable = getattr(network, "activation_checkpointing_enable", None)
+        (enable or network.gradient_checkpointing_enable)()
+        self.recomputes = True
 
 
 def visible(mask: Tensor, bidirectional_from: int | None) -> Tensor:

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from yieldrl.foundations.text import decode
 from yieldrl.networks import MLP, make_encoder
+from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.cameras import has_images, unit_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.custom import find_class
-from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.hub import read_json
+from yieldrl.vla.files import existing, read_json
 
 OPTIONS = ("frozen", "normalized")
 """What `model_config` may say for this backend."""
@@ -37,19 +37,16 @@ class LeRobotVLA(ChunkVLA):
         policy: With `predict_action_chunk(batch) -> [B, l, d]`.
         observation_space: Dict of what the model reads.
         action_space: A Box, of one action or of a chunk.
-        config: Says the chunk. Its `model_config` may say `normalized`, if the policy's
-            actions are in [-1, 1] and not in the environment's units; and `frozen`, to
-            train the standard deviation and the value alone.
+        config: Its `model_config` may say `normalized`, if the policy's actions are in
+            [-1, 1] and not in the environment's units; and `frozen`, to train the
+            standard deviation and the value alone.
 
     Raises:
         TypeError: If the policy has no such method.
         ValueError: If `model_config` says something else.
-
-    Attributes:
-        untrained: What is trained in full where adapters stand for the policy.
     """
 
-    untrained = (
+    untrained = (  # see `VLAModelInterface`
         "log_std",
         "value_encoder",
         "value_head",
@@ -128,20 +125,14 @@ class LeRobotVLA(ChunkVLA):
 
 
 def load_policy(model_path: str, model_class: str | None) -> nn.Module:
-    """A policy by its class's `from_pretrained`.
-
-    Args:
-        model_path: Folder or hub id.
-        model_class: `package.module:Class`; without it LeRobot finds the class.
+    """A policy by the `from_pretrained` of a class; without one LeRobot finds it.
 
     Raises:
         ImportError: If there is no such class, or no LeRobot to find it.
         TypeError: If the class is no such policy.
     """
-    if model_class is None:
-        policy_class = _class_of_folder(model_path)
-    else:
-        policy_class = find_class(model_class)
+    named = model_class is not None
+    policy_class = find_class(model_class) if named else _class_of_folder(model_path)
     _check_policy(policy_class)
     if not callable(getattr(policy_class, "from_pretrained", None)):
         raise TypeError(
@@ -161,13 +152,8 @@ def _check_policy(policy_class: type) -> None:
 
 def _class_of_folder(model_path: str) -> Any:
     """The class that LeRobot has for the `type` in a folder's `config.json`."""
-    file = Path(model_path) / "config.json"
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"{file}: no such file; download the policy, or name its class in"
-            " model_class"
-        )
-    kind = read_json(file).get("type")
+    remedy = "download the policy, or name its class in model_class"
+    kind = read_json(existing(Path(model_path) / "config.json", remedy)).get("type")
     try:
         from lerobot.policies.factory import (  # type: ignore[import-not-found]
             get_policy_class,

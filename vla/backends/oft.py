@@ -13,17 +13,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.state_dicts import read_state_dict
+from yieldrl.vla.files import read_state_dict
 from yieldrl.vla.weights import load_strictly, unwrapped
 
-PARTS = (
+PARTS = [
     "action_head",
     "proprio_projector",
     "noisy_action_projector",
     "vision_backbone",
-)
+]
 """Before `--150000_checkpoint.pt`, say: what of a model has a file of its own."""
 
 
@@ -82,22 +81,22 @@ def check_parts(
                 f"{parts[name]}: this checkpoint {what}, which is not built here: take"
                 " one of OpenVLA-OFT without, or a class of your own"
             )
-    if "action_head" in parts and not numbers:
-        raise ValueError(
-            f"{parts['action_head'].name} regresses numbers, and actions are choices:"
-            " take an environment whose actions are a Box"
-        )
-    if "action_head" in parts and config.action_head == "bins":
-        raise config.error(
-            "action_head",
-            f"{parts['action_head'].name} regresses actions, and tokens were not"
-            " trained: choose 'gaussian', around what that head says, or a checkpoint"
-            " with discrete actions",
-        )
-    if "action_head" in parts and config.decoding == "autoregressive":
-        raise config.error(
-            "decoding", f"{parts['action_head'].name} reads all of a chunk in one pass"
-        )
+    if "action_head" in parts:
+        head = parts["action_head"].name
+        if not numbers:
+            raise ValueError(
+                f"{head} regresses numbers, and actions are choices: take an"
+                " environment whose actions are a Box"
+            )
+        if config.action_head == "bins":
+            raise config.error(
+                "action_head",
+                f"{head} regresses actions, and tokens were not trained: choose"
+                " 'gaussian', around what that head says, or a checkpoint with"
+                " discrete actions",
+            )
+        if config.decoding == "autoregressive":
+            raise config.error("decoding", f"{head} reads all of a chunk in one pass")
     if "proprio_projector" in parts and not proprio:
         raise ValueError(
             f"{parts['proprio_projector'].name}: this checkpoint reads proprioception,"
@@ -108,11 +107,7 @@ def check_parts(
 class RegressionHead(nn.Module):
     """From the hidden states of a chunk's tokens to its normalised actions.
 
-    Args:
-        width: `W`, of hidden states.
-        size: `D`, numbers of an action.
-        inner: Width of its layers.
-        blocks: Number of its residual blocks.
+    Of `width` `W` and `size` `D`, with residual blocks of width `inner`.
     """
 
     def __init__(self, width: int, size: int, inner: int, blocks: int) -> None:
@@ -168,14 +163,3 @@ def load_head(path: Path, width: int, size: int) -> RegressionHead:
     head = RegressionHead(width, size, len(state[first]), len(blocks))
     load_strictly(head, state, str(path))
     return head
-
-
-def load_projector(backbone: PrismaticBackbone, path: Path, size: int) -> None:
-    """Let a backbone read proprioception of `size` numbers by a file's weights.
-
-    Raises:
-        CheckpointError: If they are of another size.
-    """
-    backbone.add_proprio(size)
-    assert backbone.proprio_projector is not None
-    load_strictly(backbone.proprio_projector, read_state_dict(path), str(path))

@@ -11,11 +11,9 @@ import torch
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
-from yieldrl.vla.bins import ActionBins
-from yieldrl.vla.hub import read_json
-from yieldrl.vla.optional_imports import require
+from yieldrl.vla.files import read_json, require
 from yieldrl.vla.tokenizer import SentenceTokenizer
-from yieldrl.vla.weights import Shards, check_names
+from yieldrl.vla.weights import Shards, check_names, shapes
 
 PROMPT = "In: What action should the robot take to {}?\nOut:"
 """What OpenVLA was trained to read."""
@@ -37,8 +35,8 @@ def load_backbone(
     `vision_num_heads`.
 
     Args:
-        folder: With `config.json`, safetensors and `tokenizer.json`.
-        config: What `config.json` holds.
+        folder: With safetensors and `tokenizer.json`.
+        config: What its `config.json` holds.
         dtype: What the weights become.
         device: Where they go.
 
@@ -46,25 +44,26 @@ def load_backbone(
         FileNotFoundError: If a file is missing.
         CheckpointError: If a weight is missing or of another size.
     """
-    shards = Shards(folder)
-    tokenizer = _tokenizer(folder, config)
+    shards, text = Shards(folder), config["text_config"]
+    tokenizer = SentenceTokenizer.from_file(
+        folder / "tokenizer.json",
+        first=text.get("bos_token_id", 1),
+        last="\u2581",  # Llama's space: training ended in it
+        template=PROMPT,
+    )
     with require("accelerate").init_empty_weights():
         backbone = PrismaticBackbone(
             FusedVision(*_vision_configs(folder, config, shards)),
-            _language_model(config["text_config"]),
+            _language_model(text),
             tokenizer,
-            vocab_size=vocab_size(config),
+            # unrounded: the last entries are actions
+            vocab_size=text["vocab_size"] - config.get("pad_to_multiple_of", 64),
         )
-    wanted = {name: tuple(p.shape) for name, p in backbone.named_parameters()}
+    wanted = shapes(dict(backbone.named_parameters()))
     present = {k: v for k, v in shards.shapes.items() if k in wanted or _matters(k)}
     check_names(wanted, present, str(folder))
-    shards.fill(backbone, dtype, lambda name: device)
+    shards.fill(backbone, dtype, device)
     return backbone.to(device)  # buffers too
-
-
-def vocab_size(config: Mapping[str, Any]) -> int:
-    """Entries of the vocabulary, the last of which are actions, unrounded."""
-    return config["text_config"]["vocab_size"] - config.get("pad_to_multiple_of", 64)
 
 
 def action_bins(config: Mapping[str, Any]) -> int:
@@ -72,19 +71,10 @@ def action_bins(config: Mapping[str, Any]) -> int:
     return config.get("n_action_bins", 256)
 
 
-def bins(config: Mapping[str, Any]) -> ActionBins:
-    """Which of them is which number: the lowest is the last entry of all."""
-    return ActionBins(action_bins(config), descending=True, edges=True)
-
-
 def statistics(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The statistics of its data sets, of `dataset_statistics.json` before those of
-    `config.json`; none if it has neither.
-    """
-    file = folder / "dataset_statistics.json"
-    if file.is_file():
-        return read_json(file)
-    return dict(config.get("norm_stats") or {})
+    """Of its data sets: `dataset_statistics.json` before those of `config.json`."""
+    own = read_json(folder / "dataset_statistics.json", optional=True)
+    return own or dict(config.get("norm_stats") or {})
 
 
 def _language_model(text_config: Mapping[str, Any]) -> Any:
@@ -96,39 +86,28 @@ def _language_model(text_config: Mapping[str, Any]) -> Any:
     return transformers.AutoModelForCausalLM.from_config(config)
 
 
-def _tokenizer(folder: Path, config: Mapping[str, Any]) -> SentenceTokenizer:
-    first = config["text_config"].get("bos_token_id", 1)
-    path = folder / "tokenizer.json"
-    tokenizer = SentenceTokenizer.from_file(path, first=first, template=PROMPT)
-    space = tokenizer.tokenizer.token_to_id("\u2581")  # Llama's: training ended in it
-    return tokenizer if space is None else tokenizer.ending_in(space)
-
-
 def _vision_configs(
     folder: Path, config: Mapping[str, Any], shards: Shards
-) -> tuple[VisionConfig, VisionConfig | None]:
-    """Of the first and of the fused encoder, None where there is one alone."""
-    file = folder / "preprocessor_config.json"
-    pixels = read_json(file) if file.is_file() else {}
+) -> list[VisionConfig]:
+    """Of the first and, if there is one, of the fused encoder."""
+    pixels = read_json(folder / "preprocessor_config.json", optional=True)
     names = ["featurizer"]
     if config["use_fused_vision_backbone"]:
         names.append("fused_featurizer")
     configs: list[VisionConfig] = []
     for i, name in enumerate(names):
+        start = f"vision_backbone.{name}."
         part = {
-            key.removeprefix(f"vision_backbone.{name}."): shape
+            key.removeprefix(start): shape
             for key, shape in shards.shapes.items()
-            if key.startswith(f"vision_backbone.{name}.")
+            if key.startswith(start)
         }
         own = {}
         if "means" in pixels and "stds" in pixels:
-            own = {
-                "mean": tuple(pixels["means"][i]),
-                "std": tuple(pixels["stds"][i]),
-            }
+            own = {"mean": tuple(pixels["means"][i]), "std": tuple(pixels["stds"][i])}
         heads = config.get("vision_num_heads", [HEADS, HEADS])[i]
         configs.append(_vision_config(part, config["image_sizes"][i], heads, own))
-    return configs[0], configs[1] if len(configs) == 2 else None
+    return configs
 
 
 def _vision_config(
@@ -137,8 +116,7 @@ def _vision_config(
     heads: int,
     pixels: Mapping[str, Any],
 ) -> VisionConfig:
-    needed = ("pos_embed", "patch_embed.proj.weight", "blocks.0.mlp.fc1.weight")
-    for name in needed:
+    for name in ("pos_embed", "patch_embed.proj.weight", "blocks.0.mlp.fc1.weight"):
         if name not in shapes:
             raise CheckpointError(
                 f"the vision encoder lacks {name}: take a folder in OpenVLA's layout,"
@@ -146,7 +124,6 @@ def _vision_config(
             )
     blocks = {name.split(".")[1] for name in shapes if name.startswith("blocks.")}
     class_token = "cls_token" in shapes
-    default = IMAGENET if class_token else {}
     return VisionConfig(
         image_size=image_size,
         patch_size=shapes["patch_embed.proj.weight"][-1],
@@ -157,7 +134,7 @@ def _vision_config(
         registers=shapes.get("reg_token", (1, 0))[1],
         class_token=class_token,
         layer_scale="blocks.0.ls1.scale_factor" in shapes,
-        **(pixels or default),
+        **(pixels or (IMAGENET if class_token else {})),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ import torch
 from gymnasium.spaces import Dict
 from torch import nn
 
-from yieldrl.vla.actions import ActionLayout, action_layout
-from yieldrl.vla.backends import oft, openvla
-from yieldrl.vla.backends.options import check_options
+from yieldrl.vla.actions import action_layout
+from yieldrl.vla.backends import check_options, oft, openvla
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
+from yieldrl.vla.bins import ActionBins
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.decoding import AutoregressiveDecoding, Decoding
+from yieldrl.vla.files import read_state_dict
 from yieldrl.vla.heads import GaussianHead
 from yieldrl.vla.model import VLAModel
 from yieldrl.vla.parallel import ZeroDecoding
+from yieldrl.vla.weights import load_strictly
 
 OPTIONS = ("dataset", "proprio")
 """What `model_config` may say: whose units actions have; and whether proprioception is
@@ -37,17 +40,15 @@ def load_openvla(
     """OpenVLA, or what OpenVLA-OFT made of it, with its bins, heads and statistics.
 
     Nothing that chooses actions is drawn at random, but for a projector that is asked
-    for. OpenVLA was trained without proprioception, so it does not read any.
+    for. OpenVLA was trained without proprioception, so it does not read any. A Gaussian
+    head around bins that were trained begins in the middle of the range.
 
     Args:
-        folder: With `config.json`, safetensors and `tokenizer.json`; that it is of
-            OpenVLA-OFT is seen by files such as `action_head--150000_checkpoint.pt`, or
-            by its name.
+        folder: With `config.json`, safetensors and `tokenizer.json`.
         values: What `config.json` holds.
         observation_space: Dict of what the model reads.
         action_space: Of one action, or of a chunk.
-        config: Says head and decoding. A Gaussian head around bins that were trained
-            begins in the middle of the range.
+        config: Says head and decoding.
         device: Where the weights go.
 
     Raises:
@@ -61,62 +62,51 @@ def load_openvla(
     layout = action_layout(action_space, config.chunk_length)
     numbers = layout.counts is None
     oft.check_parts(parts, config, numbers=numbers, proprio="proprio" in spaces)
-    in_parallel = oft.is_oft(parts, values, config.model_path or "")
     dtype = getattr(torch, config.dtype)
     backbone = openvla.load_backbone(folder, values, dtype=dtype, device=device)
-    if "proprio" not in spaces or not _adds_proprio(backbone, parts, spaces, config):
+    if "proprio" in spaces:
+        _add_proprio(backbone, parts, spaces["proprio"], config)
+    if backbone.proprio_projector is None:
         spaces.pop("proprio", None)
+    decoding: Decoding = AutoregressiveDecoding()
+    trained = numbers and config.action_head == "gaussian"
+    trained = trained or oft.is_oft(parts, values, config.model_path or "")
+    if config.decoding == "parallel" or (config.decoding == "auto" and trained):
+        stop = values["text_config"].get("eos_token_id", 2)
+        decoding = ZeroDecoding(layout.tokens, stop)
+    bins = ActionBins(openvla.action_bins(values), descending=True, edges=True)
     model = VLAModel(
-        backbone,
-        Dict(spaces),
-        action_space,
-        config,
-        bins=openvla.bins(values),
-        decoding=_decoding(config, layout, values, oft=in_parallel),
+        backbone, Dict(spaces), action_space, config, bins=bins, decoding=decoding
     )
     if isinstance(model.head, GaussianHead):
-        _set_mean(model.head, parts, backbone.width, layout)
+        _set_mean(model.head, parts, backbone.width)
     _take_statistics(model, openvla.statistics(folder, values), config)
     if parts and model.proprio_statistics is not None:
         model.proprio_statistics.limit = 1.0  # as it was trained
     return model.to(device)
 
 
-def _adds_proprio(
+def _add_proprio(
     backbone: PrismaticBackbone,
     parts: Mapping[str, Path],
-    spaces: Mapping[str, Any],
+    space: gymnasium.Space[Any],
     config: VLAConfig,
-) -> bool:
-    """Whether a backbone reads proprioception now."""
-    size = int(torch.Size(spaces["proprio"].shape or ()).numel())
-    if "proprio_projector" in parts:
-        oft.load_projector(backbone, parts["proprio_projector"], size)
-    elif config.model_config.get("proprio", False):
-        backbone.add_proprio(size)
-    if backbone.proprio_projector is None:
-        return False
-    backbone.proprio_projector.to(backbone.dtype)
-    return True
-
-
-def _decoding(
-    config: VLAConfig, layout: ActionLayout, values: Mapping[str, Any], *, oft: bool
-) -> Decoding:
-    """That of the checkpoint's training, unless the config says another."""
-    means = config.action_head == "gaussian" and layout.counts is None
-    kind = config.decoding
-    if kind == "autoregressive" or (kind == "auto" and not (means or oft)):
-        return AutoregressiveDecoding()
-    return ZeroDecoding(layout.tokens, values["text_config"].get("eos_token_id", 2))
-
-
-def _set_mean(
-    head: GaussianHead, parts: Mapping[str, Path], width: int, layout: ActionLayout
 ) -> None:
+    """Let a backbone read proprioception, if it was trained to or is asked to."""
+    if "proprio_projector" in parts or config.model_config.get("proprio", False):
+        backbone.add_proprio(math.prod(space.shape or ()))
+        assert backbone.proprio_projector is not None
+        if "proprio_projector" in parts:
+            path = parts["proprio_projector"]
+            state = read_state_dict(path)
+            load_strictly(backbone.proprio_projector, state, str(path))
+        backbone.proprio_projector.to(backbone.dtype)
+
+
+def _set_mean(head: GaussianHead, parts: Mapping[str, Path], width: int) -> None:
     """The mean that was trained; in the middle of the range where none was."""
     if "action_head" in parts:
-        head.mean = oft.load_head(parts["action_head"], width, layout.size)
+        head.mean = oft.load_head(parts["action_head"], width, head.layout.size)
     else:
         assert isinstance(head.mean, nn.Linear)
         nn.init.zeros_(head.mean.weight)

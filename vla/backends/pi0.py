@@ -13,14 +13,13 @@ from gymnasium.spaces import Dict
 from torch import Tensor, nn
 from torch.nn import functional
 
+from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
-from yieldrl.vla.backends.options import check_options
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.hub import read_json
-from yieldrl.vla.optional_imports import require
+from yieldrl.vla.files import read_json, require
+from yieldrl.vla.heads import AttentionPool
 from yieldrl.vla.tokenizer import SentenceTokenizer
-from yieldrl.vla.value import AttentionPool
 
 
 class Pi0VLA(ChunkVLA):
@@ -28,16 +27,15 @@ class Pi0VLA(ChunkVLA):
 
     Black et al. 2024, "pi_0", arXiv:2410.24164, section IV. Differs from the paper: it
     denoises from zero, not from random noise, so that the chunk is a function of the
-    observations; exploration is a Gaussian around it, with a learned standard
-    deviation, whose densities policy gradients need. Gradients pass all denoising
-    steps.
+    observations; exploration is a Gaussian around it, whose densities policy gradients
+    need. Gradients pass all denoising steps.
 
     Args:
         backbone: transformers' `PI0ForConditionalGeneration`.
         tokenizer: Of its sentences.
         observation_space: Dict with `rgb`, and maybe `proprio`.
         action_space: A Box, of one action or of a chunk.
-        config: Says the chunk; `model_config` may say `num_inference_steps`.
+        config: Its `model_config` may say `num_inference_steps`.
 
     Raises:
         ValueError: If the robot has more numbers than the network takes.
@@ -71,14 +69,8 @@ class Pi0VLA(ChunkVLA):
         network = self.backbone.network
         prompt, mask = self._prompt(observations)
         state = self._state(observations, prompt)
-        seen = network.model.vlm(
-            inputs_embeds=prompt,
-            attention_mask=mask,
-            position_ids=mask.cumsum(-1) - 1,
-            token_type_ids=torch.zeros_like(mask),  # one block: all attend to all
-            use_cache=True,
-        )
-        sizes, cache = network.config, seen.past_key_values
+        value, cache = self._read(prompt, mask, use_cache=True)
+        sizes = network.config
         chunk = state.new_zeros(len(state), sizes.chunk_size, sizes.max_action_dim)
         for i in range(self.steps):
             time = torch.full((len(state),), 1 - i / self.steps, device=state.device)
@@ -91,21 +83,26 @@ class Pi0VLA(ChunkVLA):
             ).logits
             cache.crop(prompt.shape[1] - cache.get_seq_length())  # the prompt alone
             chunk = chunk - velocity / self.steps  # Euler, from time 1 to 0
-        value = self.value_head(seen.last_hidden_state.float(), mask.bool())
         return Look(self.cut(chunk), value)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, without denoising."""
-        prompt, mask = self._prompt(observations)
+        value, _ = self._read(*self._prompt(observations), use_cache=False)
+        return value.unsqueeze(-1)
+
+    def _read(
+        self, prompt: Tensor, mask: Tensor, *, use_cache: bool
+    ) -> tuple[Tensor, Any]:
+        """The value `[B]` of a prompt, and its keys and values."""
         seen = self.backbone.network.model.vlm(
             inputs_embeds=prompt,
             attention_mask=mask,
             position_ids=mask.cumsum(-1) - 1,
-            token_type_ids=torch.zeros_like(mask),
-            use_cache=False,
+            token_type_ids=torch.zeros_like(mask),  # one block: all attend to all
+            use_cache=use_cache,
         )
         value = self.value_head(seen.last_hidden_state.float(), mask.bool())
-        return value.unsqueeze(-1)
+        return value, seen.past_key_values
 
     def _prompt(self, observations: Any) -> tuple[Tensor, Tensor]:
         """Patches of all cameras, then the sentence: `[B, S, W]`, `[B, S]` int64."""
@@ -169,19 +166,15 @@ def load_pi0(
 
     network_class = require("transformers").PI0ForConditionalGeneration
     network = pretrained(network_class, folder, config.dtype, device)
-    path = folder / "tokenizer.json"
-    text = network.config.vlm_config.text_config
     tokenizer = SentenceTokenizer.from_file(
-        path, first=text.bos_token_id, template="{}\n"
+        folder / "tokenizer.json",
+        first=network.config.vlm_config.text_config.bos_token_id,
+        template="{}\n",
     )
     model = Pi0VLA(network, tokenizer, observation_space, action_space, config)
-    _take_statistics(model, _processor(folder))
+    processor = read_json(folder / "processor_config.json", optional=True)
+    _take_statistics(model, processor)
     return model.to(device)
-
-
-def _processor(folder: Path) -> dict[str, Any]:
-    file = folder / "processor_config.json"
-    return read_json(file) if file.is_file() else {}
 
 
 def _take_statistics(model: Pi0VLA, processor: Mapping[str, Any]) -> None:

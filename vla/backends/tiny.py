@@ -14,10 +14,10 @@ from torch import nn
 
 from yieldrl.foundations.ranges import MAX_WIDTH
 from yieldrl.foundations.validation import Checked, FieldError, shown
-from yieldrl.vla.backends.options import check_options
+from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
-from yieldrl.vla.optional_imports import require
+from yieldrl.vla.files import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
 MOST_PATCHES = 5
@@ -26,11 +26,7 @@ MOST_PATCHES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class TinyConfig(Checked):
-    """Sizes of the tiny model: what `model_config` may say for the backend `tiny`.
-
-    Raises:
-        ValueError: If they are of a wrong type or range, or do not divide each other.
-    """
+    """Sizes of the tiny model: what `model_config` may say for the backend `tiny`."""
 
     width: int = 64  # of the language model
     layers: int = 2
@@ -52,8 +48,7 @@ class TinyConfig(Checked):
                 self._check_range(field.name, low=1, high=MAX_WIDTH)
         self._check_range("registers", low=0, high=MAX_WIDTH)
         self._check_range("patch_contrast", low=0, high=100, above=True)
-        pairs = ("width", "heads"), ("vision_width", "vision_heads")
-        for whole, part in pairs:
+        for whole, part in (("width", "heads"), ("vision_width", "vision_heads")):
             if getattr(self, whole) % getattr(self, part):
                 raise ValueError(
                     f"model_config: {whole} = {getattr(self, whole)} is no multiple of"
@@ -61,7 +56,6 @@ class TinyConfig(Checked):
                 )
 
     def error(self, name: str, remedy: str) -> FieldError:
-        """The error that says which size has which value, and what to do."""
         return FieldError("model_config", name, shown(getattr(self, name)), remedy)
 
     @classmethod
@@ -124,11 +118,8 @@ def contrasting(vision: FusedVision, contrast: float) -> None:
     Filters drawn as usual answer to how bright a patch is: what all pictures have in
     common is then many times as large as what differs, and a small network does not
     find out in thousands of steps where a ball lies. Here a patch of one colour gives a
-    fifth of what it gave.
-
-    Args:
-        vision: The encoders whose filters are drawn.
-        contrast: Standard deviation of a filter's answer to noise of variance 1.
+    fifth of what it gave. `contrast` is the standard deviation of a filter's answer to
+    noise of variance 1.
     """
     for module in vision.modules():
         if isinstance(module, nn.Conv2d):
@@ -164,8 +155,8 @@ def _image_sizes(sizes: TinyConfig, observation_space: Dict) -> tuple[int, int]:
     if sizes.patch_size is not None:
         patches = -(-side // sizes.patch_size)
         return patches * sizes.patch_size, sizes.patch_size
-    divisors = [p for p in range(1, side + 1) if side % p == 0]
-    patch = next(p for p in divisors if side // p <= MOST_PATCHES)
+    fitting = (p for p in range(1, side + 1) if side % p == 0)
+    patch = next(p for p in fitting if side // p <= MOST_PATCHES)
     if side // patch < MOST_PATCHES // 2:  # a prime, say: the images are enlarged
         patch = -(-side // MOST_PATCHES)
         return MOST_PATCHES * patch, patch

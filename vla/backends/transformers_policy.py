@@ -11,17 +11,12 @@ from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla.backends.cameras import camera_images
-from yieldrl.vla.backends.decoder import (
-    key_value_cache,
-    last_hidden,
-    recompute_layers,
-)
-from yieldrl.vla.hub import read_json
-from yieldrl.vla.optional_imports import require
+from yieldrl.vla.backends.decoder import DecoderBackbone
+from yieldrl.vla.files import read_json, require
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
-class NativeBackbone(nn.Module):
+class NativeBackbone(DecoderBackbone):
     """A model for images and text of transformers, cut where heads are put on.
 
     The prompt is: the first token, the patches of all cameras, the sentence; every
@@ -47,7 +42,7 @@ class NativeBackbone(nn.Module):
     ) -> None:
         super().__init__()
         self.network: Any = network
-        self.tokenizer, self.recomputes = tokenizer, False
+        self.tokenizer = tokenizer
         sizes = self.network.config
         self.width = sizes.text_config.hidden_size
         self.vocab_size = sizes.text_config.vocab_size
@@ -57,9 +52,12 @@ class NativeBackbone(nn.Module):
             self.register_buffer(name, values.view(3, 1, 1), persistent=False)
 
     @property
-    def dtype(self) -> torch.dtype:
-        """Of the weights and of the embeddings."""
-        return self.network.get_input_embeddings().weight.dtype
+    def causal_model(self) -> Any:
+        return self.network
+
+    @property
+    def decoder(self) -> Any:
+        return self.network.model.language_model
 
     def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
         """The prompt as `[B, S, W]`, and where it is no padding, `[B, S]` bool."""
@@ -70,40 +68,9 @@ class NativeBackbone(nn.Module):
         shown = mask.new_ones(len(mask), embeddings.shape[1] - mask.shape[1])
         return embeddings, torch.cat([mask[:, :1], shown, mask[:, 1:]], dim=1)
 
-    def hidden(
-        self,
-        embeddings: Tensor,
-        mask: Tensor,
-        bidirectional_from: int | None,
-        cache: Any = None,
-    ) -> Tensor:
-        """Hidden states `[B, S, W]`, float32: see `Backbone`."""
-        decoder, embeddings = (
-            self.network.model.language_model,
-            embeddings.to(self.dtype),
-        )
-        return last_hidden(decoder, embeddings, mask, bidirectional_from, cache)
-
-    def new_cache(self) -> Any:
-        """Something to keep keys and values in; None while layers are recomputed."""
-        return None if self.training and self.recomputes else key_value_cache()
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        """Logits `[..., V]`, float32, of hidden states `[..., W]`."""
-        return self.network.lm_head(hidden.to(self.dtype)).float()
-
-    def token_embeddings(self, ids: Tensor) -> Tensor:
-        """Embeddings `[..., W]` of tokens `[...]`."""
-        return self.network.get_input_embeddings()(ids)
-
     def vision_parameters(self) -> Iterable[nn.Parameter]:
         """The parameters of the vision encoder."""
         return self.network.model.vision_tower.parameters()
-
-    def enable_gradient_checkpointing(self) -> None:
-        """Compute hidden states anew for gradients, layer by layer, while training."""
-        recompute_layers(self.network)
-        self.recomputes = True
 
     def _features(self, images: Tensor) -> Tensor:
         """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""
@@ -138,11 +105,11 @@ def load_native(folder: Path, dtype: str, device: str) -> NativeBackbone:
 
 def _pixels(folder: Path) -> dict[str, Any]:
     """How a folder's image processor normalises pixels; empty if it does not say."""
-    for name in ("preprocessor_config.json", "processor_config.json"):
-        if (folder / name).is_file():
-            values = read_json(folder / name)
-            return values.get("image_processor", values)
-    return {}
+    first, second = "preprocessor_config.json", "processor_config.json"
+    values = read_json(folder / first, optional=True) or read_json(
+        folder / second, optional=True
+    )
+    return values.get("image_processor", values)
 
 
 def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any:

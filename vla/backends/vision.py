@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,11 +44,21 @@ IMAGENET: dict[str, Any] = {
 """Mean and standard deviation of the pixels that DINOv2 was trained on."""
 
 
-class VisionTransformer(nn.Module):
-    """From images to features of their patches; there is no norm after the last block.
+def gelu_mlp(*sizes: int) -> nn.Sequential:
+    """Linear layers `fc1`, `fc2` ... as checkpoints name them, and GELU between."""
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes), start=1):
+        if i > 1:
+            layers[f"gelu{i - 1}"] = nn.GELU()
+        layers[f"fc{i}"] = nn.Linear(inputs, outputs)
+    return nn.Sequential(layers)
 
-    Given the weights, what comes out is what transformers' `SiglipVisionModel` and
-    `Dinov2WithRegistersModel` have after their last block.
+
+class VisionTransformer(nn.Module):
+    """From images to features of their patches.
+
+    Given the weights, these are what transformers' `SiglipVisionModel` and
+    `Dinov2WithRegistersModel` have after their last block, before the norm.
     """
 
     mean: Tensor
@@ -64,10 +76,9 @@ class VisionTransformer(nn.Module):
         self.pos_embed = nn.Parameter(0.5 * torch.randn(1, patches, width))
         self.patch_embed = _PatchEmbedding(config)
         self.blocks = nn.ModuleList([_Block(config) for _ in range(config.depth)])
-        shape = (1, 3, 1, 1)
-        mean, std = torch.tensor(config.mean), torch.tensor(config.std)
-        self.register_buffer("mean", mean.view(shape), persistent=False)
-        self.register_buffer("std", std.view(shape), persistent=False)
+        for name in ("mean", "std"):
+            values = torch.tensor(getattr(config, name)).view(1, 3, 1, 1)
+            self.register_buffer(name, values, persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
         """Features `[B, N, W]` of images `[B, 3, H, W]`, float32 in 0-1."""
@@ -93,12 +104,11 @@ class FusedVision(nn.Module):
 
     DINOv2 sees where things are, SigLIP what they are: Karamcheti et al. 2024,
     "Prismatic VLMs", arXiv:2402.07865, section 4.2.
-
-    Attributes:
-        width: Of the features.
     """
 
-    def __init__(self, featurizer: VisionConfig, fused: VisionConfig | None) -> None:
+    def __init__(
+        self, featurizer: VisionConfig, fused: VisionConfig | None = None
+    ) -> None:
         super().__init__()
         self.featurizer = VisionTransformer(featurizer)
         self.width = featurizer.width
@@ -107,21 +117,21 @@ class FusedVision(nn.Module):
             self.fused_featurizer = VisionTransformer(fused)
             self.width += fused.width
 
-    def forward(self, observations: Any) -> Tensor:
-        """Features `[B, C * N, width]` of all `C` cameras, in the order of their names.
+    @property
+    def encoders(self) -> list[VisionTransformer]:
+        both = self.featurizer, self.fused_featurizer
+        return [encoder for encoder in both if encoder is not None]
 
-        Args:
-            observations: With `rgb`, `depth` or both, each one camera or several.
-        """
+    def forward(self, observations: Any) -> Tensor:
+        """Features `[B, C * N, width]` of all `C` cameras, in the order of their names,
+        of observations with `rgb`, `depth` or both."""
         size = self.featurizer.config.image_size
         cameras = camera_images(observations, size)
         images = torch.cat(cameras)  # [C * B, 3, size, size]
         features = self.featurizer(images)
         if self.fused_featurizer is not None:
-            other = self.fused_featurizer.config.image_size
-            features = torch.cat(
-                [features, self.fused_featurizer(scaled(images, other))], dim=-1
-            )
+            images = scaled(images, self.fused_featurizer.config.image_size)
+            features = torch.cat([features, self.fused_featurizer(images)], dim=-1)
         if len(cameras) == 1:
             return features
         by_camera = features.unflatten(0, (len(cameras), -1)).transpose(0, 1)
@@ -140,18 +150,15 @@ class _PatchEmbedding(nn.Module):
 
 
 class _Block(nn.Module):
-    """Attention and MLP, each on a residual, with norms before them."""
-
     def __init__(self, config: VisionConfig) -> None:
         super().__init__()
         width = config.width
         self.norm1 = nn.LayerNorm(width, eps=1e-6)
         self.attn = _Attention(width, config.heads)
         self.norm2 = nn.LayerNorm(width, eps=1e-6)
-        self.mlp = _MLP(width, config.hidden)
-        scaled = config.layer_scale
-        self.ls1 = _LayerScale(width) if scaled else nn.Identity()
-        self.ls2 = _LayerScale(width) if scaled else nn.Identity()
+        self.mlp = gelu_mlp(width, config.hidden, width)
+        self.ls1 = _LayerScale(width) if config.layer_scale else nn.Identity()
+        self.ls2 = _LayerScale(width) if config.layer_scale else nn.Identity()
 
     def forward(self, hidden: Tensor) -> Tensor:
         hidden = hidden + self.ls1(self.attn(self.norm1(hidden)))
@@ -170,15 +177,6 @@ class _Attention(nn.Module):
         query, key, value = split.permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(query, key, value)
         return self.proj(mixed.transpose(1, 2).flatten(2))
-
-
-class _MLP(nn.Module):
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__()
-        self.fc1, self.fc2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        return self.fc2(functional.gelu(self.fc1(hidden)))
 
 
 class _LayerScale(nn.Module):

@@ -1,7 +1,9 @@
-"""Files that hold tensors by name and nothing that runs."""
+"""Reads models' files, without running code; finds packages of the extra `vla`."""
 
 from __future__ import annotations
 
+import importlib
+import json
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +13,9 @@ import torch
 from torch import Tensor
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.optional_imports import require
+
+DOWNLOADED = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
+"""Of a repository on the hub; the last are heads of OpenVLA-OFT."""
 
 TENSOR_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
 """Endings of what `torch.save` wrote: tensors by name, read with `weights_only`."""
@@ -20,14 +24,84 @@ WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Keys under which training scripts put the tensors, beside an epoch, say."""
 
 
-def read_state_dict(path: str | Path, device: str = "cpu") -> dict[str, Tensor]:
-    """The tensors of one file, by name.
+def require(name: str) -> Any:
+    """The module `name`, imported now.
+
+    Raises:
+        ImportError: If it is not installed; the message says what to install.
+
+    >>> require("no_such")
+    Traceback (most recent call last):
+    ImportError: this model needs the package no_such: pip install 'yieldrl[vla]'
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as reason:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"this model needs the package {package}: pip install 'yieldrl[vla]'"
+        ) from reason
+
+
+def model_folder(model_path: str) -> Path:
+    """A folder here, or a copy of a repository on the hub.
+
+    Raises:
+        FileNotFoundError: If it is neither, or the hub cannot be reached.
+    """
+    folder = Path(model_path).expanduser()
+    if folder.is_dir():
+        return folder
+    hub = require("huggingface_hub")
+    try:
+        return Path(hub.snapshot_download(model_path, allow_patterns=DOWNLOADED))
+    except (OSError, ValueError) as reason:
+        raise FileNotFoundError(
+            f"model_path = {model_path!r}: neither a folder here nor a repository that"
+            f" the hub gives ({str(reason).splitlines()[0]}): download it, and give its"
+            " folder"
+        ) from reason
+
+
+def existing(file: Path, remedy: str) -> Path:
+    """A file that is there.
+
+    Raises:
+        FileNotFoundError: If it is not; the message ends in the remedy.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: no such file; {remedy}")
+    return file
+
+
+def read_json(file: Path, *, optional: bool = False) -> dict[str, Any]:
+    """The object that a JSON file holds; with `optional`, empty without the file.
+
+    Raises:
+        CheckpointError: If it holds something else.
+    """
+    if optional and not file.is_file():
+        return {}
+    try:
+        values = json.loads(file.read_text("utf-8-sig"))
+        got = f"a {type(values).__name__}"
+    except ValueError as reason:  # nor is it UTF-8
+        values, got = None, str(reason)
+    if not isinstance(values, dict):
+        raise CheckpointError(
+            f"{file}: not a JSON object ({got}): download it again, or save the model"
+            " with save_pretrained"
+        )
+    return values
+
+
+def read_state_dict(path: str | Path) -> dict[str, Tensor]:
+    """The tensors of one file by name, on the CPU.
 
     Args:
         path: A `.safetensors` file, or what `torch.save(model.state_dict(), path)`
             wrote (`.pt`, `.pth`, `.bin`, `.ckpt`), alone or under one of the keys
             `state_dict`, `model_state_dict` and `model`.
-        device: Where the tensors go.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -40,11 +114,11 @@ def read_state_dict(path: str | Path, device: str = "cpu") -> dict[str, Tensor]:
             f"model_path = {str(path)!r}: no such file; give the file of the weights"
         )
     if path.suffix == ".safetensors":
-        return _read_safetensors(path, device)
+        return _read_safetensors(path)
     if path.suffix not in TENSOR_SUFFIXES:
         raise _refused(path, f"the ending {path.suffix!r} is of no file of tensors")
     try:
-        state = torch.load(path, map_location=device, weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise _refused(path, "it holds more than tensors, or is damaged") from None
     except (RuntimeError, EOFError, ValueError, IndexError) as reason:
@@ -59,10 +133,10 @@ def some_of(names: list[str]) -> str:
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
-def _read_safetensors(path: Path, device: str) -> dict[str, Tensor]:
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
     library = require("safetensors")
     try:
-        return require("safetensors.torch").load_file(path, device=device)
+        return require("safetensors.torch").load_file(path)
     except library.SafetensorError as reason:
         raise CheckpointError(
             f"{path}: not a readable safetensors file ({reason}): save it again with"
@@ -78,11 +152,7 @@ def _refused(path: Path, reason: str) -> CheckpointError:
 
 
 def _tensors(state: Any, path: Path) -> dict[str, Tensor]:
-    """The tensors by name in what a file holds, maybe under one of `WRAPPERS`.
-
-    Raises:
-        CheckpointError: If there are none, or under several keys.
-    """
+    """The tensors by name in what a file holds, maybe under one of `WRAPPERS`."""
     if _are_tensors(state):
         return state
     if not isinstance(state, Mapping):
