@@ -23,19 +23,16 @@ from yieldrl.exports.layers import (
     Layer,
     NotExportableError,
     affine,
+    bounds,
     inputs_of,
     layers_of,
+    packed,
 )
-from yieldrl.exports.numbers import bound, packed
 from yieldrl.foundations import spaces
 
 
 def refuse_memory(agent: Agent) -> None:
-    """Refuse an agent whose actions depend on what it observed before.
-
-    Raises:
-        NotExportableError: If it has a memory.
-    """
+    """Raise NotExportableError if actions depend on what was observed before."""
     if agent.has_memory:
         raise NotExportableError(
             f"{type(agent).__module__.split('.')[-2]} remembers its episode, and an"
@@ -57,7 +54,10 @@ def parts_of(agent: Agent) -> dict[str, Any]:
         inputs, layers = [{"path": [], "layers": []}], [_table(model)]
         return {"inputs": inputs, "layers": layers, "output": _output(model)}
     if isinstance(model, dqn.Model):
-        encoder, layers = model.encoder, [*layers_of(model.head), *_expectation(model)]
+        encoder, layers = model.encoder, layers_of(model.head)
+        if isinstance(model, c51.Model):  # the mean of every action's atoms
+            mean = {"type": "expectation", "actions": model.num_actions}
+            layers.append({**mean, "atoms": packed(model.atoms)})
     elif isinstance(model, ddpg.Model | sac.Model):
         encoder, head = model.actor
         layers = [*layers_of(head), *_stretched(model)]
@@ -86,25 +86,12 @@ def parts_of(agent: Agent) -> dict[str, Any]:
 
 def _table(model: q_learning.Model) -> Layer:
     """A row of values for the number of a state."""
-    start, stride = (
-        x.flatten().tolist() for x in (model.index.start, model.index.stride)
-    )
-    if len(start) == 1 and not stride:
-        stride = [1]
-    return {
-        "type": "table",
-        "values": packed(model.table),
-        "starts": start,
-        "strides": stride,
-    }
-
-
-def _expectation(model: dqn.Model) -> list[Layer]:
-    """From the logits of C51's atoms to the mean of every action."""
-    if not isinstance(model, c51.Model):
-        return []
-    atoms = packed(model.atoms)
-    return [{"type": "expectation", "actions": model.num_actions, "atoms": atoms}]
+    index = model.index
+    starts, strides = (x.flatten().tolist() for x in (index.start, index.stride))
+    if len(starts) == 1 and not strides:
+        strides = [1]
+    layer = {"type": "table", "values": packed(model.table)}
+    return {**layer, "starts": starts, "strides": strides}
 
 
 def _stretched(model: ddpg.Model | sac.Model) -> list[Layer]:
@@ -128,8 +115,7 @@ def _output(model: Any) -> dict[str, Any]:
                 f"actions of {space} are rounded, which a JSON policy cannot: choose"
                 " --format onnx"
             )
-        bounds = {"low": bound(space.low), "high": bound(space.high)}
-        return {"type": "clip", "shape": shape, **bounds}
+        return {"type": "clip", "shape": shape, **bounds(space)}
     start = space.start if isinstance(space, Discrete | MultiDiscrete) else 0
     starts = np.broadcast_to(start, shape).flatten().tolist()
     counts = spaces.choices(space)

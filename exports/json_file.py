@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium import Space
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box
+from gymnasium.vector.utils import batch_space
 
 import yieldrl
 from yieldrl.abstractions import Agent
 from yieldrl.exports.families import parts_of
 from yieldrl.exports.json_policy import FORMAT, VERSION, JsonPolicy
-from yieldrl.exports.layers import NotExportableError
-from yieldrl.exports.numbers import of_space
+from yieldrl.exports.layers import NotExportableError, of_space
 from yieldrl.loggers.files import write_atomically
 
 TRIED = 64  # observations
@@ -79,9 +77,9 @@ def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
 
 
 def _try(agent: Agent, policy: JsonPolicy) -> None:
-    space = copy.deepcopy(agent.model.observation_space)
+    space = batch_space(agent.model.observation_space, TRIED)
     space.seed(0)
-    obs = _stacked(space, [space.sample() for _ in range(TRIED)])
+    obs = space.sample()
     expected, found = agent.predict(obs), policy.predict(obs)
     same = np.isclose(found, expected, rtol=1e-4, atol=1e-4)
     if not isinstance(agent.model.action_space, Box):
@@ -91,10 +89,3 @@ def _try(agent: Agent, policy: JsonPolicy) -> None:
             f"{type(agent.model).__name__} computes something else than its layers say:"
             " choose --format onnx, which follows what it really does"
         )
-
-
-def _stacked(space: Space[Any], samples: list[Any]) -> Any:
-    if isinstance(space, Dict):
-        names = list(space)
-        return {n: _stacked(space[n], [one[n] for one in samples]) for n in names}
-    return np.stack([np.asarray(one) for one in samples])

@@ -1,15 +1,14 @@
-"""The policy in a JSON file, in NumPy alone: copy this file and `numbers.unpacked`."""
+"""The policy in a JSON file, in NumPy alone: this file may be copied."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-
-from yieldrl.exports.numbers import unpacked
 
 FORMAT, VERSION = "yieldrl-policy", 1
 
@@ -24,7 +23,7 @@ class JsonPolicy:
         ValueError: If it is none, or of a version that is not known here.
 
     Attributes:
-        policy: The same, with its arrays unpacked.
+        policy: The same, with NumPy's arrays.
     """
 
     def __init__(self, policy: Mapping[str, Any]) -> None:
@@ -48,8 +47,8 @@ class JsonPolicy:
             chosen = [part.argmax(1) for part in self._choices(raw)]
             action = np.stack(chosen, 1) + np.array(output["starts"], np.int64)
         else:
-            low, high = (output[side] for side in ("low", "high"))
-            action = np.clip(raw, _bound(low, -np.inf), _bound(high, np.inf))
+            low, high = _bound(output["low"], -np.inf), _bound(output["high"], np.inf)
+            action = np.clip(raw, low, high)
         return action.reshape(len(raw), *output["shape"])
 
     def raw(self, obs: Any) -> np.ndarray:
@@ -74,7 +73,7 @@ class JsonPolicy:
 
 
 def apply(layers: Sequence[Mapping[str, Any]], x: np.ndarray) -> np.ndarray:
-    """Send `[B, inputs]` through layers, to `[B, outputs]`."""
+    """From `[B, inputs]` through layers to `[B, outputs]`."""
     for layer in layers:
         x = LAYERS[layer["type"]](x, layer)
     return x
@@ -148,6 +147,7 @@ def _bound(values: Any, missing: float) -> Any:
 def _with_arrays(value: Any) -> Any:
     if isinstance(value, Mapping):
         if "float32" in value:
-            return unpacked(value)
+            array = np.frombuffer(base64.b64decode(value["float32"]), "<f4")
+            return array.reshape(value["shape"])
         return {name: _with_arrays(child) for name, child in value.items()}
     return [_with_arrays(v) for v in value] if isinstance(value, list) else value

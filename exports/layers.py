@@ -1,17 +1,18 @@
-"""From PyTorch's modules to the layers of a policy file, in the order they apply."""
+"""From PyTorch's modules and from spaces to the values of JSON in a policy file."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
-from torch import nn
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from torch import Tensor, nn
 
 from yieldrl.algorithms.dueling_dqn.model import DuelingHead
-from yieldrl.exports.numbers import packed
 from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.running_statistics import EPSILON
 from yieldrl.networks import MLP, DictEncoder, NatureCNN, ObservationNormalizer
@@ -22,6 +23,51 @@ Layer = dict[str, Any]
 
 class NotExportableError(ValueError):
     """A policy, or a part of it, is none of what a policy file can say."""
+
+
+def packed(values: Any) -> dict[str, Any]:
+    """An array as its shape and its float32 numbers: little-endian, in base64.
+
+    >>> packed([[1.0, -2.0]])
+    {'shape': [1, 2], 'float32': 'AACAPwAAAMA='}
+    """
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    array = np.asarray(values, dtype="<f4")
+    text = base64.b64encode(array.tobytes()).decode("ascii")
+    return {"shape": list(array.shape), "float32": text}
+
+
+def of_space(space: Space[Any]) -> dict[str, Any]:
+    """What a space is; raises TypeError if policies do not have its kind.
+
+    >>> of_space(Discrete(2))
+    {'type': 'Discrete', 'n': 2, 'start': 0}
+    """
+    name = type(space).__name__
+    if isinstance(space, Dict):
+        return {"type": name, "spaces": {k: of_space(v) for k, v in space.items()}}
+    if isinstance(space, Discrete):
+        return {"type": name, "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, MultiDiscrete):
+        start = space.start.tolist()
+        return {"type": name, "nvec": space.nvec.tolist(), "start": start}
+    if isinstance(space, MultiBinary):
+        return {"type": name, "shape": list(space.shape)}
+    if isinstance(space, Box):
+        kind = {"shape": list(space.shape), "dtype": str(space.dtype)}
+        return {"type": "Box", **kind, **bounds(space)}
+    raise TypeError(f"{space}: spaces of this kind are not exported")
+
+
+def bounds(space: Box) -> dict[str, Any]:
+    """`low` and `high`, flat: a number if all are alike, null for infinite ones."""
+    found: dict[str, Any] = {}
+    for name in ("low", "high"):
+        values = getattr(space, name).flatten()
+        flat = [float(v) if np.isfinite(v) else None for v in values.tolist()]
+        found[name] = flat[0] if flat and all(v == flat[0] for v in flat) else flat
+    return found
 
 
 def inputs_of(
@@ -40,19 +86,13 @@ def inputs_of(
         for name, part in zip(encoder.names, encoder.parts, strict=True):
             yield from inputs_of(space[name], part, normalizer, (*path, name))
         return
-    layers = [*_normalized(normalizer, path), *_encoded(space, encoder)]
-    yield {"path": list(path), "layers": layers}
-
-
-def _normalized(
-    normalizer: ObservationNormalizer | None, path: spaces.Path
-) -> list[Layer]:
-    if normalizer is None or path not in normalizer.paths:
-        return []
-    moments: Any = normalizer.moments[normalizer.paths.index(path)]
-    std = (moments.var + EPSILON).sqrt().flatten()
-    mean, limit = packed(moments.mean.flatten()), normalizer.limit
-    return [{"type": "normalize", "mean": mean, "std": packed(std), "limit": limit}]
+    layers: list[Layer] = []
+    if normalizer is not None and path in normalizer.paths:
+        moments: Any = normalizer.moments[normalizer.paths.index(path)]
+        mean, std = moments.mean.flatten(), (moments.var + EPSILON).sqrt().flatten()
+        layer = {"type": "normalize", "mean": packed(mean), "std": packed(std)}
+        layers.append({**layer, "limit": normalizer.limit})
+    yield {"path": list(path), "layers": [*layers, *_encoded(space, encoder)]}
 
 
 def _encoded(space: Space[Any], encoder: nn.Module) -> list[Layer]:
@@ -88,9 +128,9 @@ def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
     for part in encoder.convolutions:
         if isinstance(part, nn.Conv2d):
             stride, kernel = part.stride[0], part.kernel_size[0]
-            weights = {"weight": packed(part.weight), "bias": packed(_bias(part))}
-            layers.append({"type": "conv2d", "shape": shape, "stride": stride})
-            layers[-1] |= weights
+            layer = {"type": "conv2d", "shape": shape, "stride": stride}
+            weights = {"weight": packed(part.weight), "bias": packed(part.bias)}
+            layers.append({**layer, **weights})
             sizes = [(side - kernel) // stride + 1 for side in shape[1:]]
             shape = [part.out_channels, *sizes]
         elif isinstance(part, nn.ReLU):
@@ -99,9 +139,8 @@ def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
     if encoder.channels_last:  # a JSON policy's head reads channel by channel
         head = encoder.head[0]
         assert isinstance(head, nn.Linear)
-        height, width, channels = *shape[1:], shape[0]
-        weight = head.weight.unflatten(1, (height, width, channels))
-        first = linear(weight.permute(0, 3, 1, 2).flatten(1), _bias(head))
+        weight = head.weight.unflatten(1, (*shape[1:], shape[0]))
+        first = linear(weight.permute(0, 3, 1, 2).flatten(1), head.bias)
     return [*layers, first, *others]
 
 
@@ -114,7 +153,7 @@ def layers_of(module: nn.Module) -> list[Layer]:
     if isinstance(module, nn.Sequential):
         return [layer for part in module for layer in layers_of(part)]
     if isinstance(module, nn.Linear):
-        return [linear(module.weight, _bias(module))]
+        return [linear(module.weight, module.bias)]
     if isinstance(module, nn.ReLU):
         return [{"type": "relu"}]
     if isinstance(module, MLP):
@@ -125,22 +164,17 @@ def layers_of(module: nn.Module) -> list[Layer]:
             found += layers_of(layer)
         return found
     if isinstance(module, DuelingHead):
-        return _dueling(module)
+        shared = module.shared
+        found = [] if shared is None else [*layers_of(shared), {"type": "relu"}]
+        actions, per_action = module.shape
+        sizes = {"actions": actions, "per_action": per_action}
+        names = "state_value", "advantage"
+        streams = {name: layers_of(getattr(module, name)) for name in names}
+        return [*found, {"type": "dueling", **sizes, **streams}]
     raise NotExportableError(
         f"it has a {type(module).__name__}, which a JSON policy cannot say: choose"
         " --format onnx"
     )
-
-
-def _dueling(head: DuelingHead) -> list[Layer]:
-    shared = [] if head.shared is None else [*layers_of(head.shared), {"type": "relu"}]
-    actions, per_action = head.shape
-    streams = {
-        "state_value": layers_of(head.state_value),
-        "advantage": layers_of(head.advantage),
-    }
-    sizes = {"actions": actions, "per_action": per_action}
-    return [*shared, {"type": "dueling", **sizes, **streams}]
 
 
 def linear(weight: Any, bias: Any) -> Layer:
@@ -151,8 +185,3 @@ def linear(weight: Any, bias: Any) -> Layer:
 def affine(scale: Any, offset: Any) -> Layer:
     """`y = scale * x + offset`; one number stands for all."""
     return {"type": "affine", "scale": packed(scale), "offset": packed(offset)}
-
-
-def _bias(layer: nn.Linear | nn.Conv2d) -> Any:
-    assert layer.bias is not None
-    return layer.bias

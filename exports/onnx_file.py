@@ -7,6 +7,7 @@ import copy
 import io
 import logging
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,6 @@ from yieldrl.abstractions import Agent, Algorithm
 from yieldrl.exports.families import refuse_memory
 from yieldrl.exports.layers import NotExportableError
 from yieldrl.foundations import spaces
-
-EXTRA = 'ONNX takes two packages more: pip install "yieldrl[onnx]"'
 
 
 def write_onnx(agent: Agent, path: str | Path) -> Path:
@@ -42,12 +41,15 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as reason:
-        raise ImportError(EXTRA) from reason
-    policy = _Policy(agent).cpu().eval()
-    leaves = _leaves(agent.model.observation_space, agent.model.needed_obs)
-    inputs = tuple(_two(space) for _, space in leaves)
-    names = [".".join(path) or "obs" for path, _ in leaves]
-    policy.paths = [path for path, _ in leaves]
+        raise ImportError(
+            'ONNX takes two packages more: pip install "yieldrl[onnx]"'
+        ) from reason
+    space = agent.model.observation_space
+    if isinstance(space, Dict):
+        space = spaces.part(space, agent.model.needed_obs)
+    paths, leaves = zip(*spaces.leaves(space), strict=True)
+    policy = _Policy(agent, paths).eval()
+    inputs = tuple(map(_two, leaves))
     batch = torch.export.Dim("batch")
     program: Any
     try:
@@ -56,14 +58,15 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
                 policy,
                 inputs,
                 dynamo=True,
-                input_names=names,
+                input_names=[".".join(path) or "obs" for path in paths],
                 output_names=["action"],
                 dynamic_shapes=(tuple({0: batch} for _ in inputs),),
             )
     except Exception as reason:
+        said = str(reason).strip().splitlines() or [type(reason).__name__]
         raise NotExportableError(
             f"PyTorch cannot follow {type(agent.model).__name__} to write it as ONNX"
-            f" ({_first_line(reason)}): play it by `yieldrl evaluate`"
+            f" ({said[0]}): play it by `yieldrl evaluate`"
         ) from reason
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,16 +79,15 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
 class _Policy(nn.Module):
     """From the leaves of observations `[B, ...]` to the environment's actions."""
 
-    paths: list[spaces.Path]
-
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, paths: Sequence[spaces.Path]) -> None:
         super().__init__()
+        self.paths = paths
         model = copy.deepcopy(agent.model).cpu()
         self.algorithm: Algorithm = copy.copy(agent.algorithm)
         self.algorithm.model = self.model = model
-        space = model.action_space
-        cpu = torch.device("cpu")
-        self.actions = spaces.ActionTransform(space, cpu, unit_box=model.unit_box)
+        self.actions = spaces.ActionTransform(
+            model.action_space, torch.device("cpu"), unit_box=model.unit_box
+        )
 
     def forward(self, *leaves: Tensor) -> Tensor:
         obs: Any = {}
@@ -98,13 +100,6 @@ class _Policy(nn.Module):
                 inner = inner.setdefault(name, {})
             inner[path[-1]] = leaf
         return self.actions.to_env(self.algorithm.predict(obs))
-
-
-def _leaves(
-    space: Space[Any], needed: tuple[str, ...]
-) -> list[tuple[spaces.Path, Space[Any]]]:
-    seen = spaces.part(space, needed) if isinstance(space, Dict) else space
-    return list(spaces.leaves(seen))
 
 
 def _two(space: Space[Any]) -> Tensor:
@@ -128,7 +123,3 @@ def _quietly() -> Any:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-def _first_line(reason: Exception) -> str:
-    return next(iter(str(reason).strip().splitlines()), type(reason).__name__)

@@ -26,15 +26,11 @@ class Agent(abstractions.Agent):
         return self.algorithm.model.sample(obs, self.generator)
 
     def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on a minibatch `[B]` of the environment's actions.
-
-        Raises:
-            FloatingPointError: If the loss is not finite.
-        """
+        """One gradient step on a minibatch `[B]` of the environment's actions."""
         return super().learn(self.in_its_words(data))
 
     def in_its_words(self, data: TensorDict) -> TensorDict:
-        """A minibatch with the actions that the policy says to have those executed."""
+        """A minibatch with the policy's actions for those of the environment."""
         data = data.to(self.device)
         return data.copy().set("action", self.border.actions.from_env(data["action"]))
 
@@ -42,15 +38,15 @@ class Agent(abstractions.Agent):
     def accuracy(self, data: TensorDict) -> Logs:
         """Share of choices `[B, ...]` that the policy would make as the expert did.
 
-        Nothing where actions are no choices. Of chunks, choices that do not exist are
-        left out.
+        Nothing where actions are numbers; without actions of chunks that do not exist.
         """
         if isinstance(self.model.action_space, Box):
             return {}
         action = self.border.actions.to_env(self.algorithm.predict(data["obs"]))
         right = (action == data["action"]).float()
-        if "num_steps" not in set(data.keys()):
+        num_steps = data.get("num_steps", None)
+        if num_steps is None:
             return {"accuracy": right.mean()}
-        exists = actions_taken(data["num_steps"], right.shape[1])
+        exists = actions_taken(num_steps, right.shape[1])
         each = right.flatten(2).mean(2) if right.ndim > 2 else right
         return {"accuracy": (each * exists).sum() / exists.sum()}

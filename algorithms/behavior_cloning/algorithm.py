@@ -1,9 +1,4 @@
-"""The mathematics of behaviour cloning.
-
-Pomerleau 1989, "ALVINN: An Autonomous Land Vehicle in a Neural Network", NIPS 1;
-Pomerleau 1991, "Efficient Training of Artificial Neural Networks for Autonomous
-Navigation", Neural Computation 3(1).
-"""
+"""The mathematics of behaviour cloning (Pomerleau 1989, "ALVINN", NIPS 1)."""
 
 from __future__ import annotations
 
@@ -24,9 +19,9 @@ from .config import Config
 class Algorithm(abstractions.Algorithm):
     """Make the expert's actions likely: maximum likelihood, as in any classification.
 
-    Differs from the paper: any policy whose log-probabilities can be had is cloned,
-    where ALVINN regressed to a hill of activation around the right steering angle; a
-    critic may learn the expert's returns beside it; and Adam takes the steps.
+    Differs from the paper, which regressed to a hill of activation around the right
+    steering angle: any policy with log-probabilities is cloned, a critic may learn the
+    expert's returns beside it, and Adam takes the steps.
 
     Raises:
         TypeError: If the model is no `Policy`, or one that remembers earlier steps.
@@ -42,10 +37,12 @@ class Algorithm(abstractions.Algorithm):
                 " memory, as that of PPO, because steps are learned out of their order"
             )
         super().__init__(model, config)
-        parameters, rate = self.model.parameters(), config.learning_rate
-        trained = [p for p in parameters if p.requires_grad]
-        betas = (0.9, 0.95)  # transformers from scratch leave their plateau earlier
-        self.optimizer = torch.optim.Adam(trained, lr=rate, betas=betas, fused=True)
+        self.optimizer = torch.optim.Adam(
+            [p for p in self.model.parameters() if p.requires_grad],
+            lr=config.learning_rate,
+            betas=(0.9, 0.95),  # transformers from scratch leave their plateau earlier
+            fused=True,
+        )
 
     @property
     def learns_values(self) -> bool:
@@ -59,19 +56,8 @@ class Algorithm(abstractions.Algorithm):
     def update(self, rollout: TensorDict) -> Logs:
         """One gradient step on all actions of a rollout `[T, N]`, as an expert's."""
         windows = Windows(rollout.to(self.device), None, self.config.gamma, seed=0)
-        everything = rollout.numel()
-        return self.train_step(
-            windows.minibatch(0, everything, values=self.learns_values)
-        )
-
-    @torch.no_grad()
-    def tells_actions_apart(self, data: TensorDict) -> bool:
-        """Whether the log-probability of a chunk `[B, L, ...]` comes in parts.
-
-        Then actions that do not exist, those after the episode's end, can be left out.
-        """
-        one = data[:1]
-        return self.model.evaluate_actions(one["obs"], one["action"])[0].ndim > 1
+        data = windows.minibatch(0, rollout.numel(), values=self.learns_values)
+        return self.train_step(data)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The objective to minimise on a minibatch `[B]`, and what to log of it."""
@@ -91,16 +77,16 @@ class Algorithm(abstractions.Algorithm):
 
         Args:
             log_prob: `[B]`, or in parts `[B, ...]`; of chunks `[B]` or `[B, L, ...]`.
-            data: The minibatch. With chunks `num_steps [B]` says how many of their
-                actions exist: others do not count, and `[B]` is of L that all do.
+            data: With chunks `num_steps [B]` says how many of their actions exist:
+                others do not count, and a `log_prob [B]` is of L that all do.
         """
-        if "num_steps" not in set(data.keys()):
-            parts = log_prob.flatten(1) if log_prob.ndim > 1 else log_prob.unsqueeze(1)
-            return parts.sum(1).mean()
+        num_steps = data.get("num_steps", None)
+        if num_steps is None:
+            return log_prob.reshape(len(log_prob), -1).sum(1).mean()
         length = data["action"].shape[1]
         if log_prob.ndim == 1:
             return log_prob.mean() / length
-        exists = actions_taken(data["num_steps"], length)  # [B, L]
+        exists = actions_taken(num_steps, length)  # [B, L]
         each = log_prob.flatten(2).sum(2) if log_prob.ndim > 2 else log_prob
         return torch.where(exists, each, 0.0).sum() / exists.sum()
 
@@ -111,16 +97,15 @@ class Algorithm(abstractions.Algorithm):
     @torch.no_grad()
     def value_target(self, data: TensorDict) -> Tensor:
         """Discounted returns `[B]`, bootstrapped where an episode was cut."""
-        if "next_obs" not in set(data.keys()):  # all have terminated
+        next_obs = data.get("next_obs", None)
+        if next_obs is None:  # all have terminated
             return data["returns"]
-        return data["returns"] + data["discount"] * self.model.get_value(
-            data["next_obs"]
-        )
+        return data["returns"] + data["discount"] * self.model.get_value(next_obs)
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]`."""
         if self.learns_values:
             data = data.copy().set("returns", self.value_target(data))
-        data, norm = data.exclude("next_obs", "discount"), self.config.max_grad_norm
-        limit = math.inf if norm is None else norm
+        data = data.exclude("next_obs", "discount")
+        limit = self.config.max_grad_norm or math.inf
         return self.minimize(self.loss, data, max_grad_norm=limit)

@@ -24,18 +24,13 @@ from yieldrl.on_policy import ActorCriticConfig
 class Config(ActorCriticConfig):
     """Behaviour cloning; the defaults clone an expert of CartPole in a few seconds."""
 
-    # What is learned from is there before learning begins: nothing goes on beside it.
-    collection: ClassVar[Literal["sync"]] = "sync"
+    collection: ClassVar[Literal["sync"]] = "sync"  # all is there before learning
     max_policy_lag: ClassVar[int] = 0
     when_stale: ClassVar[Literal["wait"]] = "wait"
     rollout_workers: ClassVar[int] = 1
     ray_address: ClassVar[str] = ""
-
-    # Whoever clones reads all that the expert shows.
-    actor_obs: ClassVar[tuple[str, ...]] = ()
+    actor_obs: ClassVar[tuple[str, ...]] = ()  # all that the expert shows is read
     critic_obs: ClassVar[tuple[str, ...]] = ()
-
-    # All environment steps are the expert's.
     total_steps: ClassVar[Any] = property(attrgetter("demonstration_steps"))
 
     env_id: str = "yieldrl/CartPole-v1"
@@ -51,17 +46,17 @@ class Config(ActorCriticConfig):
 
     demonstration_steps: Annotated[int, Range(1, MAX_TRANSITIONS)] = 5_000
     """Environment steps that the expert takes, counted over all environments (rounded
-    up to whole steps of all). More show it in more situations. A data set has as many
-    as it has."""
+    up to whole steps of all). More show it in more situations. A data set says itself
+    how many it has."""
 
     expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is
-    recorded all the same: so the clone sees how the expert gets out of situations that
-    it would not get into by itself (Laskey et al. 2017, arXiv:1703.09327). Higher
+    recorded all the same: so the clone sees how to get out of situations that the
+    expert would not get into (Laskey et al. 2017, arXiv:1703.09327). Higher
     demonstrates more recoveries and less of the task."""
 
     save_demonstrations: str | None = None
-    """Folder, not there yet, into which what the expert did is written as a Minari data
+    """Folder, not there yet, into which the demonstrations are written as a Minari data
     set, for `demonstrations` of later runs; by default nothing is written."""
 
     num_epochs: Annotated[int, Range(1, 10**6)] = 20
@@ -69,12 +64,11 @@ class Config(ActorCriticConfig):
     is accidental about them."""
 
     learn_steps: Steps | None = None
-    """Gradient steps, in place of `num_epochs`; by default as many as the passes
-    take."""
+    """Gradient steps, in place of `num_epochs`; by default as many as these take."""
 
     batch_size: BatchSize = 128
-    """Demonstrated transitions behind each gradient step. Larger batches give gradients
-    with less noise and take longer."""
+    """Transitions of each gradient step. Larger batches have less noise, and take
+    longer."""
 
     learning_rate: LearningRate = 3e-3
     """Learning rate of Adam at the start. Higher learns faster, too high diverges."""
@@ -84,17 +78,17 @@ class Config(ActorCriticConfig):
     Transformers from scratch need some hundred to bear a higher learning rate."""
 
     anneal_learning_rate: bool = True
-    """Let the learning rate fall linearly to zero at the last gradient step, which
-    averages out noise at the end. Turn it off to go on training later."""
+    """Let the learning rate fall linearly to zero, which averages out noise at the end.
+    Turn it off to go on training later."""
 
     max_grad_norm: Positive | None = None
-    """Gradients with a larger norm are scaled down to it. Lower prevents large updates
-    and slows learning from rare large errors; by default they are left as they are."""
+    """Gradients with a larger norm are scaled down to it; by default none are. Lower
+    prevents large updates and slows learning from rare large errors."""
 
     value_coef: Coefficient = 0.5
-    """Weight of the critic's loss, half the squared error of its values to the returns
-    of the demonstrations, so that what is trained further begins with a critic. Higher
-    matters where actor and critic share layers; 0 leaves the critic as it is."""
+    """Weight of the critic's loss, half the squared error to the demonstrations'
+    returns, so that further training begins with a critic. Higher matters where actor
+    and critic share layers; 0 leaves the critic as it is."""
 
     gamma: UnitInterval = 0.99
     """Discount of future rewards in the returns that the critic learns, from 0 (only
@@ -106,19 +100,18 @@ class Config(ActorCriticConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.demonstrations:
-            raise self.error("demonstrations", "say 'expert', or name a data set")
-        self._check_folder("demonstrations")
-        if self.save_demonstrations is not None:
-            if not self.save_demonstrations:
-                raise self.error("save_demonstrations", "give a folder, or None")
-            self._check_folder("save_demonstrations")
+        remedies = {
+            "demonstrations": "say 'expert', or name a data set",
+            "save_demonstrations": "give a folder, or None",
+        }
+        for name, remedy in remedies.items():
+            if getattr(self, name) == "":
+                raise self.error(name, remedy)
+            if getattr(self, name) is not None:
+                self._check_folder(name)
 
     def planned_learn_steps(self) -> int:
-        """Gradient steps of a whole run, as far as the config knows the demonstrations.
-
-        What the episodes' ends leave out is not known before.
-        """
+        """Gradient steps of a whole run, but for what the episodes' ends leave out."""
         if self.learn_steps is not None:
             return self.learn_steps
         return self.num_epochs * -(-self.demonstration_steps // self.batch_size)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+import torch
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from yieldrl import abstractions
@@ -28,8 +30,8 @@ ACCURACY_EVERY = 10  # gradient steps: looking takes about half as long as learn
 class Trainer(abstractions.Trainer):
     """Let an expert act, or read what one did; then learn to do as it does.
 
-    Environments in `ActionChunks` are demonstrated in step by step; the policy learns
-    the next L actions at every step.
+    In `ActionChunks` the expert acts step by step, and the policy learns the next L
+    actions at every step.
 
     >>> config = Config(demonstration_steps=400, num_epochs=5, eval_every=0)
     >>> trainer = Trainer(config)
@@ -48,19 +50,12 @@ class Trainer(abstractions.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
-    _whole: bool | None = None  # whether the policy can but learn chunks that are whole
-
     @property
     def expert_envs(self) -> VectorEnv[Any, Any, Any]:
-        """The environments that the expert acts in: those inside of chunks.
-
-        Raises:
-            ValueError: If there is a wrapper around the chunks.
-        """
-        envs: Any = self.envs
+        """The environments that the expert acts in: those inside of chunks."""
+        envs = inside = self.envs
         if isinstance(envs, ActionChunks):
             return envs.env
-        inside = envs
         while isinstance(inside, VectorWrapper):
             inside = inside.env
             if isinstance(inside, ActionChunks):
@@ -93,10 +88,7 @@ class Trainer(abstractions.Trainer):
         return config.num_epochs * windows.num_minibatches(size, whole=self.whole)
 
     def share_of_rate(self, learn_step: int) -> float:
-        """The learning rate of a gradient step, in units of the config's.
-
-        It rises to 1 over `warmup_steps`; where it is annealed it falls to 0.
-        """
+        """The learning rate of a gradient step, in units of the config's."""
         config, share = self.config, 1.0
         if learn_step < config.warmup_steps:
             share = (learn_step + 1) / config.warmup_steps
@@ -104,33 +96,28 @@ class Trainer(abstractions.Trainer):
             share *= 1 - learn_step / self.learn_steps
         return share
 
-    @property
+    @cached_property
     def whole(self) -> bool:
-        """Whether chunks that an episode's end cuts short are left out.
-
-        That is where the policy has one log-probability for the whole of a chunk, from
-        which actions that do not exist cannot be taken.
-        """
-        if self._whole is None:
-            self._whole = False
-            if self.buffer.chunk_length is not None:
-                one = self.buffer.windows.minibatch(0, 1, values=False)
-                one = self.agent.in_its_words(one)
-                self._whole = not self.algorithm.tells_actions_apart(one)
-        return self._whole
+        """Whether chunks that an episode's end cuts short are left out: actions that do
+        not exist cannot be taken from one log-probability for the whole of a chunk."""
+        if self.buffer.chunk_length is None:
+            return False
+        one = self.agent.in_its_words(self.buffer.windows.minibatch(0, 1, values=False))
+        with torch.no_grad():
+            log_prob, *_ = self.model.evaluate_actions(one["obs"], one["action"])
+        return log_prob.ndim == 1
 
     @property
     def evaluation_due(self) -> bool:
-        """Whether `eval_every` gradient steps were crossed, or the end reached."""
         step = self.agent.learn_step
         return self.evaluator.due(step, lambda: self.training_done)
 
     def make_buffer(self) -> Demonstrations:
         config, envs = self.config, self.expert_envs
         spaces = envs.single_observation_space, envs.single_action_space
-        chunks = self.envs.length if isinstance(self.envs, ActionChunks) else None
+        chunked = isinstance(self.envs, ActionChunks)
         options: dict[str, Any] = {
-            "chunk_length": chunks,
+            "chunk_length": self.envs.length if chunked else None,
             "gamma": config.gamma,
             "device": self.agent.device,
             "seed": derive_seed(config.seed, "buffer"),
@@ -146,13 +133,8 @@ class Trainer(abstractions.Trainer):
         acts: Any = self.agent  # which is never asked, where all is there already
         if rule is not None:
             acts = Expert(rule, envs, self.agent, config.expert_noise)
-        return SyncCollector(
-            envs,
-            acts,
-            self.buffer,
-            seed=derive_seed(config.seed, "envs"),
-            report_every=min(128, self.buffer.num_steps),
-        )
+        seed, every = derive_seed(config.seed, "envs"), min(128, self.buffer.num_steps)
+        return SyncCollector(envs, acts, self.buffer, seed=seed, report_every=every)
 
     def _run_collect(self) -> LogData:
         if self.buffer.full:  # as it is from the beginning, where it was read
@@ -171,12 +153,9 @@ class Trainer(abstractions.Trainer):
         if agent.learn_step == 0:
             self._prepare()
         self.algorithm.anneal(1 - self.share_of_rate(agent.learn_step))
-        data = self.buffer.windows.minibatch(
-            agent.learn_step,
-            config.batch_size,
-            whole=self.whole,
-            values=self.algorithm.learns_values,
-        )
+        options = {"whole": self.whole, "values": self.algorithm.learns_values}
+        windows = self.buffer.windows
+        data = windows.minibatch(agent.learn_step, config.batch_size, **options)
         looks = agent.learn_step % ACCURACY_EVERY == 0
         logs = agent.accuracy(data) if looks else {}
         return self._log("train", {**agent.learn(data), **logs})
@@ -187,7 +166,7 @@ class Trainer(abstractions.Trainer):
         return log
 
     def _prepare(self) -> None:
-        """What is done once with all demonstrations, before learning from them."""
+        """Write demonstrations, and fit the model's statistics to them."""
         folder = self.config.save_demonstrations
         if folder is not None and not Path(folder).exists():
             spec = copy.deepcopy(gymnasium.registry.get(self.config.env_id))

@@ -20,56 +20,37 @@ class Algorithm(ppo.Algorithm):
     each of a chunk's `L` actions. Tokens of actions that were not executed, because the
     episode ended or the next look came first, have no part in the ratio. A policy that
     tells one number, `[B]`, is trained as PPO trains it.
-
-    Advantages are normalised over a minibatch before it is cut into micro batches, so
-    that these change the memory that a step takes and nothing else.
     """
 
     config: Config
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """AdamW, with a learning rate for each of the model's parameter groups.
-
-        Frozen parameters have no part in it.
+        """AdamW, with a learning rate for each of the model's `parameter_groups`, or
+        for all that is trainable.
 
         Raises:
             ValueError: If a group that the model does not have is given a rate.
         """
-        config = self.config
-        rates = {
-            "policy": config.learning_rate,
-            "adapters": config.adapter_learning_rate,
-            "value": config.value_learning_rate,
-        }
-        groups = self.parameter_groups()
-        for name in ("adapters", "value"):
-            if rates[name] is not None and not groups.get(name):
-                field = "adapter" if name == "adapters" else name
+        config, trained = self.config, []
+        groups = {"policy": [p for p in self.model.parameters() if p.requires_grad]}
+        if (own := getattr(self.model, "parameter_groups", None)) is not None:
+            groups = own()
+        fields = {"adapters": "adapter_learning_rate", "value": "value_learning_rate"}
+        for name in ("policy", "adapters", "value"):
+            field = fields.get(name, "learning_rate")
+            rate = getattr(config, field)
+            if groups.get(name):
+                rate = rate or config.learning_rate
+                trained.append({"params": groups[name], "lr": rate})
+            elif rate is not None and name in fields:
                 raise config.error(
-                    f"{field}_learning_rate",
+                    field,
                     f"the model {type(self.model).__name__} has no group of trainable"
                     f" parameters called {name!r}: leave it at None, or let its"
                     " parameter_groups() return one",
                 )
         options = {"eps": 1e-5, "weight_decay": config.weight_decay, "fused": True}
-        ordered = [name for name in rates if groups.get(name)]
-        return torch.optim.AdamW(
-            [
-                {"params": groups[name], "lr": rates[name] or config.learning_rate}
-                for name in ordered
-            ],
-            **options,
-        )
-
-    def parameter_groups(self) -> dict[str, list[torch.nn.Parameter]]:
-        """The model's trainable parameters: `policy`, `adapters` and `value`.
-
-        A model without `parameter_groups` has all of them in the first.
-        """
-        own = getattr(self.model, "parameter_groups", None)
-        if own is not None:
-            return own()
-        return {"policy": [p for p in self.model.parameters() if p.requires_grad]}
+        return torch.optim.AdamW(trained, **options)
 
     def anneal(self, fraction_done: float) -> None:
         """Let learning rates fall linearly, from the end of the demonstrations on."""
@@ -81,25 +62,19 @@ class Algorithm(ppo.Algorithm):
         return super().learn(self.measured(data))
 
     def measured(self, data: TensorDict) -> TensorDict:
-        """A minibatch `[B]` with all that is taken from the whole of it.
-
-        Those are normalised advantages and `tokens [B]`, the mean number of executed
-        tokens: a sum over a sample's tokens divided by that has as its mean over the
-        samples the mean over all tokens, however the minibatch is cut.
-        """
+        """A minibatch `[B]` with what micro batches would not take alike: normalised
+        advantages and `tokens [B]`, the mean number of executed tokens."""
         data = data.copy()
         data["advantage"] = self.normalized(data["advantage"])
-        start = data["log_prob"]
-        if start.ndim > 1:
-            count = executed(start, data).flatten(1).sum(1).float().mean()
+        if data["log_prob"].ndim > 1:
+            count = executed(data["log_prob"], data).flatten(1).sum(1).float().mean()
             data["tokens"] = count.expand(len(data))
         return data
 
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
         """The policy's part of the loss, and how far it has moved.
 
-        `approx_kl` is that of whole actions, the sum over their tokens, at both levels;
-        `clip_fraction` is that of the ratios, of tokens or chunks.
+        `approx_kl` is of whole chunks at both levels, `clip_fraction` of the ratios.
         """
         if log_prob.ndim > 1 and self.config.ratio_level == "token":
             return self.token_surrogate(data, log_prob)

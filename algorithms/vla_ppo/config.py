@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from yieldrl.algorithms import behavior_cloning, ppo
 from yieldrl.foundations import (
@@ -25,30 +25,25 @@ class Config(VLAConfig, ppo.Config):
     clones an expert, then it goes on by itself."""
 
     uncompiled: ClassVar[str | None] = "libraries of large models compile their own"
-
-    # Whether the model rounds is for `dtype` to say.
-    precision: ClassVar[str] = "float32"
-
-    # What the model reads is for `observation_keys` to say.
-    actor_obs: ClassVar[tuple[str, ...]] = ()
+    precision: ClassVar[str] = "float32"  # the model's own is `dtype`
+    actor_obs: ClassVar[tuple[str, ...]] = ()  # it reads what `observation_keys` says
     critic_obs: ClassVar[tuple[str, ...]] = ()
 
     env_id: str = "yieldrl/GoToPixels-v1"
-    """Id of a registered environment, which should show images, or passes for one whose
-    observations `observation_keys` names."""
+    """Id of a registered environment with images, or whose observations
+    `observation_keys` names."""
 
     total_steps: int = 60_000
-    """Environment steps to train for, the expert's and those of PPO, counted over all
+    """Environment steps to train for, the expert's and PPO's, counted over all
     environments. The learning rate falls to zero over PPO's."""
 
     num_envs: int = 64
-    """Number of environments stepped side by side. More give larger batches to a model
-    that is slow to start and quick to go on, and more varied data for each update."""
+    """Number of environments stepped side by side. More give a large model fuller
+    batches, and each update more varied data."""
 
     collection: Literal["sync", "async", "ray"] = "async"
-    """`async` steps the environments in a background thread, with a copy of the policy
-    (of what is trained of it; frozen weights are shared), while the learner learns;
-    `sync` does both in turn."""
+    """`async` steps the environments in a background thread, with a copy of what is
+    trained of the policy, while the learner learns; `sync` does both in turn."""
 
     num_steps: int = 16
     """Chunks of actions that every environment executes for a rollout (T). More give
@@ -59,38 +54,37 @@ class Config(VLAConfig, ppo.Config):
     from the one that acted; `clip_coef` and `target_kl` limit that."""
 
     num_minibatches: int = 8
-    """Minibatches into which each pass is cut, with one gradient step on each. More are
-    more and smaller steps, with noisier gradients."""
+    """Minibatches of each pass, with one gradient step on each. More are noisier."""
 
     learning_rate: float = 1e-4
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
     higher learns faster, too high forgets what was known before."""
 
     value_learning_rate: LearningRate | None = None
-    """Learning rate of the value head, which is new where the model is pretrained, and
-    can take more than it. By default `learning_rate`."""
+    """Learning rate of the value head, which can take more where the model around it is
+    pretrained. By default `learning_rate`."""
 
     adapter_learning_rate: LearningRate | None = None
     """Learning rate of low-rank adapters, which can take more than the weights that
     they stand for. By default `learning_rate`."""
 
     weight_decay: Annotated[float, Range(0, 1_000)] = 0.0
-    """How much of every weight AdamW takes away per step, in units of the learning
-    rate. Higher keeps weights smaller."""
+    """Share of every weight that AdamW takes away per step, times the learning rate.
+    Higher keeps weights smaller."""
 
     ratio_level: Literal["token", "chunk"] = "chunk"
-    """What the clipped probability ratio is of: `chunk` has one for all executed tokens
-    of a decision together, as PPO's theory has it; `token` one for each, which long
-    chunks of many numbers leave less clipped."""
+    """What the clipped probability ratio is of: `chunk`, all executed tokens of a
+    decision together, as in PPO's theory; `token`, each of them, which leaves long
+    chunks of many numbers less clipped."""
 
     micro_batches: Count = 1
     """Parts in which a minibatch goes through the model. More take less memory and
     somewhat more time, and give the same step to rounding."""
 
     normalize_reward: bool = False
-    """Divide rewards by the running standard deviation of the return, which is saved
-    with the model. It is off so that the critic goes on with what cloning taught it,
-    the returns as they are; turn it on where rewards are much larger than 1."""
+    """Divide rewards by the running standard deviation of the return. It is off so that
+    the critic goes on with the returns that cloning taught it; turn it on where rewards
+    are much larger than 1."""
 
     entropy_coef: float = 0.0
     """Weight of the entropy bonus. Higher keeps the policy random for longer; a clone
@@ -98,8 +92,8 @@ class Config(VLAConfig, ppo.Config):
 
     demonstration_steps: Annotated[int, Range(0)] = 20_000
     """Environment steps of an expert that is cloned before PPO begins; 0 begins with
-    PPO. They count as steps of `total_steps`, and annealing begins after them. With a
-    data set say how many steps it has."""
+    PPO. They count in `total_steps`, and annealing begins after them. With a data set
+    say how many steps it has."""
 
     demonstrations: str = "expert"
     """Whom to clone: `expert` is the environment's own (its method `expert`),
@@ -116,12 +110,12 @@ class Config(VLAConfig, ppo.Config):
     is accidental about them."""
 
     clone_steps: Steps | None = None
-    """Gradient steps of cloning, in place of `clone_epochs`; by default as many as the
-    passes take."""
+    """Gradient steps of cloning, in place of `clone_epochs`; by default as many as
+    these take."""
 
     clone_batch_size: BatchSize = 32
-    """Demonstrated transitions behind each gradient step of cloning. Larger batches
-    give gradients with less noise and take more memory."""
+    """Transitions of each gradient step of cloning. Larger batches have less noise, and
+    take more memory."""
 
     clone_warmup_steps: StepsOrZero = 100
     """Gradient steps of cloning over which its learning rate rises from zero.
@@ -140,12 +134,7 @@ class Config(VLAConfig, ppo.Config):
                 " total_steps, 0 to begin with PPO, or behavior_cloning to clone alone",
             )
         self.cloning_config()  # says what of it does not fit
-        if self.ratio_level == "token":
-            self._check_tokens()
-
-    def _check_tokens(self) -> None:
-        """Refuse ratios of tokens where there are none, or one is needed."""
-        if self.log_prob_per != "token":
+        if self.ratio_level == "token" and self.log_prob_per != "token":
             raise self.error(
                 "ratio_level",
                 "the ratio of a token needs its log-probability: choose 'chunk', or"
@@ -156,23 +145,19 @@ class Config(VLAConfig, ppo.Config):
         """The config of the cloning that comes before PPO, if it does."""
         if self.demonstration_steps == 0:
             return None
+        same = (
+            *("env_id", "num_envs", "seed", "device", "threads", "gamma"),
+            *("demonstrations", "demonstration_steps", "expert_noise"),
+            *("max_grad_norm", "value_coef"),
+        )
+        values: dict[str, Any] = {name: getattr(self, name) for name in same}
         return behavior_cloning.Config(
-            env_id=self.env_id,
-            num_envs=self.num_envs,
-            seed=self.seed,
-            device=self.device,
-            speed="eager",
-            threads=self.threads,
-            demonstrations=self.demonstrations,
-            demonstration_steps=self.demonstration_steps,
-            expert_noise=self.expert_noise,
+            **values,
             num_epochs=self.clone_epochs,
             learn_steps=self.clone_steps,
             batch_size=self.clone_batch_size,
             learning_rate=self.clone_learning_rate,
             warmup_steps=self.clone_warmup_steps,
-            max_grad_norm=self.max_grad_norm,
-            value_coef=self.value_coef,
-            gamma=self.gamma,
+            speed="eager",
             eval_every=0,
         )

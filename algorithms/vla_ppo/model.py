@@ -12,14 +12,7 @@ from .config import Config
 
 
 class Model(VLAPolicy):
-    """The vision-language-action policy that a config describes.
-
-    Args:
-        observation_space: What the environment shows, of which `observation_keys` says
-            what is which.
-        action_space: Box, Discrete or MultiDiscrete, of one action or of a chunk.
-        config: Says where the model comes from, its heads and what of it is trained.
-    """
+    """The vision-language-action policy that a config describes."""
 
     def __init__(
         self,

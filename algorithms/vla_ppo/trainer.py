@@ -21,17 +21,13 @@ from .model import Model
 class Trainer(ppo.Trainer):
     """Behaviour cloning and PPO, one after the other, on one model.
 
-    With `demonstration_steps` a trainer of behaviour cloning comes first. It has the
-    same model, the same environments and the same counters; its optimizer is its own.
-    Logs then say the `phase`: 0 while cloning, 1 from there on.
+    With `demonstration_steps` a trainer of behaviour cloning comes first, with the same
+    model, environments and counters, and an optimizer of its own. Logs then say the
+    `phase`: 0 while cloning, 1 from there on.
 
     >>> from yieldrl.algorithms import ppo
-    >>> config = Config(
-    ...     env_id="yieldrl/CartPole-v1",
-    ...     demonstration_steps=0,
-    ...     total_steps=1024,
-    ...     eval_every=0,
-    ... )
+    >>> fields = {"demonstration_steps": 0, "total_steps": 1024, "eval_every": 0}
+    >>> config = Config(env_id="yieldrl/CartPole-v1", **fields)
     >>> trainer = Trainer(config, model=ppo.Model)
     >>> for log in trainer():
     ...     pass
@@ -49,7 +45,7 @@ class Trainer(ppo.Trainer):
     algorithm_class = Algorithm
 
     policy_class: ClassVar[type[Policy]] = Policy
-    """What any model must be that is trained in place of `model_class`'s."""
+    """What a model in place of `model_class`'s must be."""
 
     def __init__(self, config: Config | None = None, **parts: Any) -> None:
         super().__init__(config, **parts)
@@ -65,11 +61,7 @@ class Trainer(ppo.Trainer):
         yield from super().__call__()
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
-        """PPO's.
-
-        Raises:
-            RuntimeError: If the demonstrations were not cloned yet.
-        """
+        """PPO's; raises RuntimeError if the demonstrations were not cloned yet."""
         if self.cloning is not None:
             raise RuntimeError(
                 "demonstrations are to be cloned before PPO begins: take the first"
@@ -87,22 +79,17 @@ class Trainer(ppo.Trainer):
 
     def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
         """Environments that take `chunk_length` actions at once."""
-        config = self.config
-        if config.chunk_length == 1:
+        config, length = self.config, self.config.chunk_length
+        if length == 1:
             return envs
-        return ActionChunks(
-            envs,
-            config.chunk_length,
-            execute=config.execute_steps,
-            gamma=config.gamma,
-        )
+        options = {"execute": config.execute_steps, "gamma": config.gamma}
+        return ActionChunks(envs, length, **options)
 
     def make_cloning(self) -> behavior_cloning.Trainer | None:
         """The trainer that clones before PPO begins, if there are demonstrations.
 
         Raises:
-            ValueError: If there is nobody to clone, or a data set has not as many steps
-                as the config says.
+            ValueError: If there is no expert, or a data set of another size.
         """
         config = self.config.cloning_config()
         if config is None:
@@ -110,8 +97,8 @@ class Trainer(ppo.Trainer):
         try:
             cloning = behavior_cloning.Trainer(config, envs=self.envs, model=self.model)
         except ValueError as reason:
-            remedy = "; or begin with PPO, demonstration_steps=0"
-            raise ValueError(f"{reason}{remedy}") from reason
+            remedy = "or begin with PPO, demonstration_steps=0"
+            raise ValueError(f"{reason}; {remedy}") from reason
         steps = len(cloning.buffer)  # none yet, where an expert is to act
         if steps not in (0, self.config.demonstration_steps):
             raise self.config.error(
@@ -125,7 +112,11 @@ class Trainer(ppo.Trainer):
 
     def state_dict(self) -> dict[str, Any]:
         """PPO's, and all of the cloning that is under way but for the model."""
-        return {**super().state_dict(), "cloning": self._cloning_state()}
+        state, cloning = super().state_dict(), None
+        if self.cloning is not None:
+            cloning = self.cloning.state_dict()
+            del cloning["agent"]["algorithm"]["model"]  # it is PPO's too
+        return {**state, "cloning": cloning}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         cloning, agent = state["cloning"], state["agent"]
@@ -136,23 +127,13 @@ class Trainer(ppo.Trainer):
         self.agent.restore_counters(agent)
         if cloning is None:
             self.cloning = None
-        else:
-            self._load_cloning(cloning)
-
-    def _load_cloning(self, state: Mapping[str, Any]) -> None:
+            return
         if self.cloning is None:  # it was done here
             self.cloning = self.make_cloning()
         assert self.cloning is not None
-        agent, model = state["agent"], self.model.state_dict()
-        parts = {"model": model, **agent["algorithm"]}
-        self.cloning.load_state_dict({**state, "agent": {**agent, "algorithm": parts}})
-
-    def _cloning_state(self) -> dict[str, Any] | None:
-        if self.cloning is None:
-            return None
-        state = self.cloning.state_dict()
-        del state["agent"]["algorithm"]["model"]  # it is PPO's too
-        return state
+        parts = {"model": self.model.state_dict(), **cloning["agent"]["algorithm"]}
+        agent = {**cloning["agent"], "algorithm": parts}
+        self.cloning.load_state_dict({**cloning, "agent": agent})
 
     def _log(self, kind: Any, logs: Any) -> LogData:
         if self.config.demonstration_steps > 0:
