@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorEnv, VectorWrapper
 from torch import Tensor
 
 from yieldrl import envs as environments
+from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.foundations import spaces
 
 Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
@@ -42,6 +43,25 @@ def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
             " my_module:function, which is called with (envs, obs)"
         ) from None
     return rule
+
+
+def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """The environments that an expert acts in: those inside of `ActionChunks`.
+
+    Raises:
+        ValueError: If there is a wrapper around the chunks.
+    """
+    if isinstance(envs, ActionChunks):
+        return envs.env
+    inside = envs
+    while isinstance(inside, VectorWrapper):
+        inside = inside.env
+        if isinstance(inside, ActionChunks):
+            raise ValueError(
+                f"{envs} is around ActionChunks: put the chunks around it, because the"
+                " expert acts step by step, in the environments inside of them"
+            )
+    return envs
 
 
 class Expert:

@@ -43,12 +43,9 @@ class ActionLayout(NamedTuple):
 
 
 def action_layout(space: Space[Any], chunk_length: int | None = None) -> ActionLayout:
-    """How actions of a space are laid out.
+    """How actions of a space are laid out: one, or a chunk `[L, D]`, or `[L]` choices.
 
-    Args:
-        space: Of one action, or of a chunk of them: `[L, D]`, or `[L]` for a chunk of
-            single choices.
-        chunk_length: `L`. By default the first of two axes, and 1 where there is one.
+    `L` is by default the first of two axes, and 1 where there is one.
 
     Raises:
         TypeError: If actions are neither numbers nor choices.

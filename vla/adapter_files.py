@@ -23,12 +23,9 @@ ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.j
 def save_adapters(model: nn.Module, folder: str | Path) -> None:
     """Write what training with adapters changes, without the pretrained weights.
 
-    Args:
-        model: With adapters.
-        folder: Is made if need be. It gets the adapters alone, `adapters.safetensors`;
-            all that is not pretrained (heads, statistics), `heads.safetensors`; and
-            rank, scale, layers and a fingerprint of the weights that the adapters were
-            trained on, `lora.json`.
+    A folder gets the adapters, `adapters.safetensors`; all that is not pretrained
+    (heads, statistics), `heads.safetensors`; and rank, scale, layers and a fingerprint
+    of the weights that the adapters were trained on, `lora.json`.
 
     Raises:
         ValueError: If the model has no adapters.
@@ -49,9 +46,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
 def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     """Put what `save_adapters` wrote on the model that it was trained on, in place.
 
-    Args:
-        model: Without adapters, or with such as are in the folder.
-        folder: Where they are.
+    The model has no adapters, or such as are in the folder.
 
     Raises:
         FileNotFoundError: If a file is missing.
@@ -90,11 +85,8 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
 
 
 def _base_fingerprint(model: nn.Module) -> str:
-    """What tells the pretrained weights of a model from others: a SHA-256.
-
-    It is of names, shapes and numbers, the latter as bfloat16, so that a model which is
-    loaded in fewer digits has the fingerprint of the whole one.
-    """
+    """A SHA-256 of the pretrained weights: names, shapes and numbers as bfloat16, so
+    that it is the same for a model that is loaded in fewer digits."""
     new, total = _heads(model).keys(), hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         if name in new or ".lora_" in name:

@@ -12,16 +12,13 @@ class ActionBins:
     Brohan et al. 2023, "RT-2", arXiv:2307.15818, section 3.2; Kim et al. 2024,
     "OpenVLA", arXiv:2406.09246, section 3.2.
 
-    OpenVLA has an entry for each of `count` *edges* of bins, between which are only
-    `count - 1` bins: `numpy.digitize` puts a number of exactly 1, and with it all that
-    was clipped to 1, behind the last edge. That entry stands for the centre of the last
-    bin, as the entry before it does.
+    OpenVLA has an entry for each of `count` *edges*, between which are `count - 1`
+    bins: `numpy.digitize` puts a number of exactly 1, and with it all that was clipped
+    to 1, behind the last edge. That entry too stands for the centre of the last bin.
 
     Args:
-        count: Bins; with `edges` entries. For choices: options, and `encode` and
-            `decode` have no use.
+        count: Bins; with `edges` entries. For choices: options.
         descending: Whether the lowest bin is the last entry of all, as OpenVLA has it.
-            By default it is the highest.
         edges: Whether `count` is that of the bins' edges, as OpenVLA has it.
 
     Raises:
@@ -50,7 +47,7 @@ class ActionBins:
 
     @property
     def centres(self) -> int:
-        """Numbers that `decode` can make: with `edges` one fewer than entries."""
+        """Numbers that `decode` can make."""
         return self.count - 1 if self.edges else self.count
 
     @property

@@ -179,9 +179,6 @@ def vla_config_of(config: Any, values: Mapping[str, Any]) -> VLAConfig:
 
     With an algorithm's config that has none of the fields `log_prob_per` is `chunk`
     unless they say otherwise: it knows no tokens.
-
-    Raises:
-        ValueError: If a name is no field, or a value does not fit.
     """
     known = [entry.name for entry in dataclasses.fields(VLAConfig)]
     for name in values:

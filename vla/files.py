@@ -44,11 +44,7 @@ def require(name: str) -> Any:
 
 
 def model_folder(model_path: str) -> Path:
-    """A folder here, or a copy of a repository on the hub.
-
-    Raises:
-        FileNotFoundError: If it is neither, or the hub cannot be reached.
-    """
+    """A folder here, or a copy of a repository on the hub."""
     folder = Path(model_path).expanduser()
     if folder.is_dir():
         return folder
@@ -64,22 +60,14 @@ def model_folder(model_path: str) -> Path:
 
 
 def existing(file: Path, remedy: str) -> Path:
-    """A file that is there.
-
-    Raises:
-        FileNotFoundError: If it is not; the message ends in the remedy.
-    """
+    """A file that is there."""
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such file; {remedy}")
     return file
 
 
 def read_json(file: Path, *, optional: bool = False) -> dict[str, Any]:
-    """The object that a JSON file holds; with `optional`, empty without the file.
-
-    Raises:
-        CheckpointError: If it holds something else.
-    """
+    """The object that a JSON file holds; with `optional`, empty without the file."""
     if optional and not file.is_file():
         return {}
     try:

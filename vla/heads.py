@@ -18,9 +18,6 @@ class BinsHead(nn.Module):
     """Tokens of the model's own vocabulary: its last entries are bins of an action.
 
     Without `statistics` of the actions' units these are choices, a bin each.
-
-    Raises:
-        ValueError: If there are more bins than entries of the vocabulary.
     """
 
     forbidden: Tensor | None

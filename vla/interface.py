@@ -95,15 +95,10 @@ class OnePassVLA(VLAModelInterface, Protocol):
 
 
 class OnePassModule(FrozenInEval):
-    """Base of models that have `act`, `evaluate` and `get_value` of `OnePassVLA`.
+    """Base of models that have `act`, `evaluate` and `get_value` of `OnePassVLA`."""
 
-    Attributes:
-        action_statistics: Units of the actions; None for choices.
-        proprio_statistics: Units of the proprioception; None without any.
-    """
-
-    action_statistics: ActionStatistics | None
-    proprio_statistics: ProprioStatistics | None
+    action_statistics: ActionStatistics | None  # None for choices
+    proprio_statistics: ProprioStatistics | None  # None without any
     act: Callable[..., VLAOutput]
     evaluate: Callable[..., VLAOutput]
 
@@ -126,12 +121,7 @@ class OnePassModule(FrozenInEval):
     def update_normalization(
         self, proprio: Tensor | None, actions: Tensor | None
     ) -> None:
-        """Fit what statistics are not known yet; those that are never move.
-
-        Args:
-            proprio: Proprioception, `[..., P]`.
-            actions: In the environment's units, `[..., D]`.
-        """
+        """Fit statistics that are not known yet to data `[..., P]` and `[..., D]`."""
         pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
         for own, data in pairs:
             if own is not None and data is not None and not own.fitted:

@@ -38,17 +38,13 @@ def load_vla_model(
 
     Weights come from safetensors, or with `weights_only`; pickled objects and code of
     a repository are never run. What is new (heads, adapters, the tiny model) is drawn
-    from a generator of its own: the global one stays as it was.
+    by `seed`, and the global generator stays as it was.
 
     Args:
         config: Says backend, path, heads, adapters and what is frozen.
         observation_space: Dict of what a model reads (`vla_space` makes it).
         action_space: Of one action, or of a chunk.
         seed: Of what is drawn.
-
-    Returns:
-        A model that follows `VLAModelInterface`; all but classes of one's own follow
-        `OnePassVLA` too.
 
     Raises:
         ImportError: If a package, a module or a class is missing.
@@ -149,11 +145,7 @@ _MAKERS = {
 
 
 def _device(config: VLAConfig) -> str:
-    """Where weights go first: by default the CPU, from where the algorithm moves them.
-
-    Raises:
-        ValueError: If it is not a device, or this machine has none such.
-    """
+    """Where weights go first; from the CPU the algorithm moves them."""
     return str(resolve_device(config.device_map or "cpu"))
 
 

@@ -26,18 +26,15 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     """Put low-rank adapters on linear layers, and freeze all else of the backbone.
 
     A layer's weight `W` becomes `W + alpha / rank * B A`, with `B` zero at first, so
-    that nothing changes: Hu et al. 2021, "LoRA", arXiv:2106.09685, section 4. Heads,
-    and projectors that no checkpoint holds, are still trained in full. Adapters are
-    float32 also where the weights are bfloat16, for small steps would be rounded away.
+    that nothing changes: Hu et al. 2021, "LoRA", arXiv:2106.09685, section 4. What is
+    not pretrained is still trained in full. Adapters are float32 also where the weights
+    are bfloat16, for small steps would be rounded away.
 
     Args:
-        model: Or a `VLAPolicy` around it; adapted in place. What of it is pretrained,
-            its `backbone` or `untrained` says, see `VLAModelInterface`.
-        config: Its `lora_rank`, `lora_alpha` and `lora_targets`: the names of linear
-            layers, which get adapters wherever they are outside the vision encoder.
-
-    Returns:
-        The model.
+        model: Or a `VLAPolicy` around it; adapted in place, and returned. What of it is
+            pretrained, `VLAModelInterface` says.
+        config: Its `lora_targets` name linear layers, which get adapters wherever they
+            are outside the vision encoder.
 
     Raises:
         ImportError: If peft is not installed.
@@ -72,11 +69,7 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
 
 
 def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
-    """Full names, inside the backbone, of the linear layers that targets name.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """Full names, inside the backbone, of the linear layers that targets name."""
     root = backbone_of(model)
     others = vision_parameters(root)
     for part in untrained_parts(root).values():
@@ -110,13 +103,9 @@ def adapter_layers(model: nn.Module) -> dict[str, Any]:
 
 
 def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
-    """The model with its adapters folded into the weights: for evaluation.
+    """A copy of the model, or itself, with its adapters folded into the weights.
 
     In float32 it acts as before to rounding, without the adapters' extra products.
-
-    Args:
-        model: With or without adapters.
-        in_place: Whether the model itself changes, which saves the memory of a copy.
     """
     model = model if in_place else copy.deepcopy(model)
     for name, layer in adapter_layers(model).items():

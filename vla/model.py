@@ -42,13 +42,8 @@ class VLAModel(OnePassModule):
         decoding: How tokens are made, where the config does not say it alone.
 
     Raises:
-        TypeError: If the backbone is no `nn.Module`, or actions are neither numbers
-            nor choices.
-        ValueError: If the action space is not one of chunks of the config's length, or
-            the bins do not fit the vocabulary.
-
-    Attributes:
-        proprio_statistics: Units of the proprioception; None without any.
+        TypeError: If the backbone is no `nn.Module`, or actions are of another kind.
+        ValueError: If chunks have another length, or bins do not fit the vocabulary.
     """
 
     def __init__(

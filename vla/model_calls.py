@@ -15,11 +15,7 @@ from yieldrl.vla.interface import VLAOutput
 
 
 def check_model(model: Any) -> None:
-    """Refuse a model, or a class, that does not follow `VLAModelInterface`.
-
-    Raises:
-        TypeError: If it lacks a method, or is no `nn.Module`.
-    """
+    """Refuse a model, or a class, that does not follow `VLAModelInterface`."""
     kind = model if isinstance(model, type) else type(model)
     name = kind.__qualname__
     if not issubclass(kind, nn.Module):
@@ -54,10 +50,7 @@ def act(
     deterministic: bool,
     generator: torch.Generator | None,
 ) -> VLAOutput:
-    """What a model does; in one pass, if it follows `OnePassVLA`.
-
-    A `log_prob` of models that tell it of whole chunks is `[B]`.
-    """
+    """What a model does; `log_prob` is `[B]` of models that know only whole chunks."""
     batch = spaces.batch_size(observations)
     if _in_one_pass(model):
         output = model.act(observations, deterministic, generator)

@@ -11,11 +11,7 @@ from yieldrl.networks import frozen_parts
 
 
 def backbone_of(model: nn.Module) -> nn.Module:
-    """The pretrained network inside a model: its `backbone`, or all of it.
-
-    Raises:
-        TypeError: If its `backbone` is no module.
-    """
+    """The pretrained network inside a model: its `backbone`, or all of it."""
     backbone = getattr(model, "backbone", model)
     if not isinstance(backbone, nn.Module):
         raise TypeError(
@@ -32,11 +28,7 @@ def inner_model(model: nn.Module) -> nn.Module:
 
 
 def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:
-    """What a network names in `untrained`: parts that no checkpoint holds.
-
-    Raises:
-        ValueError: If there is no such part.
-    """
+    """What a network names in `untrained`: parts that no checkpoint holds."""
     found: dict[str, Any] = {}
     for name in getattr(root, "untrained", ()):
         owner, _, leaf = name.rpartition(".")
@@ -61,11 +53,7 @@ def vision_parameters(root: nn.Module) -> list[nn.Parameter]:
 
 
 def check_named(model: nn.Module, layers: Sequence[str]) -> None:
-    """Refuse a model that does not say which parameters outside the layers are new.
-
-    Raises:
-        ValueError: If it has others, and no `untrained`.
-    """
+    """Refuse a model that does not say which parameters outside the layers are new."""
     inside = tuple(f"{name}." for name in layers)
     names = [name for name, _ in model.named_parameters()]
     others = [name for name in names if not name.startswith(inside)]
@@ -88,6 +76,33 @@ def is_linear(layer: Any) -> bool:
     return isinstance(layer, nn.Linear) or conv1d
 
 
+def optimizer_groups(model: nn.Module, config: Any) -> list[dict[str, Any]]:
+    """A model's `parameter_groups`, if it has any, with the learning rates of a config.
+
+    A group that has no rate of its own, `adapter_learning_rate` say, is given
+    `learning_rate`; a rate without its group is refused.
+    """
+    groups = {"policy": [p for p in model.parameters() if p.requires_grad]}
+    if (own := getattr(model, "parameter_groups", None)) is not None:
+        groups = own()
+    fields = {"adapters": "adapter_learning_rate", "value": "value_learning_rate"}
+    found: list[dict[str, Any]] = []
+    for name in ("policy", *fields):
+        field = fields.get(name)
+        rate = None if field is None else getattr(config, field)
+        if groups.get(name):
+            rate = rate or config.learning_rate
+            found.append({"params": groups[name], "lr": rate})
+        elif rate is not None:
+            raise config.error(
+                field,
+                f"the model {type(model).__name__} has no group of trainable parameters"
+                f" called {name!r}: leave it at None, or let its parameter_groups()"
+                " return one",
+            )
+    return found
+
+
 class FrozenInEval(nn.Module):
     """Base of models whose frozen parts stay in eval mode, whoever calls `train`."""
 
@@ -101,10 +116,8 @@ class FrozenInEval(nn.Module):
 
 
 def keep_in_eval(root: nn.Module) -> None:
-    """Let modules of which no parameter is trained always work in eval mode.
-
-    So their running statistics stay as they are, also if `train` was called on them.
-    """
+    """Let modules of which no parameter is trained always work in eval mode, so that
+    running statistics stay as they are."""
     for part in frozen_parts(root):
         part.eval()
         part.register_forward_pre_hook(_all_into_eval, prepend=True)
@@ -114,11 +127,7 @@ def keep_in_eval(root: nn.Module) -> None:
 
 
 def freeze_vision(model: nn.Module) -> nn.Module:
-    """Leave the vision encoder as it is: without gradients, in eval mode.
-
-    Raises:
-        ValueError: If the model does not say which parameters see.
-    """
+    """Leave the vision encoder as it is: without gradients, in eval mode."""
     root = backbone_of(model)
     if not hasattr(root, "vision_parameters"):
         raise ValueError(
@@ -132,11 +141,7 @@ def freeze_vision(model: nn.Module) -> nn.Module:
 
 
 def enable_gradient_checkpointing(model: nn.Module) -> None:
-    """Let a backbone compute hidden states anew for gradients.
-
-    Raises:
-        ValueError: If it cannot.
-    """
+    """Let a backbone compute hidden states anew for gradients."""
     backbone = backbone_of(model)
     enable: Any = getattr(backbone, "enable_gradient_checkpointing", None)
     if enable is None:

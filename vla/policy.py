@@ -31,19 +31,16 @@ class VLAPolicy(FrozenInEval, Policy):
         observation_space: Space of one observation.
         action_space: Of one action, or of a chunk of them (`[L, D]`; `[L]` choices).
         model: The model, an `nn.Module`.
-        observation_keys: Which of the environment's observations are which of the
-            model's, see `VLAConfig.observation_keys`.
+        observation_keys: See `VLAConfig.observation_keys`.
         instruction: What to do, where observations hold no sentence.
-        log_prob_per: `token` tells log-probabilities `[B, L, D]` (those of models that
-            know no tokens are `[B]` all the same), `chunk` their sum, `[B]`, which is
-            what PPO takes.
+        log_prob_per: `token` tells log-probabilities `[B, L, D]` (of models that know
+            no tokens `[B]`), `chunk` their sum `[B]`, which is what PPO takes.
         chunk_length: `L`; by default the model's `chunk_length`, and without one the
             first of two axes of the action space.
 
     Raises:
         TypeError: If the model lacks a method, or is no `nn.Module`.
-        ValueError: If there is nothing that the model could read, or the action space
-            is not one of chunks of this length.
+        ValueError: If there is nothing to read, or chunks have another length.
     """
 
     wraps_model: ClassVar[bool] = True  # see `inner_model`
@@ -84,14 +81,11 @@ class VLAPolicy(FrozenInEval, Policy):
             observation_space: As of the class.
             action_space: As of the class.
             config: A `VLAConfig`, or any algorithm's config, which says the seed.
-            vla_config: Fields of `VLAConfig` by name, which come before the config's.
-                With a config of an algorithm that knows no tokens `log_prob_per` is
-                `chunk` unless they say otherwise.
+            vla_config: Fields by name, which come first, see `vla_config_of`.
             action_dim: Numbers of an action, `D`, to be checked.
 
         Raises:
-            ValueError: If a field is unknown or does not fit, or if `action_dim` is not
-                the environment's.
+            ValueError: If a field or `action_dim` does not fit.
         """
         from yieldrl.vla.loading import load_vla_model
 
@@ -137,10 +131,7 @@ class VLAPolicy(FrozenInEval, Policy):
         return self.get_value(obs)
 
     def update_normalization(self, data: TensorDict) -> None:
-        """Let the model fit statistics that it does not know yet, if it has any.
-
-        The first data, of single actions or chunks, decide; then nothing moves.
-        """
+        """Let the model fit statistics that it does not know yet; those stay then."""
         fit = getattr(self.model, "update_normalization", None)
         if fit is None:
             return
@@ -152,11 +143,9 @@ class VLAPolicy(FrozenInEval, Policy):
         )
 
     def metrics(self) -> Logs:
-        """What the model says of itself: a Gaussian's `policy_std`, say."""
         return getattr(self.model, "metrics", dict)()
 
     def concerns(self) -> list[str]:
-        """What a trainer warns of: a model that cannot be told how to act."""
         return model_calls.concerns(self.model)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:

@@ -104,12 +104,11 @@ class RangeStatistics(nn.Module):
     def from_openvla(
         self, statistics: Mapping[str, Any], dataset: str | None, entry: str
     ) -> Self:
-        """Take those that OpenVLA's `dataset_statistics.json` or `norm_stats` hold.
+        """Take those of OpenVLA's `dataset_statistics.json`, or `norm_stats`.
 
         Args:
-            statistics: What the file holds: data sets, in them `action` and maybe
-                `proprio`, in them `q01`, `q99` and maybe `mask`, whose False numbers
-                are in [-1, 1] as they are.
+            statistics: Data sets, in them entries, in them `q01`, `q99` and maybe
+                `mask`, whose False numbers are in [-1, 1] as they are.
             dataset: Whose; None if there is only one.
             entry: `action` or `proprio`.
 

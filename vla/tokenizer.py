@@ -32,10 +32,9 @@ class SentenceTokenizer:
 
     Args:
         tokenizer: A `tokenizers.Tokenizer`.
-        first: Token at the beginning of every sentence, if the model expects one.
+        first: Token at the beginning of every sentence.
         last: Text of the token at their end, if the tokenizer has it.
-        template: What the model was trained to read, with `{}` where the sentence
-            stands; then the sentence is in small letters.
+        template: What the model reads, `{}` being the sentence in small letters.
     """
 
     def __init__(
@@ -56,11 +55,7 @@ class SentenceTokenizer:
 
     @classmethod
     def from_file(cls, path: Path, **options: Any) -> Self:
-        """One from the `tokenizer.json` of a model's folder.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-        """
+        """One from the `tokenizer.json` of a model's folder."""
         library = require("tokenizers")
         remedy = (
             "save the model's tokenizer there (tokenizer.save_pretrained of a fast"
@@ -83,12 +78,8 @@ class SentenceTokenizer:
     def __call__(self, text: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens of sentences, as long as the longest of them; a GPU is waited for.
 
-        Args:
-            text: Sentences in UTF-8 with zeros after them, `[B, S]` uint8.
-
-        Returns:
-            Tokens `[B, T]` int64, zeros after each sentence; and `[B, T]` bool, True
-            where there is a token. Both on the device of `text`.
+        From UTF-8 with zeros after it, `[B, S]` uint8, to tokens `[B, T]` int64, zeros
+        after each sentence, and where there is a token, `[B, T]` bool.
         """
         array = text.detach().cpu().numpy()
         rows = np.array([self._row(one) for one in array], np.int64)
@@ -116,11 +107,8 @@ class SentenceTokenizer:
 
 
 def tiny_tokenizer(words: Sequence[str] = WORDS) -> SentenceTokenizer:
-    """A tokenizer made on the spot: byte-level, so that no sentence is unknown to it.
-
-    Each of the words becomes one token (byte pair encoding: Sennrich et al. 2016,
-    arXiv:1508.07909); token 0 begins every sentence.
-    """
+    """A byte-level tokenizer, to which no sentence is unknown; the words are a token
+    each (byte pair encoding: Sennrich et al. 2016, arXiv:1508.07909)."""
     library = require("tokenizers")
     tokenizer = library.Tokenizer(library.models.BPE())
     byte_level = library.pre_tokenizers.ByteLevel(add_prefix_space=True)

@@ -22,11 +22,7 @@ STARTS = tuple(f"{prefix}." for prefix in (*PREFIXES, "model"))
 
 
 def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
-    """Copy tensors into a module that has exactly these; see `unwrapped` for names.
-
-    Raises:
-        CheckpointError: If names or shapes differ; the message names them.
-    """
+    """Copy tensors into a module that has exactly these; see `unwrapped` for names."""
     own = module.state_dict(keep_vars=True)
     wanted = distinct(own)
     again = own.keys() - wanted.keys()
@@ -70,11 +66,7 @@ def check_names(
     got: Mapping[str, tuple[int, ...]],
     source: str,
 ) -> None:
-    """Refuse shapes by name other than the wanted ones.
-
-    Raises:
-        CheckpointError: If a name is missing or unknown, or a shape differs.
-    """
+    """Refuse shapes by name other than the wanted ones."""
     remedy = (
         "load it with the class and the sizes (model_config) that it was saved from"
     )
@@ -95,10 +87,6 @@ class Shards:
 
     Attributes:
         shapes: Name -> shape, from the files' headers.
-
-    Raises:
-        FileNotFoundError: If neither `model.safetensors` is there, nor an index with
-            all its shards.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -113,10 +101,8 @@ class Shards:
                     self.shapes[name] = tuple(file.get_slice(name).get_shape())
 
     def fill(self, module: nn.Module, dtype: torch.dtype, device: str) -> None:
-        """Put each tensor that the module has a parameter for in its place.
-
-        Parameters of the module may be on the device `meta`. At no time is there more
-        in memory than what is placed, and one tensor.
+        """Put the tensors in the place of the module's parameters of these names, which
+        may be on the device `meta`; in memory is one more tensor than what is placed.
         """
         names = {name for name, _ in module.named_parameters()}
         for path, inside in self._files.items():

@@ -36,10 +36,8 @@ class Agent(abstractions.Agent):
 
     @torch.inference_mode()
     def accuracy(self, data: TensorDict) -> Logs:
-        """Share of choices `[B, ...]` that the policy would make as the expert did.
-
-        Nothing where actions are numbers; without actions of chunks that do not exist.
-        """
+        """Share of choices `[B, ...]`, without those after an episode's end, that the
+        policy would make as the expert did; empty where actions are numbers."""
         if isinstance(self.model.action_space, Box):
             return {}
         action = self.border.actions.to_env(self.algorithm.predict(data["obs"]))

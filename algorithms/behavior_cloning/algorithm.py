@@ -24,7 +24,7 @@ class Algorithm(abstractions.Algorithm):
     expert's returns beside it, and Adam takes the steps.
 
     Raises:
-        TypeError: If the model is no `Policy`, or one that remembers earlier steps.
+        TypeError: If the model is no `Policy`, or one with a memory.
     """
 
     config: Config
@@ -54,7 +54,7 @@ class Algorithm(abstractions.Algorithm):
         return self.model.predict(obs)
 
     def update(self, rollout: TensorDict) -> Logs:
-        """One gradient step on all actions of a rollout `[T, N]`, as an expert's."""
+        """One gradient step on all actions of a rollout `[T, N]`."""
         windows = Windows(rollout.to(self.device), None, self.config.gamma, seed=0)
         data = windows.minibatch(0, rollout.numel(), values=self.learns_values)
         return self.train_step(data)
@@ -77,8 +77,8 @@ class Algorithm(abstractions.Algorithm):
 
         Args:
             log_prob: `[B]`, or in parts `[B, ...]`; of chunks `[B]` or `[B, L, ...]`.
-            data: With chunks `num_steps [B]` says how many of their actions exist:
-                others do not count, and a `log_prob [B]` is of L that all do.
+            data: Says `num_steps [B]`, how many actions of chunks exist; where
+                `log_prob` is `[B]` all L do.
         """
         num_steps = data.get("num_steps", None)
         if num_steps is None:

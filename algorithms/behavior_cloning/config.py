@@ -40,20 +40,17 @@ class Config(ActorCriticConfig):
 
     demonstrations: str = "expert"
     """Whom to clone: `expert` is the environment's own (its method `expert`),
-    `my_module:function` is called with the environments and their observations and
-    returns actions, and anything else is the folder or the id of a Minari data set,
-    which is read as a whole."""
+    `my_module:function` makes actions of the environments and their observations, and
+    anything else is the folder or the id of a Minari data set, read as a whole."""
 
     demonstration_steps: Annotated[int, Range(1, MAX_TRANSITIONS)] = 5_000
-    """Environment steps that the expert takes, counted over all environments (rounded
-    up to whole steps of all). More show it in more situations. A data set says itself
-    how many it has."""
+    """Environment steps that the expert takes, over all environments (rounded up to
+    whole steps of all); a data set has its own. More show it in more situations."""
 
     expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is
-    recorded all the same: so the clone sees how to get out of situations that the
-    expert would not get into (Laskey et al. 2017, arXiv:1703.09327). Higher
-    demonstrates more recoveries and less of the task."""
+    recorded all the same (Laskey et al. 2017, arXiv:1703.09327). Higher demonstrates
+    more recoveries, from where the expert would not get, and less of the task."""
 
     save_demonstrations: str | None = None
     """Folder, not there yet, into which the demonstrations are written as a Minari data
@@ -67,8 +64,7 @@ class Config(ActorCriticConfig):
     """Gradient steps, in place of `num_epochs`; by default as many as these take."""
 
     batch_size: BatchSize = 128
-    """Transitions of each gradient step. Larger batches have less noise, and take
-    longer."""
+    """Transitions of each gradient step. Larger batches are less noisy and slower."""
 
     learning_rate: LearningRate = 3e-3
     """Learning rate of Adam at the start. Higher learns faster, too high diverges."""
@@ -100,11 +96,10 @@ class Config(ActorCriticConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        remedies = {
-            "demonstrations": "say 'expert', or name a data set",
-            "save_demonstrations": "give a folder, or None",
-        }
-        for name, remedy in remedies.items():
+        for name, remedy in (
+            ("demonstrations", "say 'expert', or name a data set"),
+            ("save_demonstrations", "give a folder, or None"),
+        ):
             if getattr(self, name) == "":
                 raise self.error(name, remedy)
             if getattr(self, name) is not None:

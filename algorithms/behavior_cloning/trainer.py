@@ -9,14 +9,13 @@ from typing import Any
 
 import gymnasium
 import torch
-from gymnasium.vector import VectorEnv, VectorWrapper
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.algorithms.ppo import Model
 from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.collectors import Collector, SyncCollector
-from yieldrl.collectors.expert import Expert, find_rule
+from yieldrl.collectors.expert import Expert, expert_envs, find_rule
 from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.foundations import derive_seed
 
@@ -49,21 +48,6 @@ class Trainer(abstractions.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-
-    @property
-    def expert_envs(self) -> VectorEnv[Any, Any, Any]:
-        """The environments that the expert acts in: those inside of chunks."""
-        envs = inside = self.envs
-        if isinstance(envs, ActionChunks):
-            return envs.env
-        while isinstance(inside, VectorWrapper):
-            inside = inside.env
-            if isinstance(inside, ActionChunks):
-                raise ValueError(
-                    f"{envs} is around ActionChunks: put the chunks around it, because"
-                    " the expert acts step by step, in the environments inside of them"
-                )
-        return envs
 
     @property
     def collecting_done(self) -> bool:
@@ -113,7 +97,7 @@ class Trainer(abstractions.Trainer):
         return self.evaluator.due(step, lambda: self.training_done)
 
     def make_buffer(self) -> Demonstrations:
-        config, envs = self.config, self.expert_envs
+        config, envs = self.config, expert_envs(self.envs)
         spaces = envs.single_observation_space, envs.single_action_space
         chunked = isinstance(self.envs, ActionChunks)
         options: dict[str, Any] = {
@@ -128,7 +112,7 @@ class Trainer(abstractions.Trainer):
         return Demonstrations(steps, *spaces, num_envs=envs.num_envs, **options)
 
     def make_collector(self) -> Collector:
-        config, envs = self.config, self.expert_envs
+        config, envs = self.config, expert_envs(self.envs)
         rule = find_rule(config.demonstrations, envs)
         acts: Any = self.agent  # which is never asked, where all is there already
         if rule is not None:
@@ -137,11 +121,11 @@ class Trainer(abstractions.Trainer):
         return SyncCollector(envs, acts, self.buffer, seed=seed, report_every=every)
 
     def _run_collect(self) -> LogData:
+        folder, step = self.config.save_demonstrations, self.agent.sample_step
         if self.buffer.full:  # as it is from the beginning, where it was read
-            self.agent.count_steps(len(self.buffer) - self.agent.sample_step)
+            self.agent.count_steps(len(self.buffer) - step)
             return self._log("collect", self.buffer.statistics())
-        folder = self.config.save_demonstrations
-        if folder is not None and self.agent.sample_step == 0 and Path(folder).exists():
+        if folder is not None and step == 0 and Path(folder).exists():
             raise FileExistsError(
                 f"save_demonstrations = {folder!r} is there already: name a folder that"
                 " is not, or learn from it with demonstrations"
@@ -156,8 +140,8 @@ class Trainer(abstractions.Trainer):
         options = {"whole": self.whole, "values": self.algorithm.learns_values}
         windows = self.buffer.windows
         data = windows.minibatch(agent.learn_step, config.batch_size, **options)
-        looks = agent.learn_step % ACCURACY_EVERY == 0
-        logs = agent.accuracy(data) if looks else {}
+        accuracy_due = agent.learn_step % ACCURACY_EVERY == 0
+        logs = agent.accuracy(data) if accuracy_due else {}
         return self._log("train", {**agent.learn(data), **logs})
 
     def _run_evaluate(self) -> LogData:
@@ -166,7 +150,7 @@ class Trainer(abstractions.Trainer):
         return log
 
     def _prepare(self) -> None:
-        """Write demonstrations, and fit the model's statistics to them."""
+        """Write the demonstrations, and fit the model's statistics to them."""
         folder = self.config.save_demonstrations
         if folder is not None and not Path(folder).exists():
             spec = copy.deepcopy(gymnasium.registry.get(self.config.env_id))

@@ -9,6 +9,7 @@ from torch import Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import actions_taken
+from yieldrl.vla.parameter_groups import optimizer_groups
 
 from .config import Config
 
@@ -25,32 +26,13 @@ class Algorithm(ppo.Algorithm):
     config: Config
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """AdamW, with a learning rate for each of the model's `parameter_groups`, or
-        for all that is trainable.
+        """AdamW, with a learning rate for each of the model's parameter groups.
 
         Raises:
             ValueError: If a group that the model does not have is given a rate.
         """
-        config, trained = self.config, []
-        groups = {"policy": [p for p in self.model.parameters() if p.requires_grad]}
-        if (own := getattr(self.model, "parameter_groups", None)) is not None:
-            groups = own()
-        fields = {"adapters": "adapter_learning_rate", "value": "value_learning_rate"}
-        for name in ("policy", "adapters", "value"):
-            field = fields.get(name, "learning_rate")
-            rate = getattr(config, field)
-            if groups.get(name):
-                rate = rate or config.learning_rate
-                trained.append({"params": groups[name], "lr": rate})
-            elif rate is not None and name in fields:
-                raise config.error(
-                    field,
-                    f"the model {type(self.model).__name__} has no group of trainable"
-                    f" parameters called {name!r}: leave it at None, or let its"
-                    " parameter_groups() return one",
-                )
-        options = {"eps": 1e-5, "weight_decay": config.weight_decay, "fused": True}
-        return torch.optim.AdamW(trained, **options)
+        options = {"eps": 1e-5, "weight_decay": self.config.weight_decay, "fused": True}
+        return torch.optim.AdamW(optimizer_groups(self.model, self.config), **options)
 
     def anneal(self, fraction_done: float) -> None:
         """Let learning rates fall linearly, from the end of the demonstrations on."""

@@ -79,7 +79,7 @@ class Config(VLAConfig, ppo.Config):
 
     micro_batches: Count = 1
     """Parts in which a minibatch goes through the model. More take less memory and
-    somewhat more time, and give the same step to rounding."""
+    more time, for the same step."""
 
     normalize_reward: bool = False
     """Divide rewards by the running standard deviation of the return. It is off so that
@@ -87,8 +87,8 @@ class Config(VLAConfig, ppo.Config):
     are much larger than 1."""
 
     entropy_coef: float = 0.0
-    """Weight of the entropy bonus. Higher keeps the policy random for longer; a clone
-    that is already good then forgets some of it."""
+    """Weight of the entropy bonus. Higher keeps the policy random for longer, and makes
+    a good clone forget."""
 
     demonstration_steps: Annotated[int, Range(0)] = 20_000
     """Environment steps of an expert that is cloned before PPO begins; 0 begins with
@@ -97,9 +97,8 @@ class Config(VLAConfig, ppo.Config):
 
     demonstrations: str = "expert"
     """Whom to clone: `expert` is the environment's own (its method `expert`),
-    `my_module:function` is called with the environments and their observations and
-    returns actions, and anything else is the folder or the id of a Minari data set,
-    which is read as a whole."""
+    `my_module:function` makes actions of the environments and their observations, and
+    anything else is the folder or the id of a Minari data set, read as a whole."""
 
     expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is
@@ -145,11 +144,9 @@ class Config(VLAConfig, ppo.Config):
         """The config of the cloning that comes before PPO, if it does."""
         if self.demonstration_steps == 0:
             return None
-        same = (
-            *("env_id", "num_envs", "seed", "device", "threads", "gamma"),
-            *("demonstrations", "demonstration_steps", "expert_noise"),
-            *("max_grad_norm", "value_coef"),
-        )
+        same: tuple[str, ...] = "env_id", "num_envs", "seed", "device", "threads"
+        same += "demonstrations", "demonstration_steps", "expert_noise"
+        same += "gamma", "max_grad_norm", "value_coef"
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
         return behavior_cloning.Config(
             **values,

@@ -18,30 +18,16 @@ from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
 
 
 class Look(NamedTuple):
-    """What one pass of a network makes of observations.
+    """What one pass of a network makes of observations, float32."""
 
-    Attributes:
-        mean: Chunks of actions, normalised, `[B, L, D]` float32.
-        value: Of the states, `[B]` float32.
-    """
-
-    mean: Tensor
-    value: Tensor
+    mean: Tensor  # chunks of normalised actions, [B, L, D]
+    value: Tensor  # of the states, [B]
 
 
 class ChunkVLA(OnePassModule, ABC):
     """A Gaussian around the chunk that a network makes; it follows `OnePassVLA`.
 
-    Args:
-        observation_space: Dict of what the model reads, see `VLAModelInterface`.
-        action_space: A Box, of one action or of a chunk.
-        config: Says the chunk, and where the standard deviation starts.
-
-    Raises:
-        ValueError: If actions are choices.
-
-    Attributes:
-        log_std: Of normalised actions, learned, the same in every state, `[D]`.
+    Its `log_std [D]`, of normalised actions, is learned and the same in every state.
     """
 
     action_statistics: ActionStatistics
@@ -63,8 +49,9 @@ class ChunkVLA(OnePassModule, ABC):
         self.action_statistics = ActionStatistics(self.layout.size)
         self.action_statistics.from_bounds(*bounds(action_space, self.layout))
         self.proprio_statistics = proprio_statistics(observation_space)
-        start = torch.full((self.layout.size,), config.log_std_init)
-        self.log_std = nn.Parameter(start)
+        self.log_std = nn.Parameter(
+            torch.full((self.layout.size,), config.log_std_init)
+        )
 
     @abstractmethod
     def look(self, observations: Any) -> Look:
@@ -77,17 +64,17 @@ class ChunkVLA(OnePassModule, ABC):
         generator: torch.Generator | None = None,
     ) -> VLAOutput:
         """Act, at random (drawn from `generator`) or as is most likely."""
-        look = self.look(observations)
-        policy = self._policy(look)
+        mean, value = self.look(observations)
+        policy = self._policy(mean)
         tokens = policy.mode() if deterministic else policy.sample(generator)
         action = self.action_statistics.denormalize(self.layout.inside(tokens))
-        return self._output(action, tokens, policy, look)
+        return self._output(action, tokens, policy, value)
 
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
         """What it says of given actions, chunks `[B, L, D]`."""
-        look = self.look(observations)
+        mean, value = self.look(observations)
         tokens = self.action_statistics.normalize(actions).flatten(1)
-        return self._output(actions, tokens, self._policy(look), look)
+        return self._output(actions, tokens, self._policy(mean), value)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`."""
@@ -98,11 +85,7 @@ class ChunkVLA(OnePassModule, ABC):
         return {"policy_std": self.log_std.detach().exp().mean()}
 
     def cut(self, chunk: Tensor) -> Tensor:
-        """Of a network's chunk `[B, l, d]` what this model acts by, `[B, L, D]`.
-
-        Raises:
-            ValueError: If it has fewer actions, or numbers of an action, than that.
-        """
+        """Of a network's chunk `[B, l, d]` what this model acts by, `[B, L, D]`."""
         length, size = self.layout.length, self.layout.size
         if chunk.shape[1] < length or chunk.shape[2] < size:
             raise ValueError(
@@ -112,12 +95,12 @@ class ChunkVLA(OnePassModule, ABC):
             )
         return chunk[:, :length, :size].float()
 
-    def _policy(self, look: Look) -> TokenGaussian:
+    def _policy(self, mean: Tensor) -> TokenGaussian:
         log_std = self.log_std.repeat(self.layout.length)
-        return TokenGaussian(look.mean.flatten(1), log_std)
+        return TokenGaussian(mean.flatten(1), log_std)
 
     def _output(
-        self, action: Tensor, tokens: Tensor, policy: TokenGaussian, look: Look
+        self, action: Tensor, tokens: Tensor, policy: TokenGaussian, value: Tensor
     ) -> VLAOutput:
         log_prob = self.layout.inside(policy.log_prob(tokens))
-        return VLAOutput(action, log_prob, policy.entropy().sum(-1), look.value)
+        return VLAOutput(action, log_prob, policy.entropy().sum(-1), value)

@@ -21,13 +21,6 @@ def load_custom(
     """The model of `model_class`, made with `model_config`, its weights `model_path`.
 
     The spaces and `chunk_length` are handed to a constructor that names them.
-
-    Raises:
-        ImportError: If there is no such module or class.
-        TypeError: If the class lacks a method of `VLAModelInterface`, or its
-            constructor does not take `model_config`.
-        FileNotFoundError: If there is no file of weights.
-        CheckpointError: If the weights are another model's, or pickled objects.
     """
     model_class = find_class(config.model_class or "")
     check_model(model_class)
@@ -53,11 +46,7 @@ def load_custom(
 
 
 def find_class(name: str) -> Any:
-    """The class `package.module:Class`, or `package.module.Class`.
-
-    Raises:
-        ImportError: If there is no such module or class.
-    """
+    """The class `package.module:Class`, or `package.module.Class`."""
     module, _, attribute = name.replace(":", ".").rpartition(".")
     try:
         found = getattr(importlib.import_module(module), attribute, None)

@@ -27,11 +27,10 @@ OPTIONS = ("frozen", "normalized")
 class LeRobotVLA(ChunkVLA):
     """A Gaussian around the chunk that a policy of LeRobot predicts.
 
-    The policy is known by what it can do, `predict_action_chunk(batch)`, and LeRobot
-    itself is not imported. The batch has `observation.images.<camera>` (float32 in 0-1,
-    `[B, 3, H, W]`), `observation.state` (`[B, P]`, as the environment has it) and
-    `task` (a list of strings). Such policies show no hidden states: the value is that
-    of a small network beside them, which sees the observations itself.
+    LeRobot itself is not imported. A batch has `observation.images.<camera>` (float32
+    in 0-1, `[B, 3, H, W]`), `observation.state` (`[B, P]`, as the environment has it)
+    and `task` (a list of strings). Such policies show no hidden states: the value is
+    that of a small network beside them, which sees the observations itself.
 
     Args:
         policy: With `predict_action_chunk(batch) -> [B, l, d]`.
@@ -46,12 +45,9 @@ class LeRobotVLA(ChunkVLA):
         ValueError: If `model_config` says something else.
     """
 
-    untrained = (  # see `VLAModelInterface`
-        "log_std",
-        "value_encoder",
-        "value_head",
-        "action_statistics",
-        "proprio_statistics",
+    untrained = (
+        *("log_std", "value_encoder", "value_head"),
+        *("action_statistics", "proprio_statistics"),
     )
 
     def __init__(
@@ -72,7 +68,6 @@ class LeRobotVLA(ChunkVLA):
         self.value_head = MLP([self.value_encoder.size, 256, 1], last_gain=1.0)
 
     def look(self, observations: Any) -> Look:
-        """The chunk that the policy predicts, and the value network's value."""
         batch = self._batch(observations)
         if self.frozen or not torch.is_grad_enabled():
             with torch.no_grad():
@@ -82,14 +77,11 @@ class LeRobotVLA(ChunkVLA):
         mean = self.cut(chunk)
         if not self.normalized:
             mean = self.action_statistics.normalize(mean)
-        return Look(mean, self._value(observations))
+        return Look(mean, self.get_value(observations).squeeze(-1))
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, without asking the policy."""
-        return self._value(observations).unsqueeze(-1)
-
-    def _value(self, observations: Any) -> Tensor:
-        return self.value_head(self.value_encoder(observations)).squeeze(-1)
+        return self.value_head(self.value_encoder(observations))
 
     def _predict_with_gradients(self, batch: dict[str, Any]) -> Tensor:
         """The prediction, past a `torch.no_grad` that may decorate the method."""
@@ -125,12 +117,7 @@ class LeRobotVLA(ChunkVLA):
 
 
 def load_policy(model_path: str, model_class: str | None) -> nn.Module:
-    """A policy by the `from_pretrained` of a class; without one LeRobot finds it.
-
-    Raises:
-        ImportError: If there is no such class, or no LeRobot to find it.
-        TypeError: If the class is no such policy.
-    """
+    """A policy by the `from_pretrained` of a class; without one LeRobot finds it."""
     named = model_class is not None
     policy_class = find_class(model_class) if named else _class_of_folder(model_path)
     _check_policy(policy_class)

@@ -6,6 +6,7 @@ Kim et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,7 @@ PARTS = [
 
 
 def find_parts(folder: Path) -> dict[str, Path]:
-    """The files of a folder by what they hold; none where it is not of OpenVLA-OFT.
-
-    Raises:
-        CheckpointError: If there are two of a kind.
-    """
+    """The files of a folder by what they hold; none where it is not of OpenVLA-OFT."""
     found: dict[str, Path] = {}
     for name in PARTS:
         files = sorted(folder.glob(f"{name}--*.pt"))
@@ -62,15 +59,7 @@ def check_parts(
 ) -> None:
     """Refuse what would act by something else than what was trained.
 
-    Args:
-        parts: What `find_parts` found.
-        config: Says the action head.
-        numbers: Whether actions are numbers, not choices.
-        proprio: Whether observations have any.
-
-    Raises:
-        CheckpointError: If the network is one that is not built here.
-        ValueError: If the config or the observations do not fit.
+    `numbers` says whether actions are no choices, `proprio` whether it is observed.
     """
     for name, what in (
         ("noisy_action_projector", "denoises actions"),
@@ -105,35 +94,29 @@ def check_parts(
 
 
 class RegressionHead(nn.Module):
-    """From the hidden states of a chunk's tokens to its normalised actions.
-
-    Of `width` `W` and `size` `D`, with residual blocks of width `inner`.
-    """
+    """From the hidden states of a chunk's tokens to its normalised actions."""
 
     def __init__(self, width: int, size: int, inner: int, blocks: int) -> None:
         super().__init__()
-        self.size, self.model = size, _ResNet(size * width, inner, size, blocks)
+        self.size = size
+        # the names that files have
+        self.model = nn.Sequential(
+            OrderedDict(
+                layer_norm1=nn.LayerNorm(size * width),
+                fc1=nn.Linear(size * width, inner),
+                relu=nn.ReLU(),
+                mlp_resnet_blocks=nn.Sequential(
+                    *[_Block(inner) for _ in range(blocks)]
+                ),
+                layer_norm2=nn.LayerNorm(inner),
+                fc2=nn.Linear(inner, size),
+            )
+        )
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Hidden states `[B, L * D, W]` to numbers `[B, L * D, 1]`."""
         actions = hidden.unflatten(1, (-1, self.size)).flatten(2)  # [B, L, D * W]
         return self.model(actions).flatten(1).unsqueeze(-1)
-
-
-class _ResNet(nn.Module):
-    """An MLP with residual blocks; its parts have the names that files have."""
-
-    def __init__(self, size: int, inner: int, out: int, blocks: int) -> None:
-        super().__init__()
-        self.layer_norm1, self.fc1 = nn.LayerNorm(size), nn.Linear(size, inner)
-        self.mlp_resnet_blocks = nn.ModuleList([_Block(inner) for _ in range(blocks)])
-        self.layer_norm2, self.fc2 = nn.LayerNorm(inner), nn.Linear(inner, out)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.fc1(self.layer_norm1(x)).relu()
-        for block in self.mlp_resnet_blocks:
-            x = block(x)
-        return self.fc2(self.layer_norm2(x))
 
 
 class _Block(nn.Module):
@@ -147,11 +130,7 @@ class _Block(nn.Module):
 
 
 def load_head(path: Path, width: int, size: int) -> RegressionHead:
-    """The head of a file `action_head--*.pt`.
-
-    Raises:
-        CheckpointError: If it is another one, or for actions of another size.
-    """
+    """The head of a file `action_head--*.pt`."""
     first = "model.fc1.weight"
     state = unwrapped(read_state_dict(path), [first])
     if first not in state:

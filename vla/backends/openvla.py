@@ -31,18 +31,8 @@ def load_backbone(
     """The network of a folder, shard by shard onto its device.
 
     Kim et al. 2024, "OpenVLA", arXiv:2406.09246. Sizes of the vision encoders are read
-    off the shards' headers; heads are 16 each unless the config says
-    `vision_num_heads`.
-
-    Args:
-        folder: With safetensors and `tokenizer.json`.
-        config: What its `config.json` holds.
-        dtype: What the weights become.
-        device: Where they go.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        CheckpointError: If a weight is missing or of another size.
+    off the shards' headers; heads are 16 each unless `config`, which is what
+    `config.json` holds, says `vision_num_heads`.
     """
     shards, text = Shards(folder), config["text_config"]
     tokenizer = SentenceTokenizer.from_file(

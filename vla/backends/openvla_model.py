@@ -41,20 +41,8 @@ def load_openvla(
 
     Nothing that chooses actions is drawn at random, but for a projector that is asked
     for. OpenVLA was trained without proprioception, so it does not read any. A Gaussian
-    head around bins that were trained begins in the middle of the range.
-
-    Args:
-        folder: With `config.json`, safetensors and `tokenizer.json`.
-        values: What `config.json` holds.
-        observation_space: Dict of what the model reads.
-        action_space: Of one action, or of a chunk.
-        config: Says head and decoding.
-        device: Where the weights go.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        CheckpointError: If a weight is missing or of another size.
-        ValueError: If the config, or what is observed, does not fit the checkpoint.
+    head around bins that were trained begins in the middle of the range. `values` are
+    those of `config.json`.
     """
     check_options(config.model_config, OPTIONS, "OpenVLA")
     spaces = dict(observation_space.spaces)

@@ -28,17 +28,9 @@ class Pi0VLA(ChunkVLA):
     Black et al. 2024, "pi_0", arXiv:2410.24164, section IV. Differs from the paper: it
     denoises from zero, not from random noise, so that the chunk is a function of the
     observations; exploration is a Gaussian around it, whose densities policy gradients
-    need. Gradients pass all denoising steps.
-
-    Args:
-        backbone: transformers' `PI0ForConditionalGeneration`.
-        tokenizer: Of its sentences.
-        observation_space: Dict with `rgb`, and maybe `proprio`.
-        action_space: A Box, of one action or of a chunk.
-        config: Its `model_config` may say `num_inference_steps`.
-
-    Raises:
-        ValueError: If the robot has more numbers than the network takes.
+    need. Gradients pass all denoising steps. The backbone is transformers'
+    `PI0ForConditionalGeneration`, the config's `model_config` may say
+    `num_inference_steps`.
     """
 
     def __init__(
@@ -53,9 +45,9 @@ class Pi0VLA(ChunkVLA):
         sizes: Any = backbone.config
         self.backbone: Any = _Pi0(backbone)
         self.tokenizer = tokenizer
-        check_options(config.model_config, ["num_inference_steps"], "PI0")
-        default = sizes.num_inference_steps
-        self.steps = config.model_config.get("num_inference_steps", default)
+        name = "num_inference_steps"
+        check_options(config.model_config, [name], "PI0")
+        self.steps = config.model_config.get(name, sizes.num_inference_steps)
         proprio = self.proprio_statistics
         if proprio is not None and len(proprio.low) > sizes.max_state_dim:
             raise ValueError(
@@ -65,7 +57,6 @@ class Pi0VLA(ChunkVLA):
         self.value_head = AttentionPool(sizes.vlm_config.text_config.hidden_size)
 
     def look(self, observations: Any) -> Look:
-        """The denoised chunk, and the value of the prompt's hidden states."""
         network = self.backbone.network
         prompt, mask = self._prompt(observations)
         state = self._state(observations, prompt)
@@ -156,12 +147,7 @@ def load_pi0(
     config: VLAConfig,
     device: str,
 ) -> Pi0VLA:
-    """PI0 from a folder that `save_pretrained` wrote, with the processor beside it.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        CheckpointError: If a weight is missing.
-    """
+    """PI0 from a folder that `save_pretrained` wrote, with the processor beside it."""
     from yieldrl.vla.backends.transformers_policy import pretrained
 
     network_class = require("transformers").PI0ForConditionalGeneration

@@ -19,14 +19,8 @@ class PrismaticBackbone(DecoderBackbone):
 
     The prompt is: the first token, the patches of all cameras, proprioception as one
     token, the sentence. Kim et al. 2024, "OpenVLA", arXiv:2406.09246, section 3.1;
-    proprioception as in Kim et al. 2025, "OpenVLA-OFT", arXiv:2502.19645.
-
-    Args:
-        vision: Encoders of the images.
-        language_model: A causal language model of transformers.
-        tokenizer: Whose sentences have a first token of their own.
-        vocab_size: Entries of the vocabulary, the last of which become actions.
-        proprio_size: Numbers of proprioception; 0 if there is none.
+    proprioception as in Kim et al. 2025, "OpenVLA-OFT", arXiv:2502.19645. The tokenizer
+    gives sentences a first token of their own.
     """
 
     untrained = ("proprio_projector",)  # see `VLAModelInterface`

@@ -60,11 +60,7 @@ class TinyConfig(Checked):
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TinyConfig:
-        """The sizes that `model_config` names.
-
-        Raises:
-            ValueError: If it names something else.
-        """
+        """The sizes that `model_config` names."""
         names = [field.name for field in dataclasses.fields(cls)]
         check_options(values, names, "the tiny model")
         return cls(**values)
@@ -75,10 +71,7 @@ def tiny_backbone(
 ) -> PrismaticBackbone:
     """SigLIP, DINOv2, a projector and Llama, drawn from PyTorch's global generator.
 
-    Args:
-        sizes: Of its parts.
-        observation_space: With `rgb` or `depth`, and maybe `proprio`.
-        action_entries: Entries at the end of the vocabulary that become actions.
+    The last `action_entries` of the vocabulary become actions.
     """
     tokenizer = tiny_tokenizer(sizes.words)
     vocab_size = tokenizer.vocab_size + action_entries

@@ -24,11 +24,9 @@ class NativeBackbone(DecoderBackbone):
     arXiv:2407.07726), whose prompt attends to itself in both directions.
 
     Args:
-        network: Of a class that `AutoModelForImageTextToText` makes, with a decoder
-            that takes embeddings.
+        network: Of a class that `AutoModelForImageTextToText` makes.
         tokenizer: Whose sentences have a first token of their own.
-        pixels: `image_mean` and `image_std`, by channel, of pixels in 0-1; by default
-            0.5 each.
+        pixels: `image_mean` and `image_std` by channel, of pixels in 0-1, if known.
     """
 
     mean: Tensor
@@ -89,12 +87,7 @@ def is_native(model_type: str | None) -> bool:
 
 
 def load_native(folder: Path, dtype: str, device: str) -> NativeBackbone:
-    """A backbone of a folder that `save_pretrained` wrote, tokenizer included.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        CheckpointError: If a weight is missing.
-    """
+    """A backbone of a folder that `save_pretrained` wrote, tokenizer included."""
     network_class = require("transformers").AutoModelForImageTextToText
     network = pretrained(network_class, folder, dtype, device)
     first = network.config.text_config.bos_token_id
@@ -113,12 +106,7 @@ def _pixels(folder: Path) -> dict[str, Any]:
 
 
 def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any:
-    """A network of transformers from a folder, from safetensors alone.
-
-    Raises:
-        FileNotFoundError: If there are no weights.
-        CheckpointError: If weights are missing or do not fit.
-    """
+    """A network of transformers from a folder, from safetensors alone."""
     if not any(folder.glob("*.safetensors")):
         raise FileNotFoundError(
             f"{folder}: no *.safetensors there (pickled weights are never loaded):"
