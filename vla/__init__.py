@@ -9,11 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.vla.actions import ActionLayout, action_layout
-from yieldrl.vla.backbone import Backbone
 from yieldrl.vla.bins import ActionBins
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.heads import AttentionPool
-from yieldrl.vla.interface import OnePassVLA, VLAModelInterface, VLAOutput
+from yieldrl.vla.interface import Backbone, OnePassVLA, VLAModelInterface, VLAOutput
 from yieldrl.vla.model import VLAModel
 from yieldrl.vla.observations import ObservationReader, vla_space
 from yieldrl.vla.policy import VLAPolicy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
@@ -70,10 +69,3 @@ def action_layout(space: Space[Any], chunk_length: int | None = None) -> ActionL
     if counts != counts[:size] * length:
         raise ValueError(f"the actions of a chunk, {space}, have different options")
     return ActionLayout(shape, length, size, counts[:size])
-
-
-def bounds(space: Space[Any], layout: ActionLayout) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds of one action of a Box, `[D]` each, maybe infinite."""
-    assert isinstance(space, Box)
-    shape = layout.length, layout.size
-    return space.low.reshape(shape)[0], space.high.reshape(shape)[0]

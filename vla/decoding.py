@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.networks import Distribution
-from yieldrl.vla.backbone import Backbone
 from yieldrl.vla.heads import ActionHead
+from yieldrl.vla.interface import Backbone
 
 Choose = Callable[[Distribution], Tensor]
 """From a distribution over tokens to one of each, `[B, k]`."""
@@ -55,7 +55,9 @@ class Decoded(NamedTuple):
 
 
 def chosen(
-    policy: Distribution, deterministic: bool, generator: torch.Generator | None
+    policy: Distribution,
+    deterministic: bool = False,
+    generator: torch.Generator | None = None,
 ) -> Tensor:
     """Tokens of a distribution: the most likely, or at random.
 

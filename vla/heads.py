@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from yieldrl.networks import MLP, Categorical, Distribution, orthogonal
 from yieldrl.vla.actions import ActionLayout
-from yieldrl.vla.backbone import Backbone
 from yieldrl.vla.bins import ActionBins
+from yieldrl.vla.interface import Backbone
 from yieldrl.vla.statistics import ActionStatistics
 
 
@@ -106,11 +106,8 @@ class BinsHead(nn.Module):
 class GaussianHead(nn.Module):
     """Independent normals around means that are read off the hidden states.
 
-    Densities and `log_std` are in units of half an action's range, [-1, 1] being all
-    of it, so that they compare between robots.
-
-    Attributes:
-        log_std: Learned, the same in every state, `[D]`.
+    Tokens, densities and `log_std [D]`, which is learned and the same in every state,
+    are in units of half an action's range, so that they compare between robots.
     """
 
     def __init__(
@@ -128,17 +125,14 @@ class GaussianHead(nn.Module):
     def policy(
         self, backbone: Backbone, hidden: Tensor, first: int = 0
     ) -> Distribution:
-        """A normal for each token; see `BinsHead.policy`."""
         mean = self.mean(hidden.float()).squeeze(-1)
         log_std = self.log_std.repeat(self.layout.length)
         return TokenGaussian(mean, log_std[first : first + hidden.shape[1]])
 
     def tokens(self, action: Tensor) -> Tensor:
-        """Chunks of actions `[B, L, D]` in units of their range, `[B, K]`."""
         return self.statistics.normalize(action).flatten(1)
 
     def action(self, tokens: Tensor) -> Tensor:
-        """Numbers `[B, K]` in units of the range as chunks of actions `[B, L, D]`."""
         return self.statistics.denormalize(self.layout.inside(tokens))
 
 

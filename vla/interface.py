@@ -1,15 +1,12 @@
-"""What a vision-language-action model can do, for whoever trains one."""
+"""What a vision-language-action model can do, and what a backbone under it can."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
-
-from yieldrl.vla.parameter_groups import FrozenInEval
-from yieldrl.vla.statistics import ActionStatistics, ProprioStatistics
+from torch import Tensor, nn
 
 
 class VLAOutput(NamedTuple):
@@ -94,35 +91,58 @@ class OnePassVLA(VLAModelInterface, Protocol):
         ...
 
 
-class OnePassModule(FrozenInEval):
-    """Base of models that have `act`, `evaluate` and `get_value` of `OnePassVLA`."""
+class Backbone(Protocol):
+    """A vision-language model, cut where action and value heads are put on; a Module.
 
-    action_statistics: ActionStatistics | None  # None for choices
-    proprio_statistics: ProprioStatistics | None  # None without any
-    act: Callable[..., VLAOutput]
-    evaluate: Callable[..., VLAOutput]
+    Axes: `B` batch, `S` positions of the prompt, `W` width, `V` vocabulary.
 
-    def forward(
-        self,
-        observations: Any,
-        deterministic: bool = False,
-        generator: torch.Generator | None = None,
+    One that can keep keys and values has a method `new_cache()` besides, which returns
+    something to keep them in, or None if it cannot for now; its `hidden` then takes
+    that as `cache=`, gets the embeddings of new positions alone, `[B, k, W]`, with the
+    `mask` of all, and returns the new ones' hidden states. Without it every token of
+    autoregressive decoding is a pass over all positions.
+
+    Attributes:
+        width: `W`, of embeddings and of hidden states.
+        vocab_size: Entries of the vocabulary, the last of which become actions.
+            Logits may have more, which pad them to a round number.
+    """
+
+    width: int
+    vocab_size: int
+
+    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
+        """The prompt: images, proprioception and instruction as `[B, S, W]`.
+
+        Args:
+            observations: As in `VLAModelInterface`, `proprio` normalised.
+
+        Returns:
+            Embeddings `[B, S, W]`, and `[B, S]` bool, False where an instruction
+            shorter than others of the batch is padded, on whichever side.
+        """
+        ...
+
+    def hidden(
+        self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
     ) -> Tensor:
-        """Act: chunks `[B, L, D]`."""
-        return self.act(observations, deterministic, generator).action
+        """The language model's last hidden states (normalised), `[B, S, W]`.
 
-    def evaluate_actions(
-        self, observations: Any, actions: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Log-probability of every token `[B, L, D]`, and entropy `[B]`."""
-        output = self.evaluate(observations, actions)
-        return output.log_prob, output.entropy
+        Nobody attends to what `mask` (`[B, S]` bool) hides, and positions count what it
+        shows, `mask.cumsum(1) - 1`, so that padding changes nothing. Attention is
+        causal; but from position `bidirectional_from` on every position attends to all.
+        What comes out at hidden positions is finite.
+        """
+        ...
 
-    def update_normalization(
-        self, proprio: Tensor | None, actions: Tensor | None
-    ) -> None:
-        """Fit statistics that are not known yet to data `[..., P]` and `[..., D]`."""
-        pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
-        for own, data in pairs:
-            if own is not None and data is not None and not own.fitted:
-                own.fit(data)
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Logits over the vocabulary, `[..., V]`, from hidden states `[..., W]`."""
+        ...
+
+    def token_embeddings(self, ids: Tensor) -> Tensor:
+        """Embeddings `[..., W]` of entries of the vocabulary, int64 `[...]`."""
+        ...
+
+    def vision_parameters(self) -> Iterable[nn.Parameter]:
+        """The parameters of the vision encoders (projectors to `W` are none)."""
+        ...

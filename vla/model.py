@@ -2,28 +2,101 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any
 
 import gymnasium
 import torch
+from gymnasium.spaces import Box
 from torch import Tensor, nn
 
-from yieldrl.vla.actions import action_layout, bounds
-from yieldrl.vla.backbone import Backbone
+from yieldrl.vla.actions import action_layout
 from yieldrl.vla.bins import ActionBins
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.decoding import (
     AutoregressiveDecoding,
-    Decoded,
+    Choose,
     Decoding,
     Prompt,
     chosen,
 )
 from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
-from yieldrl.vla.interface import OnePassModule, VLAOutput
+from yieldrl.vla.interface import Backbone, VLAOutput
 from yieldrl.vla.parallel import ParallelDecoding
-from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
+from yieldrl.vla.parameter_groups import FrozenInEval
+from yieldrl.vla.statistics import (
+    ActionStatistics,
+    action_statistics,
+    proprio_statistics,
+)
+
+
+class OnePassModule(FrozenInEval, ABC):
+    """Base of models that follow `OnePassVLA`, `get_value` aside.
+
+    Attributes:
+        action_statistics: Units of the actions; None for choices.
+        proprio_statistics: Units of the proprioception; None without any.
+    """
+
+    action_statistics: ActionStatistics | None
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: VLAConfig,
+    ) -> None:
+        super().__init__()
+        self.layout = action_layout(action_space, config.chunk_length)
+        self.chunk_length = self.layout.length
+        self.proprio_statistics = proprio_statistics(observation_space)
+
+    @abstractmethod
+    def answer(
+        self, observations: Any, choose: Choose, actions: Tensor | None = None
+    ) -> VLAOutput:
+        """What it says of given actions, or of those of chosen tokens."""
+
+    def act(
+        self,
+        observations: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> VLAOutput:
+        """Act, at random (drawn from `generator`) or as is most likely."""
+        choose = partial(chosen, deterministic=deterministic, generator=generator)
+        return self.answer(observations, choose)
+
+    def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
+        """What it says of given actions, chunks `[B, L, D]`."""
+        return self.answer(observations, chosen, actions)
+
+    def forward(
+        self,
+        observations: Any,
+        deterministic: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Act: chunks `[B, L, D]`."""
+        return self.act(observations, deterministic, generator).action
+
+    def evaluate_actions(
+        self, observations: Any, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probability of every token `[B, L, D]`, and entropy `[B]`."""
+        output = self.evaluate(observations, actions)
+        return output.log_prob, output.entropy
+
+    def update_normalization(
+        self, proprio: Tensor | None, actions: Tensor | None
+    ) -> None:
+        """Fit statistics that are not known yet to data `[..., P]` and `[..., D]`."""
+        pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
+        for own, data in pairs:
+            if own is not None and data is not None and not own.fitted:
+                own.fit(data)
 
 
 class VLAModel(OnePassModule):
@@ -56,17 +129,13 @@ class VLAModel(OnePassModule):
         bins: ActionBins | None = None,
         decoding: Decoding | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(observation_space, action_space, config)
         if not isinstance(backbone, nn.Module):
             raise TypeError(f"the backbone is {type(backbone)}: make it an nn.Module")
         self.backbone: Backbone = backbone
-        self.layout = layout = action_layout(action_space, config.chunk_length)
-        self.chunk_length = layout.length
-        self.proprio_statistics = proprio_statistics(observation_space)
-        statistics: ActionStatistics | None = None
-        if layout.counts is None:
-            statistics = ActionStatistics(layout.size)
-            statistics.from_bounds(*bounds(action_space, layout))
+        layout, statistics = self.layout, None
+        if isinstance(action_space, Box):
+            statistics = action_statistics(action_space, layout)
         self.head: ActionHead
         if config.action_head == "gaussian" and statistics is not None:
             self.head = GaussianHead(
@@ -89,23 +158,19 @@ class VLAModel(OnePassModule):
         """Units of the actions, which the head keeps; None for choices."""
         return self.head.statistics
 
-    def act(
-        self,
-        observations: Any,
-        deterministic: bool = False,
-        generator: torch.Generator | None = None,
+    def answer(
+        self, observations: Any, choose: Choose, actions: Tensor | None = None
     ) -> VLAOutput:
-        """Act, at random (drawn from `generator`) or as is most likely."""
         prompt = self._prompt(observations)
-        choose = partial(chosen, deterministic=deterministic, generator=generator)
-        decoded = self.decoding.act(self.backbone, self.head, prompt, choose)
-        return self._output(self.head.action(decoded.tokens), decoded, prompt)
-
-    def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
-        """What it says of given actions, chunks `[B, L, D]`."""
-        prompt, tokens = self._prompt(observations), self.head.tokens(actions)
-        decoded = self.decoding.evaluate(self.backbone, self.head, prompt, tokens)
-        return self._output(actions, decoded, prompt)
+        parts = self.backbone, self.head, prompt
+        if actions is None:
+            decoded = self.decoding.act(*parts, choose)
+            actions = self.head.action(decoded.tokens)
+        else:
+            decoded = self.decoding.evaluate(*parts, self.head.tokens(actions))
+        log_prob = self.layout.inside(decoded.log_prob)
+        value = self.value_head(decoded.hidden, prompt.mask)
+        return VLAOutput(actions, log_prob, decoded.entropy.sum(-1), value)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, from a pass over the prompt alone."""
@@ -126,11 +191,3 @@ class VLAModel(OnePassModule):
             observations = observations.copy()
             observations["proprio"] = proprio
         return Prompt(*self.backbone.embed(observations))
-
-    def _output(self, action: Tensor, decoded: Decoded, prompt: Prompt) -> VLAOutput:
-        return VLAOutput(
-            action,
-            self.layout.inside(decoded.log_prob),
-            decoded.entropy.sum(-1),
-            self.value_head(decoded.hidden, prompt.mask),
-        )

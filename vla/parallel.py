@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.networks import Distribution
-from yieldrl.vla.backbone import Backbone
 from yieldrl.vla.decoding import Choose, Decoded, Decoding, Prompt, last_shown
 from yieldrl.vla.heads import ActionHead
+from yieldrl.vla.interface import Backbone
 
 
 class OnePassDecoding(Decoding):

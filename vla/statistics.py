@@ -12,24 +12,17 @@ import torch
 from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 
-LARGEST_BOUND = 1e6
-"""Bounds of a space beyond it say nothing of the numbers to expect."""
+from yieldrl.vla.actions import ActionLayout
 
-LEAST_HALF = 1e-30
-"""Half of a range that is less counts as none: float32 could not hold its bins."""
-
-MOST_ROWS = 100_000
-"""Rows of data that quantiles are taken of; of more, evenly spaced ones."""
+LARGEST_BOUND = 1e6  # beyond it bounds say nothing of the numbers to expect
+LEAST_HALF = 1e-30  # less counts as none: float32 could not hold bins of such a range
+MOST_ROWS = 100_000  # that quantiles are taken of; of more, evenly spaced ones
 
 
 class RangeStatistics(nn.Module):
-    """What becomes -1 and what becomes 1, for each of `D` numbers.
+    """What becomes -1, `low [D]`, and what becomes 1, `high [D]`; float32.
 
     Both are NaN until they are known, from bounds, data or a pretrained model's file.
-
-    Attributes:
-        low: What becomes -1, `[D]` float32.
-        high: What becomes 1, `[D]` float32.
     """
 
     low: Tensor
@@ -181,6 +174,13 @@ class ProprioStatistics(RangeStatistics):
         values = values.float()
         scaled = super().normalize(values).clamp(-self.limit, self.limit)
         return torch.where(scaled.isnan(), values, scaled)
+
+
+def action_statistics(space: Box, layout: ActionLayout) -> ActionStatistics:
+    """Those of a Box of actions, of its bounds if they say something."""
+    shape = layout.length, layout.size
+    low, high = (bound.reshape(shape)[0] for bound in (space.low, space.high))
+    return ActionStatistics(layout.size).from_bounds(low, high)
 
 
 def proprio_statistics(space: gymnasium.Space[Any]) -> ProprioStatistics | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -10,11 +10,12 @@ import torch
 from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 
-from yieldrl.vla.actions import action_layout, bounds
 from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.decoding import Choose
 from yieldrl.vla.heads import TokenGaussian
-from yieldrl.vla.interface import OnePassModule, VLAOutput
-from yieldrl.vla.statistics import ActionStatistics, proprio_statistics
+from yieldrl.vla.interface import VLAOutput
+from yieldrl.vla.model import OnePassModule
+from yieldrl.vla.statistics import ActionStatistics, action_statistics
 
 
 class Look(NamedTuple):
@@ -24,7 +25,7 @@ class Look(NamedTuple):
     value: Tensor  # of the states, [B]
 
 
-class ChunkVLA(OnePassModule, ABC):
+class ChunkVLA(OnePassModule):
     """A Gaussian around the chunk that a network makes; it follows `OnePassVLA`.
 
     Its `log_std [D]`, of normalised actions, is learned and the same in every state.
@@ -38,17 +39,13 @@ class ChunkVLA(OnePassModule, ABC):
         action_space: gymnasium.Space[Any],
         config: VLAConfig,
     ) -> None:
-        super().__init__()
         if not isinstance(action_space, Box):
             raise ValueError(
                 f"{action_space} is of choices, {type(self).__name__} makes numbers:"
                 " take a model with tokens for actions (tiny, or OpenVLA's)"
             )
-        self.layout = action_layout(action_space, config.chunk_length)
-        self.chunk_length = self.layout.length
-        self.action_statistics = ActionStatistics(self.layout.size)
-        self.action_statistics.from_bounds(*bounds(action_space, self.layout))
-        self.proprio_statistics = proprio_statistics(observation_space)
+        super().__init__(observation_space, action_space, config)
+        self.action_statistics = action_statistics(action_space, self.layout)
         self.log_std = nn.Parameter(
             torch.full((self.layout.size,), config.log_std_init)
         )
@@ -57,24 +54,19 @@ class ChunkVLA(OnePassModule, ABC):
     def look(self, observations: Any) -> Look:
         """What the network makes of observations."""
 
-    def act(
-        self,
-        observations: Any,
-        deterministic: bool = False,
-        generator: torch.Generator | None = None,
+    def answer(
+        self, observations: Any, choose: Choose, actions: Tensor | None = None
     ) -> VLAOutput:
-        """Act, at random (drawn from `generator`) or as is most likely."""
         mean, value = self.look(observations)
-        policy = self._policy(mean)
-        tokens = policy.mode() if deterministic else policy.sample(generator)
-        action = self.action_statistics.denormalize(self.layout.inside(tokens))
-        return self._output(action, tokens, policy, value)
-
-    def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
-        """What it says of given actions, chunks `[B, L, D]`."""
-        mean, value = self.look(observations)
-        tokens = self.action_statistics.normalize(actions).flatten(1)
-        return self._output(actions, tokens, self._policy(mean), value)
+        log_std = self.log_std.repeat(self.layout.length)
+        policy = TokenGaussian(mean.flatten(1), log_std)
+        if actions is None:
+            tokens = choose(policy)
+            actions = self.action_statistics.denormalize(self.layout.inside(tokens))
+        else:
+            tokens = self.action_statistics.normalize(actions).flatten(1)
+        log_prob = self.layout.inside(policy.log_prob(tokens))
+        return VLAOutput(actions, log_prob, policy.entropy().sum(-1), value)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`."""
@@ -94,13 +86,3 @@ class ChunkVLA(OnePassModule, ABC):
                 " choose a smaller chunk_length, or the environment that it is made for"
             )
         return chunk[:, :length, :size].float()
-
-    def _policy(self, mean: Tensor) -> TokenGaussian:
-        log_std = self.log_std.repeat(self.layout.length)
-        return TokenGaussian(mean.flatten(1), log_std)
-
-    def _output(
-        self, action: Tensor, tokens: Tensor, policy: TokenGaussian, value: Tensor
-    ) -> VLAOutput:
-        log_prob = self.layout.inside(policy.log_prob(tokens))
-        return VLAOutput(action, log_prob, policy.entropy().sum(-1), value)

@@ -28,7 +28,6 @@ class DecoderBackbone(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights and of the embeddings."""
         return self.causal_model.get_input_embeddings().weight.dtype
 
     def hidden(
@@ -63,11 +62,9 @@ class DecoderBackbone(nn.Module):
         return require("transformers").DynamicCache()
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Logits `[..., V]`, float32, of hidden states `[..., W]`."""
         return self.causal_model.lm_head(hidden.to(self.dtype)).float()
 
     def token_embeddings(self, ids: Tensor) -> Tensor:
-        """Embeddings `[..., W]` of tokens `[...]`."""
         return self.causal_model.get_input_embeddings()(ids)
 
     def enable_gradient_checkpointing(self) -> None:

@@ -59,7 +59,6 @@ class PrismaticBackbone(DecoderBackbone):
         self.proprio_projector = gelu_mlp(size, self.width, self.width)
 
     def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
-        """The prompt as `[B, S, W]`, and where it is no padding, `[B, S]` bool."""
         ids, mask = self.tokenizer(observations["language"])
         text = self.token_embeddings(ids)
         parts = [text[:, :1]]
@@ -74,7 +73,6 @@ class PrismaticBackbone(DecoderBackbone):
         return embeddings, torch.cat([shown, mask[:, 1:]], dim=1)
 
     def vision_parameters(self) -> Iterable[nn.Parameter]:
-        """The parameters of the vision encoders."""
         return self.vision_backbone.parameters()
 
     def enable_gradient_checkpointing(self) -> None:

@@ -58,7 +58,6 @@ class NativeBackbone(DecoderBackbone):
         return self.network.model.language_model
 
     def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
-        """The prompt as `[B, S, W]`, and where it is no padding, `[B, S]` bool."""
         ids, mask = self.tokenizer(observations["language"])
         text = self.token_embeddings(ids)
         seen = [self._features(one) for one in camera_images(observations, self.side)]
@@ -67,7 +66,6 @@ class NativeBackbone(DecoderBackbone):
         return embeddings, torch.cat([mask[:, :1], shown, mask[:, 1:]], dim=1)
 
     def vision_parameters(self) -> Iterable[nn.Parameter]:
-        """The parameters of the vision encoder."""
         return self.network.model.vision_tower.parameters()
 
     def _features(self, images: Tensor) -> Tensor:
