@@ -42,11 +42,7 @@ def refuse_memory(agent: Agent) -> None:
 
 
 def parts_of(agent: Agent) -> dict[str, Any]:
-    """The `inputs`, `layers` and `output` of an agent's policy.
-
-    Raises:
-        NotExportableError: If there is no way to say it.
-    """
+    """The `inputs`, `layers` and `output` of an agent's policy."""
     refuse_memory(agent)
     model: Any = agent.model
     space, normalizer = model.observation_space, None

@@ -23,11 +23,6 @@ TRIED = 64  # observations
 def write_json(agent: Agent, path: str | Path, **notes: Any) -> Path:
     """Write what `describe` returns to a file, whole or not at all.
 
-    Args:
-        agent: Whose deterministic policy it is.
-        path: The file.
-        notes: What else is to stand in it, under `notes`: how well it plays, say.
-
     Raises:
         NotExportableError: If JSON cannot say what the policy computes.
     """
@@ -46,17 +41,15 @@ def save(policy: dict[str, Any], path: str | Path) -> Path:
 def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
     """The deterministic policy of an agent, `agent.predict`, as values of JSON.
 
-    It was tried: what NumPy computes from it is what the agent says, on random
-    observations. So a model of one's own whose `forward` does something else than its
-    parent's is refused, not written down wrongly.
+    It is tried: NumPy has to compute from it what the agent says, on random
+    observations, so that a model of one's own with another `forward` is refused.
 
     Args:
         agent: Of any algorithm whose policy is a table, an MLP or a small CNN.
-        notes: Put under `notes`.
+        notes: What else is to stand in it, under `notes`: how well it plays, say.
 
     Raises:
-        NotExportableError: If JSON cannot say what the policy computes; the message
-            says what to do instead.
+        NotExportableError: If JSON cannot say what the policy computes.
     """
     model = agent.model
     policy = {

@@ -76,11 +76,7 @@ def inputs_of(
     normalizer: ObservationNormalizer | None = None,
     path: spaces.Path = (),
 ) -> Iterator[dict[str, Any]]:
-    """For every leaf of the observations what becomes of it, in the encoder's order.
-
-    Raises:
-        NotExportableError: If a leaf is a sentence.
-    """
+    """For every leaf of the observations what becomes of it, in the encoder's order."""
     if isinstance(encoder, DictEncoder):
         assert isinstance(space, Dict)
         for name, part in zip(encoder.names, encoder.parts, strict=True):
@@ -145,11 +141,7 @@ def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
 
 
 def layers_of(module: nn.Module) -> list[Layer]:
-    """The layers of an MLP, of a sequence, or of the two streams of a dueling head.
-
-    Raises:
-        NotExportableError: If it is something else.
-    """
+    """The layers of an MLP, of a sequence, or of the two streams of a dueling head."""
     if isinstance(module, nn.Sequential):
         return [layer for part in module for layer in layers_of(part)]
     if isinstance(module, nn.Linear):

@@ -26,11 +26,7 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
     """Write the deterministic policy of an agent, `agent.predict`, as a program.
 
     Inputs are called `obs`, or by a Dict's names (`camera.rgb` where nested), and have
-    a batch axis `batch`, as `action` has, which comes out.
-
-    Args:
-        agent: Of any algorithm without a memory.
-        path: The file; its weights lie in it.
+    a batch axis `batch`, as `action` has, which comes out. Weights lie in the file.
 
     Raises:
         ImportError: If `onnx` or `onnxscript` is not installed.

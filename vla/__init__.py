@@ -1,7 +1,4 @@
-"""Vision-language-action models as policies.
-
-Importing this room imports none of the libraries that models are loaded with.
-"""
+"""Vision-language-action models as policies; their libraries are imported on use."""
 
 from __future__ import annotations
 

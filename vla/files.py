@@ -25,10 +25,7 @@ WRAPPERS = ("state_dict", "model_state_dict", "model")
 
 
 def require(name: str) -> Any:
-    """The module `name`, imported now.
-
-    Raises:
-        ImportError: If it is not installed; the message says what to install.
+    """The module `name`, imported now; the error says what to install.
 
     >>> require("no_such")
     Traceback (most recent call last):
@@ -86,15 +83,8 @@ def read_json(file: Path, *, optional: bool = False) -> dict[str, Any]:
 def read_state_dict(path: str | Path) -> dict[str, Tensor]:
     """The tensors of one file by name, on the CPU.
 
-    Args:
-        path: A `.safetensors` file, or what `torch.save(model.state_dict(), path)`
-            wrote (`.pt`, `.pth`, `.bin`, `.ckpt`), alone or under one of the keys
-            `state_dict`, `model_state_dict` and `model`.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        CheckpointError: If it holds anything but tensors by name, pickled objects for
-            one: they are never loaded, because loading them runs their code.
+    It is one of safetensors, or of `torch.save(model.state_dict(), path)`, which may be
+    under one of `WRAPPERS`. Anything else is refused: unpickling objects runs code.
     """
     path = Path(path)
     if not path.is_file():

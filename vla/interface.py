@@ -96,11 +96,11 @@ class Backbone(Protocol):
 
     Axes: `B` batch, `S` positions of the prompt, `W` width, `V` vocabulary.
 
-    One that can keep keys and values has a method `new_cache()` besides, which returns
-    something to keep them in, or None if it cannot for now; its `hidden` then takes
-    that as `cache=`, gets the embeddings of new positions alone, `[B, k, W]`, with the
-    `mask` of all, and returns the new ones' hidden states. Without it every token of
-    autoregressive decoding is a pass over all positions.
+    One that keeps keys and values, so that not every token of autoregressive decoding
+    is a pass over all positions, has a method `new_cache()` besides, which returns
+    something to keep them in, or None if it cannot for now; its `hidden` takes that as
+    `cache=`, gets the embeddings of new positions alone, `[B, k, W]`, with the `mask`
+    of all, and returns the new ones' hidden states.
 
     Attributes:
         width: `W`, of embeddings and of hidden states.

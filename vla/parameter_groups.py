@@ -77,11 +77,8 @@ def is_linear(layer: Any) -> bool:
 
 
 def optimizer_groups(model: nn.Module, config: Any) -> list[dict[str, Any]]:
-    """A model's `parameter_groups`, if it has any, with the learning rates of a config.
-
-    A group that has no rate of its own, `adapter_learning_rate` say, is given
-    `learning_rate`; a rate without its group is refused.
-    """
+    """A model's `parameter_groups`, if it has any, with the learning rates of a config,
+    of which one for a group that the model does not have is refused."""
     groups = {"policy": [p for p in model.parameters() if p.requires_grad]}
     if (own := getattr(model, "parameter_groups", None)) is not None:
         groups = own()

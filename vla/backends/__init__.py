@@ -11,9 +11,6 @@ def check_options(
 ) -> None:
     """Refuse a `model_config` with another option than those that the model knows.
 
-    Raises:
-        ValueError: If there is another; the message names it.
-
     >>> check_options({"depth": 2}, ["width", "layers"], "the tiny model")
     Traceback (most recent call last):
     ValueError: model_config: the tiny model has no 'depth'; choose of width, layers

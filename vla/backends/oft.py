@@ -18,19 +18,17 @@ from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import read_state_dict
 from yieldrl.vla.weights import load_strictly, unwrapped
 
-PARTS = [
-    "action_head",
-    "proprio_projector",
-    "noisy_action_projector",
-    "vision_backbone",
-]
-"""Before `--150000_checkpoint.pt`, say: what of a model has a file of its own."""
+UNKNOWN = {
+    "noisy_action_projector": "denoises actions",
+    "vision_backbone": "modulates vision by the instruction (FiLM)",
+}
+"""Parts of networks that are not built here, and what these do."""
 
 
 def find_parts(folder: Path) -> dict[str, Path]:
-    """The files of a folder by what they hold; none where it is not of OpenVLA-OFT."""
+    """The files of a folder, such as `action_head--1_checkpoint.pt`, by their part."""
     found: dict[str, Path] = {}
-    for name in PARTS:
+    for name in ("action_head", "proprio_projector", *UNKNOWN):
         files = sorted(folder.glob(f"{name}--*.pt"))
         if len(files) > 1:
             raise CheckpointError(
@@ -61,10 +59,7 @@ def check_parts(
 
     `numbers` says whether actions are no choices, `proprio` whether it is observed.
     """
-    for name, what in (
-        ("noisy_action_projector", "denoises actions"),
-        ("vision_backbone", "modulates vision by the instruction (FiLM)"),
-    ):
+    for name, what in UNKNOWN.items():
         if name in parts:
             raise CheckpointError(
                 f"{parts[name]}: this checkpoint {what}, which is not built here: take"

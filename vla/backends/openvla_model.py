@@ -67,7 +67,12 @@ def load_openvla(
         backbone, Dict(spaces), action_space, config, bins=bins, decoding=decoding
     )
     if isinstance(model.head, GaussianHead):
-        _set_mean(model.head, parts, backbone.width)
+        if "action_head" in parts:
+            path, size = parts["action_head"], layout.size
+            model.head.mean = oft.load_head(path, backbone.width, size)
+        else:
+            assert isinstance(model.head.mean, nn.Linear)
+            nn.init.zeros_(model.head.mean.weight)
     _take_statistics(model, openvla.statistics(folder, values), config)
     if parts and model.proprio_statistics is not None:
         model.proprio_statistics.limit = 1.0  # as it was trained
@@ -89,15 +94,6 @@ def _add_proprio(
             state = read_state_dict(path)
             load_strictly(backbone.proprio_projector, state, str(path))
         backbone.proprio_projector.to(backbone.dtype)
-
-
-def _set_mean(head: GaussianHead, parts: Mapping[str, Path], width: int) -> None:
-    """The mean that was trained; in the middle of the range where none was."""
-    if "action_head" in parts:
-        head.mean = oft.load_head(parts["action_head"], width, head.layout.size)
-    else:
-        assert isinstance(head.mean, nn.Linear)
-        nn.init.zeros_(head.mean.weight)
 
 
 def _take_statistics(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict
 from torch import nn
 
-from yieldrl.foundations.ranges import MAX_WIDTH
+from yieldrl.foundations.ranges import MAX_WIDTH, Range
 from yieldrl.foundations.validation import Checked, FieldError, shown
 from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
@@ -20,34 +20,29 @@ from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
-MOST_PATCHES = 5
-"""Most patches along a side, where the patch size is chosen by the image."""
+MOST_PATCHES = 5  # along a side, where the patch size is chosen by the image
+Size = Annotated[int, Range(1, MAX_WIDTH)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TinyConfig(Checked):
     """Sizes of the tiny model: what `model_config` may say for the backend `tiny`."""
 
-    width: int = 64  # of the language model
-    layers: int = 2
-    heads: int = 4
-    hidden: int | None = None  # inside its MLPs; by default four times the width
-    vision_width: int = 32  # of each of the two encoders
-    vision_layers: int = 1
-    vision_heads: int = 2
-    registers: int = 0  # of DINOv2
-    image_size: int | None = None  # by default that of the observations
-    patch_size: int | None = None  # by default at most 5 patches along a side
-    patch_contrast: float | None = None  # see `contrasting`; None: PyTorch's usual one
+    width: Size = 64  # of the language model
+    layers: Size = 2
+    heads: Size = 4
+    hidden: Size | None = None  # inside its MLPs; by default four times the width
+    vision_width: Size = 32  # of each of the two encoders
+    vision_layers: Size = 1
+    vision_heads: Size = 2
+    registers: Annotated[int, Range(0, MAX_WIDTH)] = 0  # of DINOv2
+    image_size: Size | None = None  # by default that of the observations
+    patch_size: Size | None = None  # by default at most 5 patches along a side
+    patch_contrast: Annotated[float, Range(0, 100, above=True)] | None = None
     words: tuple[str, ...] | list[str] = WORDS  # that are a token each
 
     def __post_init__(self) -> None:
         self._check_fields()
-        for field in dataclasses.fields(self):
-            if field.name not in ("registers", "words", "patch_contrast"):
-                self._check_range(field.name, low=1, high=MAX_WIDTH)
-        self._check_range("registers", low=0, high=MAX_WIDTH)
-        self._check_range("patch_contrast", low=0, high=100, above=True)
         for whole, part in (("width", "heads"), ("vision_width", "vision_heads")):
             if getattr(self, whole) % getattr(self, part):
                 raise ValueError(
@@ -109,10 +104,9 @@ def contrasting(vision: FusedVision, contrast: float) -> None:
     """Draw new filters for patches, that answer to edges more than to light.
 
     Filters drawn as usual answer to how bright a patch is: what all pictures have in
-    common is then many times as large as what differs, and a small network does not
-    find out in thousands of steps where a ball lies. Here a patch of one colour gives a
-    fifth of what it gave. `contrast` is the standard deviation of a filter's answer to
-    noise of variance 1.
+    common is many times as large as what differs, and a small network does not find out
+    in thousands of steps where a ball lies. Here a patch of one colour gives a fifth of
+    that. `contrast` is the standard deviation of an answer to noise of variance 1.
     """
     for module in vision.modules():
         if isinstance(module, nn.Conv2d):
