@@ -81,7 +81,8 @@ class VLAPolicy(FrozenInEval, Policy):
             observation_space: As of the class.
             action_space: As of the class.
             config: A `VLAConfig`, or any algorithm's config, which says the seed.
-            vla_config: Fields by name, which come first, see `vla_config_of`.
+            vla_config: Fields of `VLAConfig` by name, which come first. With a config
+                that knows no tokens `log_prob_per` is `chunk` by default.
             action_dim: Numbers of an action, `D`, to be checked.
 
         Raises:

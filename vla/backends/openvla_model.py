@@ -56,12 +56,9 @@ def load_openvla(
         _add_proprio(backbone, parts, spaces["proprio"], config)
     if backbone.proprio_projector is None:
         spaces.pop("proprio", None)
-    decoding: Decoding = AutoregressiveDecoding()
-    trained = numbers and config.action_head == "gaussian"
-    trained = trained or oft.is_oft(parts, values, config.model_path or "")
-    if config.decoding == "parallel" or (config.decoding == "auto" and trained):
-        stop = values["text_config"].get("eos_token_id", 2)
-        decoding = ZeroDecoding(layout.tokens, stop)
+    in_one_pass = numbers and config.action_head == "gaussian"
+    in_one_pass |= oft.is_oft(parts, values, config.model_path or "")
+    decoding = _decoding(config, layout.tokens, values, in_one_pass)
     bins = ActionBins(openvla.action_bins(values), descending=True, edges=True)
     model = VLAModel(
         backbone, Dict(spaces), action_space, config, bins=bins, decoding=decoding
@@ -77,6 +74,16 @@ def load_openvla(
     if parts and model.proprio_statistics is not None:
         model.proprio_statistics.limit = 1.0  # as it was trained
     return model.to(device)
+
+
+def _decoding(
+    config: VLAConfig, tokens: int, values: Mapping[str, Any], in_one_pass: bool
+) -> Decoding:
+    """That of the checkpoint's training, unless the config says another."""
+    auto = config.decoding == "auto"
+    if config.decoding == "parallel" or (auto and in_one_pass):
+        return ZeroDecoding(tokens, values["text_config"].get("eos_token_id", 2))
+    return AutoregressiveDecoding()
 
 
 def _add_proprio(
