@@ -24,19 +24,23 @@ def check_arguments(envs: Any) -> None:
     if envs.single_action_space.shape is None:
         space = envs.single_action_space
         raise TypeError(f"{name}.single_action_space = {space}: must be of one array")
-    for word in ("num_envs", "max_episode_steps"):
-        number = getattr(envs, word)
-        if number is None and word == "max_episode_steps":
-            continue
-        if not isinstance(number, int | np.integer):
-            raise TypeError(f"{word} = {number!r}: must be an int")
-        if number < 1:
-            raise ValueError(f"{word} = {number}: must be at least 1")
+    check_counts(num_envs=envs.num_envs)
+    if envs.max_episode_steps is not None:
+        check_counts(max_episode_steps=envs.max_episode_steps)
     if not (isinstance(envs.dtype, torch.dtype) and envs.dtype.is_floating_point):
         raise ValueError(f"dtype = {envs.dtype!r}: use torch.float32 or torch.float64")
     modes = [None, *envs.metadata["render_modes"]]
     if envs.render_mode not in modes:
         raise ValueError(f"render_mode = {envs.render_mode!r}: {name} has {modes}")
+
+
+def check_counts(**counts: Any) -> None:
+    """Raise unless these arguments are ints of at least 1."""
+    for name, number in counts.items():
+        if not isinstance(number, int | np.integer):
+            raise TypeError(f"{name} = {number!r}: must be an int")
+        if number < 1:
+            raise ValueError(f"{name} = {number}: must be at least 1")
 
 
 def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:

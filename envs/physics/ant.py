@@ -33,7 +33,7 @@ class AntVectorEnv(LeggedVectorEnv):
         main_body: Number or name of the body whose velocity counts.
         contact_force_range: Contact forces are clipped to it.
         include_cfrc_ext_in_observation: Whether contact forces are observed.
-        kwargs: Arguments of `LeggedVectorEnv`, here with gymnasium's defaults.
+        kwargs: Arguments of `LeggedVectorEnv`, with gymnasium's defaults.
     """
 
     axes = "xy"
@@ -59,24 +59,20 @@ class AntVectorEnv(LeggedVectorEnv):
         return state["cfrc_ext"].clamp(*self.contact_force_range)
 
     def parts(self, state: State) -> list[Tensor]:
-        """Positions, velocities, and the contact forces but for those on the world."""
-        seen = [state["qpos"][self.skipped :], state["qvel"]]
-        return (
-            [*seen, self.contact_forces(state)[1:]] if self.includes_contacts else seen
-        )
+        parts = super().parts(state)
+        if self.includes_contacts:
+            parts.append(self.contact_forces(state)[1:])  # body 0 is the world
+        return parts
 
     def place(self, state: State, axis: int) -> Tensor:
-        """Where the main body is."""
         return state["xpos"][self.main_body, axis]
 
     def costs(self, action: Tensor, after: State) -> State:
-        """Of torques and contacts."""
         squares = self.contact_forces(after).square().sum((0, 1))
-        costs = super().costs(action, after)
-        return {**costs, "contact": self.contact_cost_weight * squares}
+        contact = self.contact_cost_weight * squares
+        return {**super().costs(action, after), "contact": contact}
 
     def is_healthy(self, state: State) -> Tensor:
-        """Whether the torso is neither too low nor too high."""
         low, high = self.healthy_z_range
         z = state["qpos"][2]
         finite = state["qpos"].isfinite().all(0) & state["qvel"].isfinite().all(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -24,13 +24,30 @@ class Backend:
 
     Their states come from outside and go back there: what is kept between calls is
     memory to write into, `inputs` and `outputs`, as tensors `[N, ...]` by name.
+
+    Args:
+        model: The `MjModel`.
+        num_envs: N.
+        fields: Names of those `MjData` fields that are wanted beside the state.
+        threads: On the CPU, the caller's included; None for one per core.
+        device: Where the tensors live.
     """
 
     dtype: torch.dtype
-    made_of: tuple[Any, ...]  # the arguments of the constructor
     varied: Mapping[str, Tensor] = MappingProxyType({})  # what `vary` has set
     inputs: dict[str, Tensor]  # of the names in STATE, and `ctrl`
     outputs: dict[str, Tensor]  # the fields
+
+    def __init__(
+        self,
+        model: Any,
+        num_envs: int,
+        fields: Sequence[str],
+        threads: int | None,
+        device: str | torch.device,
+    ) -> None:
+        self.made_of = model, num_envs, fields, threads, device
+        self.has_contacts = "cfrc_ext" in fields
 
     def advance(self, count: int, substeps: int) -> None:
         """Step the first `count` worlds, and refresh their fields."""
@@ -41,10 +58,10 @@ class Backend:
         raise NotImplementedError(f"{type(self)} lacks forward(count)")
 
     def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
-        """Give fields of the model, by name, values of their own in each world.
+        """Give fields of the model, tensors `[N, ...]` by name, a value in each world.
 
-        All `N` worlds get them, tensors `[N, ...]`, and what follows from them. The
-        mask `where` `[N]` says which of them differ from before, None that all may.
+        What MuJoCo derives from them follows. The mask `where` `[N]` says which worlds
+        differ from before, None that all may.
         """
         raise NotImplementedError(f"{type(self)} lacks vary(fields, where)")
 
@@ -84,7 +101,7 @@ class Backend:
         count = self._write(state, torch.zeros(()))
         self.forward(count)
         fields = self._read(count, self.outputs)
-        if "cfrc_ext" in fields:  # gymnasium computes them after steps alone
+        if self.has_contacts:  # gymnasium computes them after steps alone
             fields["cfrc_ext"] = torch.zeros_like(fields["cfrc_ext"])
         return fields
 

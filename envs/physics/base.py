@@ -19,13 +19,13 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     """Base class of MuJoCo's worlds.
 
     A subclass says what is observed, in `parts`, what is paid, in `gains` and `costs`,
-    and when episodes end, in `terminated`, as functions of tensors, whatever computes
-    the physics. One step follows from the state and the actions alone, so states can be
-    saved, replaced and continued bitwise.
+    and when episodes end, in `terminated`, as functions of tensors. A step follows from
+    the state and the actions alone, so states can be saved, replaced and continued
+    bitwise.
 
     The `info` of a step has gymnasium's entries as tensors `[N, ...]`: the terms of the
-    reward, `reward_...`, and those of `measure`. They are about the step itself: where
-    an episode ended, about the state that `final_obs` shows.
+    reward, `reward_...`, and those of `measure`. Where an episode ended they are about
+    the state that `final_obs` shows.
 
     Args:
         num_envs: N, the number of worlds.
@@ -72,7 +72,6 @@ class PhysicsVectorEnv(SimulationVectorEnv):
         return torch.zeros_like(state["qpos"][0], dtype=torch.bool)
 
     def initial_state(self, noise: Tensor) -> State:
-        """The model's own state, with noise in all positions and velocities."""
         scale, (nq, nv) = self.reset_noise_scale, (self.model.nq, self.model.nv)
         position, velocity = noise.split([nq, nv])
         if self.normal_velocities:
@@ -101,13 +100,12 @@ class PhysicsVectorEnv(SimulationVectorEnv):
             return self._kept(after), torch.as_tensor(reward), ended
 
     def _kept(self, fields: State) -> State:
-        """Those that belong to the state."""
         return {name: x for name, x in fields.items() if name not in self.info_fields}
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Any = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes, as in the base class; `info` says where robots are."""
+        """As in the base class; `info` says where robots are."""
         obs, info = super().reset(seed=seed, options=options)
         with torch.no_grad():
             fields = self.backend.fields(self.state) if self.info_fields else {}
@@ -116,17 +114,18 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     def step(
         self, actions: Tensor | np.ndarray
     ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Step every world once, as in the base class, with more in `info`.
+        """As in the base class, with more in `info`.
 
-        In NEXT_STEP mode those entries are zero where a world was only reset, as the
-        reward is.
+        In NEXT_STEP mode that is zero where a world was only reset, as the reward is.
         """
         was_over = self._ended
-        *answer, info = super().step(actions)
+        obs, reward, terminated, truncated, info = super().step(actions)
         more = self._info
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            more = {name: _emptied(x, was_over) for name, x in more.items()}
-        obs, reward, terminated, truncated = answer
+            more = {
+                name: x.masked_fill(was_over.view(-1, *[1] * (x.ndim - 1)), 0)
+                for name, x in more.items()
+            }
         return obs, reward, terminated, truncated, {**more, **info}
 
     def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
@@ -140,8 +139,3 @@ class PhysicsVectorEnv(SimulationVectorEnv):
             noise[:, columns] = drawn
             return where(ended, self.initial_state(noise), state)
         return super().restart(ended, state, noise)
-
-
-def _emptied(x: Tensor, rows: Tensor) -> Tensor:
-    """Zeros in these rows `[N]` of a tensor `[N, ...]`."""
-    return x.masked_fill(rows.view(-1, *[1] * (x.ndim - 1)), 0)

@@ -21,6 +21,16 @@ from torch import Tensor
 from yieldrl.envs.physics.backend import STATE, Backend
 from yieldrl.envs.physics.library import Config, library
 
+_COMPONENTS = {
+    "qpos": mujoco.mjtState.mjSTATE_QPOS,
+    "qvel": mujoco.mjtState.mjSTATE_QVEL,
+    "qacc_warmstart": mujoco.mjtState.mjSTATE_WARMSTART,
+    "ctrl": mujoco.mjtState.mjSTATE_CTRL,
+}
+_NO_STAGE, _ALL_STAGES = 0, 3  # of mjtStage: a plain step, and all of mj_forward
+_WARNINGS = list(mujoco.mjtWarning.__members__)[:-1]
+_FULL = [_WARNINGS.index(f"mjWARN_{what}FULL") for what in ("CONTACT", "CNSTR")]
+
 
 class BatchBackend(Backend):
     """N worlds of one model, stepped by MuJoCo's own thread pool (`mjbatch.h`).
@@ -32,12 +42,6 @@ class BatchBackend(Backend):
     MuJoCo's Python class of the same interface cannot run `mj_rnePostConstraint`, which
     computes the contact forces `cfrc_ext`, on all worlds: hence the C interface.
 
-    Args:
-        model: The `MjModel`, which is copied.
-        num_envs: N.
-        fields: Names of those `MjData` fields that are wanted beside the state.
-        threads: Of the pool, the caller's included; None for one per core.
-
     Raises:
         ImportError: If this MuJoCo is too old.
         MemoryError: If the worlds would reserve more memory than the machine has.
@@ -45,13 +49,11 @@ class BatchBackend(Backend):
 
     dtype = torch.float64
 
-    def __init__(
-        self, model: Any, num_envs: int, fields: Sequence[str], threads: int | None
-    ) -> None:
-        self.made_of = model, num_envs, fields, threads
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        model, num_envs, fields, threads, _ = arguments
         self._lib = library()
-        self._contacts = "cfrc_ext" in fields
-        if self._contacts:
+        if self.has_contacts:
             _check_memory(model, num_envs)
         model = copy.copy(model)
         if model.ntree == 1:  # then a solver's island is all of the robot: no use
@@ -61,7 +63,7 @@ class BatchBackend(Backend):
         threads = min(threads or _cores(), num_envs)
         # Contact forces follow from all that a step leaves behind, which only a
         # persistent batch keeps per world.
-        config = Config(threads, self._contacts)
+        config = Config(threads, self.has_contacts)
         error = ctypes.create_string_buffer(500)
         self._batch = self._lib.mjb_makeBatch(
             model._address, num_envs, ctypes.byref(config), error, len(error)
@@ -70,23 +72,23 @@ class BatchBackend(Backend):
             raise RuntimeError(f"MuJoCo makes no batch: {error.value.decode()}")
         self._free = weakref.finalize(self, self._lib.mjb_deleteBatch, self._batch)
         self._ids = np.arange(num_envs, dtype=np.int32)
-        self._warnings = self._view(
-            self._lib.mjb_warning(self._batch), (num_envs, len(_WARNINGS), 2), np.int32
-        ).numpy()
-        self._run(num_envs, "mjb_reset", None, _NO_STAGE)
-        rows = self._view(
-            self._lib.mjb_state(self._batch),
-            (num_envs, self._lib.mjb_nstate(self._batch)),
-        )
+        address, shape = self._lib.mjb_warning(self._batch), (len(_WARNINGS), 2)
+        self._warnings = _view(address, (num_envs, *shape), np.int32).numpy()
+        self._run(self._ids, "mjb_reset", None, _NO_STAGE)
+        size = self._lib.mjb_nstate(self._batch)
+        rows = _view(self._lib.mjb_state(self._batch), (num_envs, size))
         self.inputs = {name: self._columns(rows, name) for name in (*STATE, "ctrl")}
-        self.outputs = self._output_views(model, num_envs, fields)
+        one, output = mujoco.MjData(model), self._lib.mjb_output
+        self.outputs = {
+            name: _view(
+                output(self._batch, name.encode(), None, None),
+                (num_envs, *getattr(one, name).shape),
+            )
+            for name in fields
+        }
 
     def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
-        """Give fields of the model values of their own, and derive constants again.
-
-        With a mask `where` `[N]` they are derived for those worlds alone, unless a
-        field is one that no world had for itself before.
-        """
+        """For all worlds if a field is one that no world had for itself before."""
         self.check_open()
         if where is None or fields.keys() - self.varied.keys():
             ids = self._ids
@@ -96,22 +98,21 @@ class BatchBackend(Backend):
             address = self._lib.mjb_expand(self._batch, name.encode(), None, None)
             if not address:
                 raise ValueError(f"model_fields: MuJoCo lets no world have its {name}")
-            self._view(address, values.shape).copy_(values)
-        self._run_those(ids, "mjb_setConst")
+            _view(address, values.shape).copy_(values)
+        self._run(ids, "mjb_setConst")
         self.varied = {**self.varied, **fields}
 
     def close(self) -> None:
-        """Free the batch now."""
         super().close()
         self._free()
 
     def advance(self, count: int, substeps: int) -> None:
-        """Step the first `count` worlds, and refresh their fields."""
-        self._run(count, "mjb_step", substeps, _NO_STAGE)
-        if self._contacts:
+        ids = self._ids[:count]
+        self._run(ids, "mjb_step", substeps, _NO_STAGE)
+        if self.has_contacts:
             forces = ctypes.cast(self._lib.mj_rnePostConstraint, ctypes.c_void_p)
-            self._run(count, "mjb_apply", forces, None, 0)
-            self._run(count, "mjb_forward", _NO_STAGE)  # copies the fields, no more
+            self._run(ids, "mjb_apply", forces, None, 0)
+            self._run(ids, "mjb_forward", _NO_STAGE)  # copies the fields, no more
         if self._warnings[:count, _FULL, 1].any():
             raise RuntimeError(
                 "the contacts of a world need more memory: give its file a line like"
@@ -119,14 +120,9 @@ class BatchBackend(Backend):
             )
 
     def forward(self, count: int) -> None:
-        """Compute the fields of the first `count` worlds without a step."""
-        self._run(count, "mjb_forward", _ALL_STAGES)
+        self._run(self._ids[:count], "mjb_forward", _ALL_STAGES)
 
-    def _run(self, count: int, function: str, *arguments: Any) -> None:
-        """Call a function of the library for the first `count` worlds."""
-        self._run_those(self._ids[:count], function, *arguments)
-
-    def _run_those(self, ids: np.ndarray, function: str, *arguments: Any) -> None:
+    def _run(self, ids: np.ndarray, function: str, *arguments: Any) -> None:
         """Call a function of the library for these worlds, int32 in order."""
         call, count = getattr(self._lib, function), len(ids)
         failed = call(self._batch, ids.ctypes.data, count, *arguments)
@@ -143,37 +139,12 @@ class BatchBackend(Backend):
         first = (place - rows.data_ptr()) // rows.element_size()
         return rows[:, first : first + size.value]
 
-    def _output_views(
-        self, model: Any, num_envs: int, fields: Sequence[str]
-    ) -> dict[str, Tensor]:
-        template = mujoco.MjData(model)
-        return {
-            name: self._view(
-                self._lib.mjb_output(self._batch, name.encode(), None, None),
-                (num_envs, *getattr(template, name).shape),
-            )
-            for name in fields
-        }
 
-    @staticmethod
-    def _view(address: int, shape: Sequence[int], dtype: Any = np.float64) -> Tensor:
-        pointer = ctypes.cast(
-            address, ctypes.POINTER(np.ctypeslib.as_ctypes_type(dtype))
-        )
-        return torch.from_numpy(np.ctypeslib.as_array(pointer, tuple(shape)))
-
-
-_COMPONENTS = {
-    "qpos": mujoco.mjtState.mjSTATE_QPOS,
-    "qvel": mujoco.mjtState.mjSTATE_QVEL,
-    "qacc_warmstart": mujoco.mjtState.mjSTATE_WARMSTART,
-    "ctrl": mujoco.mjtState.mjSTATE_CTRL,
-}
-_NO_STAGE, _ALL_STAGES = 0, 3  # of mjtStage: a plain step, and all of mj_forward
-
-
-_WARNINGS = list(mujoco.mjtWarning.__members__)[:-1]
-_FULL = [_WARNINGS.index(f"mjWARN_{what}FULL") for what in ("CONTACT", "CNSTR")]
+def _view(address: int, shape: Sequence[int], dtype: Any = np.float64) -> Tensor:
+    """Memory of the library as a tensor."""
+    kind = ctypes.POINTER(np.ctypeslib.as_ctypes_type(dtype))
+    array = np.ctypeslib.as_array(ctypes.cast(address, kind), tuple(shape))
+    return torch.from_numpy(array)
 
 
 def _check_memory(model: Any, num_envs: int) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
-
-from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.legged import RunningVectorEnv
 
 DEFAULTS = {
@@ -22,15 +19,8 @@ class HalfCheetahVectorEnv(RunningVectorEnv):
 
     Observations `[N, 17]`: positions without the first, which is how far it has come,
     and velocities. Actions `[N, 6]` in [-1, 1]: torques. Episodes never terminate.
-
-    Args:
-        num_envs: N, the number of cheetahs.
-        kwargs: Arguments of `RunningVectorEnv`, here with gymnasium's defaults.
+    Arguments are those of `RunningVectorEnv`, with gymnasium's defaults.
     """
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         super().__init__(num_envs, **{**DEFAULTS, **kwargs})
-
-    def parts(self, state: State) -> list[Tensor]:
-        """Positions and velocities."""
-        return [state["qpos"][self.skipped :], state["qvel"]]

@@ -31,7 +31,7 @@ class HopperVectorEnv(LeggedVectorEnv):
         healthy_state_range: Where all positions but the first two, and all velocities,
             are in a healthy state.
         healthy_angle_range: The torso's angle in a healthy state (rad).
-        kwargs: Arguments of `LeggedVectorEnv`, here with gymnasium's defaults.
+        kwargs: Arguments of `LeggedVectorEnv`, with gymnasium's defaults.
     """
 
     camera: ClassVar[dict[str, Any]] = {**LeggedVectorEnv.camera, "distance": 3.0}
@@ -49,11 +49,9 @@ class HopperVectorEnv(LeggedVectorEnv):
         super().__init__(num_envs, **{**DEFAULTS, **kwargs})
 
     def parts(self, state: State) -> list[Tensor]:
-        """Positions, and velocities that do not go beyond 10."""
         return [state["qpos"][self.skipped :], state["qvel"].clamp(-10, 10)]
 
     def locate(self, state: State) -> State:
-        """How far it has come, and how far the torso is from its first height."""
         height = state["qpos"][1] - self.init_qpos[1]
         return {**super().locate(state), "z_distance_from_origin": height}
 

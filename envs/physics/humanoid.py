@@ -37,7 +37,7 @@ class HumanoidVectorEnv(LeggedVectorEnv):
         include_cvel_in_observation: Whether their velocities are.
         include_qfrc_actuator_in_observation: Whether the joints' torques are.
         include_cfrc_ext_in_observation: Whether contact forces are.
-        kwargs: Arguments of `LeggedVectorEnv`, here with gymnasium's defaults.
+        kwargs: Arguments of `LeggedVectorEnv`, with gymnasium's defaults.
     """
 
     axes = "xy"
@@ -67,13 +67,12 @@ class HumanoidVectorEnv(LeggedVectorEnv):
         self.observed = {name: first for name, (yes, first) in included.items() if yes}
         fields = sorted({"xipos", "cfrc_ext", *self.observed})
         super().__init__(num_envs, fields=fields, **{**DEFAULTS, **kwargs})
-        mass = torch.as_tensor(self.model.body_mass, dtype=self.dtype)
-        self.mass = mass.to(self.device)  # [bodies]
+        like = {"dtype": self.dtype, "device": self.device}
+        self.mass = torch.as_tensor(self.model.body_mass, **like)  # [bodies]
 
     def parts(self, state: State) -> list[Tensor]:
-        """Positions, velocities, and what the flags include."""
         extra = [state[name][first:] for name, first in self.observed.items()]
-        return [state["qpos"][self.skipped :], state["qvel"], *extra]
+        return [*super().parts(state), *extra]
 
     def place(self, state: State, axis: int) -> Tensor:
         """Where the centre of mass is."""
@@ -87,14 +86,10 @@ class HumanoidVectorEnv(LeggedVectorEnv):
         return {**super().locate(state), **tendons}
 
     def costs(self, action: Tensor, after: State) -> State:
-        """Of torques and contacts."""
         forces = after["cfrc_ext"].square().sum((0, 1))
-        contact_cost = (self.contact_cost_weight * forces).clamp(
-            *self.contact_cost_range
-        )
-        return {**super().costs(action, after), "contact": contact_cost}
+        contact = (self.contact_cost_weight * forces).clamp(*self.contact_cost_range)
+        return {**super().costs(action, after), "contact": contact}
 
     def is_healthy(self, state: State) -> Tensor:
-        """Whether the torso is neither too low nor too high."""
         low, high = self.healthy_z_range
         return between(low, state["qpos"][2], high)

@@ -23,11 +23,8 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
 
     Observations `[N, 4]`: position of the cart, angle of the pole, their velocities.
     Actions `[N, 1]` in [-3, 3]: the force on the cart. The reward is 1, unless the
-    pole leans by more than 0.2 rad after it, which terminates.
-
-    Args:
-        num_envs: N, the number of carts.
-        kwargs: Arguments of `PhysicsVectorEnv`, here with gymnasium's defaults.
+    pole leans by more than 0.2 rad after it, which terminates. Arguments are those of
+    `PhysicsVectorEnv`, with gymnasium's defaults.
     """
 
     camera: ClassVar[dict[str, Any]] = {
@@ -40,15 +37,9 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         super().__init__(num_envs, **{**DEFAULTS, **kwargs})
 
-    def parts(self, state: State) -> list[Tensor]:
-        """Positions and velocities."""
-        return [state["qpos"], state["qvel"]]
-
     def gains(self, measures: State, after: State) -> State:
-        """One as long as the pole stands."""
         return {"survive": (~self.terminated(after)).to(self.dtype)}
 
     def terminated(self, state: State) -> Tensor:
-        """Whether the pole leans too far."""
         finite = torch.cat(self.parts(state)).isfinite().all(0)
         return ~finite | (state["qpos"][1].abs() > MAX_ANGLE)

@@ -43,6 +43,10 @@ class RunningVectorEnv(PhysicsVectorEnv):
         self.skipped = len(self.axes) if excluded else 0
         super().__init__(num_envs, **kwargs)
 
+    def parts(self, state: State) -> list[Tensor]:
+        """Positions, without those that are skipped, and velocities."""
+        return [state["qpos"][self.skipped :], state["qvel"]]
+
     def place(self, state: State, axis: int) -> Tensor:
         """How far the robots have come along an axis, `[N]`, to take velocities of."""
         return state["qpos"][axis]
@@ -63,24 +67,20 @@ class RunningVectorEnv(PhysicsVectorEnv):
         return measures
 
     def gains(self, measures: State, after: State) -> State:
-        """For the velocity."""
         return {"forward": self.forward_reward_weight * measures["x_velocity"]}
 
     def costs(self, action: Tensor, after: State) -> State:
-        """The squares of the torques."""
         return {"ctrl": self.ctrl_cost_weight * action.square().sum(-1)}
 
 
 class LeggedVectorEnv(RunningVectorEnv):
-    """Robots that are also paid for not falling.
-
-    A subclass says which states are healthy.
+    """Robots that are also paid for not falling; a subclass writes `is_healthy`.
 
     Args:
         num_envs: N, the number of robots.
+        healthy_z_range: The torso's height in a healthy state (m).
         healthy_reward: Reward for a step that ends in a healthy state.
         terminate_when_unhealthy: Whether unhealthy states end the episode.
-        healthy_z_range: The torso's height in a healthy state (m).
         kwargs: Arguments of `RunningVectorEnv`.
     """
 
@@ -103,14 +103,10 @@ class LeggedVectorEnv(RunningVectorEnv):
         raise NotImplementedError(f"{type(self)} lacks is_healthy(state)")
 
     def gains(self, measures: State, after: State) -> State:
-        """For the velocity, and for health."""
-        healthy = self.is_healthy(after).to(self.dtype)
-        return super().gains(measures, after) | {
-            "survive": self.healthy_reward * healthy
-        }
+        survive = self.healthy_reward * self.is_healthy(after).to(self.dtype)
+        return {**super().gains(measures, after), "survive": survive}
 
     def terminated(self, state: State) -> Tensor:
-        """Whether a robot is unhealthy, if that ends episodes."""
         if self.terminate_when_unhealthy:
             return ~self.is_healthy(state)
         return super().terminated(state)

@@ -11,9 +11,7 @@ from typing import Any
 import mujoco
 
 
-class Config(ctypes.Structure):
-    """`mjBatchConfig`."""
-
+class Config(ctypes.Structure):  # mjBatchConfig
     _fields_ = (("nthread", ctypes.c_int), ("persistent", ctypes.c_bool))
 
 

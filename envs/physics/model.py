@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
-
-from yieldrl.envs.physics.backend import State
 
 WORLD_MEMORY = 2**20
 """Bytes for the contacts and the scratch of a world that has an `MjData` of its own, if
@@ -33,9 +31,8 @@ PARAMETERS = ("gravity", *SCALED)
 def load(xml_file: str, *, small: bool) -> Any:
     """The `MjModel` of a file of gymnasium's, or of any other.
 
-    Args:
-        xml_file: The file.
-        small: Whether an `MjData` gets `WORLD_MEMORY`, and not what MuJoCo would take.
+    If `small`, an `MjData`, of which each world with contact forces keeps one, gets
+    `WORLD_MEMORY`, and not what MuJoCo would take.
 
     Raises:
         ImportError: If mujoco is missing.
@@ -51,7 +48,13 @@ def load(xml_file: str, *, small: bool) -> Any:
     spec = mujoco.MjSpec.from_file(expand_model_path(xml_file))
     if small and spec.memory < 0:
         spec.memory = WORLD_MEMORY
-    model = _compiled(spec)
+    # MuJoCo can scale to the total mass of the file within `compile`, but warns each
+    # time that it will not do so any more one day.
+    mass, spec.compiler.settotalmass = spec.compiler.settotalmass, -1
+    model = spec.compile()
+    if mass > 0:
+        mujoco.mj_setTotalmass(model, mass)
+        mujoco.mj_setConst(model, mujoco.MjData(model))
     kept = 1 + model.nq + model.nv  # the one is the time, which acts on nothing here
     size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS.value)
     if size != kept or model.nmocap:
@@ -61,31 +64,6 @@ def load(xml_file: str, *, small: bool) -> Any:
             " not supported"
         )
     return model
-
-
-def _compiled(spec: Any) -> Any:
-    """The `MjModel`, with the total mass that the file asks for.
-
-    MuJoCo can scale to it within `compile`, and warns each time that it will not do so
-    any more one day, which users of gymnasium's files can do nothing about.
-    """
-    import mujoco
-
-    mass, spec.compiler.settotalmass = spec.compiler.settotalmass, -1
-    model = spec.compile()
-    if mass > 0:
-        mujoco.mj_setTotalmass(model, mass)
-        mujoco.mj_setConst(model, mujoco.MjData(model))
-    return model
-
-
-def blank(model: Any, fields: Sequence[str]) -> State:
-    """Zeros of the shapes that the state of one world has."""
-    import mujoco
-
-    data = mujoco.MjData(model)
-    names = ("qpos", "qvel", *fields)
-    return {name: torch.zeros(*getattr(data, name).shape, 1) for name in names}
 
 
 def find(model: Any, name: str) -> Any:
@@ -108,7 +86,7 @@ def find(model: Any, name: str) -> Any:
 def varied(
     envs: Any, parameters: Mapping[str, Any], model_fields: Mapping[str, Any]
 ) -> dict[str, Tensor]:
-    """Fields `[N, ...]` of the model, of what worlds have in place of its own.
+    """Fields `[N, ...]` that worlds have in place of the model's own.
 
     The arguments are those of `SimulationVectorEnv.vary`.
     """

@@ -14,9 +14,9 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.checks import check_counts
 from yieldrl.envs.physics import model as models
-from yieldrl.envs.physics.backend import State
-from yieldrl.envs.physics.backends import make_backend
+from yieldrl.envs.physics.backend import Backend, State
 
 
 class SimulationVectorEnv(TorchVectorEnv):
@@ -31,24 +31,19 @@ class SimulationVectorEnv(TorchVectorEnv):
             float32); None for the one that suits the device.
         threads: Of the physics in mujoco; None for one per core.
         device: Where the tensors live.
-        dtype: Of the observations: float32, or float64 as gymnasium's are (and as the
-            states of mujoco are in any case).
-        compile: Must be False: MuJoCo is compiled code already.
+        dtype: Of the observations: float32, or where the physics are, float64.
         width: Of pictures, in pixels.
         height: Of pictures, in pixels.
         model_fields: Fields of the `MjModel` by name: see `vary`.
-        kwargs: Parameters of `vary` (`gravity`, in m/s^2, downwards; `mass_scale`,
-            masses and inertias as multiples of the model's; `friction_scale`,
-            `damping_scale`, `gear_scale`), and arguments of `TorchVectorEnv`.
+        kwargs: Parameters of `vary`, and arguments of `TorchVectorEnv` but `compile`.
 
     Raises:
         ImportError: If mujoco is missing, or too old.
         MemoryError: If so many worlds take more memory than the machine has.
-        ValueError: If an argument is not as above, or the model has a state that is not
-            kept here (activations, plugins).
+        ValueError: If an argument is not as above, or the model has activations.
     """
 
-    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 (as in gymnasium)
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
     camera: ClassVar[dict[str, Any]] = {
         "type": 1,  # it follows a body
         "trackbodyid": 1,
@@ -70,25 +65,24 @@ class SimulationVectorEnv(TorchVectorEnv):
         threads: int | None = None,
         device: str | torch.device = "cpu",
         dtype: torch.dtype = torch.float32,
-        compile: bool = False,  # noqa: A002 (as in the base class)
         width: int = 480,
         height: int = 480,
         model_fields: Mapping[str, Tensor] | None = None,
         **kwargs: Any,
     ) -> None:
-        if compile:
+        if kwargs.get("compile"):
             raise ValueError("compile = True: physics is compiled code already")
-        _check_counts(num_envs=num_envs, frame_skip=frame_skip, threads=threads)
-        contacts = "cfrc_ext" in fields  # each world keeps an `MjData` for them
-        self.model = model = models.load(xml_file, small=contacts)
+        counts = {} if threads is None else {"threads": threads}
+        check_counts(num_envs=num_envs, frame_skip=frame_skip, **counts)
+        self.model = model = models.load(xml_file, small="cfrc_ext" in fields)
         self.frame_skip = frame_skip
         self.dt = model.opt.timestep * frame_skip  # seconds from step to step
         self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
         self.picture_size = width, height
         self.noise_size = model.nq + model.nv
-        wanted = (*fields, *self.info_fields)
-        self.backend = make_backend(backend, model, num_envs, wanted, threads, device)
-        self._set_spaces(fields, dtype)
+        parts = model, num_envs, (*fields, *self.info_fields), threads, device
+        self.backend = _backend(backend, device)(*parts)
+        self._set_spaces(dtype)
         given = [name for name in models.PARAMETERS if name in kwargs]
         parameters = {name: kwargs.pop(name) for name in given}
         super().__init__(num_envs, device=device, dtype=self.backend.dtype, **kwargs)
@@ -98,7 +92,7 @@ class SimulationVectorEnv(TorchVectorEnv):
         self._own_fields: dict[str, Tensor] = {}  # of the model, as tensors
         self.vary(model_fields=model_fields, **parameters)
 
-    def _set_spaces(self, fields: Sequence[str], dtype: torch.dtype) -> None:
+    def _set_spaces(self, dtype: torch.dtype) -> None:
         known = {torch.float32: np.float32, torch.float64: np.float64}
         if dtype not in known or dtype.itemsize > self.backend.dtype.itemsize:
             raise ValueError(
@@ -107,16 +101,16 @@ class SimulationVectorEnv(TorchVectorEnv):
             )
         low, high = self.model.actuator_ctrlrange.T.astype(np.float32)
         self.single_action_space = spaces.Box(low, high)
-        size = sum(x.numel() for x in self.parts(models.blank(self.model, fields)))
-        real = known[dtype]
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (size,), real)
+        memory = {**self.backend.inputs, **self.backend.outputs}
+        one = {name: x[:1].movedim(0, -1) for name, x in memory.items()}
+        shape = (sum(part.numel() for part in self.parts(one)),)
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, known[dtype])
 
     def parts(self, state: State) -> list[Tensor]:
-        """What is observed, in order: tensors `[..., N]`."""
-        raise NotImplementedError(f"{type(self)} lacks parts(state)")
+        """What is observed, `[..., N]`, in order: here positions and velocities."""
+        return [state["qpos"], state["qvel"]]
 
     def observe(self, state: State) -> Tensor:
-        """The parts one after the other, `[N, D]`."""
         rows = [part.reshape(-1, self.num_envs) for part in self.parts(state)]
         return torch.cat([row.T for row in rows], dim=1).to(self._obs_dtype)
 
@@ -125,13 +119,11 @@ class SimulationVectorEnv(TorchVectorEnv):
     ) -> None:
         """Change the worlds' physics, from the next step on.
 
-        What was set before stays unless it is named again. It is not part of
-        `state_dict`, like all that the constructor is given.
+        What was set before stays unless it is named again. `state_dict` leaves it out.
 
         Args:
-            model_fields: Fields of the `MjModel` as tensors `[N, ...]`, one value per
-                world, by name: `{"body_pos": ...}`. Those of its options are named
-                like `"opt.wind"`. What MuJoCo derives from them follows.
+            model_fields: Fields of the `MjModel` by name, `[N, ...]`: `"body_pos"`, or
+                `"opt.wind"` of its options. What MuJoCo derives from them follows.
             parameters: `gravity` (m/s^2, downwards), or `mass_scale` (of inertias too),
                 `friction_scale`, `damping_scale`, `gear_scale`, which multiply the
                 model's own values: a number, or one per world, `[N]`.
@@ -147,7 +139,6 @@ class SimulationVectorEnv(TorchVectorEnv):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The parameters of `vary`."""
         return models.PARAMETERS
 
     def set_parameters(
@@ -173,14 +164,12 @@ class SimulationVectorEnv(TorchVectorEnv):
         return super().get_attr(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """As in the base class; for the parameters of `vary`, which calls that."""
         if name in models.PARAMETERS:
             self.vary(**{name: values})
         else:
             super().set_attr(name, values)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        """What the camera sees of a world, uint8 `[height, width, 3]`."""
         if self._painter is None:
             from yieldrl.envs.physics.picture import Painter
 
@@ -189,14 +178,24 @@ class SimulationVectorEnv(TorchVectorEnv):
         return self._painter.draw(model, state["qpos"], state["qvel"])
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Give the memory of the physics and of the pictures back at once."""
         super().close_extras(**kwargs)
         self.backend.close()
         if self._painter is not None:
             self._painter.close()
 
 
-def _check_counts(**counts: int | None) -> None:
-    for name, number in counts.items():
-        if number is not None and number < 1:
-            raise ValueError(f"{name} = {number}: must be at least 1")
+def _backend(name: str | None, device: str | torch.device) -> type[Backend]:
+    """The class of this name, or the one that suits the device."""
+    on_cpu = torch.device(device).type == "cpu"
+    name = name or ("mujoco" if on_cpu else "warp")
+    if name == "warp":
+        from yieldrl.envs.physics.warp import WarpBackend
+
+        return WarpBackend
+    if name != "mujoco" or not on_cpu:
+        raise ValueError(
+            f"backend = {name!r} on {device}: use 'mujoco' on the CPU, or 'warp'"
+        )
+    from yieldrl.envs.physics.batch import BatchBackend
+
+    return BatchBackend

@@ -22,10 +22,7 @@ class Walker2dVectorEnv(HopperVectorEnv):
 
     Observations `[N, 17]`: positions without the first, which is how far it has come,
     and velocities, clipped to [-10, 10]. Actions `[N, 6]` in [-1, 1]: torques.
-
-    Args:
-        num_envs: N, the number of walkers.
-        kwargs: Arguments of `HopperVectorEnv`, here with gymnasium's defaults.
+    Arguments are those of `HopperVectorEnv`, with gymnasium's defaults.
     """
 
     camera = LeggedVectorEnv.camera

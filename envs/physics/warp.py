@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -34,27 +34,15 @@ class WarpBackend(Backend):
     kernels, captured once and launched in PyTorch's stream, so nothing waits.
 
     It runs on a CPU too, slowly and after half a minute of compiling: for tests.
-
-    Args:
-        model: The `MjModel`.
-        num_envs: N.
-        fields: Names of those `MjData` fields that are wanted beside the state.
-        device: Where the tensors live.
     """
 
     dtype = torch.float32
 
-    def __init__(
-        self,
-        model: Any,
-        num_envs: int,
-        fields: Sequence[str],
-        device: str | torch.device,
-    ) -> None:
-        self.made_of = model, num_envs, fields, device
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        model, num_envs, fields, _, device = arguments
         warp.config.log_level = warp.LOG_WARNING  # not a line for every kernel
         warp.init()
-        self._contacts = "cfrc_ext" in fields
         self._device = warp.device_from_torch(torch.empty(0, device=device).device)
         if model.opt.solver == mujoco.mjtSolver.mjSOL_PGS:  # which Warp lacks
             model = copy.copy(model)
@@ -62,19 +50,13 @@ class WarpBackend(Backend):
         with warp.ScopedDevice(self._device):
             self._model: Any = mujoco_warp.put_model(model)
             self._data: Any = mujoco_warp.make_data(model, nworld=num_envs)
-        memory = {
-            name: warp.to_torch(getattr(self._data, name))
-            for name in (*STATE, "ctrl", *fields)
-        }
-        self.inputs = {name: memory[name] for name in (*STATE, "ctrl")}
-        self.outputs = {name: memory[name] for name in fields}
+        memory = lambda name: warp.to_torch(getattr(self._data, name))  # noqa: E731
+        self.inputs = {name: memory(name) for name in (*STATE, "ctrl")}
+        self.outputs = {name: memory(name) for name in fields}
         self._graphs: dict[Any, Any] = {}
 
     def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
-        """Give fields of the model values of their own, and derive constants again.
-
-        Of all worlds, whatever `where` says: to choose some would wait for the GPU.
-        """
+        """For all worlds: to choose those in `where` would wait for the GPU."""
         self.check_open()
         with warp.ScopedDevice(self._device):
             for name in _DERIVED:
@@ -85,7 +67,6 @@ class WarpBackend(Backend):
         self.varied = {**self.varied, **fields}
 
     def close(self) -> None:
-        """Let go of Warp's memory, and of the graphs that point into it."""
         super().close()
         self._graphs.clear()
         self._model = self._data = None
@@ -103,14 +84,12 @@ class WarpBackend(Backend):
         return values
 
     def advance(self, count: int, substeps: int) -> None:
-        """Step all worlds, whether more than `count` or not."""
         for _ in range(substeps):
             self._launch(mujoco_warp.step)
-        if self._contacts:
+        if self.has_contacts:
             self._launch(mujoco_warp.rne_postconstraint)
 
     def forward(self, count: int) -> None:
-        """Compute the fields of all worlds without a step."""
         self._launch(mujoco_warp.forward)
 
     def _launch(self, function: Any) -> None:
