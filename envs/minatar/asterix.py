@@ -5,17 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import (
-    DOWN,
-    LEFT,
-    NOTHING,
-    RIGHT,
-    UP,
-    MinAtarVectorEnv,
-    State,
-    Transition,
-)
-from yieldrl.envs.minatar.numbers import choices, total
+from yieldrl.envs.minatar import base
+from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition, total
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 ROWS = 8  # 1 to 8, with one thing each at most
@@ -30,16 +21,13 @@ class AsterixVectorEnv(MinAtarVectorEnv):
     Enemies and gold come in from the sides and go out at the other, one per row, with a
     trail behind them. Touching an enemy ends the episode. About every hundred steps
     they come more often, and every other time also move faster.
-
-    Arguments, sources and differences are those of `MinAtarVectorEnv`.
     """
 
     channels = ("player", "enemy", "trail", "gold")
-    actions = (NOTHING, LEFT, UP, RIGHT, DOWN)
+    actions = (base.NOTHING, base.LEFT, base.UP, base.RIGHT, base.DOWN)
     noise_size = 2  # whether the action sticks; a spawn's direction, kind and row
 
     def begin(self, noise: Tensor) -> State:
-        """The player alone, in the middle."""
         return {
             "x": self.full(noise, 5),
             "y": self.full(noise, 5),
@@ -60,10 +48,8 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         thing, heading, gold = self._spawn(state, noise[1], spawns)
         spawn_timer = torch.where(spawns, state["spawn_speed"], state["spawn_timer"])
 
-        right = (action == RIGHT).int() - (action == LEFT).int()
-        down = (action == DOWN).int() - (action == UP).int()
-        x = (state["x"] + right).clamp(0, SIZE - 1)
-        y = (state["y"] + down).clamp(1, ROWS)
+        x = (state["x"] + base.across(action)).clamp(0, SIZE - 1)
+        y = (state["y"] + base.down(action)).clamp(1, ROWS)
 
         # Of all things, only the one in the player's row can be met, once or twice.
         here = self.numbers(1, 1 + ROWS) == y
@@ -94,7 +80,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         """Columns, headings and gold of all things, with a new one where it is time."""
         thing, heading, gold = (state[name] for name in ("thing", "heading", "gold"))
         free = (thing == OUTSIDE).int()
-        from_right, kind, place = choices(noise, 2, 3, total(free))
+        from_right, kind, place = base.choices(noise, 2, 3, total(free))
         new = self.numbers(1, 1 + ROWS) == self._free_row(free, place) * spawns
         return (
             torch.where(new, (SIZE - 1) * from_right, thing),
@@ -122,7 +108,6 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         return dict(zip(names, (spawn, move, timer, ramps), strict=True))
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        """Player, enemies or gold, and trails."""
         rows = range(1, 1 + ROWS)
         return (
             (0, state["y"], state["x"]),

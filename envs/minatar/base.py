@@ -11,15 +11,8 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.minatar.painting import (
-    SIZE,
-    Thing,
-    in_bools,
-    in_fours,
-    paint,
-    with_board,
-)
-from yieldrl.envs.minatar.pictures import picture
+from yieldrl.envs.minatar import painting
+from yieldrl.envs.minatar.painting import SIZE, Thing, in_fours
 
 State = dict[str, Tensor]
 Transition = tuple[State, Tensor, Tensor]
@@ -36,10 +29,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
     actions are 0 nothing, 1 left, 2 up, 3 right, 4 down and 5 fire; the minimal set
     leaves out those that do nothing in a game.
 
-    The games have no time limit (Freeway ends by itself): set `max_episode_steps` if
-    episodes of a good player may not last forever.
-
-    With many boards, `compile=True` makes a step several times as fast.
+    The games have no time limit but Freeway's own: `max_episode_steps` sets one. With
+    many boards, `compile=True` makes a step several times as fast.
 
     Source: Young and Tian (2019), "MinAtar: An Atari-Inspired Testbed for Thorough and
     Reproducible Reinforcement Learning Experiments", arXiv:1903.03176. Differs from the
@@ -47,9 +38,9 @@ class MinAtarVectorEnv(TorchVectorEnv):
     not the last action of the episode before.
 
     A game names its `channels`, its minimal `actions` and its `noise_size`, and writes
-    `begin`, `play` and `things`. Row 0 of the noise says which actions stick, so the
-    rows that `begin` takes begin at 1. Numbers are int32, of which a CPU computes 16 at
-    once. It is slow to store flags: what a step uses several times is better 0 or 1.
+    `begin`, `play` and `things`. Row 0 of the noise says which actions stick. Numbers
+    are int32, of which a CPU computes 16 at once; flags, which it is slow to store, are
+    kept as 0 or 1.
 
     Args:
         num_envs: N, the number of boards.
@@ -68,8 +59,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
     channels: tuple[str, ...]
     actions: tuple[int, ...]
     first_noise: tuple[float, ...] = (0.0,)
-    """Noise from which `begin` makes every first state, to paint the first boards
-    once and for all; empty if those are many."""
+    """Noise from which `begin` makes every first state, whose boards are painted once
+    and for all; empty if those are many."""
 
     def __init__(
         self,
@@ -94,19 +85,15 @@ class MinAtarVectorEnv(TorchVectorEnv):
         self.difficulty_ramping = difficulty_ramping
         self._meanings = sum(action << 3 * k for k, action in enumerate(actions))
         noise = torch.zeros(self.noise_size, 1, device=self.device)
-        self._layout = {  # of the state: kind, shape, whether it is a flag
-            name: (
-                str(x.dtype)[6:].replace("bool", "int32"),
-                x.shape[:-1],
-                x.dtype == torch.bool,
-            )
-            for name, x in self.initial_state(noise).items()
+        first = self.initial_state(noise)
+        self._layout = {
+            name: (str(x.dtype)[6:], x.shape[:-1]) for name, x in first.items()
         }
         firsts = [self.initial_state(noise + number) for number in self.first_noise]
         self._first_boards = [in_fours(self.observe(first)) for first in firsts]
 
     def begin(self, noise: Tensor) -> State:
-        """`initial_state` of the game: int32, int64 or bool, the last axis `N`."""
+        """`initial_state` of the game: int32 or int64, the last axis `N`."""
         raise NotImplementedError(f"{type(self)} lacks begin(noise)")
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
@@ -118,13 +105,11 @@ class MinAtarVectorEnv(TorchVectorEnv):
         raise NotImplementedError(f"{type(self)} lacks things(state)")
 
     def initial_state(self, noise: Tensor) -> State:
-        """Begin, with nothing played before."""
         return {**self.begin(noise), "action": self.full(noise, NOTHING)}
 
     def random_dynamics(
         self, state: State, action: Tensor, noise: Tensor
     ) -> Transition:
-        """Play the action, or once more the one before."""
         stuck = noise[0] < self.sticky_action_prob
         action = torch.where(stuck, state["action"], self.meant(action))
         state, reward, terminated = self.play(state, action, noise)
@@ -133,26 +118,24 @@ class MinAtarVectorEnv(TorchVectorEnv):
     def meant(self, action: Tensor) -> Tensor:
         """Which of the six are meant, int32.
 
-        Three bits say it for each: that is done for 16 environments at once, where a
-        table would be asked for one after the other.
+        Three bits say it for each, as a CPU shifts 16 numbers at once, but would look
+        them up in a table one after the other.
         """
         return (self._meanings >> 3 * action.int()) & 7
 
     def observe(self, state: State) -> Tensor:
-        """The board, bool `[N, 10, 10, C]`."""
-        return paint(self.things(state), len(self.channels))
+        return painting.paint(self.things(state), len(self.channels))
 
-    def observe_restarted(
-        self, ended: Tensor, state: State, final_obs: Tensor
-    ) -> Tensor:
-        """Where a game ended, a first board, which is not painted again and again."""
+    def observe_restarted(self, ended: Tensor, state: State, final_obs: Any) -> Tensor:
+        """Where a game ended, one of the first boards."""
         if not self._first_boards:
             return self.observe(state)
         fours = in_fours(final_obs)
-        masks = self.begun(ended, state)
-        for mask, board in zip(masks, self._first_boards, strict=True):
-            fours = with_board(fours, mask, board)
-        return in_bools(fours, len(self.channels))
+        for mask, board in zip(
+            self.begun(ended, state), self._first_boards, strict=True
+        ):
+            fours = painting.with_board(fours, mask, board)
+        return painting.in_bools(fours, len(self.channels))
 
     def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
         """Of the episodes that ended, which begin with which of the first boards."""
@@ -170,25 +153,50 @@ class MinAtarVectorEnv(TorchVectorEnv):
     def fold(self, state: State) -> State:
         """All that a game names: `[D, N]` of int32, and of int64 if it has any."""
         parts: dict[str, list[Tensor]] = {}
-        for name, (kind, *_) in self._layout.items():
-            x = state[name] if kind == "int64" else state[name].int()
+        for name, (kind, _) in self._layout.items():
+            x = state[name]
             parts.setdefault(kind, []).append(x.reshape(-1, x.shape[-1]))
         return {kind: torch.cat(rows) for kind, rows in parts.items()}
 
     def unfold(self, state: State) -> State:
-        """What a game names, out of what was folded."""
         named, taken = {}, dict.fromkeys(state, 0)
-        for name, (kind, shape, is_flag) in self._layout.items():
+        for name, (kind, shape) in self._layout.items():
             begin = taken[kind]
             taken[kind] = begin + math.prod(shape)
-            rows = state[kind][begin : taken[kind]].reshape(*shape, -1)
-            named[name] = rows != 0 if is_flag else rows
+            named[name] = state[kind][begin : taken[kind]].reshape(*shape, -1)
         return named
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        """A picture uint8 `[160, 160, 3]`: black, or the colour of the last channel."""
         column = {
             kind: torch.as_tensor(x, device=self.device)[:, None]
             for kind, x in state.items()
         }
-        return picture(self.observe(self.unfold(column))[0].cpu().numpy())
+        return painting.picture(self.observe(self.unfold(column))[0].cpu().numpy())
+
+
+def across(action: Tensor) -> Tensor:
+    """1 to the right, -1 to the left, 0 otherwise, int32 `[N]`."""
+    return (action == RIGHT).int() - (action == LEFT).int()
+
+
+def down(action: Tensor) -> Tensor:
+    """1 down, -1 up, 0 otherwise, int32 `[N]`."""
+    return (action == DOWN).int() - (action == UP).int()
+
+
+def choices(number: Tensor, *counts: int | Tensor) -> list[Tensor]:
+    """Independent fair choices below each count, int32, out of one number in [0, 1).
+
+    It has 24 bits, so the product of the counts should be ten thousand at most.
+    """
+    chosen: list[Tensor] = []
+    for count in counts:
+        number = number * count
+        chosen.append(number.int())
+        number = number - chosen[-1]
+    return chosen
+
+
+def total(x: Tensor) -> Tensor:
+    """The sum over the first axis, int32."""
+    return x.sum(0, dtype=torch.int32)

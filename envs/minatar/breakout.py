@@ -5,14 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import (
-    LEFT,
-    NOTHING,
-    RIGHT,
-    MinAtarVectorEnv,
-    State,
-    Transition,
-)
+from yieldrl.envs.minatar import base
+from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 TOP, ROWS = 1, 3  # where the wall begins, and how high it is
@@ -28,17 +22,14 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     and the paddle; at the edge of the paddle it goes back to where it came from. A
     broken wall is built again when the ball comes down. The episode ends when the ball
     gets past the paddle. Its trail shows where the ball was a step before.
-
-    Arguments, sources and differences are those of `MinAtarVectorEnv`.
     """
 
     channels = ("paddle", "ball", "trail", "brick")
-    actions = (NOTHING, LEFT, RIGHT)
+    actions = (base.NOTHING, base.LEFT, base.RIGHT)
     first_noise = (0.0, 0.5)  # the ball at the left, at the right
     noise_size = 2  # whether the action sticks, and the corner of the first ball
 
     def begin(self, noise: Tensor) -> State:
-        """A whole wall, and a ball that falls inwards from the left or the right."""
         left = noise[1] < 0.5
         x = torch.where(left, 0, SIZE - 1).int()
         y = self.full(noise, 3)
@@ -51,14 +42,13 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
             "dx": torch.where(left, 1, -1).int(),
             "dy": self.full(noise, 1),
             "wall": self.full(noise, WHOLE),
-            "struck": y < 0,
+            "struck": self.full(noise, 0),
         }
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the paddle, then the ball."""
         x, y, dx, dy, wall = (state[name] for name in ("x", "y", "dx", "dy", "wall"))
-        right = (action == RIGHT).int() - (action == LEFT).int()
-        paddle = (state["paddle"] + right).clamp(0, SIZE - 1)
+        paddle = (state["paddle"] + base.across(action)).clamp(0, SIZE - 1)
 
         new_x, new_y = x + dx, y + dy
         at_side = (new_x < 0) | (new_x >= SIZE)
@@ -71,7 +61,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
         bit = torch.ones_like(wall) << place.clamp(0, BRICKS - 1)
         at_brick = in_wall & ((wall & bit) != 0)
         # In the step after it broke one, the ball flies through bricks.
-        broken = at_brick & ~state["struck"]
+        broken = at_brick & (state["struck"] == 0)
         wall = torch.where(broken, wall ^ bit, wall)
 
         at_bottom = new_y == BOTTOM
@@ -92,7 +82,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
             "dx": dx,
             "dy": dy,
             "wall": wall,
-            "struck": at_brick,
+            "struck": at_brick.int(),
         }
         return state, broken, lost
 
@@ -102,7 +92,6 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
         return ended & left, ended & ~left
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        """Paddle, ball, trail and bricks."""
         bricks = torch.arange(BRICKS, dtype=torch.int32, device=self.device)
         wall = (state["wall"] >> bricks.view(ROWS, SIZE, 1)) & 1
         return (

@@ -5,15 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import (
-    DOWN,
-    NOTHING,
-    UP,
-    MinAtarVectorEnv,
-    State,
-    Transition,
-)
-from yieldrl.envs.minatar.numbers import choices
+from yieldrl.envs.minatar import base
+from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 CARS = 8  # in the rows 1 to 8
@@ -33,18 +26,15 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     one side and come back at the other. Behind each is a trail, in the channel of the
     steps that the car waits between its moves, 1 to 5. Speeds and directions are drawn
     again after each crossing. An episode takes 2501 steps, and ends (`terminated`).
-
-    Arguments, sources and differences are those of `MinAtarVectorEnv`.
     """
 
     channels = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
-    actions = (NOTHING, UP, DOWN)
+    actions = (base.NOTHING, base.UP, base.DOWN)
     first_noise = ()  # the trails of eight cars
     # Whether the action sticks; the cars of a first state, and those after a crossing.
     noise_size = 1 + 2 * NUMBERS
 
     def begin(self, noise: Tensor) -> State:
-        """The chicken at home, the cars at the left."""
         wait, heading = _drawn(noise[1 : 1 + NUMBERS])
         return {
             "row": self.full(noise, HOME),
@@ -59,7 +49,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the chicken, then the cars."""
         car, heading, wait = (state[name] for name in ("car", "heading", "wait"))
-        down = (action == DOWN).int() - (action == UP).int()
+        down = base.down(action)
         walks = (down != 0) & (state["pause"] == 0)
         row = torch.where(walks, state["row"] + down, state["row"]).clamp(0, HOME)
         pause = torch.where(walks, PAUSE, state["pause"])
@@ -93,7 +83,6 @@ class FreewayVectorEnv(MinAtarVectorEnv):
         return state, crossed, clock < 0
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        """Chicken, cars and their trails."""
         lanes = range(1, 1 + CARS)
         behind = _around(state["car"] - state["heading"])
         return (
@@ -105,7 +94,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
 def _drawn(noise: Tensor) -> tuple[Tensor, Tensor]:
     """Waits 1 to 5 and headings -1 or 1, `[8, N]`: each a decimal of two numbers."""
-    choice = torch.cat(choices(noise, *[CHOICES] * TOGETHER))
+    choice = torch.cat(base.choices(noise, *[CHOICES] * TOGETHER))
     return 1 + (choice >> 1), 2 * (choice & 1) - 1
 
 

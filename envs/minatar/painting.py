@@ -1,15 +1,15 @@
 """How the boards of MinAtar are painted: things in cells become observations.
 
 Without a compiler, every thing sets a bool of the board. A compiled step would do that
-one by one, so there a board is first made of bits, in few numbers for many cells, by
-operations that a CPU does for 16 environments at once; then four bits become four bytes
-at a time.
+one by one, so there a board is first made of bits, in few numbers for many cells; then
+four bits become four bytes at a time.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -18,6 +18,7 @@ from yieldrl.envs.batched.tree import is_compiled, pack_bools
 
 SIZE = 10  # rows and columns of every game
 OUTSIDE = -1  # a column that is not seen
+CELL = 16  # pixels of a picture
 
 Thing = tuple[int | Tensor, int | range | Tensor, Tensor]
 """Channel, row and column of a thing in each environment, `[N]`, or of K, `[K, N]`.
@@ -32,11 +33,6 @@ def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
     """Observations bool `[N, 10, 10, C]`. The first thing, `[N]`, must be seen."""
     if is_compiled():
         return unpack(_packed(things, channels), channels)
-    return _scattered(things, channels)
-
-
-def _scattered(things: tuple[Thing, ...], channels: int) -> Tensor:
-    """Boards on which each thing sets a bool."""
     n, device = things[0][2].shape[-1], things[0][2].device
     cells = SIZE * SIZE * channels
     flat = torch.zeros(n * cells, dtype=torch.bool, device=device)
@@ -119,9 +115,8 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     `words` `[..., N]` divide a board, in the order of its bits, into equal parts of a
     multiple of 4 bits; of the last one there may be more than are needed. Of four bits,
     the product moves a copy to the bits 0, 8, 16 and 24 each, so that an int32 has
-    their bytes. Compiled for a CPU, this is several times as fast as byte by byte. It
-    leaves int32 `[N, 25 C]` then, for the caller to view: within a compiled
-    step, a view of another dtype is a copy.
+    their bytes. Compiled code leaves int32 `[N, 25 C]` for the caller to view: within
+    it, a view of another dtype is a copy.
     """
     n = words.shape[-1]
     size = 4 * math.ceil(SIZE * SIZE * channels * n / 4 / words.numel())  # of a word
@@ -169,3 +164,27 @@ def settled(x: Tensor) -> Tensor:
         return x
     x = x.contiguous()
     return x.as_strided(x.shape, x.stride())
+
+
+def picture(board: np.ndarray) -> np.ndarray:
+    """A board bool `[10, 10, C]` as uint8 `[160, 160, 3]`.
+
+    A cell is black, or has the colour of its last channel.
+    """
+    channels = board.shape[-1]
+    number = (board * np.arange(1, channels + 1)).max(-1)
+    return palette(channels)[number].repeat(CELL, 0).repeat(CELL, 1)
+
+
+def palette(count: int) -> np.ndarray:
+    """Black and `count` colours of the cubehelix, uint8 `[1 + count, 3]`.
+
+    Source: Green (2011), "A colour scheme for the display of astronomical intensity
+    images", arXiv:1108.5083, with its default parameters.
+    """
+    light = np.linspace(0, 1, count + 2)[:-1, None]
+    angle = 2 * np.pi * (0.5 / 3 - 1.5 * light)
+    wave = np.cos(angle) * [-0.14861, -0.29227, 1.97294]
+    wave = wave + np.sin(angle) * [1.78277, -0.90649, 0]
+    colours = light + light * (1 - light) / 2 * wave
+    return np.round(255 * colours.clip(0, 1)).astype(np.uint8)

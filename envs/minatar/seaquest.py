@@ -5,37 +5,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import (
-    DOWN,
-    FIRE,
-    LEFT,
-    NOTHING,
-    RIGHT,
-    UP,
-    MinAtarVectorEnv,
-    State,
-    Transition,
-)
-from yieldrl.envs.minatar.numbers import choices
+from yieldrl.envs.minatar import base
+from yieldrl.envs.minatar import seaquest_fleet as fleet
+from yieldrl.envs.minatar import seaquest_moves as moves
+from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import SIZE, settled, unpack
-from yieldrl.envs.minatar.seaquest_board import FLOOR, OXYGEN, tenths, words
-from yieldrl.envs.minatar.seaquest_fleet import LANES, count, in_row, launch, place
-from yieldrl.envs.minatar.seaquest_moves import (
-    CREW,
-    DIVER_SPAWN,
-    DIVERS,
-    FASTEST_SPAWN,
-    PHASE_BITS,
-    RELOAD,
-    SPAWN,
-    diver_comes,
-    divers_move,
-    enemies_move,
-    enemy_comes,
-    shots_move,
-)
+from yieldrl.envs.minatar.seaquest_fleet import CELL, COLUMN, LANES, place
 
 COOL_DOWN = 5  # steps from one shot to the next
+FLOOR = SIZE - 1  # the row of the gauges
+OXYGEN = 200
+CHANNELS = 10
+BITS = 64  # of a word
+CELLS = 8  # that have a part in a word, at most
 
 
 class SeaquestVectorEnv(MinAtarVectorEnv):
@@ -53,8 +35,6 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
 
     Enemies are bits, see `seaquest_fleet`. All in a row swim the same way: no other one
     comes in before they are gone.
-
-    Arguments, sources and differences are those of `MinAtarVectorEnv`.
     """
 
     channels = (
@@ -69,11 +49,10 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         "diver_guage",
         "diver",
     )
-    actions = (NOTHING, LEFT, UP, RIGHT, DOWN, FIRE)
+    actions = (base.NOTHING, base.LEFT, base.UP, base.RIGHT, base.DOWN, base.FIRE)
     noise_size = 2  # whether the action sticks; what comes in from where
 
     def begin(self, noise: Tensor) -> State:
-        """An empty sea, and the submarine at its surface with full tanks."""
         empty = self.full(noise, 0, LANES).long()
         return {
             "x": self.full(noise, 5),
@@ -84,15 +63,15 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
             "aboard": self.full(noise, 0),
             "up": self.full(noise, 1),  # whether it came up and did not dive since
             "ramps": self.full(noise, 0),  # how often it became harder
-            "spawn_timer": self.full(noise, SPAWN),
-            "diver_timer": self.full(noise, DIVER_SPAWN),
-            "clock": self.full(noise, 0),  # modulo RELOAD
+            "spawn_timer": self.full(noise, moves.SPAWN),
+            "diver_timer": self.full(noise, moves.DIVER_SPAWN),
+            "clock": self.full(noise, 0),  # modulo moves.RELOAD
             # The row of each, below 0 if it swims to the left, 0 for none.
-            "divers": self.full(noise, 0, DIVERS),
+            "divers": self.full(noise, 0, moves.DIVERS),
             "ways": empty[0],  # a bit for each lane in which one swims to the left
             "fish": empty,
             "subs": empty,
-            "phases": empty[0].expand(2, PHASE_BITS, -1),  # see `enemy_comes`
+            "phases": empty[0].expand(2, moves.PHASE_BITS, -1),  # see `enemy_comes`
             "torpedoes": empty,
             "shots": empty,
             "high_shots": empty[0],  # at the surface
@@ -100,23 +79,23 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Enemies and divers come in; the player moves, then shots, divers, enemies."""
-        side, kind, lane, *rest = choices(noise[1], 2, 3, LANES, 2, LANES)
-        state = enemy_comes(state, side, lane, kind == 0)
-        state = self._steered(diver_comes(state, *rest), action)
-        state, shot = shots_move(state)
-        state, met, touched = enemies_move(divers_move(state))
-        hits = count(settled(shot | met))  # no two of them are of one shot
+        side, kind, lane, *rest = base.choices(noise[1], 2, 3, LANES, 2, LANES)
+        state = moves.enemy_comes(state, side, lane, kind == 0)
+        state = self._steered(moves.diver_comes(state, *rest), action)
+        state, shot = moves.shots_move(state)
+        state, met, touched = moves.enemies_move(moves.divers_move(state))
+        hits = fleet.count(settled(shot | met))  # no two of them are of one shot
         caught = settled(touched).sum(0) != 0
 
         oxygen, aboard, below = state["oxygen"], state["aboard"], state["y"] > 0
         surfaces = ~below & (state["up"] == 0)
         drowned = (oxygen <= 0) | (surfaces & (aboard == 0))
         surfaces = surfaces & (aboard != 0)
-        full = surfaces & (aboard == CREW)
+        full = surfaces & (aboard == moves.CREW)
         bonus = torch.where(full, tenths(oxygen), 0)
         clock, ramps = state["clock"] + 1, state["ramps"]
         if self.difficulty_ramping:
-            ramps = (ramps + surfaces.int()).clamp(max=SPAWN - FASTEST_SPAWN)
+            ramps = (ramps + surfaces.int()).clamp(max=moves.RAMPS)
         state = {
             **state,
             "ramps": ramps,
@@ -126,21 +105,20 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
             "cooling": (state["cooling"] - 1).clamp(min=0),
             "spawn_timer": (state["spawn_timer"] - 1).clamp(min=0),
             "diver_timer": (state["diver_timer"] - 1).clamp(min=0),
-            "clock": torch.where(clock == RELOAD, 0, clock),
+            "clock": torch.where(clock == moves.RELOAD, 0, clock),
         }
         return state, hits + bonus, caught | drowned
 
     def _steered(self, state: State, action: Tensor) -> State:
         """The submarine fires or moves."""
-        right = (action == RIGHT).int() - (action == LEFT).int()
-        down = (action == DOWN).int() - (action == UP).int()
-        fires = (action == FIRE) & (state["cooling"] == 0)
+        right, down = base.across(action), base.down(action)
+        fires = (action == base.FIRE) & (state["cooling"] == 0)
         x, y, heading = state["x"], state["y"], state["heading"]
-        shot = launch(place(x), -(heading < 0).long())
+        shot = fleet.launch(place(x), -(heading < 0).long())
         shot = torch.where(fires, shot, 0)
         return {
             **state,
-            "shots": state["shots"] | in_row(y, shot),
+            "shots": state["shots"] | fleet.in_row(y, shot),
             "high_shots": state["high_shots"] | torch.where(y == 0, shot, 0),
             "cooling": torch.where(fires, COOL_DOWN, state["cooling"]),
             "x": (x + right).clamp(0, SIZE - 1),
@@ -149,5 +127,61 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         }
 
     def observe(self, state: State) -> Tensor:
-        """The sea and its gauges, bool `[N, 10, 10, 10]`."""
         return unpack(words(state), len(self.channels))
+
+
+def words(state: dict[str, Tensor]) -> Tensor:
+    """The board in words of 64 bits, int64 `[16, N]`, for `unpack`.
+
+    So a word has the bytes of as many numbers as a CPU computes at once. A cell may
+    begin in one word and end in the next.
+    """
+    device = state["x"].device
+    first, last = (settled(torch.cat(rows)) for rows in _rows(state))
+    begin = torch.arange(0, SIZE * SIZE * CHANNELS, BITS, device=device)[:, None]
+    words = torch.zeros_like(begin)
+    for i in range(CELLS):
+        cell = begin // CHANNELS + i
+        shift = cell * CHANNELS - begin
+        cell = torch.where(shift < BITS, cell, SIZE * SIZE)  # no cell of the word
+        row, column = (cell // SIZE)[:, 0], cell % SIZE * COLUMN
+        low, high = (first[row] >> column) & CELL, (last[row] >> column) & CELL
+        bits = low | high << COLUMN
+        words = words | (bits << shift if i else bits >> -shift)
+    return words
+
+
+def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """The surface, the lanes, the floor and nothing, of the first and last channels.
+
+    Six bits a column: our front and back, our shots, trails, torpedoes and fish. Then
+    four: submarines, the gauges of oxygen and of divers, and divers.
+    """
+    x, y, left = state["x"], state["y"], fleet.to_left(state["ways"])
+    own = place(x) | fleet.spot(x - state["heading"]) << 1
+    fish, subs = fleet.columns(state["fish"]), fleet.columns(state["subs"])
+    first = fleet.ahead(fish | subs, ~left) << 3 | fleet.flying(state["torpedoes"]) << 4
+    first = first | fish << 5 | fleet.flying(state["shots"]) << 2
+    first, last = first | fleet.in_row(y, own), subs
+
+    divers = state["divers"]
+    diver_x = moves.diver_columns(divers, state["diver_timer"])
+    lane = settled(divers.abs().long() - 1)
+    diver = settled(fleet.spot(diver_x) << 3)
+    trail = settled(fleet.spot(diver_x - divers.sign()) << 3)
+    for k in range(len(divers)):
+        first = first | fleet.in_lane(lane[k], trail[k])
+        last = last | fleet.in_lane(lane[k], diver[k])
+
+    surface = fleet.flying(state["high_shots"]) << 2 | torch.where(y == 0, own, 0)
+    air = tenths(state["oxygen"].clamp(min=0))
+    free = FLOOR - state["aboard"]
+    seats = fleet.below(torch.full_like(free, FLOOR)) & ~fleet.below(free)
+    gauges = (fleet.below(air) << 1 | seats << 2)[None]
+    nothing = torch.zeros_like(gauges)
+    return (surface[None], first, nothing, nothing), (nothing, last, gauges, nothing)
+
+
+def tenths(oxygen: Tensor) -> Tensor:
+    """How many tenths of the oxygen are left, rounded down."""
+    return (oxygen / (OXYGEN // SIZE)).floor().int()

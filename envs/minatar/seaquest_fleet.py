@@ -115,8 +115,3 @@ def in_row(y: Tensor, x: Tensor) -> Tensor:
 def to_left(ways: Tensor) -> Tensor:
     """Masks `[8, N]` of the lanes in which one swims to the left, a bit for each."""
     return -((ways >> lanes(ways)) & 1)
-
-
-def mask(flag: Tensor) -> Tensor:
-    """All bits of an int64 where the flag `[N]` is set, for use in all lanes."""
-    return settled(-flag.long())

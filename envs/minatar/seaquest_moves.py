@@ -5,28 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from yieldrl.envs.minatar import seaquest_fleet as fleet
 from yieldrl.envs.minatar.painting import SIZE, settled
-from yieldrl.envs.minatar.seaquest_fleet import (
-    BOARD,
-    NOW,
-    ahead,
-    cells,
-    columns,
-    fly,
-    flying,
-    in_lane,
-    in_row,
-    launch,
-    mask,
-    oldest,
-    place,
-    swim,
-    to_left,
-)
+from yieldrl.envs.minatar.seaquest_fleet import NOW, cells, columns, in_lane, place
 
 OUTSIDE = -3  # the column of what is not there: none next to it is on the board either
 CREW = 6  # divers that fit in
-SPAWN, FASTEST_SPAWN = 20, 1  # steps from one enemy to the next, at first and at last
+SPAWN = 20  # steps from one enemy to the next, at first
+RAMPS = SPAWN - 1  # rises of the difficulty, each of which takes one of them away
 MOVE, FASTEST_MOVE = 5, 2  # steps that an enemy waits between its moves
 RELOAD = 11  # steps from one torpedo of a submarine to the next
 PHASE_BITS = 4  # of the number that says when a submarine fires
@@ -36,11 +22,6 @@ DIVER_SPAWN, DIVER_MOVE = 30, 5
 DIVERS = 2
 
 State = dict[str, Tensor]
-
-
-def spawn_speed(ramps: Tensor) -> Tensor:
-    """Steps from one enemy to the next, after so many rises of the difficulty."""
-    return (SPAWN - ramps).clamp(min=FASTEST_SPAWN)
 
 
 def move_speed(ramps: Tensor) -> Tensor:
@@ -65,11 +46,13 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
     new = settled(torch.where(comes, start, 0))
     way = (ways & ~(1 << lane)) | side << lane
     joins = in_lane(lane, new)
-    sub = joins & mask(is_sub)
+    sub = joins & settled(-is_sub.long())
     # Its next torpedo is due after RELOAD - 1 steps.
     phase = settled((torch.where(clock == 0, RELOAD, clock) - 1).long())
     news = torch.where(_sides(lane) == side, new, 0) & _in_bits(phase)
-    timer = torch.where(due, spawn_speed(state["ramps"]), state["spawn_timer"])
+    timer = torch.where(
+        due, (SPAWN - state["ramps"]).clamp(min=1), state["spawn_timer"]
+    )
     return {
         **state,
         "fish": fish | (joins ^ sub),
@@ -132,18 +115,18 @@ def divers_move(state: State) -> State:
 
 def shots_move(state: State) -> tuple[State, Tensor]:
     """Each shot hits one enemy, a fish first and the oldest first; a bit for a hit."""
-    shots, fish, subs = fly(state["shots"]), state["fish"], state["subs"]
-    at = cells(flying(shots))  # no two shots are in one
+    shots, fish, subs = fleet.fly(state["shots"]), state["fish"], state["subs"]
+    at = cells(fleet.flying(shots))  # no two shots are in one
     fish_there = fish & at
     fish_hit = columns(fish_there)
     subs_there = subs & at & ~cells(fish_hit)
     hit = settled(fish_hit | columns(subs_there))
     state = {
         **state,
-        "fish": fish ^ oldest(fish_there),
-        "subs": subs ^ oldest(subs_there),
+        "fish": fish ^ fleet.oldest(fish_there),
+        "subs": subs ^ fleet.oldest(subs_there),
         "shots": shots & ~cells(hit),
-        "high_shots": fly(state["high_shots"]),
+        "high_shots": fleet.fly(state["high_shots"]),
     }
     return state, hit
 
@@ -151,34 +134,34 @@ def shots_move(state: State) -> tuple[State, Tensor]:
 def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     """Enemies move, into shots too, and fire; a bit for a hit, and what hit us."""
     fish, subs, shots = state["fish"], state["subs"], state["shots"]
-    phases, left = state["phases"], to_left(state["ways"])
+    phases, left = state["phases"], fleet.to_left(state["ways"])
     speed = settled(move_speed(state["ramps"]).long())
-    here = in_row(state["y"], place(state["x"]))
+    here = fleet.in_row(state["y"], place(state["x"]))
 
     # A shot is met by one enemy, which enters its cell: a submarine first.
-    seen = flying(shots) & ~here  # at our place it met us instead
-    sub = ahead(subs & NOW, left) & seen
-    a_fish = ahead(fish & NOW, left) & seen & ~sub
+    seen = fleet.flying(shots) & ~here  # at our place it met us instead
+    sub = fleet.ahead(subs & NOW, left) & seen
+    a_fish = fleet.ahead(fish & NOW, left) & seen & ~sub
     hit = sub | a_fish
 
     other, *more = (phases ^ _in_bits(state["clock"].long())).unbind(1)
     for bits in more:
         other = other | bits
-    to_the_right, to_the_left = settled(BOARD & ~other)
+    to_the_right, to_the_left = settled(fleet.BOARD & ~other)
     fires = subs & (to_the_right ^ (to_the_right ^ to_the_left) & left)
     moving = fires & NOW
-    fired = columns(fires ^ moving) | ahead(moving, left)
-    torpedoes = state["torpedoes"] | launch(fired, left)
+    fired = columns(fires ^ moving) | fleet.ahead(moving, left)
+    torpedoes = state["torpedoes"] | fleet.launch(fired, left)
     before = fish | subs | torpedoes
-    subs, fish = swim(subs, left, speed), swim(fish, left, speed)
-    torpedoes = fly(torpedoes)
+    subs, fish = fleet.swim(subs, left, speed), fleet.swim(fish, left, speed)
+    torpedoes = fleet.fly(torpedoes)
     after = fish | subs | torpedoes
     state = {
         **state,
         "shots": shots & ~cells(hit),
         "fish": settled(fish ^ a_fish << speed),
         "subs": settled(subs ^ sub << speed),
-        "phases": swim(phases, -_sides(left), speed),
+        "phases": fleet.swim(phases, -_sides(left), speed),
         "torpedoes": settled(torpedoes),
     }
     return state, hit, (before | after) & cells(here)

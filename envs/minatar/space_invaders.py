@@ -5,16 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.base import (
-    FIRE,
-    LEFT,
-    NOTHING,
-    RIGHT,
-    MinAtarVectorEnv,
-    State,
-    Transition,
-)
-from yieldrl.envs.minatar.numbers import total
+from yieldrl.envs.minatar import base
+from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import OUTSIDE, SIZE, Thing
 
 RANKS, FILES = 4, 6  # a fleet of 24 aliens
@@ -37,8 +29,6 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
 
     Aliens keep their places in the fleet, so a board is the fleet's corner, which of
     its aliens are left, two shots and one bomb.
-
-    Arguments, sources and differences are those of `MinAtarVectorEnv`.
     """
 
     channels = (
@@ -49,11 +39,10 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         "friendly_bullet",
         "enemy_bullet",
     )
-    actions = (NOTHING, LEFT, RIGHT, FIRE)
+    actions = (base.NOTHING, base.LEFT, base.RIGHT, base.FIRE)
     noise_size = 1  # whether the action sticks: all else is fixed
 
     def begin(self, noise: Tensor) -> State:
-        """A whole fleet at the top."""
         return {
             "cannon": self.full(noise, 5),
             "cooling": self.full(noise, 0),
@@ -72,11 +61,10 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the cannon, shots, the bomb and the fleet, drop a bomb, hit aliens."""
-        fires = (action == FIRE) & (state["cooling"] == 0)
+        fires = (action == base.FIRE) & (state["cooling"] == 0)
         cooling = torch.where(fires, COOL_DOWN, state["cooling"])
         shot_row, shot_column = self._shots(state, fires)
-        right = (action == RIGHT).int() - (action == LEFT).int()
-        cannon = (state["cannon"] + right).clamp(0, SIZE - 1)
+        cannon = (state["cannon"] + base.across(action)).clamp(0, SIZE - 1)
 
         bomb_row = (state["bomb_row"] + 1).clamp(max=SIZE)
         bomb_column = state["bomb_column"]
@@ -181,7 +169,6 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         return row, (left + self.numbers(0, FILES))[None]
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        """Cannon, aliens, again by heading, shots and the bomb."""
         row, column = self._places(state["top"], state["left"])
         row = row.expand(-1, FILES, -1).flatten(0, 1)
         column = torch.where(state["alive"] != 0, column, OUTSIDE).flatten(0, 1)
@@ -199,4 +186,4 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
 
 def _count(aliens: Tensor) -> Tensor:
     """How many of them there are, from `[4, 6, N]` to int32 `[N]`."""
-    return total(aliens.flatten(0, 1))
+    return base.total(aliens.flatten(0, 1))

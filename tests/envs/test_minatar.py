@@ -15,10 +15,9 @@ from worlds import blind
 import yieldrl.envs
 from yieldrl.algorithms import dqn
 from yieldrl.envs.minatar import painting, seaquest_fleet
-from yieldrl.envs.minatar.base import NOTHING, UP
+from yieldrl.envs.minatar.base import NOTHING, UP, choices
 from yieldrl.envs.minatar.freeway import FreewayVectorEnv
-from yieldrl.envs.minatar.numbers import choices
-from yieldrl.envs.minatar.pictures import palette
+from yieldrl.envs.minatar.painting import palette
 from yieldrl.networks import make_encoder
 
 minatar = pytest.importorskip("minatar")
