@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
-from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
+from gymnasium.spaces import Space
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
+
+from yieldrl.foundations.choices import choice_ranges
 
 
 class ActionReader:
     """Converts and checks the actions of N environments.
+
+    On a CPU, where reading values does not wait, `read` refuses numbers that are not
+    finite; elsewhere `mark` must make their rewards NaN (`marks_rewards`). Choices are
+    not checked where steps are compiled, as that would cost a tenth of the step.
 
     Args:
         space: Of one environment's action.
         num_envs: N.
         dtype: Of actions that are floats; others are int64.
         device: Where the environments live.
-        compiled: Whether steps are compiled: then choices are not checked, because that
-            would cost a tenth of the step.
-
-    Attributes:
-        dtype: Of the tensors that `read` returns.
-        checks_finite: Whether `read` refuses numbers that are not finite: on a CPU,
-            where reading values does not wait.
-        marks_rewards: Whether `mark` must make rewards NaN instead.
+        compiled: Whether steps are compiled.
     """
 
     def __init__(
@@ -46,8 +45,8 @@ class ActionReader:
         self.checks_finite = floats and on_cpu
         self.marks_rewards = floats and not on_cpu
         self._wanted = batch.shape, self.dtype, device
-        checks_choices = on_cpu and not floats and not compiled
-        self._choices = _choices(space) if checks_choices else None
+        ranges = choice_ranges(space) if on_cpu and not compiled else []
+        self._choices = ranges[0] if ranges else None
 
     def read(self, actions: Any, ignored: Tensor | None = None) -> Tensor:
         """The actions as a tensor `[N, ...]`.
@@ -65,9 +64,15 @@ class ActionReader:
         if (actions.shape, actions.dtype, actions.device) != self._wanted:
             actions = self._converted(actions)
         if self.checks_finite:
-            self._check_finite(actions, ignored)
+            finite = np.isfinite(actions.detach().numpy())
+            if not finite.all():
+                self._check_rest(actions, finite, ignored)
         if self._choices is not None:
-            self._check_choices(actions, *self._choices)
+            wrong = self._choices.outside(actions.numpy())
+            if wrong.any():
+                self._refuse(
+                    actions, wrong, f"in {self.space}: give one of its choices"
+                )
         return actions
 
     def mark(self, reward: Tensor, action: Tensor, ignored: Tensor | None) -> Tensor:
@@ -77,31 +82,21 @@ class ActionReader:
             mark = mark.masked_fill(ignored, 0)
         return reward + mark.to(reward.dtype)
 
-    def _check_finite(self, action: Tensor, ignored: Tensor | None) -> None:
-        finite = np.isfinite(action.detach().numpy())
-        if not finite.all() and ignored is not None:
+    def _check_rest(
+        self, action: Tensor, finite: np.ndarray, ignored: Tensor | None
+    ) -> None:
+        """Refuse actions that are not finite, unless all of them are ignored."""
+        if ignored is not None:
             finite = finite | ignored.numpy().reshape(-1, *[1] * (finite.ndim - 1))
         if not finite.all():
-            i = self._first(~finite)
-            raise ValueError(
-                f"action {action[i].tolist()} of environment {i} is not finite: give"
-                f" numbers of {self.space} (is the policy's output finite?)"
-            )
+            remedy = f"give numbers of {self.space} (is the policy's output finite?)"
+            self._refuse(action, ~finite, f"finite: {remedy}")
 
-    def _check_choices(self, action: Tensor, first: Any, count: Any) -> None:
-        given = action.numpy() if first is None else action.numpy() - first
-        # As unsigned numbers, those below the first choice are beyond the last one.
-        wrong = given.view(np.uint64) >= count
-        if wrong.any():
-            i = self._first(wrong)
-            raise ValueError(
-                f"action {action[i].tolist()} of environment {i} is not in"
-                f" {self.space}: give one of its choices"
-            )
-
-    def _first(self, wrong: np.ndarray) -> int:
-        """The first environment with a wrong action."""
-        return int(wrong.reshape(self.num_envs, -1).any(1).argmax())
+    def _refuse(self, action: Tensor, wrong: np.ndarray, why: str) -> NoReturn:
+        """Raise for the first environment with a wrong action."""
+        i = int(wrong.reshape(self.num_envs, -1).any(1).argmax())
+        given = action[i].tolist()
+        raise ValueError(f"action {given} of environment {i} is not {why}")
 
     def _from_array(self, action: Any) -> Tensor:
         if not isinstance(action, np.ndarray | list | tuple):
@@ -117,25 +112,11 @@ class ActionReader:
     def _converted(self, action: Tensor) -> Tensor:
         shape, dtype, device = self._wanted
         floats = dtype.is_floating_point
-        if (
-            action.shape != shape
-            or action.is_floating_point() != floats
-            or action.device != device
-        ):
+        got = action.shape, action.is_floating_point(), action.device
+        if got != (shape, floats, device):
             raise ValueError(
                 f"actions must be {'floats' if floats else 'integers'} of shape"
                 f" {shape} on {device}, got {action.dtype} of shape"
                 f" {tuple(action.shape)} on {action.device}"
             )
         return action.to(dtype)
-
-
-def _choices(space: Any) -> tuple[Any, Any] | None:
-    """The first choice (None for 0) and how many there are; None for other actions."""
-    if isinstance(space, MultiBinary):
-        return None, np.uint64(2)
-    if not isinstance(space, Discrete | MultiDiscrete):
-        return None
-    first = np.asarray(space.start, np.int64)
-    count = space.n if isinstance(space, Discrete) else space.nvec
-    return first if first.any() else None, np.asarray(count).astype(np.uint64)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
@@ -117,10 +117,16 @@ class Batch(World, Parameters):
 
     def check_running(self) -> None:
         """Raise if there is nothing to step (on a CPU, also if an episode is over)."""
-        reads = self.device.type == "cpu"
-        by_caller = reads and self.autoreset_mode is AutoresetMode.DISABLED
-        ended = self._ended if by_caller else None
-        checks.check_running(self.state, self.closed, ended)
+        if self.state is None and self.closed:
+            raise ClosedEnvironmentError("a step after close(): make new environments")
+        if self.state is None:
+            raise ResetNeeded("nothing to step yet: call reset() first")
+        by_caller = self.autoreset_mode is AutoresetMode.DISABLED
+        if by_caller and self.device.type == "cpu" and self._ended.any():
+            raise ResetNeeded(
+                f"the episodes of {self._ended.nonzero().flatten().tolist()} are over:"
+                ' call reset(options={"reset_mask": terminated | truncated})'
+            )
 
     def detach(self) -> None:
         """Cut the state off from the graph of the steps that led to it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
@@ -68,24 +68,6 @@ def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:
     expect("observe: the observations", layout(obs), wanted_obs)
 
 
-def check_running(state: Any, closed: bool, ended: Tensor | None) -> None:
-    """Raise if there is no state to step, or an episode of `ended` `[N]` is over.
-
-    Raises:
-        ResetNeeded: Before the first reset, or if an episode is over.
-        ClosedEnvironmentError: After `close`.
-    """
-    if state is None and closed:
-        raise ClosedEnvironmentError("a step after close(): make new environments")
-    if state is None:
-        raise ResetNeeded("nothing to step yet: call reset() first")
-    if ended is not None and ended.any():
-        raise ResetNeeded(
-            f"the episodes of {ended.nonzero().flatten().tolist()} are over:"
-            ' call reset(options={"reset_mask": terminated | truncated})'
-        )
-
-
 def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Tensor]]:
     """Which environments to reset, and parameters for this reset.
 
@@ -98,7 +80,13 @@ def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Ten
         ValueError: If an option is unknown, or does not fit.
     """
     options = dict(options or {})
-    mask = _reset_mask(envs, options.pop("reset_mask", None))
+    mask = options.pop("reset_mask", None)
+    if mask is not None:
+        if envs.state is None:
+            raise ResetNeeded("a reset_mask before the first reset: reset all of them")
+        mask = torch.as_tensor(mask, device=envs.device)
+        if mask.dtype != torch.bool or mask.shape != (envs.num_envs,):
+            raise ValueError(f"reset_mask is {layout(mask)}, not bool[{envs.num_envs}]")
     names = envs.reset_parameters
     unknown = sorted(options.keys() - names.keys())
     if unknown:
@@ -106,21 +94,9 @@ def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Ten
         raise ValueError(f"options {unknown} are unknown: use {' or '.join(known)}")
     found = {names[key]: envs.parameter(key, value) for key, value in options.items()}
     if found.keys() & {"low", "high"}:
-        bounds: dict[str, Any] = {"low": envs.low, "high": envs.high, **found}
-        low, high = bounds["low"], bounds["high"]
+        low, high = found.get("low", envs.low), found.get("high", envs.high)
         if (low > high).any():
             raise ValueError(
                 f"low = {low.tolist()} is above high = {high.tolist()}: give both"
             )
     return mask, found
-
-
-def _reset_mask(envs: Any, mask: Any) -> Tensor | None:
-    if mask is None:
-        return None
-    if envs.state is None:
-        raise ResetNeeded("reset_mask before the first reset: reset all of them first")
-    mask = torch.as_tensor(mask, device=envs.device)
-    if mask.dtype != torch.bool or mask.shape != (envs.num_envs,):
-        raise ValueError(f"reset_mask is {layout(mask)}, not bool[{envs.num_envs}]")
-    return mask

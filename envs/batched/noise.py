@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import secrets
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,32 +15,26 @@ LARGE = 4096
 """Numbers from which it takes less time to draw only those that were used."""
 
 
+@dataclass(eq=False)
 class NoiseSource:
     """Uniform numbers in [0, 1), `[size, N]`: a column for each environment.
 
-    Args:
+    Attributes:
         size: Numbers of one environment.
         num_envs: N.
-        dtype: Of the numbers.
-        device: Where they are drawn.
-
-    Attributes:
         generator: Of all numbers; its seed is unpredictable until `seed` is called.
         pending: The noise of the next step; None if steps take none.
     """
 
-    def __init__(
-        self, size: int, num_envs: int, dtype: torch.dtype, device: torch.device
-    ) -> None:
-        self.size, self.num_envs, self.dtype, self.device = (
-            size,
-            num_envs,
-            dtype,
-            device,
-        )
-        self.generator = torch.Generator(device)
+    size: int
+    num_envs: int
+    dtype: torch.dtype
+    device: torch.device
+    pending: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator(self.device)
         self.generator.seed()
-        self.pending: Tensor | None = None
 
     def draw(self, count: int | None = None) -> Tensor:
         """New numbers `[size, count or N]`."""

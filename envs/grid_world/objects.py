@@ -1,4 +1,4 @@
-"""What lies in a grid: coloured shapes, of which some may be kept from instructions."""
+"""What lies in a grid: coloured shapes, drawn by chance, of which one is named."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import product
 from math import comb
+
+import torch
+from torch import Tensor
 
 COLORS = {
     "red": (210, 70, 60),
@@ -40,14 +43,9 @@ def sentences(templates: Sequence[str]) -> list[str]:
 def deaf_return(num_objects: int, nameable: int, wrong_reward: float) -> float:
     """The most that a policy can expect that does not know the instruction.
 
-    If M of a grid's objects are of nameable kinds, each of them is meant with a chance
-    of 1 / M. Besides the one that is meant there are M - 1 with the chance that as many
-    are among `num_objects` - 1 of the other kinds.
-
-    Args:
-        num_objects: K, how many objects lie in a grid.
-        nameable: How many kinds are named at all, each as often as any other.
-        wrong_reward: Reward of the wrong object.
+    If M of a grid's objects are of the `nameable` kinds, each of them is meant with a
+    chance of 1 / M. Besides the one that is meant there are M - 1 with the chance that
+    as many are among `num_objects` - 1 of the other kinds.
     """
     others, beside = len(KINDS) - 1, num_objects - 1
     total = 0.0
@@ -95,3 +93,38 @@ def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise ValueError if an argument's value is none of the choices."""
     if value not in choices:
         raise ValueError(f"{name} = {value!r}: choose one of {choices}")
+
+
+def distinct(noise: Tensor, options: int) -> Tensor:
+    """Draw `k` of 0 ... `options` - 1 without repetition, from noise `[k, N]`.
+
+    The i-th takes one of the `options - i` that are left, each as likely as any other,
+    counted past those that are gone.
+    """
+    drawn: list[Tensor] = []
+    for i, u in enumerate(noise):
+        number = (u * (options - i)).long().clamp(max=options - i - 1)
+        if drawn:
+            for gone in torch.stack(drawn).sort(0).values:
+                number = number + (number >= gone)
+        drawn.append(number)
+    return torch.stack(drawn)
+
+
+def distinct_with_goal(
+    noise: Tensor, options: int, goal: Tensor, nameable: Tensor
+) -> Tensor:
+    """`distinct`, where the number at `goal` `[N]` is one of the `nameable` `[M]`.
+
+    Each of these is as likely as any other.
+    """
+    (choice,) = distinct(noise[:1], len(nameable))
+    named = nameable[choice]
+    if len(noise) == 1:
+        return named.unsqueeze(0)
+    others = distinct(noise[1:], options - 1)
+    others = others + (others >= named)  # counted past the one that is gone
+    place = torch.arange(len(noise), device=goal.device).unsqueeze(1)
+    # The first one of the others goes to the end that the named one leaves free.
+    source = (place - (place > goal).long()).clamp(max=len(noise) - 2)
+    return torch.where(place == goal, named, others.gather(0, source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,34 +15,25 @@ FINENESS = 16  # places across a pixel that are looked at, for smooth edges
 
 
 def picture(state: Mapping[str, np.ndarray], height: int, width: int) -> np.ndarray:
-    """A grid from above: a ring is the agent, a frame marks what is meant.
-
-    Args:
-        state: Of one grid: cells of `agent` and `objects [K]`, their `kinds [K]`, and
-            which of them is the `goal`.
-        height: Rows of cells.
-        width: Cells of a row.
+    """One grid from above: a ring is the agent, a frame marks what is meant.
 
     Returns:
         Pixels uint8 `[height * CELL, width * CELL, 3]`.
     """
     pixels = np.full((height * CELL, width * CELL, 3), FLOOR, np.uint8)
     pixels[::CELL] = pixels[:, ::CELL] = LINE
-    inside = masks(*places(CELL))
+    inside = masks(CELL, sizes=(0.6, 0.65, 0.7), ring=(0.75, 0.12))
 
-    def paint(cell: int, mask: str, color: tuple[int, int, int]) -> None:
+    def paint(cell: Any, mask: str, color: tuple[int, int, int]) -> None:
         row, column = divmod(int(cell), width)
         part = pixels[row * CELL :, column * CELL :][:CELL, :CELL]
         part[inside[mask]] = color
 
-    for i, (cell, kind) in enumerate(
-        zip(state["objects"], state["kinds"], strict=True)
-    ):
+    for cell, kind in zip(state["objects"], state["kinds"], strict=True):
         color, shape = KINDS[kind]
         paint(cell, shape, COLORS[color])
-        if i == state["goal"]:
-            paint(cell, "frame", AGENT)
-    paint(int(state["agent"]), "ring", AGENT)
+    paint(state["objects"][state["goal"]], "frame", AGENT)
+    paint(state["agent"], "ring", AGENT)
     return pixels
 
 
@@ -49,10 +41,10 @@ def sprites(size: int) -> np.ndarray:
     """Pictures of every cell that there can be, uint8 `[2 + 2 * 12, size, size, 3]`.
 
     The first is empty floor and the 12 after it are those of `KINDS` on it; the other
-    half are the same with the agent over them. Edges are smooth: a pixel has a colour
-    to the part of it that is inside of the shape.
+    half are the same with the agent over them. Edges are smooth.
     """
-    fine = small_masks(*places(size * FINENESS))
+    # Shapes that differ in six pixels too: they fill the cell, the ring its rim.
+    fine = masks(size * FINENESS, sizes=(2 / 3, 0.8, 0.9), ring=(1.05, 0.2))
     parts = {
         name: mask.reshape(size, FINENESS, size, FINENESS).mean((1, 3))[..., None]
         for name, mask in fine.items()
@@ -67,29 +59,21 @@ def sprites(size: int) -> np.ndarray:
     return np.stack(cells).round().astype(np.uint8)
 
 
-def places(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """How far down and to the right the pixels of a cell are, in [-1, 1]."""
-    down, right = (np.mgrid[:size, :size] + 0.5) / size * 2 - 1
-    return down, right
+def masks(
+    size: int, sizes: tuple[float, float, float], ring: tuple[float, float]
+) -> dict[str, np.ndarray]:
+    """Which pixels of a cell are inside of a shape, bool `[size, size]`.
 
-
-def masks(y: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Which places of a cell are inside of a shape, bool as `x` and `y`."""
+    A cell is from -1 to 1. `sizes` are half a square's side, a circle's radius and the
+    height of a triangle's tip; a ring has a radius and half a width.
+    """
+    y, x = (np.mgrid[:size, :size] + 0.5) / size * 2 - 1
+    (side, radius, tip), distance = sizes, np.hypot(x, y)
+    around = np.maximum(abs(x), abs(y))
     return {
-        "square": np.maximum(abs(x), abs(y)) < 0.6,
-        "circle": x**2 + y**2 < 0.65**2,
-        "triangle": (y < 0.6) & (abs(x) < (y + 0.7) / 1.8),
-        "ring": abs(np.hypot(x, y) - 0.75) < 0.12,
-        "frame": abs(np.maximum(abs(x), abs(y)) - 0.85) < 0.06,
-    }
-
-
-def small_masks(y: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Shapes that differ in six pixels too: they fill the cell, the ring its rim."""
-    distance = np.hypot(x, y)
-    return {
-        "square": np.maximum(abs(x), abs(y)) < 2 / 3,
-        "circle": distance < 0.8,
-        "triangle": (y < 2 / 3) & (abs(x) < (y + 0.9) / 1.8),
-        "ring": abs(distance - 1.05) < 0.2,
+        "square": around < side,
+        "circle": distance < radius,
+        "triangle": (y < side) & (abs(x) < (y + tip) / 1.8),
+        "ring": abs(distance - ring[0]) < ring[1],
+        "frame": abs(around - 0.85) < 0.06,
     }

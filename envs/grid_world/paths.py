@@ -10,23 +10,20 @@ from torch.nn.functional import max_pool2d
 def first_moves(
     start: Tensor, goal: Tensor, barred: Tensor, height: int, width: int
 ) -> Tensor:
-    """The first move of a shortest way, 0 north, 1 east, 2 south, 3 west.
+    """The first moves `[N]` of shortest ways, 0 north, 1 east, 2 south, 3 west.
 
-    Value iteration with a reward of -1 a step, which no step of it waits for: after as
-    many sweeps as there are cells every way is found. Of ways that are equally long the
-    one whose move has the smaller number is taken. Where there is no way, the move is
-    one that leads to no barred cell.
+    Value iteration with a reward of -1 a step, which never waits for the device: after
+    as many sweeps as there are cells every way is found. Of ways that are equally long
+    the one whose move has the smaller number is taken. Where there is no way, the move
+    is one that leads to no barred cell.
 
     Args:
         start: Cells, int64 `[N]`.
         goal: Cells, int64 `[N]`.
-        barred: Cells that no way may lead through, int64 `[K, N]`; those among them
-            that are goals are not.
+        barred: Cells that no way may lead through, int64 `[K, N]`, unless they are
+            goals.
         height: Rows of cells.
         width: Cells of a row.
-
-    Returns:
-        Actions, int64 `[N]`.
     """
     cells, n = height * width, len(start)
     walls = torch.zeros(n, cells, device=start.device).scatter(1, barred.T, 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from gymnasium import spaces
@@ -20,15 +22,8 @@ State = dict[str, Tensor]
 class Symbols:
     """One-hot cells and a word's number for every word.
 
-    Args:
-        height: Rows of cells.
-        width: Cells of a row.
-        sentences: `[templates * kinds]`, those of the first template first.
-        vocabulary: Of their words.
-        device: Where the answers are made.
-
-    Attributes:
-        space: Of one grid.
+    `sentences` `[templates * kinds]` begin with those of the first template; `space`
+    is that of one grid.
     """
 
     def __init__(
@@ -51,42 +46,27 @@ class Symbols:
 
     def __call__(self, state: State) -> dict[str, Tensor]:
         """The image float32 `[N, height, width, 8]` and tokens int64 `[N, L]`."""
-        agent, objects, kinds = state["agent"], state["objects"], state["kinds"]
-        first_shape = 1 + len(COLORS)
+        agent, kinds = state["agent"], state["kinds"]
         color, shape = kinds // len(SHAPES), kinds % len(SHAPES)
-        ones = torch.cat(  # [1 + 2 K, N]
-            (
-                agent.unsqueeze(0) * self.channels,
-                objects * self.channels + 1 + color,
-                objects * self.channels + first_shape + shape,
-            )
+        cells = state["objects"] * self.channels
+        ones = (  # [1 + 2 K, N] together
+            agent.unsqueeze(0) * self.channels,
+            cells + 1 + color,
+            cells + 1 + len(COLORS) + shape,
         )
-        height, width, channels = self.shape
-        size = height * width * channels
         like = {"dtype": torch.float32, "device": agent.device}
-        image = torch.zeros(len(agent), size, **like)
-        image = image.scatter(1, ones.T, 1.0)
+        image = torch.zeros(len(agent), math.prod(self.shape), **like)
+        image = image.scatter(1, torch.cat(ones).T, 1.0)
         return {
             "image": image.reshape(-1, *self.shape),
-            "instruction": self.tokens[state["template"], named_kind(state)],
+            "instruction": self.tokens[state["template"], of_goal(state, kinds)],
         }
 
 
 class Pixels:
     """The grid as a picture that does not show what is meant, and the sentence.
 
-    Args:
-        height: Rows of cells.
-        width: Cells of a row.
-        sentences: `[templates * kinds]`, those of the first template first.
-        size: Pixels of a cell.
-        device: Where the answers are made.
-
-    Raises:
-        ValueError: If cells are too small to tell what lies there.
-
-    Attributes:
-        space: Of one grid.
+    A cell is `size` pixels wide; `sentences` and `space` are those of `Symbols`.
     """
 
     def __init__(
@@ -111,8 +91,7 @@ class Pixels:
         encoded = torch.from_numpy(text.encode(sentences))
         self.bytes = encoded.reshape(-1, len(KINDS), text.max_bytes).to(device)
         sprites = torch.from_numpy(painting.sprites(size)).to(device)
-        # A picture's rows are made of rows of cells, which follow one another in it: so
-        # what is looked up lies where it belongs.
+        # A picture is made of rows of cells, and what is looked up lies like that.
         self.strips = sprites.reshape(-1, size * 3)
         self.rows = torch.arange(size, device=device).view(size, 1)
 
@@ -121,9 +100,8 @@ class Pixels:
         agent = state["agent"].unsqueeze(1)
         height, width = self.cells
         # The number of each cell's sprite: 0 the floor, then the kinds.
-        cells = torch.zeros(
-            len(agent), height * width, dtype=torch.int64, device=agent.device
-        )
+        like = {"dtype": torch.int64, "device": agent.device}
+        cells = torch.zeros(len(agent), height * width, **like)
         cells = cells.scatter(1, state["objects"].T, state["kinds"].T + 1)
         with_agent = cells.gather(1, agent) + 1 + len(KINDS)
         cells = cells.scatter(1, agent, with_agent)
@@ -131,10 +109,10 @@ class Pixels:
         pixels = self.strips.index_select(0, strips.reshape(-1))
         return {
             "rgb": pixels.view(-1, *self.shape),
-            "language": self.bytes[state["template"], named_kind(state)],
+            "language": self.bytes[state["template"], of_goal(state, state["kinds"])],
         }
 
 
-def named_kind(state: State) -> Tensor:
-    """The number in `KINDS` of what is meant, int64 `[N]`."""
-    return state["kinds"].gather(0, state["goal"].unsqueeze(0)).squeeze(0)
+def of_goal(state: State, numbers: Tensor) -> Tensor:
+    """Of numbers of the objects, `[K, N]`, those of what is meant, `[N]`."""
+    return numbers.gather(0, state["goal"].unsqueeze(0)).squeeze(0)

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.grid_world import objects, painting, paths
-from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE
-from yieldrl.envs.grid_world.sampling import distinct, distinct_with_goal
-from yieldrl.envs.grid_world.views import Pixels, Symbols
+from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE, distinct
+from yieldrl.envs.grid_world.views import Pixels, State, Symbols, of_goal
 from yieldrl.envs.vocabulary import Vocabulary
 
 NORTH, EAST, SOUTH, WEST = range(4)
@@ -25,15 +24,14 @@ class GoToVectorEnv(TorchVectorEnv):
     """Go to the thing that the instruction names, N grids at once on a device.
 
     Agent and objects stand on different cells, drawn in each episode, and no two
-    objects have both colour and shape in common. Which of them is meant is drawn by
-    itself, and said in nothing but the sentence. Actions are 0 north, 1 east, 2 south,
-    3 west; walls hold. To step on an object ends the episode: with a reward of 1 if it
-    is the right one, else of `wrong_reward`. `info["success"]`, bool `[N]`, says
-    where the right one was reached in this step.
+    objects have both colour and shape in common. Which of them is meant is said in
+    nothing but the sentence. Actions are 0 north, 1 east, 2 south, 3 west; walls hold.
+    To step on an object ends the episode: with a reward of 1 if it is the right one,
+    else of `wrong_reward`. `info["success"]`, bool `[N]`, says where the right one was
+    reached in this step.
 
-    So a policy that does not listen comes to the right one in 1 of `num_objects`
-    episodes at best, whatever it does: its expected return is at most
-    `deaf_return`, and a good one's is 1.
+    The expected return of a policy that does not listen is at most `deaf_return`, and a
+    good one's is 1.
 
     Observations of symbols are `image`, float32 `[height, width, 8]` with a channel for
     the agent, four for colours and three for shapes, and `instruction`, int64 `[L]`.
@@ -120,15 +118,15 @@ class GoToVectorEnv(TorchVectorEnv):
     def deaf_return(self) -> float:
         """The most that a policy can expect that does not look at the instruction.
 
-        Whichever object it goes to, the named one is that with a chance of 1 / K; and
-        it may go to none. Where not all kinds are named, it may know which: then the
-        chance is 1 over the number of objects that could be meant, in the mean.
+        Whichever object it goes to is the right one with a chance of 1 / K, or, as it
+        may know which kinds are named, of 1 over the number of objects that could be
+        meant; and it may go to none.
         """
         return objects.deaf_return(
             self.num_objects, len(self._nameable), self.wrong_reward
         )
 
-    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+    def initial_state(self, noise: Tensor) -> State:
         """Cells of agent and objects, the objects' kinds, and what is meant.
 
         `agent [N]` and `objects [K, N]` are numbers of cells, `kinds [K, N]` of
@@ -141,7 +139,9 @@ class GoToVectorEnv(TorchVectorEnv):
         if len(self._nameable) == len(KINDS):
             kinds = distinct(of_kinds, len(KINDS))
         else:
-            kinds = distinct_with_goal(of_kinds, len(KINDS), goal, self._nameable)
+            kinds = objects.distinct_with_goal(
+                of_kinds, len(KINDS), goal, self._nameable
+            )
         (template,) = distinct(noise[2 * k + 2 :], self._num_templates)
         return {
             "agent": cells[0],
@@ -151,9 +151,7 @@ class GoToVectorEnv(TorchVectorEnv):
             "template": template,
         }
 
-    def dynamics(
-        self, state: dict[str, Tensor], action: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    def dynamics(self, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
         """Move by one cell; reaching an object ends the episode."""
         row, column = state["agent"] // self.width, state["agent"] % self.width
         south = (action == SOUTH).long() - (action == NORTH).long()
@@ -163,14 +161,13 @@ class GoToVectorEnv(TorchVectorEnv):
         agent = row * self.width + column
         there = state["objects"] == agent  # [K, N]
         reached = there.any(0)
-        right = there.gather(0, state["goal"].unsqueeze(0)).squeeze(0)
+        right = of_goal(state, there)
         reward = right.float()
         if self.wrong_reward:
             reward = reward + self.wrong_reward * (reached & ~right)
         return {**state, "agent": agent}, reward, reached
 
-    def observe(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The grid from above, and the sentence."""
+    def observe(self, state: State) -> State:
         return self._view(state)
 
     def step(
@@ -191,10 +188,9 @@ class GoToVectorEnv(TorchVectorEnv):
         if self.state is None:
             raise ResetNeeded("nothing to do yet: call reset() first")
         state = self.unfold(self.state)
-        goal = state["objects"].gather(0, state["goal"].unsqueeze(0)).squeeze(0)
-        places = state["agent"], goal, state["objects"]
-        return paths.first_moves(*places, self.height, self.width)
+        agent, cells = state["agent"], state["objects"]
+        goal = of_goal(state, cells)
+        return paths.first_moves(agent, goal, cells, self.height, self.width)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        """The grid from above: a ring is the agent, a frame marks what is meant."""
         return painting.picture(state, self.height, self.width)

@@ -29,17 +29,11 @@ class AsterixVectorEnv(MinAtarVectorEnv):
 
     def begin(self, noise: Tensor) -> State:
         return {
-            "x": self.full(noise, 5),
-            "y": self.full(noise, 5),
-            "thing": self.full(noise, OUTSIDE, ROWS),
-            "heading": self.full(noise, 1, ROWS),
-            "gold": self.full(noise, 0, ROWS),
-            "spawn_speed": self.full(noise, SPAWN),
-            "spawn_timer": self.full(noise, SPAWN),
-            "move_speed": self.full(noise, MOVE),
-            "move_timer": self.full(noise, MOVE),
-            "ramp_timer": self.full(noise, RAMP),
-            "ramps": self.full(noise, 0),
+            **self.full(noise, x=5, y=5),
+            **self.full(noise, ROWS, thing=OUTSIDE, heading=1, gold=0),
+            **self.full(noise, spawn_speed=SPAWN, spawn_timer=SPAWN),
+            **self.full(noise, move_speed=MOVE, move_timer=MOVE),
+            **self.full(noise, ramp_timer=RAMP, ramps=0),
         }
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:

@@ -85,10 +85,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
         self.difficulty_ramping = difficulty_ramping
         self._meanings = sum(action << 3 * k for k, action in enumerate(actions))
         noise = torch.zeros(self.noise_size, 1, device=self.device)
-        first = self.initial_state(noise)
-        self._layout = {
-            name: (str(x.dtype)[6:], x.shape[:-1]) for name, x in first.items()
-        }
+        begun = self.initial_state(noise)
+        self._layout = {k: (str(x.dtype)[6:], x.shape[:-1]) for k, x in begun.items()}
         firsts = [self.initial_state(noise + number) for number in self.first_noise]
         self._first_boards = [in_fours(self.observe(first)) for first in firsts]
 
@@ -105,7 +103,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
         raise NotImplementedError(f"{type(self)} lacks things(state)")
 
     def initial_state(self, noise: Tensor) -> State:
-        return {**self.begin(noise), "action": self.full(noise, NOTHING)}
+        return {**self.begin(noise), **self.full(noise, action=NOTHING)}
 
     def random_dynamics(
         self, state: State, action: Tensor, noise: Tensor
@@ -131,9 +129,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
         if not self._first_boards:
             return self.observe(state)
         fours = in_fours(final_obs)
-        for mask, board in zip(
-            self.begun(ended, state), self._first_boards, strict=True
-        ):
+        masks = self.begun(ended, state)
+        for mask, board in zip(masks, self._first_boards, strict=True):
             fours = painting.with_board(fours, mask, board)
         return painting.in_bools(fours, len(self.channels))
 
@@ -141,10 +138,11 @@ class MinAtarVectorEnv(TorchVectorEnv):
         """Of the episodes that ended, which begin with which of the first boards."""
         return (ended,)
 
-    def full(self, noise: Tensor, value: int, *shape: int) -> Tensor:
-        """int32 `[*shape, N]`, N as of the noise, all of them the value."""
+    def full(self, noise: Tensor, *shape: int, **values: int) -> State:
+        """int32 `[*shape, N]` by name, N as of the noise, filled with the values."""
         size = (*shape, noise.shape[1])
-        return torch.full(size, value, dtype=torch.int32, device=self.device)
+        like: Any = {"dtype": torch.int32, "device": self.device}
+        return {name: torch.full(size, x, **like) for name, x in values.items()}
 
     def numbers(self, begin: int, end: int) -> Tensor:
         """From `begin` to `end` - 1, int32 `[end - begin, 1]`."""

@@ -32,17 +32,14 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     def begin(self, noise: Tensor) -> State:
         left = noise[1] < 0.5
         x = torch.where(left, 0, SIZE - 1).int()
-        y = self.full(noise, 3)
         return {
-            "paddle": self.full(noise, 4),
+            **self.full(noise, paddle=4),
             "x": x,
-            "y": y,
+            **self.full(noise, y=3),
             "last_x": x,
-            "last_y": y,
+            **self.full(noise, last_y=3),
             "dx": torch.where(left, 1, -1).int(),
-            "dy": self.full(noise, 1),
-            "wall": self.full(noise, WHOLE),
-            "struck": self.full(noise, 0),
+            **self.full(noise, dy=1, wall=WHOLE, struck=0),
         }
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:

@@ -37,10 +37,8 @@ class FreewayVectorEnv(MinAtarVectorEnv):
     def begin(self, noise: Tensor) -> State:
         wait, heading = _drawn(noise[1 : 1 + NUMBERS])
         return {
-            "row": self.full(noise, HOME),
-            "pause": self.full(noise, PAUSE),
-            "clock": self.full(noise, STEPS),
-            "car": self.full(noise, 0, CARS),
+            **self.full(noise, row=HOME, pause=PAUSE, clock=STEPS),
+            **self.full(noise, CARS, car=0),
             "heading": heading,
             "wait": wait,
             "timer": wait,

@@ -53,21 +53,18 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
     noise_size = 2  # whether the action sticks; what comes in from where
 
     def begin(self, noise: Tensor) -> State:
-        empty = self.full(noise, 0, LANES).long()
+        timers = {"spawn_timer": moves.SPAWN, "diver_timer": moves.DIVER_SPAWN}
+        (empty,) = self.full(noise, LANES, fish=0).values()
+        empty = empty.long()
         return {
-            "x": self.full(noise, 5),
-            "y": self.full(noise, 0),
-            "heading": self.full(noise, -1),
-            "cooling": self.full(noise, 0),
-            "oxygen": self.full(noise, OXYGEN),
-            "aboard": self.full(noise, 0),
-            "up": self.full(noise, 1),  # whether it came up and did not dive since
-            "ramps": self.full(noise, 0),  # how often it became harder
-            "spawn_timer": self.full(noise, moves.SPAWN),
-            "diver_timer": self.full(noise, moves.DIVER_SPAWN),
-            "clock": self.full(noise, 0),  # modulo moves.RELOAD
+            **self.full(
+                noise, x=5, y=0, heading=-1, cooling=0, oxygen=OXYGEN, aboard=0
+            ),
+            # Whether it came up and did not dive since; how often it became harder.
+            **self.full(noise, up=1, ramps=0),
+            **self.full(noise, **timers, clock=0),  # the clock is modulo RELOAD
             # The row of each, below 0 if it swims to the left, 0 for none.
-            "divers": self.full(noise, 0, moves.DIVERS),
+            **self.full(noise, moves.DIVERS, divers=0),
             "ways": empty[0],  # a bit for each lane in which one swims to the left
             "fish": empty,
             "subs": empty,

@@ -44,19 +44,12 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
 
     def begin(self, noise: Tensor) -> State:
         return {
-            "cannon": self.full(noise, 5),
-            "cooling": self.full(noise, 0),
-            "alive": self.full(noise, 1, RANKS, FILES),
-            "top": self.full(noise, 0),
-            "left": self.full(noise, FIRST_FILE),
-            "heading": self.full(noise, -1),
-            "interval": self.full(noise, SLOWEST),
-            "timer": self.full(noise, SLOWEST),
-            "shot_row": self.full(noise, GONE, SHOTS),
-            "shot_column": self.full(noise, 0, SHOTS),
-            "bomb_row": self.full(noise, SIZE),
-            "bomb_column": self.full(noise, 0),
-            "bomb_timer": self.full(noise, BOMB_EVERY),
+            **self.full(noise, cannon=5, cooling=0),
+            **self.full(noise, RANKS, FILES, alive=1),
+            **self.full(noise, top=0, left=FIRST_FILE, heading=-1),
+            **self.full(noise, interval=SLOWEST, timer=SLOWEST),
+            **self.full(noise, SHOTS, shot_row=GONE, shot_column=0),
+            **self.full(noise, bomb_row=SIZE, bomb_column=0, bomb_timer=BOMB_EVERY),
         }
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:

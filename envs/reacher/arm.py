@@ -23,18 +23,13 @@ def positions(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """How far each joint must turn for the fingertip to be at a target, `[2]`.
+    """How far each joint must turn for the fingertip to be at a target `[2]`, `[2]`.
 
-    There are two ways to bend the elbow. It always bends to the left, though the other
-    way may be nearer: cloning it with one mean per joint would learn the middle
-    of the two, which touches nothing. What the arm cannot reach, it points at: from as
-    near as it comes.
+    Of the two ways to bend the elbow it takes the left one, though the other may be
+    nearer: cloning it with one mean per joint would learn the middle of the two, which
+    touches nothing. What the arm cannot reach, it points at.
 
     Source: the law of cosines, as in Craig (2005), "Introduction to Robotics", 4.4.
-
-    Args:
-        target: Position, `[2]`.
-        angles: Of the joints, `[2]`.
     """
     square = float(target @ target)
     cosine = (square - UPPER**2 - FORE**2) / (2 * UPPER * FORE)
@@ -50,10 +45,6 @@ def action(turn: np.ndarray, velocity: np.ndarray) -> np.ndarray:
 
     With a torque of `k turn - d velocity` a joint of inertia 1 is a spring, critically
     damped if `k = w^2` and `d + DAMPING = 2 w`, for the frequency `w`.
-
-    Args:
-        turn: How far the joints have to go, `[2]`.
-        velocity: Of the joints (rad/s), `[2]`.
     """
     stiffness, damping = FREQUENCY**2, 2 * FREQUENCY - DAMPING
     torque = stiffness * turn - damping * velocity

@@ -16,14 +16,11 @@ Color = tuple[int, int, int]
 
 
 class Painter:
-    """Draws an arm of two links, its fingertip and the ball; x to the right, y up.
+    """Draws an arm of two links, its fingertip and the ball, on `size` pixels squared.
 
-    The ball hides the links, and the fingertip the ball. Edges are smooth: a pixel
-    takes on a colour as far as its middle is inside of the shape, over the width of a
-    pixel.
-
-    Args:
-        size: Pixels of the picture's sides.
+    x is to the right and y up. The ball hides the links, and the fingertip the ball.
+    Edges are smooth: a pixel takes on a colour as far as its middle is inside of the
+    shape, over the width of a pixel.
     """
 
     def __init__(self, size: int) -> None:
@@ -35,12 +32,7 @@ class Painter:
         self._line(self._empty, np.zeros(2), np.zeros(2), TABLE, TABLE_TOP)
 
     def draw(self, angles: np.ndarray, ball: np.ndarray) -> np.ndarray:
-        """A picture uint8 `[size, size, 3]`.
-
-        Args:
-            angles: Of shoulder and elbow (rad), `[2]`.
-            ball: Its position (m), `[2]`.
-        """
+        """A picture uint8 `[size, size, 3]`, of angles (rad) and where the ball is."""
         picture, shoulder = self._empty.copy(), np.zeros(2)
         elbow, tip = positions(angles)
         self._line(picture, shoulder, elbow, LINK, UPPER_ARM)
@@ -58,10 +50,7 @@ class Painter:
         radius: float,
         color: Color,
     ) -> None:
-        """Paint a line with round ends, or a disc if it is a point.
-
-        Only the part of the picture is looked at in which it lies.
-        """
+        """Paint a line with round ends, or a disc if it is a point."""
         margin = radius + self.pixel
         low, high = np.minimum(start, end) - margin, np.maximum(start, end) + margin
         corners = np.array([-high[1], -low[1], low[0], high[0]])  # rows go down

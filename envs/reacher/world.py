@@ -32,8 +32,7 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
     velocities (rad/s); and `language`, the instruction's bytes in UTF-8.
 
     `info["success"]` says whether the fingertip is within 2 cm of the ball's middle,
-    which is the ball's radius in the picture. An episode succeeded if its last step
-    did: the arm shall come to rest there.
+    the ball's radius in the picture. An episode succeeded if its last step did.
 
     Args:
         pixels: Of the picture's sides.
@@ -72,7 +71,13 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
             raise ValueError("instruction = '': say what to do")
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode = {render_mode!r}: None or 'rgb_array'")
-        self.inside = _reacher()
+        try:
+            from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
+        except (ImportError, DependencyNotInstalled) as reason:
+            raise ImportError(
+                "yieldrl/ReacherImages-v1 needs mujoco: pip install 'yieldrl[mujoco]'"
+            ) from reason
+        self.inside: Any = ReacherEnv()
         self.render_mode = render_mode
         self.action_space = self.inside.action_space
         text = Utf8Text(len(instruction.encode()))
@@ -88,7 +93,6 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Begin an episode: the arm almost straight, the ball within 20 cm."""
         super().reset(seed=seed)
         self.inside.reset(seed=seed, options=options)
         return self._observe(), {}
@@ -96,7 +100,6 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
     def step(
         self, action: np.ndarray
     ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
-        """Apply torques `[2]` for 0.02 s."""
         given = np.asarray(action)
         if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
             raise ValueError(
@@ -104,16 +107,11 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
                 f" {self.action_space}"
             )
         _, reward, terminated, truncated, info = self.inside.step(action)
-        near = self.distance <= SUCCESS_DISTANCE
-        info = {**info, "success": near}
+        info = {**info, "success": self.distance <= SUCCESS_DISTANCE}
         return self._observe(), float(reward), terminated, truncated, info
 
     def expert(self) -> np.ndarray:
-        """The action, float32 `[2]`, of an expert that knows where the ball is.
-
-        Inverse kinematics say how far the joints must turn, and a critically damped
-        controller turns them.
-        """
+        """The action, float32 `[2]`, of an expert that knows where the ball is."""
         angles, velocity = self.angles, self.inside.data.qvel[:2]
         return arm.action(arm.turns(self.ball, angles), velocity)
 
@@ -124,7 +122,6 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         return self._large.draw(self.angles, self.ball)
 
     def close(self) -> None:
-        """Let go of the physics."""
         self.inside.close()
 
     @property
@@ -150,18 +147,3 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
             "proprio": proprio.astype(np.float32),
             "language": self._sentence.copy(),
         }
-
-
-def _reacher() -> Any:
-    """Gymnasium's environment.
-
-    Raises:
-        ImportError: If mujoco is missing.
-    """
-    try:
-        from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
-    except (ImportError, DependencyNotInstalled) as reason:
-        raise ImportError(
-            "yieldrl/ReacherImages-v1 needs mujoco: pip install 'yieldrl[mujoco]'"
-        ) from reason
-    return ReacherEnv()

@@ -20,7 +20,6 @@ from yieldrl.algorithms import ppo
 from yieldrl.buffers import gae
 from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval
-from yieldrl.envs.batched import checks
 from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.wrappers import (
     ActionChunks,
@@ -391,7 +390,7 @@ def test_no_step_waits_for_the_device(
     mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Which looks on a CPU whether the caller forgot a reset.
-    monkeypatch.setattr(checks, "check_running", lambda *_: None)
+    monkeypatch.setattr(TorchVectorEnv, "check_running", lambda *_: None)
     envs = chunked("blind", 2, mode, 4, execute=3, gamma=1)
     envs.reset(seed=0)
     chunks = torch.tensor([[1, 9, 1, 1], [1, 1, 1, 1]])

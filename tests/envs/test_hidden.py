@@ -22,7 +22,6 @@ from yieldrl.envs import (
     check,
     make_eval,
 )
-from yieldrl.envs.batched import checks
 from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.wrappers import (
@@ -348,7 +347,7 @@ def test_no_step_waits_for_the_device(
     mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Which looks on a CPU whether the caller forgot a reset.
-    monkeypatch.setattr(checks, "check_running", lambda *_: None)
+    monkeypatch.setattr(TorchVectorEnv, "check_running", lambda *_: None)
     envs = hidden(2, mode, looks=False)
     envs.reset(seed=0)
     with _NoWaiting():
