@@ -55,7 +55,7 @@ class Batch(World, Parameters):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         checks.check_arguments(self)
-        # Copies, because a space has a random generator that instances must not share.
+        # Copies, as a space has a random generator that instances must not share.
         self.single_action_space = copy.deepcopy(self.single_action_space)
         self.single_observation_space = copy.deepcopy(self.single_observation_space)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -87,10 +87,6 @@ class Batch(World, Parameters):
     def generator(self) -> torch.Generator:
         """The generator of all random numbers."""
         return self._noise.generator
-
-    def draw_noise(self, count: int | None = None) -> Tensor:
-        """Uniform numbers in [0, 1), `[noise_size, count or N]`, from the generator."""
-        return self._noise.draw(count)
 
     def renew_noise(self, ended_before: Tensor) -> None:
         """Draw the noise of the next step, where the latest one used it.
@@ -153,18 +149,13 @@ class Batch(World, Parameters):
         return tuple(map(self.draw, columns, chosen))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Release the state's memory."""
         self.state = self._noise.pending = None
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that stepping needs to continue bitwise, except the constants."""
-        parts = {
-            "state": self.state,
-            "elapsed": self.elapsed,
-            "ended": self._ended,
-            "noise": self._noise.pending,
-        }
-        return {**clone(parts), "generator": self.generator.get_state()}
+        parts = {"state": self.state, "elapsed": self.elapsed, "ended": self._ended}
+        parts = clone({**parts, "noise": self._noise.pending})
+        return {**parts, "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
@@ -174,8 +165,7 @@ class Batch(World, Parameters):
             own["state"] = self.fold(self.initial_state(noise))
         if state.get("state") is None:
             own["state"] = None  # saved before the first reset
-        # Whether steps take noise depends on the device, and on whether they are
-        # compiled.
+        # Whether steps take noise depends on the device and on compiling.
         own["noise"] = noise if state.get("noise") is not None else None
         if layout(state) != layout(own):
             raise ValueError(

@@ -19,15 +19,10 @@ _OBSERVATIONS = (3, 7)
 
 
 class CompiledStep:
-    """`pure_step` under `torch.compile`, separately for each instance.
+    """`pure_step` of N worlds under `torch.compile`, separately for each instance.
 
     PyTorch guards what the step reads, tensors and plain values: changing a parameter
-    of the environments later takes effect.
-
-    Args:
-        world: The world, whose spaces are known.
-        num_envs: N.
-        space: Of one environment's observation.
+    of the environments later takes effect. `space` is that of one's observation.
     """
 
     def __init__(self, world: World, num_envs: int, space: Any) -> None:
@@ -39,7 +34,7 @@ class CompiledStep:
         self._views: list[tuple[int, Any]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a copy, here or in another process, which compiles for itself."""
+        """For a copy, which compiles for itself."""
         return {**vars(self), "_code": None, "_views": None}
 
     def __call__(self, *tensors: Any) -> list[Any]:
@@ -55,7 +50,7 @@ class CompiledStep:
         return answer
 
     def _views_of(self, answer: list[Any], state: Any) -> list[tuple[int, Any]]:
-        """Which results are bytes of other tensors, and their dtypes and shapes."""
+        """Positions, dtypes and shapes of results that are bytes of other tensors."""
         obs = create_empty_array(self._space, self._num_envs)
         obs = tree_map(lambda x: torch.from_numpy(x).to("meta"), obs)
         wanted = {_STATE: state, **dict.fromkeys(_OBSERVATIONS, obs)}
@@ -73,18 +68,10 @@ class CompiledStep:
         def step_in_bytes(*tensors: Any) -> list[Any]:
             return [tree_map(_in_bytes, part) for part in pure_step(*tensors)]
 
-        options: dict[str, Any] = {
-            "size_asserts": False,  # the guards check the sizes already
-            "cpp_wrapper": self._cpp_wrapper,
-        }
-        compiled: Any = torch.compile
-        return compiled(
-            step_in_bytes,
-            fullgraph=True,
-            dynamic=False,
-            options=options,
-            isolate_recompiles=True,
-        )
+        # The guards check the sizes already.
+        inductor = {"size_asserts": False, "cpp_wrapper": self._cpp_wrapper}
+        options: Any = {"options": inductor, "isolate_recompiles": True}
+        return torch.compile(step_in_bytes, fullgraph=True, dynamic=False, **options)
 
 
 def _in_bytes(x: Tensor) -> Tensor:
@@ -94,6 +81,5 @@ def _in_bytes(x: Tensor) -> Tensor:
 
 
 def _viewed_as(x: Tensor, kind: tuple[torch.dtype, torch.Size]) -> Tensor:
-    """The bytes of a tensor as another of this dtype and shape."""
     dtype, shape = kind
     return x if x.dtype == dtype else x.view(dtype).view(shape)

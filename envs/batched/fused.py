@@ -1,7 +1,6 @@
 """A step of a batched world as part of a larger function of tensors.
 
-Acting, stepping and storing can then be compiled as one. The numbers are those of
-`step`, random ones included.
+Acting, stepping and storing can then be compiled as one, with the numbers of `step`.
 """
 
 from __future__ import annotations
@@ -52,11 +51,12 @@ def unpacked(envs: TorchVectorEnv, obs: Any) -> Any:
 def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
     """From `inputs` and actions `[N, ...]` to the results of a step, as tensors.
 
+    Where it is not compiled, it must run `in_compiled_form`.
+
     Returns:
-        By name `state`, `elapsed`, `ended`, `next_obs` (before any reset), `reward`,
-        `terminated` and `truncated`. Where a step has noise for all environments the
-        resets are done, and `obs` are the observations after them. Observations are
-        `packed`. Where it is not compiled, it must run `in_compiled_form`.
+        By name `state`, `elapsed`, `ended`, `next_obs` (before any reset, `packed`),
+        `reward`, `terminated` and `truncated`. Where a step has noise for all
+        environments the resets are done, and `obs` are the observations after them.
     """
     action = action.to(envs.action_dtype, copy=True)  # which dynamics may write into
     if "noise" in given:
@@ -84,10 +84,8 @@ def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> tuple[Any, Any]:
     Returns:
         The observations `[N, ...]` to act on next, and those before any reset.
     """
-    before = envs._ended
-    envs.state, envs.elapsed, envs._ended = (
-        found[name] for name in ("state", "elapsed", "ended")
-    )
+    before, envs._ended = envs._ended, found["ended"]
+    envs.state, envs.elapsed = found["state"], found["elapsed"]
     last = unpacked(envs, found["next_obs"])
     obs = unpacked(envs, found["obs"]) if "obs" in found else _restarted(envs, last)
     envs.renew_noise(before)

@@ -20,19 +20,15 @@ class Parameters:
     """Options of `reset`, and the parameters that each replaces for that reset."""
 
     def parameter(self, name: str, value: Any) -> Tensor:
-        """A constant as a tensor: `[]`, or `[N]` with one value per environment.
-
-        It keeps its graph if it has one.
+        """A constant as a tensor `[]` or `[N]`, with its graph if it has one.
 
         Raises:
             ValueError: If it has another shape.
         """
         value = torch.as_tensor(value, dtype=self.dtype, device=self.device)
         if value.shape not in ((), (self.num_envs,)):
-            got, n = list(value.shape), self.num_envs
-            raise ValueError(
-                f"{name} has the shape {got}: give one number, or {n} of them"
-            )
+            wanted = f"give one number, or {self.num_envs} of them"
+            raise ValueError(f"{name} has the shape {list(value.shape)}: {wanted}")
         return value
 
     @property
@@ -63,8 +59,7 @@ class Parameters:
 
         Args:
             values: By name, numbers or tensors `[N]`.
-            where: In which environments, bool `[N]`; None for all. With a mask, values
-                are not checked, so that nothing waits for the device.
+            where: In which environments, bool `[N]`; None for all.
 
         Raises:
             ValueError: If a name is unknown, or a value of a wrong shape.
@@ -90,8 +85,7 @@ class Parameters:
 
         Raises:
             AttributeError: If there is no such attribute.
-            ValueError: If environments would need values of their own of an attribute
-                that all of them share.
+            ValueError: If values differ of an attribute that all of them share.
         """
         old, n = getattr(self, name), self.num_envs
         if isinstance(old, Tensor) and old.shape in ((), (n,)):
@@ -107,20 +101,13 @@ class Parameters:
         setattr(self, name, values[0] if several else values)
 
     def _split(self, value: Any) -> tuple[Any, ...]:
-        """A value as seen by each environment, as in `gymnasium.vector`.
-
-        Of tensors `[..., N]`, and of dicts of them, it is a column; of everything else,
-        and of numbers that all share, the value itself.
-        """
+        """Of tensors `[..., N]`, in dicts too, the columns; N times everything else."""
         n = self.num_envs
         if isinstance(value, Mapping):
             columns = {key: self._split(child) for key, child in value.items()}
             return tuple({key: columns[key][i] for key in columns} for i in range(n))
-        if not isinstance(value, Tensor):
+        if isinstance(value, Tensor) and value.ndim == 0:
+            value = value.item()
+        if not isinstance(value, Tensor) or value.shape[-1] != n:
             return (value,) * n
-        if value.ndim == 0:
-            return (value.item(),) * n
-        if value.shape[-1] != n:
-            return (value,) * n
-        rows = value.tolist() if value.ndim == 1 else value.movedim(-1, 0).unbind()
-        return tuple(rows)
+        return tuple(value.tolist() if value.ndim == 1 else value.unbind(-1))

@@ -21,9 +21,8 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
     two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
     is more than transposing. Resets, time limit, seeds and checkpoints are done here.
     No step waits for the device. On a CPU, where reading values is free, actions that
-    are not finite are refused, and first states are computed only for environments that
-    begin an episode. Elsewhere the reward of such an action is NaN, which a collector
-    reports the next time it checks.
+    are not finite are refused; elsewhere their reward is NaN, which a collector reports
+    the next time it checks.
 
     A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
     dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
@@ -120,8 +119,7 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
                 mode an episode has ended that was not reset.
             ClosedEnvironmentError: After `close`.
             TypeError, ValueError: If the actions are not as above, or (on the CPU only)
-                not finite, or (if not compiled, where it would cost a tenth of the
-                step) not in the space.
+                not finite, or (only if not compiled) not in the space.
         """
         self.check_running()
         before = self._ended

@@ -10,6 +10,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
+from yieldrl.envs.batched.noise import NoiseSource
 from yieldrl.envs.batched.tree import is_compiled, last_axes, tree_map, where
 
 
@@ -32,6 +33,7 @@ class World:
     packs_bools: bool = False
     """Whether compiled code leaves observations of bools as int32 `[N, K]`, four of
     them each: it stores bools one by one."""
+    _noise: NoiseSource
     _limit: int  # the time limit in steps, or a number that no episode reaches
     _obs_dtype: torch.dtype
     _transposes: bool  # whether observing is transposing the state
@@ -72,23 +74,23 @@ class World:
 
     def draw_noise(self, count: int | None = None) -> Tensor:
         """Uniform numbers in [0, 1), `[noise_size, count or N]`, from the generator."""
-        raise NotImplementedError
+        return self._noise.draw(count)
 
     def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
         """The state, with first states where `ended` `[N]` is set.
 
-        Where Python may branch, first states are computed for those environments
-        alone, from their columns of the noise `[noise_size, N]`, or from new noise if
-        it is None; if no episode ended, the same object is returned. Elsewhere they
-        are computed for all environments, which never waits for the device.
+        Where Python may branch, they are computed for those environments alone, from
+        their columns of the noise `[noise_size, N]`, or from new noise if it is None;
+        if no episode ended, the same object is returned. Elsewhere they are computed
+        for all environments, which never waits for the device.
         """
         if not self._branches:
             assert noise is not None
             return where(ended, self.initial_state(noise), state)
         columns = ended.nonzero().view(-1)
-        if not len(columns):
-            return state
         few = len(columns)
+        if not few:
+            return state
         own = self.draw_noise(few) if noise is None else noise[:, columns]
         fresh = self.initial_state(own)
         return tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
@@ -96,17 +98,13 @@ class World:
     def observe_restarted(self, ended: Tensor, state: Any, final_obs: Any) -> Any:
         """`observe(state)` after a `restart`, in memory of its own.
 
-        Override it where it is cheaper to change the observations from before the
-        restart, `final_obs`, where `ended` `[N]` is set.
+        Override it where it is cheaper to change `final_obs`, those from before the
+        restart, where `ended` `[N]` is set.
         """
         return self.observe(state)
 
     def observe_last(self, state: Any) -> Any:
-        """`observe(state)` of a state that is dropped, so it may share its memory.
-
-        If not compiled, a view is quicker: a tensor whose first axis is not the slowest
-        one.
-        """
+        """`observe(state)` of a state that is dropped: if not compiled, a view."""
         if not (self._branches and self._transposes):
             return self.observe(state)
         state = state if self.observed_rows is None else state[self.observed_rows]
@@ -114,14 +112,14 @@ class World:
         return state.t() if state.ndim <= 2 else state.movedim(-1, 0)
 
     def fold(self, state: Any) -> Any:
-        """The state as it is kept between steps, in fewer tensors if possible.
+        """The state as it is kept between steps.
 
-        A tensor that goes into a compiled step and comes out of it costs microseconds.
+        In few tensors, as each that goes through a compiled step costs microseconds.
         """
         return state
 
     def unfold(self, state: Any) -> Any:
-        """The state that was folded, as the functions above take it."""
+        """The inverse of `fold`."""
         return state
 
     def draw(self, state: Any, index: int) -> np.ndarray:
@@ -135,8 +133,7 @@ class World:
 
         `ended` is true where the step before ended an episode, bool `[N]` (for
         NEXT_STEP); `noise` `[noise_size, N]`, uniform in [0, 1), is for
-        `random_dynamics` and for resets. It is None where the dynamics are not random
-        and Python may branch: `restart` then draws as much as it needs.
+        `random_dynamics` and for resets, and None where `restart` draws what it needs.
 
         Returns:
             `state, elapsed, ended` for the next step, and what `step` returns: `obs,
@@ -170,9 +167,9 @@ class World:
     def _can_branch(self) -> bool:
         """Whether Python may branch on values of tensors between compiled functions.
 
-        False where reading them would wait for the device, and where first states
-        cannot be made of fewer than N columns of noise, because of parameters `[N]`.
-        Set it to False to compute as on a GPU.
+        False where that would wait for the device, and where parameters `[N]` do not
+        let first states be made of fewer than N columns of noise. Set it to False to
+        compute as on a GPU.
         """
         noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
         try:

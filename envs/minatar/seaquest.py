@@ -53,16 +53,14 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
     noise_size = 2  # whether the action sticks; what comes in from where
 
     def begin(self, noise: Tensor) -> State:
-        timers = {"spawn_timer": moves.SPAWN, "diver_timer": moves.DIVER_SPAWN}
-        (empty,) = self.full(noise, LANES, fish=0).values()
-        empty = empty.long()
+        empty = noise.new_zeros(LANES, noise.shape[1], dtype=torch.int64)
         return {
-            **self.full(
-                noise, x=5, y=0, heading=-1, cooling=0, oxygen=OXYGEN, aboard=0
-            ),
+            **self.full(noise, x=5, y=0, heading=-1),
+            **self.full(noise, cooling=0, oxygen=OXYGEN, aboard=0),
             # Whether it came up and did not dive since; how often it became harder.
             **self.full(noise, up=1, ramps=0),
-            **self.full(noise, **timers, clock=0),  # the clock is modulo RELOAD
+            **self.full(noise, spawn_timer=moves.SPAWN, diver_timer=moves.DIVER_SPAWN),
+            **self.full(noise, clock=0),  # modulo `RELOAD`
             # The row of each, below 0 if it swims to the left, 0 for none.
             **self.full(noise, moves.DIVERS, divers=0),
             "ways": empty[0],  # a bit for each lane in which one swims to the left
