@@ -73,9 +73,9 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
                 environment the first state of its own seed, at any place in the batch
                 and on any device; later episodes share the generator, which all N seed.
                 A None among them stands for an unpredictable seed.
-            options: `{"reset_mask": bool [N]}` resets those environments alone. Unlike
-                Gymnasium's, the mask may be all False: checking it would wait. Also
-                those of `reset_parameters`, for this reset alone: a number, or `[N]`.
+            options: `{"reset_mask": bool [N]}` resets those environments alone; unlike
+                Gymnasium's, it may be all False. Also those of `reset_parameters`, for
+                this reset alone: a number, or `[N]`.
 
         Raises:
             ValueError: If an argument is not as above, or if the subclass's functions

@@ -53,15 +53,13 @@ class GoToVectorEnv(TorchVectorEnv):
         max_episode_steps: Time limit in steps, or None.
         view: What observations are: "symbols", or "pixels".
         cell_pixels: Pixels of a cell's side, where pixels are observed.
-        goals: What sentences name: "all" kinds of things; those of "seen", without red
-            circles, green triangles and blue squares; or those three, "unseen". Things
-            of all kinds lie about in any case.
+        goals: Which kinds sentences name: "all"; "seen", all but red circles, green
+            triangles and blue squares; or "unseen", those three.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Raises:
         ValueError: If there is no room for the objects, not so many kinds of them, a
-            template that does not name what is meant, or another argument is none of
-            those above.
+            template that does not name what is meant, or an argument is not as above.
 
     Attributes:
         vocabulary: From sentences to tokens, and back.
@@ -127,10 +125,10 @@ class GoToVectorEnv(TorchVectorEnv):
         )
 
     def initial_state(self, noise: Tensor) -> State:
-        """Cells of agent and objects, the objects' kinds, and what is meant.
+        """Where all are, which kinds the objects are, and what is meant.
 
-        `agent [N]` and `objects [K, N]` are numbers of cells, `kinds [K, N]` of
-        `KINDS`, `goal [N]` of an object and `template [N]` of a sentence.
+        `agent [N]` and `objects [K, N]` are cells, `kinds [K, N]` numbers in `KINDS`,
+        `goal [N]` that of an object and `template [N]` that of a sentence.
         """
         k = self.num_objects
         cells = distinct(noise[: k + 1], self.height * self.width)

@@ -11,8 +11,9 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.tree import pack_bools
 from yieldrl.envs.minatar import painting
-from yieldrl.envs.minatar.painting import SIZE, Thing, in_fours
+from yieldrl.envs.minatar.painting import SIZE, Thing
 
 State = dict[str, Tensor]
 Transition = tuple[State, Tensor, Tensor]
@@ -88,7 +89,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
         begun = self.initial_state(noise)
         self._layout = {k: (str(x.dtype)[6:], x.shape[:-1]) for k, x in begun.items()}
         firsts = [self.initial_state(noise + number) for number in self.first_noise]
-        self._first_boards = [in_fours(self.observe(first)) for first in firsts]
+        self._first_boards = [pack_bools(self.observe(first)) for first in firsts]
 
     def begin(self, noise: Tensor) -> State:
         """`initial_state` of the game: int32 or int64, the last axis `N`."""
@@ -128,11 +129,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
         """Where a game ended, one of the first boards."""
         if not self._first_boards:
             return self.observe(state)
-        fours = in_fours(final_obs)
         masks = self.begun(ended, state)
-        for mask, board in zip(masks, self._first_boards, strict=True):
-            fours = painting.with_board(fours, mask, board)
-        return painting.in_bools(fours, len(self.channels))
+        return painting.with_boards(final_obs, masks, self._first_boards)
 
     def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
         """Of the episodes that ended, which begin with which of the first boards."""

@@ -8,6 +8,7 @@ four bits become four bytes at a time.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -124,35 +125,27 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     words = settled(words.reshape(-1, n)).T[..., None]
     four = ((words >> first) & 15).to(torch.int32)
     four = ((four * 0x204081) & 0x1010101).reshape(n, -1)
-    four = four[:, : SIZE * SIZE * channels // 4]
-    return in_bools(four.contiguous(), channels)
+    four = four[:, : SIZE * SIZE * channels // 4].contiguous()
+    return (
+        four if is_compiled() else four.view(torch.bool).view(n, SIZE, SIZE, channels)
+    )
 
 
-def in_fours(obs: Tensor) -> Tensor:
-    """The bytes of observations bool `[N, 10, 10, C]` as int32 `[N, 25 C]`."""
-    if is_compiled():
-        return obs  # as `unpack` left it
-    return pack_bools(obs)
+def with_boards(obs: Tensor, masks: Iterable[Tensor], boards: list[Tensor]) -> Tensor:
+    """Observations with a board, int32 `[1, 25 C]`, where its mask `[N]` is set.
 
-
-def with_board(fours: Tensor, mask: Tensor, board: Tensor) -> Tensor:
-    """The board where the mask `[N]` is set.
-
-    Compiled, bits choose: a condition for a row would be spread out for each vector.
+    Compiled, they are as `unpack` leaves them, and bits choose: a condition for a row
+    would be spread out for each vector.
     """
-    mask = mask.view(-1, *[1] * (fours.ndim - 1))
-    board = board.view(1, *fours.shape[1:])
     if not is_compiled():
-        return torch.where(mask, board, fours)
-    others = settled(mask.int() - 1)
-    return (fours & others) | (board & ~others)
-
-
-def in_bools(fours: Tensor, channels: int) -> Tensor:
-    """What `in_fours` was given."""
-    if is_compiled():
-        return fours
-    return fours.view(torch.bool).view(-1, SIZE, SIZE, channels)
+        fours = pack_bools(obs)
+        for mask, board in zip(masks, boards, strict=True):
+            fours = torch.where(mask[:, None], board, fours)
+        return fours.view(torch.bool).view(obs.shape)
+    for mask, board in zip(masks, boards, strict=True):
+        others = settled(mask[:, None].int() - 1)
+        obs = (obs & others) | (board & ~others)
+    return obs
 
 
 def settled(x: Tensor) -> Tensor:

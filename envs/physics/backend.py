@@ -22,8 +22,8 @@ the accelerations of the step before; without them, Humanoid's would differ by 1
 class Backend:
     """Steps N worlds of one model, and knows no reward.
 
-    Their states come from outside and go back there: what is kept between calls is
-    memory to write into, `inputs` and `outputs`, as tensors `[N, ...]` by name.
+    States come from outside and go back there: what is kept is memory to write into,
+    `inputs` and `outputs`, as tensors `[N, ...]` by name.
 
     Args:
         model: The `MjModel`.
@@ -58,7 +58,7 @@ class Backend:
         raise NotImplementedError(f"{type(self)} lacks forward(count)")
 
     def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
-        """Give fields of the model, tensors `[N, ...]` by name, a value in each world.
+        """Give fields of the model, `[N, ...]` by name, values of each world's own.
 
         What MuJoCo derives from them follows. The mask `where` `[N]` says which worlds
         differ from before, None that all may.

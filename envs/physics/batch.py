@@ -8,8 +8,11 @@ from __future__ import annotations
 import copy
 import ctypes
 import os
+import re
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -19,7 +22,6 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.physics.backend import STATE, Backend
-from yieldrl.envs.physics.library import Config, library
 
 _COMPONENTS = {
     "qpos": mujoco.mjtState.mjSTATE_QPOS,
@@ -32,15 +34,53 @@ _WARNINGS = list(mujoco.mjtWarning.__members__)[:-1]
 _FULL = [_WARNINGS.index(f"mjWARN_{what}FULL") for what in ("CONTACT", "CNSTR")]
 
 
+class _Config(ctypes.Structure):  # mjBatchConfig
+    _fields_ = (("nthread", ctypes.c_int), ("persistent", ctypes.c_bool))
+
+
+@cache
+def _library() -> Any:
+    """MuJoCo's shared library, for what its Python package leaves out."""
+    folder = Path(mujoco.__file__).parent
+    names = re.compile(r"(lib)?mujoco[\d.]*\.(so|dylib|dll)[\d.]*")
+    files = [file for file in folder.iterdir() if names.fullmatch(file.name)]
+    lib = ctypes.CDLL(str(files[0])) if files else None
+    if not hasattr(lib, "mjb_makeBatch"):
+        got = f"mujoco {mujoco.__version__} cannot step batches"
+        raise ImportError(f'{got}: pip install "mujoco>=3.17"')
+    number, address, text = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
+    chosen = (address, address, number)  # the batch, ids of worlds and their count
+    signatures: dict[str, tuple[Any, ...]] = {
+        "mjb_makeBatch": (address, address, number, address, text, number),
+        "mjb_deleteBatch": (None, address),
+        "mjb_error": (text, address, number),
+        "mjb_warning": (address, address),
+        "mjb_expand": (address, address, text, address, address),
+        "mjb_nstate": (number, address),
+        "mjb_state": (address, address),
+        "mjb_stateComponent": (address, address, number, address),
+        "mjb_output": (address, address, text, address, address),
+        "mjb_reset": (number, *chosen, address, number),
+        "mjb_forward": (number, *chosen, number),
+        "mjb_setConst": (number, *chosen),
+        "mjb_step": (number, *chosen, number, number),
+        # Its function gets the model, the data, the world's number and `arg`, of which
+        # mj_rnePostConstraint takes two: C does not notice those beyond its own.
+        "mjb_apply": (number, *chosen, address, address, number),
+    }
+    for name, (result, *arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
 class BatchBackend(Backend):
     """N worlds of one model, stepped by MuJoCo's own thread pool (`mjbatch.h`).
 
     Results are bitwise those of N `MjData`, whatever the number of threads. MuJoCo's
     stopwatches (`MjData.timer`), which cost a sixth of a step, stand still from then on
-    in the whole process, unless another clock was installed.
-
-    MuJoCo's Python class of the same interface cannot run `mj_rnePostConstraint`, which
-    computes the contact forces `cfrc_ext`, on all worlds: hence the C interface.
+    in the whole process, unless another clock was installed. The Python class of this C
+    interface cannot compute contact forces (`mj_rnePostConstraint`) in all worlds.
 
     Raises:
         ImportError: If this MuJoCo is too old.
@@ -52,7 +92,7 @@ class BatchBackend(Backend):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         model, num_envs, fields, threads, _ = arguments
-        self._lib = library()
+        self._lib = _library()
         if self.has_contacts:
             _check_memory(model, num_envs)
         model = copy.copy(model)
@@ -63,7 +103,7 @@ class BatchBackend(Backend):
         threads = min(threads or _cores(), num_envs)
         # Contact forces follow from all that a step leaves behind, which only a
         # persistent batch keeps per world.
-        config = Config(threads, self.has_contacts)
+        config = _Config(threads, self.has_contacts)
         error = ctypes.create_string_buffer(500)
         self._batch = self._lib.mjb_makeBatch(
             model._address, num_envs, ctypes.byref(config), error, len(error)
@@ -78,22 +118,18 @@ class BatchBackend(Backend):
         size = self._lib.mjb_nstate(self._batch)
         rows = _view(self._lib.mjb_state(self._batch), (num_envs, size))
         self.inputs = {name: self._columns(rows, name) for name in (*STATE, "ctrl")}
-        one, output = mujoco.MjData(model), self._lib.mjb_output
-        self.outputs = {
-            name: _view(
-                output(self._batch, name.encode(), None, None),
-                (num_envs, *getattr(one, name).shape),
-            )
-            for name in fields
-        }
+        one, self.outputs = mujoco.MjData(model), {}
+        for name in fields:
+            address = self._lib.mjb_output(self._batch, name.encode(), None, None)
+            shape = (num_envs, *getattr(one, name).shape)
+            self.outputs[name] = _view(address, shape)
 
     def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
         """For all worlds if a field is one that no world had for itself before."""
         self.check_open()
-        if where is None or fields.keys() - self.varied.keys():
-            ids = self._ids
-        else:
-            ids = self._ids[where.numpy()]
+        ids = self._ids
+        if where is not None and fields.keys() <= self.varied.keys():
+            ids = ids[where.numpy()]
         for name, values in fields.items():
             address = self._lib.mjb_expand(self._batch, name.encode(), None, None)
             if not address:
@@ -133,9 +169,8 @@ class BatchBackend(Backend):
 
     def _columns(self, rows: Tensor, name: str) -> Tensor:
         """A part of the state `[N, size]` as a view into MuJoCo's memory."""
-        component, size = _COMPONENTS[name].value, ctypes.c_int()
-        find = self._lib.mjb_stateComponent
-        place = find(self._batch, component, ctypes.byref(size))
+        part, size = _COMPONENTS[name].value, ctypes.c_int()
+        place = self._lib.mjb_stateComponent(self._batch, part, ctypes.byref(size))
         first = (place - rows.data_ptr()) // rows.element_size()
         return rows[:, first : first + size.value]
 

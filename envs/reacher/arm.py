@@ -1,4 +1,4 @@
-"""Where the arm's parts are, how it must bend to touch a place, and how to get there.
+"""Where the arm's parts are, how it gets to a place, and how it looks from above.
 
 Positions are `(x, y)` in metres, with the shoulder at the origin; angles in radians.
 """
@@ -13,6 +13,12 @@ DAMPING = 1.0  # of a joint (N m s/rad); its inertia is 1 kg m^2, and the links 
 # next to nothing, so that one joint hardly feels the other
 GEAR = 200.0  # torque (N m) of an action of 1
 FREQUENCY = 8.0  # of the movements (rad/s): the one with the highest return
+
+REACH = 0.24  # metres from the shoulder, in the middle, to the picture's edges
+LINK, JOINT, TIP, BALL, TABLE = 0.014, 0.019, 0.011, 0.02, 0.226  # radii in metres
+FLOOR, TABLE_TOP = (250, 250, 250), (231, 234, 239)
+UPPER_ARM, FOREARM, SHOULDER = (95, 105, 125), (70, 110, 200), (60, 60, 60)
+FINGERTIP, TARGET = (235, 190, 60), (210, 70, 60)
 
 
 def positions(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -49,3 +55,54 @@ def action(turn: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     stiffness, damping = FREQUENCY**2, 2 * FREQUENCY - DAMPING
     torque = stiffness * turn - damping * velocity
     return np.clip(torque / GEAR, -1, 1).astype(np.float32)
+
+
+class Painter:
+    """Draws an arm of two links, its fingertip and the ball, on `size` pixels squared.
+
+    x is to the right and y up. The ball hides the links, and the fingertip the ball.
+    Edges are smooth: a pixel takes on a colour as far as its middle is inside of the
+    shape, over the width of a pixel.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size, self.pixel = size, 2 * REACH / size  # metres
+        right = (np.arange(size) + 0.5) * self.pixel - REACH
+        places = np.stack(np.meshgrid(right, -right), -1)
+        self._places = places.astype(np.float32)  # [size, size, 2]
+        self._empty = np.full((size, size, 3), FLOOR, np.float32)
+        self._line(self._empty, np.zeros(2), np.zeros(2), TABLE, TABLE_TOP)
+
+    def draw(self, angles: np.ndarray, ball: np.ndarray) -> np.ndarray:
+        """A picture uint8 `[size, size, 3]`, of angles (rad) and where the ball is."""
+        picture, shoulder = self._empty.copy(), np.zeros(2)
+        elbow, tip = positions(angles)
+        self._line(picture, shoulder, elbow, LINK, UPPER_ARM)
+        self._line(picture, elbow, tip, LINK, FOREARM)
+        self._line(picture, shoulder, shoulder, JOINT, SHOULDER)
+        self._line(picture, ball, ball, BALL, TARGET)
+        self._line(picture, tip, tip, TIP, FINGERTIP)
+        return picture.round().astype(np.uint8)
+
+    def _line(
+        self,
+        picture: np.ndarray,
+        start: np.ndarray,
+        end: np.ndarray,
+        radius: float,
+        color: tuple[int, int, int],
+    ) -> None:
+        """Paint a line with round ends, or a disc if it is a point."""
+        margin = radius + self.pixel
+        low, high = np.minimum(start, end) - margin, np.maximum(start, end) + margin
+        corners = np.array([-high[1], -low[1], low[0], high[0]])  # rows go down
+        edges = ((corners + REACH) / self.pixel).astype(int).clip(0, self.size)
+        part = slice(edges[0], edges[1] + 1), slice(edges[2], edges[3] + 1)
+        away, line = self._places[part] - start, end - start
+        square = float(line @ line)
+        if square:
+            along = (away @ line / square).clip(0, 1)
+            away = away - along[..., None] * line
+        distance = np.sqrt((away * away).sum(-1)) - radius
+        inside = (0.5 - distance / self.pixel).clip(0, 1)[..., None]
+        picture[part] += inside * (np.array(color) - picture[part])

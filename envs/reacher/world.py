@@ -10,7 +10,6 @@ from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
 from yieldrl.envs.reacher import arm
-from yieldrl.envs.reacher.painting import Painter
 from yieldrl.foundations.text import Utf8Text
 
 INSTRUCTION = "touch the red ball"
@@ -88,7 +87,7 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
             language=text,
         )
         self._sentence = text.encode(instruction)
-        self._painter, self._large = Painter(pixels), Painter(LARGE)
+        self._painter, self._large = arm.Painter(pixels), arm.Painter(LARGE)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

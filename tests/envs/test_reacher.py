@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from yieldrl import envs as worlds
 from yieldrl.algorithms import ppo
 from yieldrl.envs.reacher import INSTRUCTION, SUCCESS_DISTANCE, ReacherImagesEnv, arm
-from yieldrl.envs.reacher.painting import FLOOR, REACH, TARGET, Painter
+from yieldrl.envs.reacher.arm import FLOOR, REACH, TARGET, Painter
 from yieldrl.foundations.text import decode
 
 ENV_ID = "yieldrl/ReacherImages-v1"
