@@ -18,14 +18,8 @@ class ActionReader:
 
     On a CPU, where reading values does not wait, `read` refuses numbers that are not
     finite; elsewhere `mark` must make their rewards NaN (`marks_rewards`). Choices are
-    not checked where steps are compiled, as that would cost a tenth of the step.
-
-    Args:
-        space: Of one environment's action.
-        num_envs: N.
-        dtype: Of actions that are floats; others are int64.
-        device: Where the environments live.
-        compiled: Whether steps are compiled.
+    not checked where steps are `compiled`, as that would cost a tenth of the step.
+    Actions are of `dtype` if they are floats, otherwise int64.
     """
 
     def __init__(
@@ -49,11 +43,9 @@ class ActionReader:
         self._choices = ranges[0] if ranges else None
 
     def read(self, actions: Any, ignored: Tensor | None = None) -> Tensor:
-        """The actions as a tensor `[N, ...]`.
+        """The actions, a tensor, array or list, as a tensor `[N, ...]`.
 
-        Args:
-            actions: A tensor on the environments' device, an array or a list.
-            ignored: Where actions are ignored, bool `[N]`, and may be anything.
+        Where they are `ignored`, bool `[N]`, they may be anything.
 
         Raises:
             TypeError, ValueError: If they are not such, not finite, or not in the

@@ -46,7 +46,6 @@ class Parameters:
         )
 
     def _check_parameters(self, names: Mapping[str, Any]) -> None:
-        """Raise ValueError if there is no parameter of one of these names."""
         known = self.parameter_names
         unknown = sorted(names.keys() - set(known))
         if unknown:

@@ -20,8 +20,8 @@ SHAPES = ("square", "circle", "triangle")
 KINDS = list(product(COLORS, SHAPES))
 
 HELD_OUT = (("red", "circle"), ("green", "triangle"), ("blue", "square"))
-"""Kinds that `goals="seen"` never names and `goals="unseen"` names alone. Each of their
-colours and shapes is among the others too, so that every word can be learned."""
+"""Kinds that `goals="seen"` never names and `goals="unseen"` names alone. All of their
+words are those of others too."""
 
 NAMEABLE = {
     "all": list(range(len(KINDS))),

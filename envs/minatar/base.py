@@ -28,10 +28,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
     Observations are bool `[N, 10, 10, C]`, a channel per kind of thing, and step by
     step those of the package `minatar` (version 1.0.15) under the same chance. The six
     actions are 0 nothing, 1 left, 2 up, 3 right, 4 down and 5 fire; the minimal set
-    leaves out those that do nothing in a game.
-
-    The games have no time limit but Freeway's own: `max_episode_steps` sets one. With
-    many boards, `compile=True` makes a step several times as fast.
+    leaves out those that do nothing in a game. There is no time limit but Freeway's
+    own. With many boards, `compile=True` makes a step several times as fast.
 
     Source: Young and Tian (2019), "MinAtar: An Atari-Inspired Testbed for Thorough and
     Reproducible Reinforcement Learning Experiments", arXiv:1903.03176. Differs from the
@@ -115,11 +113,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
         return {**state, "action": action}, reward.float(), terminated
 
     def meant(self, action: Tensor) -> Tensor:
-        """Which of the six are meant, int32.
-
-        Three bits say it for each, as a CPU shifts 16 numbers at once, but would look
-        them up in a table one after the other.
-        """
+        """Which of the six are meant, int32."""
+        # Three bits each: a CPU shifts 16 numbers at once, but looks up one by one.
         return (self._meanings >> 3 * action.int()) & 7
 
     def observe(self, state: State) -> Tensor:

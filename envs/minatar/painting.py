@@ -59,11 +59,9 @@ def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
 def _packed(things: tuple[Thing, ...], channels: int) -> Tensor:
     """Boards with a bit per channel and cell, in this order, in words `[..., N]`."""
     pack = _in_rows if channels * SIZE < 64 else _in_fifths
-    words: Tensor | None = None
-    for channel, row, column in things:
-        bits = pack(channel, row, column, channels)
-        words = bits if words is None else words | bits
-    assert words is not None
+    words, *more = [pack(*thing, channels) for thing in things]
+    for bits in more:
+        words = words | bits
     return words
 
 
@@ -151,7 +149,7 @@ def with_boards(obs: Tensor, masks: Iterable[Tensor], boards: list[Tensor]) -> T
 def settled(x: Tensor) -> Tensor:
     """A tensor that compiled code computes once, not again wherever it is used.
 
-    PyTorch's compiler cannot look behind strides, so it has the values before them.
+    PyTorch's compiler cannot look behind strides.
     """
     if not is_compiled():
         return x
@@ -160,10 +158,8 @@ def settled(x: Tensor) -> Tensor:
 
 
 def picture(board: np.ndarray) -> np.ndarray:
-    """A board bool `[10, 10, C]` as uint8 `[160, 160, 3]`.
-
-    A cell is black, or has the colour of its last channel.
-    """
+    """A board bool `[10, 10, C]` as uint8 `[160, 160, 3]`, each cell black or in the
+    colour of its last channel."""
     channels = board.shape[-1]
     number = (board * np.arange(1, channels + 1)).max(-1)
     return palette(channels)[number].repeat(CELL, 0).repeat(CELL, 1)

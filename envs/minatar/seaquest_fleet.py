@@ -4,12 +4,12 @@ A swimmer waits some steps, 5 at most, between its moves. So a row of the board,
 columns, has 60 places: the bit 6 x + t is set if in column x there is a swimmer that
 moves on in t steps. Then a step of all of them is a handful of operations.
 
-No two share a place. They come in one by one, wait equally long and leave at the other
-side. Only when the speed rises by one may the one behind gain a step on the one before,
-and that is three times in a game, while they still come in at least 14 steps apart.
+No two share a place: they come in one by one and wait equally long. Only when the speed
+rises may the one behind gain a step on the one before, three times in a game, while
+they still come in at least 14 steps apart.
 
-All is int64 and flags are masks, no bit or all bits set: in compiled code, changing
-between numbers of another size and choosing by conditions cost more than the bits do.
+All is int64 and flags are masks, no bit or all bits set: in compiled code, other sizes
+and conditions cost more than the bits do.
 """
 
 from __future__ import annotations
@@ -43,10 +43,8 @@ def below(x: Tensor) -> Tensor:
 
 
 def columns(swimmers: Tensor) -> Tensor:
-    """A bit for each column where there is a swimmer.
-
-    The sum has the last bit of a cell where any other one is set.
-    """
+    """A bit for each column where there is a swimmer."""
+    # The sum has the last bit of a cell where any other one is set.
     return (((swimmers & OTHERS) + OTHERS | swimmers) >> COLUMN - 1) & NOW
 
 
@@ -56,11 +54,8 @@ def cells(bits: Tensor) -> Tensor:
 
 
 def count(bits: Tensor) -> Tensor:
-    """How many columns `[K, N]` have a bit, below 64 in all: int32 `[N]`.
-
-    The bits of a column are summed up in its own cell, and the product has the sum of
-    all cells in the last one.
-    """
+    """How many columns `[K, N]` have a bit, below 64 in all: int32 `[N]`."""
+    # Each column is summed up in its cell; the product has all sums in the last one.
     return ((bits.sum(0) * NOW >> 9 * COLUMN) & CELL).int()
 
 

@@ -32,10 +32,9 @@ def move_speed(ramps: Tensor) -> Tensor:
 def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> State:
     """An enemy comes in when it is time, unless others come towards it in its row.
 
-    At most one comes in each step, so of all in all rows no two that swim the same way
-    are in the same place of their rows. So the phase of a submarine, the clock at which
-    it fires, is kept by its place: bit by bit, for those that swim to the right and for
-    those that swim to the left.
+    At most one comes in each step, so no two in all rows that swim the same way are in
+    the same place of their rows. So the phase of a submarine, the clock at which it
+    fires, is kept by its place, bit by bit, for those to the right and to the left.
     """
     due, fish, subs = state["spawn_timer"] == 0, state["fish"], state["subs"]
     ways, clock, side = state["ways"], state["clock"], settled(side.long())
@@ -50,24 +49,19 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
     # Its next torpedo is due after RELOAD - 1 steps.
     phase = settled((torch.where(clock == 0, RELOAD, clock) - 1).long())
     news = torch.where(_sides(lane) == side, new, 0) & _in_bits(phase)
-    timer = torch.where(
-        due, (SPAWN - state["ramps"]).clamp(min=1), state["spawn_timer"]
-    )
+    next_due = (SPAWN - state["ramps"]).clamp(min=1)
     return {
         **state,
         "fish": fish | (joins ^ sub),
         "subs": subs | sub,
         "phases": state["phases"] | news,
         "ways": settled(torch.where(comes, way, ways)),
-        "spawn_timer": timer,
+        "spawn_timer": torch.where(due, next_due, state["spawn_timer"]),
     }
 
 
 def _sides(like: Tensor) -> Tensor:
-    """From where one comes, `[2, 1, 1]`: from the left (0), from the right (1).
-
-    It is made on the device, as a copy from the host would wait.
-    """
+    """From where one comes, `[2, 1, 1]`: from the left (0), from the right (1)."""
     return torch.arange(2, device=like.device)[:, None, None]
 
 

@@ -19,13 +19,11 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     """Base class of MuJoCo's worlds.
 
     A subclass says what is observed, in `parts`, what is paid, in `gains` and `costs`,
-    and when episodes end, in `terminated`, as functions of tensors. A step follows from
-    the state and the actions alone, so states can be saved, replaced and continued
-    bitwise.
+    and when episodes end, in `terminated`. A step follows from the state and the
+    actions alone, so states can be saved, replaced and continued bitwise.
 
     The `info` of a step has gymnasium's entries as tensors `[N, ...]`: the terms of the
-    reward, `reward_...`, and those of `measure`. Where an episode ended they are about
-    the state that `final_obs` shows.
+    reward, `reward_...`, and those of `measure`, of the state that `final_obs` shows.
 
     Args:
         num_envs: N, the number of worlds.

@@ -14,8 +14,7 @@ from torch import Tensor
 
 WORLD_MEMORY = 2**20
 """Bytes for the contacts and the scratch of a world that has an `MjData` of its own, if
-the file does not say. A fallen humanoid takes 45 kB; MuJoCo's own guess is 15 MB, which
-are reserved for every world though hardly any of it is ever touched."""
+the file does not say. A fallen humanoid takes 45 kB, MuJoCo's own guess is 15 MB."""
 
 SCALED = {
     "mass_scale": ("body_mass", "body_inertia"),
