@@ -75,10 +75,9 @@ class SimulationVectorEnv(TorchVectorEnv):
         counts = {} if threads is None else {"threads": threads}
         check_counts(num_envs=num_envs, frame_skip=frame_skip, **counts)
         self.model = model = models.load(xml_file, small="cfrc_ext" in fields)
-        self.frame_skip = frame_skip
         self.dt = model.opt.timestep * frame_skip  # seconds from step to step
         self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
-        self.picture_size = width, height
+        self.frame_skip, self.picture_size = frame_skip, (width, height)
         self.noise_size = model.nq + model.nv
         parts = model, num_envs, (*fields, *self.info_fields), threads, device
         self.backend = _backend(backend, device)(*parts)
