@@ -20,7 +20,7 @@ from yieldrl.experiments.check_algorithm.observers import (
     Modes,
     module_names,
 )
-from yieldrl.experiments.check_algorithm.report import Report, expect_metrics
+from yieldrl.experiments.check_algorithm.report import Report
 from yieldrl.experiments.check_algorithm.stored_log_prob import StoredLogProbs
 
 FEW = 8  # evaluation steps of which each is looked at
@@ -32,19 +32,6 @@ class Instrument:
 
     They are wrapped on the objects, never on classes, and freed at the end. What other
     threads do is not followed.
-
-    Args:
-        trainer: The trainer.
-        report: Takes what is found.
-        tolerance: Of log-probabilities, as `StoredLogProbs` has it.
-
-    Attributes:
-        changes: What changed, and through what.
-        counts: Of calls: `learn` of the algorithm, `step` of the environments, and how
-            often the trainer `acted` in this thread.
-        moved: Names of the model's parameters that learning changed.
-        zero_loss: Whether every loss (or TD error) was zero: then nothing need move.
-        seen: The latest observations that were acted on.
     """
 
     def __init__(self, trainer: Any, report: Report, tolerance: float) -> None:
@@ -52,10 +39,10 @@ class Instrument:
         self.agent, self.algorithm = trainer.agent, trainer.algorithm
         self.changes = ChangeLog(self.agent, report)
         self.stored = StoredLogProbs(self.agent, report, tolerance)
-        self.counts: Counter[str] = Counter()
-        self.moved: set[str] = set()
-        self.zero_loss = True
-        self.seen: deque[Any] = deque(maxlen=8)
+        self.counts: Counter[str] = Counter()  # of calls; `acted` in this thread
+        self.moved: set[str] = set()  # parameters of the model that learning changed
+        self.zero_loss = True  # or TD error: then nothing need move
+        self.seen: deque[Any] = deque(maxlen=8)  # observations that were acted on
         model = self.algorithm.model
         self.modes = Modes(model, report, lambda: (self._phases or [""])[-1])
         # Where there is nothing but a table, it is what learning must move.
@@ -148,7 +135,7 @@ class Instrument:
         self.moved |= self._parameters & set(self.changes.record(name))
         loss = logs.get("loss", logs.get("td_error", 1.0))
         self.zero_loss &= float(loss) == 0
-        expect_metrics(self.report, logs, name, finite=True)
+        self.report.expect_metrics(logs, name, finite=True)
         return logs
 
     def _syncing(self, name: str, call: Any) -> Any:
@@ -161,8 +148,7 @@ class Instrument:
                 f"{acting[0]} called sync_target: let the trainer call it, after"
                 " learning",
             )
-        with self.phase(name):
-            answer = call()
+        answer = self._within(name, call)
         self.changes.synced |= set(self.changes.record(name))
         return answer
 

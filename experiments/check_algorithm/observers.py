@@ -24,11 +24,7 @@ ACTING = ("agent.sample", "agent.predict")
 
 
 class ChangeLog:
-    """Compares the algorithm's values with those that it knows.
-
-    Args:
-        agent: The agent, whose `policy_version` the weights must agree with.
-        report: Takes what is found.
+    """Compares the algorithm's values, and the agent's version, with those it knows.
 
     Attributes:
         synced: Names of what `sync_target` changed.
@@ -37,7 +33,7 @@ class ChangeLog:
     def __init__(self, agent: Any, report: Report) -> None:
         self.agent, self.report = agent, report
         self.synced: set[str] = set()
-        self._unsynced: dict[str, str] = {}
+        self._unsynced: dict[str, str] = {}  # what changed otherwise -> by what
         self._known: Values = copied(values_of(self.agent.algorithm))
         self._version: int = self.agent.policy_version
         self._moved: dict[str, str] = {}  # weights since that version -> by what
@@ -106,12 +102,7 @@ class ChangeLog:
 
 
 class Modes:
-    """Looks at every part of a model that runs.
-
-    Args:
-        model: The model.
-        report: Takes what is found.
-        phase: Says what goes on.
+    """Looks at every part of a model that runs; `phase()` says what goes on.
 
     Attributes:
         names: Of the parts that are looked at, by their `id`.
@@ -122,8 +113,12 @@ class Modes:
     ) -> None:
         self.report, self.phase = report, phase
         self.names = module_names(model)
-        self._trained = _in_train_mode(model)
         self._matters = LearningMode(model).matters
+        before = [(part, part.training) for part in model.modules()]
+        set_train_mode(model)  # what stays in eval mode, a frozen part say, may do so
+        self._trained = {id(part) for part in model.modules() if part.training}
+        for part, training in before:
+            part.training = training
 
     def forward(self, part: nn.Module) -> None:
         """Look at a part that is about to run."""
@@ -155,10 +150,7 @@ class Modes:
         )
 
     def learns(self, part: nn.Module) -> None:
-        """Look at a part that learns, if the mode matters to it or to others.
-
-        What learning leaves in eval mode, a frozen part say, stays there.
-        """
+        """Look at a part that learns, if the mode matters to it or to others."""
         self.report.expect(
             "learning_in_train_mode",
             part.training or id(part) not in self._trained or not self._matters,
@@ -180,13 +172,3 @@ class Modes:
 def module_names(model: nn.Module) -> dict[int, str]:
     """Names of a model's parts, by their `id`."""
     return {id(part): name or "model" for name, part in model.named_modules()}
-
-
-def _in_train_mode(model: nn.Module) -> set[int]:
-    """The `id`s of what learning puts into train mode; the mode stays."""
-    before = [(part, part.training) for part in model.modules()]
-    set_train_mode(model)
-    trained = {id(part) for part in model.modules() if part.training}
-    for part, training in before:
-        part.training = training
-    return trained

@@ -25,8 +25,8 @@ from yieldrl.experiments.check_algorithm.report import (
 def predict_twice(instrument: Instrument) -> None:
     """The same observations have the same deterministic action, drawn from nothing."""
     agent, algorithm = instrument.agent, instrument.algorithm
+    owners = {"agent": agent, "algorithm": algorithm, "model": algorithm.model}
     for obs in instrument.seen:
-        owners = {"agent": agent, "algorithm": algorithm, "model": algorithm.model}
         before = generators(**owners)
         once, again = (_predicted(agent, obs) for _ in range(2))
         drawn = changed(before, generators(**owners))
@@ -41,10 +41,10 @@ def predict_twice(instrument: Instrument) -> None:
 
 def evaluate(instrument: Instrument) -> None:
     """Evaluation leaves everything that training needs alone."""
-    trainer, agent = instrument.trainer, instrument.agent
+    agent = instrument.agent
     before = agent.sample_step
     with instrument.phase("evaluate"):
-        trainer.evaluate(1)
+        instrument.trainer.evaluate(1)
     instrument.changes.acted("evaluate")
     instrument.report.expect(
         "evaluating_steps_no_training_environment",
@@ -63,40 +63,26 @@ def has_eval_envs(trainer: Any) -> bool:
 
 
 class Snapshot:
-    """State and actions at one step of training, to be compared with those later.
+    """State and actions of now, to be compared with those later."""
 
-    Args:
-        trainer: The trainer.
-        instrument: Looks on.
-    """
-
-    def __init__(self, trainer: Any, instrument: Instrument) -> None:
-        self.trainer, self.agent, self.instrument = trainer, trainer.agent, instrument
-        self.obs: Any = None
-        self.state: Any = None
-        self.saved: Values = {}
-        self.actions: Values = {}
-        self.actor: Any = None
-        self.weights: Values = {}
-        self.version = 0
-
-    def take(self) -> None:
-        """Take it now."""
+    def __init__(self, instrument: Instrument) -> None:
+        self.instrument, self.trainer = instrument, instrument.trainer
+        self.agent = agent = instrument.agent
         self.obs = self._observations()
         self.state = copy.deepcopy(self.trainer.state_dict())
         self.saved = copied(leaves(self.trainer.algorithm.state_dict()))
         self.actions = self._actions()
-        self.agent.load_state_dict(copy.deepcopy(self.state["agent"]))  # its memory
-        if hasattr(self.agent, "actor"):
-            self.actor, self.version = self.agent.actor(), self.agent.policy_version
-            self.weights = copied(leaves(self.agent.model.state_dict()))
+        agent.load_state_dict(copy.deepcopy(self.state["agent"]))  # its memory
+        self.actor = None
+        if hasattr(agent, "actor"):
+            self.actor, self.version = agent.actor(), agent.policy_version
+            self.weights = copied(leaves(agent.model.state_dict()))
             self._expect_of_copy("when it was made")
 
     def try_state(self) -> None:
         """Load the state: the actions must be those of then."""
         self.trainer.load_state_dict(copy.deepcopy(self.state))
-        now = leaves(self.trainer.algorithm.state_dict())
-        lost = changed(self.saved, now)
+        lost = changed(self.saved, leaves(self.trainer.algorithm.state_dict()))
         lost += changed(self.actions, self._actions())
         self.instrument.report.expect(
             "state_dict",
@@ -111,9 +97,8 @@ class Snapshot:
         if self.actor is None:
             return
         self._expect_of_copy("after more was learned")
-        self.instrument.follow(
-            self.actor, ChangeLog(self.actor, self.instrument.report)
-        )
+        changes = ChangeLog(self.actor, self.instrument.report)
+        self.instrument.follow(self.actor, changes)
         self.actor.predict(self.obs)
         self.actor.sample(self.obs)
         self.instrument.changes.acted("agent.actor()")

@@ -17,19 +17,16 @@ from yieldrl.foundations import rng_state
 CHECKS = {
     "acting_in_eval_mode": "sample and predict run the model in eval mode",
     "acting_without_gradients": "sample and predict record no gradients",
-    "acting_changes_nothing": (
-        "sample and predict change no parameter, running statistic or optimizer state"
-    ),
+    "acting_changes_nothing": "sample and predict change no parameter, running"
+    " statistic or optimizer state",
     "learning_in_train_mode": "learn runs the model in train mode; afterwards it is"
     " in eval mode",
     "learning_steps_no_environment": "learning steps no environment",
     "evaluating_steps_no_training_environment": "evaluate has environments of its own",
-    "stored_log_prob": (
-        "before the first update, stored actions have their stored log_prob"
-    ),
-    "policy_version": (
-        "policy_version rises if the weights that act may have changed, and else not"
-    ),
+    "stored_log_prob": "before the first update, stored actions have their stored"
+    " log_prob",
+    "policy_version": "policy_version rises if the weights that act may have changed,"
+    " and else not",
     "predict_is_deterministic": "predict gives the same again and draws no numbers",
     "metrics": "learn returns finite numbers, or detached 0-dim tensors",
     "learning_moves_parameters": "learn changes a parameter",
@@ -56,12 +53,7 @@ class ContractError(ValueError):
 
 
 class Report:
-    """Collects findings, the first of each check.
-
-    Attributes:
-        looks: Name of each check -> how often it was looked at.
-        found: Name of a check -> what was found first.
-    """
+    """Counts how often each check was looked at, and keeps what it `found` first."""
 
     def __init__(self) -> None:
         self.looks = dict.fromkeys(CHECKS, 0)
@@ -73,6 +65,23 @@ class Report:
         if not holds:
             self.found.setdefault(check, otherwise)
 
+    def expect_metrics(self, logs: Mapping[str, Any], by: str, *, finite: bool) -> None:
+        """Look at whether metrics are numbers or detached 0-dim tensors."""
+        for name, value in logs.items():
+            wrong = ""
+            if isinstance(value, Tensor) and value.requires_grad:
+                wrong = "a tensor with a graph"
+            elif isinstance(value, Tensor) and value.ndim > 0:
+                wrong = f"a tensor of shape {tuple(value.shape)}"
+            elif finite and not math.isfinite(value):
+                wrong = str(float(value))
+            self.expect(
+                "metrics",
+                not wrong,
+                f"{by} gave {name} = {wrong}: log detached means, and leave out what is"
+                " not known (results per sample are written into the batch)",
+            )
+
 
 def listed(names: Sequence[str]) -> str:
     """The first three names, and how many more there are.
@@ -82,25 +91,6 @@ def listed(names: Sequence[str]) -> str:
     """
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
-
-
-def expect_metrics(
-    report: Report, logs: Mapping[str, Any], by: str, *, finite: bool
-) -> None:
-    """Look at whether metrics are numbers or detached 0-dim tensors."""
-    for name, value in logs.items():
-        is_tensor = isinstance(value, Tensor)
-        wrong = (is_tensor and value.requires_grad and "a tensor with a graph") or (
-            is_tensor and value.ndim > 0 and f"a tensor of shape {tuple(value.shape)}"
-        )
-        if not wrong and finite and not math.isfinite(value):
-            wrong = str(float(value))
-        report.expect(
-            "metrics",
-            not wrong,
-            f"{by} gave {name} = {wrong}: log detached means, and leave out what is not"
-            " known (results per sample are written into the batch)",
-        )
 
 
 def warn_of_concerns(trainer: Any) -> None:
@@ -120,14 +110,12 @@ def leaves(part: Any, name: str = "") -> Values:
     >>> leaves({"lr": 0.1, "betas": [0.9, 0.99]})
     {'lr': 0.1, 'betas.0': 0.9, 'betas.1': 0.99}
     """
-    if isinstance(part, Mapping):
-        items = part.items()
-    elif isinstance(part, list | tuple):
-        items = enumerate(part)
-    else:
+    if isinstance(part, list | tuple):
+        part = dict(enumerate(part))
+    if not isinstance(part, Mapping):
         return {name: part}
     found: Values = {}
-    for key, value in items:
+    for key, value in part.items():
         found |= leaves(value, f"{name}.{key}" if name else str(key))
     return found
 
@@ -153,11 +141,7 @@ def changed(before: Values, after: Values) -> list[str]:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Whether two values are equal, bit by bit; NaN equals NaN.
-
-    >>> same(torch.tensor([1, torch.nan]), torch.tensor([1, torch.nan]))
-    True
-    """
+    """Whether two values are equal, bit by bit; NaN equals NaN."""
     if isinstance(one, Tensor) and isinstance(two, Tensor):
         if one.shape != two.shape or one.dtype != two.dtype:
             return False

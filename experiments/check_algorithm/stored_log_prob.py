@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Tensor
 
 from yieldrl.experiments.check_algorithm.report import Report
 
@@ -20,13 +19,7 @@ class StoredLogProbs:
 
     A rollout that says which `policy_version` acted is compared with that one. What is
     learned from must agree with the policy that acted last, or, where several acted,
-    with one of them.
-
-    Args:
-        agent: The agent; looked at are policies that have `evaluate_actions`.
-        report: Takes what is found.
-        tolerance: Largest difference of log-probabilities, in units of one nat and of
-            their size: one row and a batch of many are rounded differently.
+    with one of them. Policies without `evaluate_actions` are not looked at.
 
     Attributes:
         recorded: Whether log-probabilities and versions were written down when acting.
@@ -51,9 +44,7 @@ class StoredLogProbs:
     def learns(self, data: TensorDict, buffer: Any) -> None:
         """Look at the first minibatch after acting, and at the rollout it is from.
 
-        Args:
-            data: The minibatch, `[B]`, or `[T, n]` of sequences.
-            buffer: Where the transitions are, a rollout `[T, N]` if it has one.
+        `data` is `[B]`, or `[T, n]` of sequences; the buffer may have a rollout.
         """
         if not self._due or not self._policies:
             return
@@ -92,15 +83,21 @@ class StoredLogProbs:
 
         Of actions of several parts, each of which has a `log_prob`, all must agree.
         """
-        stored = flat["log_prob"].reshape(len(flat), -1)
+        stored = flat["log_prob"].reshape(len(flat), -1)  # [B, K], of K parts
+        versions = flat.get("policy_version", None)
         seen = torch.ones(len(flat), dtype=torch.bool, device=stored.device)
-        keys = set(flat.keys())
-        if "valid" in keys:  # steps that only reset
+        if "valid" in flat.keys():  # noqa: SIM118 - steps that only reset
             seen &= flat["valid"]
-        if "policy_version" in keys:  # of those that are gone nothing can be said
-            kept = torch.tensor(list(policies), device=seen.device)
-            seen &= torch.isin(flat["policy_version"], kept)
-        miss = _misses(inputs, flat, policies)  # [B, K], of K parts
+        if versions is not None:  # of those that are gone nothing can be said
+            seen &= torch.isin(versions, torch.tensor([*policies], device=seen.device))
+        miss = torch.full_like(stored, torch.inf)
+        for version, policy in policies.items():
+            with torch.no_grad():
+                log_prob = policy.evaluate_actions(inputs, flat["action"])[0]
+            own = (log_prob.reshape(stored.shape) - stored).abs()
+            if versions is not None:
+                own = own.where(versions.unsqueeze(1) == version, torch.inf)
+            miss = torch.fmin(miss, own)
         right = (miss <= self.tolerance * (1 + stored.abs())).all(1)
         wrong = (seen & ~right).nonzero().squeeze(1)
         first = int(wrong[0]) if len(wrong) else 0
@@ -114,19 +111,3 @@ class StoredLogProbs:
             " before it is clipped, and its own log_prob; evaluate it in eval mode;"
             " move statistics of observations only after log_prob is known",
         )
-
-
-@torch.no_grad()
-def _misses(inputs: Any, flat: TensorDict, policies: Mapping[int, Any]) -> Tensor:
-    """How far the stored `log_prob` is from what the policies say, `[B, K]`."""
-    stored = flat["log_prob"].reshape(len(flat), -1)
-    best = torch.full_like(stored, torch.inf)
-    signed = "policy_version" in set(flat.keys())
-    for version, policy in policies.items():
-        log_prob = policy.evaluate_actions(inputs, flat["action"])[0]
-        miss = (log_prob.reshape(stored.shape) - stored).abs()
-        if signed:
-            named = flat["policy_version"].unsqueeze(1) == version
-            miss = miss.where(named, torch.inf)
-        best = torch.fmin(best, miss)
-    return best
