@@ -20,7 +20,7 @@ from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import spaces
-from yieldrl.foundations.choices import ChoiceRange, choice_ranges
+from yieldrl.foundations.spaces import ChoiceRange, choice_ranges
 
 __all__ = ["Step", "Stepper"]
 

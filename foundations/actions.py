@@ -14,9 +14,9 @@ from torch import Tensor
 class ActionTransform:
     """Converts a policy's actions to those that the environment accepts.
 
-    A Gaussian's action is clipped to the bounds of its Box, in the precision of the
-    Box, so that no rounding leaves it; and rounded if the Box holds whole numbers. A
-    Discrete space that does not start at zero is shifted.
+    Actions for a Box are clipped to its bounds, in its precision, so that no rounding
+    leaves it; and rounded if it holds whole numbers. A Discrete space that does not
+    start at zero is shifted.
 
     Args:
         space: Space of one action.
@@ -30,21 +30,24 @@ class ActionTransform:
     def __init__(
         self, space: Space[Any], device: torch.device, *, unit_box: bool = False
     ) -> None:
-        self._low = self._high = self._center = self._half_width = None
+        self._stretch: tuple[Tensor, Tensor] | None = None  # center, half the width
+        self._bounds: tuple[Tensor, Tensor] | None = None
+        self._whole: tuple[Tensor, Tensor] | None = None
         self._start = self._precision = self._result = None
         self._rounds = False
-        self._whole: tuple[Tensor, Tensor] | None = None
         if isinstance(space, Box):
             precision = _precision(space, device)
-            like = {"dtype": precision, "device": device}
             if unit_box:
-                middle, half = _middle(space)
-                self._center = torch.as_tensor(middle, **like)
-                self._half_width = torch.as_tensor(half, **like)
+                middle, half = _stretched(space)
+                like = {"dtype": precision, "device": device}
+                self._stretch = (
+                    torch.as_tensor(middle, **like),
+                    torch.as_tensor(half, **like),
+                )
             if np.isfinite(space.low).any() or np.isfinite(space.high).any():
                 low, high = _bounds_inside(space, precision)
-                self._low, self._high = low.to(device), high.to(device)
-            if precision == torch.float64 and (unit_box or self._low is not None):
+                self._bounds = low.to(device), high.to(device)
+            if precision == torch.float64 and (unit_box or self._bounds is not None):
                 self._precision = precision
             self._rounds = space.dtype.kind in "iub"
             if space.dtype == np.int64:  # float64 does not hold all of its bounds
@@ -59,10 +62,10 @@ class ActionTransform:
         """The action `[B, ...]` itself, or what it means to the environment."""
         if self._precision is not None:
             action = action.to(self._precision)
-        if self._center is not None and self._half_width is not None:
-            action = torch.addcmul(self._center, self._half_width, action)
-        if self._low is not None:
-            action = torch.clamp(action, self._low, self._high)
+        if self._stretch is not None:
+            action = torch.addcmul(*self._stretch, action)
+        if self._bounds is not None:
+            action = torch.clamp(action, *self._bounds)
         if self._rounds:
             action = action.round()
         if self._result is not None:
@@ -71,14 +74,12 @@ class ActionTransform:
         return action if self._start is None else action + self._start
 
     def from_env(self, action: Tensor) -> Tensor:
-        """The policy's action `[B, ...]` for which the environment gets this one.
-
-        The inverse of `to_env`, but for what that clips and rounds.
-        """
+        """The inverse of `to_env`, but for what that clips and rounds."""
         if self._start is not None:
             return action - self._start
-        if self._center is not None and self._half_width is not None:
-            return ((action - self._center) / self._half_width).float()
+        if self._stretch is not None:
+            center, half_width = self._stretch
+            return ((action - center) / half_width).float()
         return action
 
 
@@ -102,14 +103,14 @@ def _bounds_inside(space: Box, precision: torch.dtype) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(np.asarray(low)), torch.from_numpy(np.asarray(high))
 
 
-def _middle(space: Box) -> tuple[np.ndarray, np.ndarray]:
+def _stretched(space: Box) -> tuple[np.ndarray, np.ndarray]:
     """Center and half the width of a bounded Box."""
-    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     if not space.is_bounded("both"):
         raise ValueError(
             f"the action space {space} is not bounded on every side: actions in"
             " [-1, 1] have nothing to be stretched to. Give it bounds"
             " (gymnasium.wrappers.TransformAction), or take PPO, which needs none"
         )
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     low, high = low / 2, high / 2  # before the sum, which might overflow
     return high + low, high - low

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from gymnasium import Space
+from gymnasium.spaces import Dict
 from torch import Tensor
 
-from yieldrl.foundations import spaces, text
+from yieldrl.foundations import text
+from yieldrl.foundations.actions import ActionTransform
 
 
 class ObservationActionAdapter:
@@ -34,30 +38,102 @@ class ObservationActionAdapter:
     ) -> None:
         self._space, self._device = observation_space, device
         self._reads = text.has_text(observation_space)
-        self.actions = spaces.ActionTransform(action_space, device, unit_box=unit_box)
+        self.actions = ActionTransform(action_space, device, unit_box=unit_box)
 
     def to_tensors(self, obs: Any, needed: tuple[str, ...] = ()) -> tuple[Any, bool]:
         """Observations as tensors `[B, ...]`, and whether they had the batch axis.
 
-        Sentences may be written as text: strings, or a sequence of them.
-
-        Args:
-            obs: One observation, or a batch of them.
-            needed: Entries of a Dict that must be there; by default all.
+        Sentences may be strings. Of a Dict the entries `needed` must be there, by
+        default all.
 
         Raises:
             ValueError: If they are neither one observation nor a batch of them, or an
                 entry is missing.
         """
         obs = text.encoded(self._space, obs) if self._reads else obs
-        tensors = spaces.to_tensor(obs, self._device)
-        batched = spaces.is_batched(self._space, tensors, needed)
-        return tensors if batched else spaces.add_batch_axis(tensors), batched
+        tensors = to_tensor(obs, self._device)
+        batched = is_batched(self._space, tensors, needed)
+        return tensors if batched else add_batch_axis(tensors), batched
 
     def like_input(self, action: Tensor, obs: Any, batched: bool) -> Any:
         """Actions `[B, ...]` in the form of the observations: arrays, or tensors."""
         action = action if batched else action[0]
-        if spaces.holds_tensors(obs):
+        if holds_tensors(obs):
             return action
         array = action.numpy() if action.is_cpu else action.cpu().numpy()
         return array if batched else array[()]  # a choice alone is a number: hashable
+
+
+def to_tensor(obs: Any, device: torch.device) -> Any:
+    """NumPy arrays or tensors, nested or not, as tensors on `device`.
+
+    float64 becomes float32. An array on the CPU is viewed, not copied, unless it is
+    strided or read-only; on the way to a GPU it passes through pinned memory and does
+    not wait for the copy.
+    """
+    if isinstance(obs, np.ndarray):
+        if obs.dtype == np.float64:
+            obs = obs.astype(np.float32)
+        if not obs.flags.carray:  # PyTorch knows no negative strides
+            obs = obs.copy()
+        tensor = torch.from_numpy(obs)
+        if device.type == "cpu":
+            return tensor
+        if device.type == "cuda":
+            tensor = tensor.pin_memory()
+        return tensor.to(device, non_blocking=True)
+    if isinstance(obs, Tensor):
+        obs = obs.float() if obs.dtype == torch.float64 else obs
+        return obs.to(device, non_blocking=True)
+    if isinstance(obs, Mapping) or hasattr(obs, "items"):
+        return {name: to_tensor(child, device) for name, child in obs.items()}
+    return to_tensor(np.asarray(obs), device)
+
+
+def holds_tensors(obs: Any) -> bool:
+    """Whether the observation is made of tensors (otherwise of NumPy arrays)."""
+    if isinstance(obs, (Tensor, np.ndarray)):  # most are, and to ask them is cheap
+        return isinstance(obs, Tensor)
+    return hasattr(obs, "items") and any(map(holds_tensors, obs.values()))
+
+
+def is_batched(space: Space[Any], obs: Any, needed: tuple[str, ...] = ()) -> bool:
+    """Whether tensors carry a batch axis before the shape of `space`.
+
+    Of a Dict the entries `needed` must be there, by default all.
+
+    Raises:
+        ValueError: If it is neither one observation nor a batch, or lacks an entry.
+    """
+    if isinstance(space, Dict):
+        if not hasattr(obs, "items"):
+            raise ValueError(f"expected a dict with keys {[*space]}, got {type(obs)}")
+        needed = needed or tuple(space)
+        missing = [name for name in needed if name not in obs.keys()]  # noqa: SIM118
+        if missing:
+            raise ValueError(f"observation lacks {missing}, it has {list(obs.keys())}")
+        return is_batched(space[needed[0]], obs[needed[0]])
+    shape, got = space.shape, obs.shape
+    assert shape is not None, f"{space} has no shape"
+    if len(got) == len(shape) + 1 and got[1:] == shape:
+        return True
+    if got == shape:
+        return False
+    raise ValueError(
+        f"observation of shape {tuple(got)} fits neither one observation {shape}"
+        f" nor a batch {('B', *shape)}"
+    )
+
+
+def batch_size(obs: Any) -> int:
+    """How many observations a batch holds, of tensors or of arrays."""
+    while not isinstance(obs, (Tensor, np.ndarray)):
+        obs = next(iter(obs.values()))
+    return len(obs)
+
+
+def add_batch_axis(obs: Any) -> Any:
+    """A batch of one."""
+    if isinstance(obs, dict):
+        return {name: add_batch_axis(child) for name, child in obs.items()}
+    return obs.unsqueeze(0)

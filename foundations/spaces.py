@@ -1,49 +1,30 @@
-"""Between Gymnasium's spaces and tensors: shapes, dtypes, nesting, choices."""
+"""Gymnasium's spaces: their leaves, and what kinds of numbers these hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
-from torch import Tensor
 
-from yieldrl.foundations.actions import ActionTransform
-from yieldrl.foundations.images import (
-    channels_last,
-    image_divisor,
-    is_image,
-    is_quantity,
-)
+from yieldrl.foundations import actions, conversion
+from yieldrl.foundations.text import Utf8Text
 
-__all__ = [
-    "ActionBorder",
-    "ActionTransform",
-    "Path",
-    "add_batch_axis",
-    "batch_size",
-    "channels_last",
-    "choices",
-    "has_images",
-    "holds_tensors",
-    "image_divisor",
-    "is_batched",
-    "is_image",
-    "leaves",
-    "part",
-    "quantities",
-    "shape_of",
-    "tensor_dtype",
-    "to_tensor",
-]
-
-ActionBorder = ActionTransform  # as it was called before
+ActionTransform = ActionBorder = actions.ActionTransform  # the second name is of before
+add_batch_axis, batch_size = conversion.add_batch_axis, conversion.batch_size
+holds_tensors, is_batched = conversion.holds_tensors, conversion.is_batched
+to_tensor = conversion.to_tensor
 
 Path = tuple[str, ...]
 """Where a leaf lies in a nested observation; `()` if it is not nested."""
+
+UNBOUNDED = 2.0**31 - 1
+"""A bound from here on is none: the last number of a dtype, or infinity."""
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any]]]:
@@ -63,9 +44,8 @@ def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any
     elif not isinstance(space, (Box, Discrete, MultiDiscrete, MultiBinary)):
         raise _unsupported(space, path, "")
     elif 0 in shape_of(space):
-        raise _unsupported(
-            space, path, f", with numbers in it, not of shape {space.shape}"
-        )
+        remedy = f", with numbers in it, not of shape {space.shape}"
+        raise _unsupported(space, path, remedy)
     else:
         yield path, space
 
@@ -76,15 +56,6 @@ def _unsupported(space: Space[Any], path: Path, remedy: str) -> TypeError:
         f" Discrete, MultiDiscrete, MultiBinary or a Dict of them{remedy} (and for Text"
         " in a batch of your own yieldrl.foundations.Utf8Text)"
     )
-
-
-def quantities(space: Space[Any]) -> list[Path]:
-    """Paths of the leaves whose numbers are quantities, which have a mean and a scale.
-
-    Boxes, but for images, sentences and flags: bits, integers of which each is one of
-    two neighbours, and masks of actions.
-    """
-    return [path for path, leaf in leaves(space) if is_quantity(path, leaf)]
 
 
 def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
@@ -116,6 +87,70 @@ def shape_of(space: Space[Any]) -> tuple[int, ...]:
     return space.shape
 
 
+def is_image(space: Space[Any]) -> bool:
+    """Whether a leaf is a picture: `[H, W, C]` or `[C, H, W]` with few channels."""
+    if not isinstance(space, Box) or len(space.shape) != 3:
+        return False
+    first, middle, last = space.shape
+    return min(first, last) <= 16 and min(middle, max(first, last)) >= 5
+
+
+def has_images(space: Space[Any]) -> bool:
+    """Whether any leaf is a picture."""
+    return any(is_image(leaf) for _, leaf in leaves(space))
+
+
+def channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether an image is `[H, W, C]`, not `[C, H, W]`.
+
+    Most are square, so the axis that differs is channels. A cube is taken for
+    `[H, W, C]`, as Gymnasium's images are; otherwise channels are the fewest.
+    """
+    first, middle, last = shape
+    if first != middle and middle == last:
+        return False
+    return first == middle or last < first
+
+
+def image_divisor(space: Box) -> np.ndarray:
+    """The divisor that brings the numbers of an image into [-1, 1].
+
+    The larger of its two bounds, for each number alone: 255 for a usual picture of
+    bytes, 1 for bits. Bounds within [-1, 1] stay; where there are none it is 255 for
+    integers and 1 for floats.
+
+    Returns:
+        float64, a single number `[]` where all are alike, else of the image's shape.
+
+    >>> float(image_divisor(Box(0, 15, (8, 8, 3), np.uint8)))
+    15.0
+    """
+    bounds = np.stack([space.low, space.high]).astype(np.float64)
+    largest = np.abs(bounds).max(0)
+    unknown = 255.0 if space.dtype.kind in "ui" else 1.0
+    divisor = np.where(largest >= UNBOUNDED, unknown, largest.clip(min=1.0))
+    alike = (divisor == divisor.flat[0]).all()
+    return np.asarray(divisor.flat[0]) if alike else divisor
+
+
+def quantities(space: Space[Any]) -> list[Path]:
+    """Paths of the leaves whose numbers are quantities, which have a mean and a scale.
+
+    Boxes, but for images, sentences and flags: bits, integers of which each is one of
+    two neighbours, and masks of actions.
+    """
+    return [path for path, leaf in leaves(space) if _is_quantity(path, leaf)]
+
+
+def _is_quantity(path: Path, leaf: Space[Any]) -> bool:
+    if not isinstance(leaf, Box) or isinstance(leaf, Utf8Text) or is_image(leaf):
+        return False
+    if path[-1:] == ("action_mask",) or leaf.dtype == np.bool_:
+        return False
+    widths = leaf.high.astype(np.float64) - leaf.low.astype(np.float64)
+    return leaf.dtype.kind == "f" or bool((widths > 1).any())
+
+
 def choices(space: Space[Any]) -> list[int]:
     """How many options each choice of an action has: `[n]` for Discrete.
 
@@ -134,80 +169,33 @@ def choices(space: Space[Any]) -> list[int]:
     )
 
 
-def has_images(space: Space[Any]) -> bool:
-    """Whether any leaf is a picture."""
-    return any(is_image(leaf) for _, leaf in leaves(space))
+class ChoiceRange(NamedTuple):
+    """Which values a leaf of choices may have: `low <= value < low + size`."""
+
+    path: Path
+    space: Space[Any]
+    low: Any  # a number, or an array of the leaf's shape; None for zero
+    size: Any  # a number, or an array of the leaf's shape
+
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Which of the arrays `values [N, ...]` are no choice of the space, bool."""
+        if self.low is not None:
+            values = values - self.low
+        if values.dtype.kind != "i":
+            return (values < 0) | (values >= self.size)
+        # As unsigned numbers negative ones are the largest: one comparison, not two.
+        return values.view(_UNSIGNED[values.itemsize]) >= self.size
 
 
-def to_tensor(obs: Any, device: torch.device) -> Any:
-    """NumPy arrays or tensors, nested or not, as tensors on `device`.
-
-    float64 becomes float32. An array on the CPU is viewed, not copied, unless it is
-    strided or read-only; on the way to a GPU it passes through pinned memory and does
-    not wait for the copy.
-    """
-    if isinstance(obs, np.ndarray):
-        if obs.dtype == np.float64:
-            obs = obs.astype(np.float32)
-        if not obs.flags.carray:  # PyTorch knows no negative strides
-            obs = obs.copy()
-        tensor = torch.from_numpy(obs)
-        if device.type == "cpu":
-            return tensor
-        if device.type == "cuda":
-            tensor = tensor.pin_memory()
-        return tensor.to(device, non_blocking=True)
-    if isinstance(obs, Tensor):
-        obs = obs.float() if obs.dtype == torch.float64 else obs
-        return obs.to(device, non_blocking=True)
-    if isinstance(obs, Mapping) or hasattr(obs, "items"):
-        return {name: to_tensor(child, device) for name, child in obs.items()}
-    return to_tensor(np.asarray(obs), device)
-
-
-def holds_tensors(obs: Any) -> bool:
-    """Whether the observation is made of tensors (otherwise of NumPy arrays)."""
-    if isinstance(obs, (Tensor, np.ndarray)):  # most are, and to ask them is cheap
-        return isinstance(obs, Tensor)
-    return hasattr(obs, "items") and any(map(holds_tensors, obs.values()))
-
-
-def is_batched(space: Space[Any], obs: Any, needed: tuple[str, ...] = ()) -> bool:
-    """Whether tensors carry a batch axis before the shape of `space`.
-
-    Of a Dict the entries `needed` must be there, by default all.
-
-    Raises:
-        ValueError: If it is neither one observation nor a batch, or lacks an entry.
-    """
-    if isinstance(space, Dict):
-        if not hasattr(obs, "items"):
-            raise ValueError(f"expected a dict with keys {[*space]}, got {type(obs)}")
-        needed = needed or tuple(space)
-        missing = [name for name in needed if name not in obs.keys()]  # noqa: SIM118
-        if missing:
-            raise ValueError(f"observation lacks {missing}, it has {list(obs.keys())}")
-        return is_batched(space[needed[0]], obs[needed[0]])
-    shape, got = shape_of(space), obs.shape
-    if len(got) == len(shape) + 1 and got[1:] == shape:
-        return True
-    if got == shape:
-        return False
-    raise ValueError(
-        f"observation of shape {tuple(obs.shape)} fits neither one observation {shape}"
-        f" nor a batch {('B', *shape)}"
-    )
-
-
-def batch_size(obs: Any) -> int:
-    """How many observations a batch holds, of tensors or of arrays."""
-    while not isinstance(obs, (Tensor, np.ndarray)):
-        obs = next(iter(obs.values()))
-    return len(obs)
-
-
-def add_batch_axis(obs: Any) -> Any:
-    """A batch of one."""
-    if isinstance(obs, dict):
-        return {name: add_batch_axis(child) for name, child in obs.items()}
-    return obs.unsqueeze(0)
+def choice_ranges(space: Space[Any]) -> list[ChoiceRange]:
+    """The leaves of a space that are choices, with what they may be."""
+    ranges: list[ChoiceRange] = []
+    for path, leaf in leaves(space):
+        if isinstance(leaf, Discrete):
+            ranges.append(ChoiceRange(path, leaf, int(leaf.start) or None, int(leaf.n)))
+        elif isinstance(leaf, MultiDiscrete):
+            low = leaf.start if leaf.start.any() else None
+            ranges.append(ChoiceRange(path, leaf, low, leaf.nvec.astype(np.uint64)))
+        elif isinstance(leaf, MultiBinary):
+            ranges.append(ChoiceRange(path, leaf, None, 2))
+    return ranges

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 from torch import Tensor
 
 from yieldrl.foundations import spaces
-from yieldrl.foundations.images import UNBOUNDED
+from yieldrl.foundations.spaces import UNBOUNDED
 from yieldrl.foundations.spaces import Path
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 
 from yieldrl.foundations import Utf8Text, spaces
-from yieldrl.foundations.choices import choice_ranges
+from yieldrl.foundations.spaces import choice_ranges
 
 CPU = torch.device("cpu")
 VECTOR = Box(-1, 1, (3,))
