@@ -7,7 +7,7 @@ from yieldrl.collectors.evaluator import Evaluator
 from yieldrl.collectors.fused import FusedCollector
 from yieldrl.collectors.protocols import Buffer, Collector
 from yieldrl.collectors.sync import SyncCollector
-from yieldrl.foundations.moved import moved_names
+from yieldrl.foundations.foreign_names import moved_names
 
 __all__ = [
     "AsyncCollector",

@@ -10,8 +10,8 @@ from yieldrl.foundations.device import (
     resolve_device,
     set_threads,
 )
-from yieldrl.foundations.errors import CheckpointError
-from yieldrl.foundations.moved import moved_names
+from yieldrl.foundations.files import CheckpointError
+from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.foundations.ranges import (
     MAX_NUMBER,
     MAX_STEPS,

@@ -6,11 +6,18 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from yieldrl.foundations.config_blocks import BLOCKS, GUESTS, HOMES, home, keys, nearest
+from yieldrl.foundations.config_blocks import (
+    BLOCKS,
+    GUESTS,
+    HOMES,
+    close_to,
+    home,
+    keys,
+    nearest,
+)
 from yieldrl.foundations.validation import FieldError, shown
 
 Look = Callable[[str], int]
@@ -45,12 +52,7 @@ def _whole(given: Any) -> int:
 
 
 class Alias(NamedTuple):
-    """Our field for a name of another library.
-
-    Attributes:
-        field: Our field.
-        value: Our value, from the given one and the values of our other fields.
-    """
+    """Our field for a name of another library, and what its value is to us."""
 
     field: str
     value: Callable[[Any, Look], Any] = lambda given, look: given
@@ -139,12 +141,18 @@ def named_as_in_file(
 
 def _given(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, _Given]:
     """Field -> where and how it stands in the blocks."""
-    _check_names(values, config_class)
-    found: dict[str, _Given] = {}
     known = _fields(config_class)
+    for name in values:
+        ours = _alias("", name, known).field
+        if name not in BLOCKS and ours in known:
+            said = f"{name!r} stands beside the blocks: it goes into {home(ours)!r}"
+            raise ValueError(said)
+        if name not in BLOCKS:
+            raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
+    found: dict[str, _Given] = {}
     for block in BLOCKS[:-1]:
         for key, value in keys(block, values.get(block), known).items():
-            alias = _alias(block, key, config_class)
+            alias = _alias(block, key, known)
             _check(block, key, alias.field, config_class)
             if alias.field in found:
                 other = found[alias.field]
@@ -160,29 +168,16 @@ def _fields(config_class: type[Any]) -> set[str]:
     return {entry.name for entry in dataclasses.fields(config_class)}
 
 
-def _alias(block: str, key: Any, config_class: type[Any]) -> Alias:
-    known = _fields(config_class)
+def _alias(block: str, key: Any, known: set[str]) -> Alias:
     alias = ALIASES.get(f"{block}.{key}", ALIASES.get(key))
     return Alias(key) if key in known or alias is None else alias
 
 
-def _check_names(values: Mapping[str, Any], config_class: type[Any]) -> None:
-    for name in values:
-        if name in BLOCKS:
-            continue
-        ours = _alias("", name, config_class).field
-        if ours in _fields(config_class):
-            raise ValueError(
-                f"{name!r} stands beside the blocks: it goes into {home(ours)!r}"
-            )
-        raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
-
-
 def _check(block: str, key: Any, ours: str, config_class: type[Any]) -> None:
     """Refuse a key that is no field, or not one of this block."""
-    fields = _fields(config_class)
-    here = {*HOMES.get(block, ()), *GUESTS.get(block, ())} & fields
-    here = fields if block in ("trainer", "algorithm", "policy") else here
+    fields = here = _fields(config_class)
+    if block not in ("trainer", "algorithm", "policy"):
+        here = {*HOMES.get(block, ()), *GUESTS.get(block, ())} & fields
     if ours in here:
         return
     start = f"block {block!r} has no key {key!r}: "
@@ -198,6 +193,6 @@ def _check(block: str, key: Any, ours: str, config_class: type[Any]) -> None:
         owner, _, last = name.rpartition(".")
         if owner in ("", block) and alias.field in here:
             known.add(last)
-    if block == "env" and not difflib.get_close_matches(str(key), sorted(known), n=1):
+    if block == "env" and not close_to(key, known):
         raise ValueError(f"{start}arguments of the environment go into 'env_kwargs'")
     raise ValueError(start + nearest(key, known))

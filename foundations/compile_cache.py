@@ -66,10 +66,10 @@ def write_checksums() -> None:
             name = str(path.relative_to(of))
             if name not in known or path.stat().st_mtime_ns > since:
                 known[name] = _checksum(path)
-        write(of / CHECKSUMS, json.dumps(known))
+        _write(of / CHECKSUMS, json.dumps(known))
 
 
-def write(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     part.write_text(text)
@@ -84,10 +84,9 @@ def missing_compiler() -> str | None:
 
 
 def digest_of(classes: Iterable[type[Any]]) -> str:
-    """A digest of the code of classes, and of those that they extend.
+    """A digest of the code of classes and their bases, but for PyTorch's own.
 
-    It is of the files that define them; of classes without a file, as in a notebook, it
-    is of their functions. PyTorch's own code belongs to its version.
+    It is of the files that define them; without a file, as in a notebook, of functions.
     """
     found = hashlib.sha256()
     for cls in dict.fromkeys(base for each in classes for base in each.__mro__):
@@ -101,19 +100,18 @@ def _source_of(cls: type[Any]) -> bytes:
     if file is not None:
         with suppress(OSError):
             return Path(file).read_bytes()
-    codes = [x.__code__ for x in vars(cls).values() if hasattr(x, "__code__")]
-    plain = [
-        [x for x in code.co_consts if isinstance(x, int | float | str)]
-        for code in codes
-    ]
-    return b"".join(code.co_code for code in codes) + repr(plain).encode()
+    source = b""
+    for code in [x.__code__ for x in vars(cls).values() if hasattr(x, "__code__")]:
+        plain = [x for x in code.co_consts if isinstance(x, int | float | str)]
+        source += code.co_code + repr(plain).encode()
+    return source
 
 
 def read_note(kind: str) -> dict[str, Any]:
-    """The notes that `write_note` kept for runs of this kind; empty without them.
+    """The notes of `write_note` for runs of this kind; empty without them.
 
-    By function: seconds gained for each gradient step, and seconds to load its code;
-    or why there is no code.
+    By function: seconds gained per gradient step, and to load its code; or why there is
+    none.
     """
     with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
         return {
@@ -128,7 +126,7 @@ def write_note(kind: str, note: Mapping[str, Any]) -> None:
     """Keep what was found out about runs of this kind, if that is possible."""
     with suppress(OSError):
         _note(kind).parent.mkdir(parents=True, exist_ok=True)
-        write(_note(kind), json.dumps(note))
+        _write(_note(kind), json.dumps(note))
 
 
 def _note(kind: str) -> Path:

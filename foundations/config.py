@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from yieldrl.foundations.aliases import named_as_in_file, to_fields
-from yieldrl.foundations.config_blocks import has_blocks
-from yieldrl.foundations.files import read_file, wrong_name
-from yieldrl.foundations.plain import read, written
+from yieldrl.foundations.config_files import FromFiles
+from yieldrl.foundations.files import wrong_name
 from yieldrl.foundations.ranges import Count, Range, Steps, StepsOrZero
-from yieldrl.foundations.validation import (
-    Checked,
-    FieldError,
-    most_threads,
-    plain_hints,
-)
+from yieldrl.foundations.validation import most_threads
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(FromFiles):
     """Settings that every algorithm has.
 
     An algorithm's own config inherits these fields and adds its hyper-parameters. The
@@ -38,13 +27,6 @@ class Config(Checked):
 
     uncompiled: ClassVar[str | None] = None
     """Why gradient steps cannot be compiled; None where they can."""
-
-    absent: ClassVar[tuple[str, ...]] = ()
-    """Fields of related algorithms that mean nothing to this one."""
-
-    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {}
-    """Fields of earlier versions: the value that changes nothing, and what replaces the
-    field. Files with that value are read as if it were not there."""
 
     env_id: str = "CartPole-v1"
     """Id of a registered environment, for example `Pendulum-v1`, `ALE/Pong-v5` or
@@ -165,101 +147,3 @@ class Config(Checked):
     def planned_learn_steps(self) -> int:
         """Gradient steps that a whole run takes; 0 where nobody can say it before."""
         return 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values that JSON, YAML and checkpoints can hold.
-
-        `from_dict` makes an equal config of them.
-        """
-        hints = plain_hints(type(self))
-        return {
-            entry.name: written(getattr(self, entry.name), hints[entry.name])
-            for entry in dataclasses.fields(self)
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The config that `to_dict` or a config file describes.
-
-        Of a file with blocks it takes the fields, in our words or those that
-        `yieldrl.foundations.aliases` knows; models and loggers are no part of a config.
-
-        Raises:
-            ValueError: If a name is unknown (the nearest known one is proposed) or a
-                value does not fit its field.
-        """
-        values = cls._without_retired(_as_now(values))
-        said, blocks = values, has_blocks(values)
-        values = to_fields(values, cls) if blocks else values
-        hints = plain_hints(cls)
-        known = {entry.name for entry in dataclasses.fields(cls)}
-        for name in values:
-            if name not in known:
-                raise cls._unknown(name)
-        coerced = {key: read(value, hints[key]) for key, value in values.items()}
-        try:
-            return cls(**coerced)
-        except FieldError as error:
-            if not blocks:
-                raise
-            raise named_as_in_file(error, said, cls) from None
-
-    def __new__(cls, *args: Any, **values: Any) -> Self:
-        for name in cls.retired.keys() & values.keys():
-            if name not in cls.__dataclass_fields__:
-                raise TypeError(cls._said_of_retired(name))
-        return super().__new__(cls)
-
-    @classmethod
-    def _without_retired(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Values that were saved before a field was retired, as said now."""
-        kept = dict(values)
-        for name in cls.retired.keys() & values.keys():
-            if name in cls.__dataclass_fields__:
-                continue
-            if kept.pop(name) != cls.retired[name][0]:
-                raise ValueError(cls._said_of_retired(name))
-        return kept
-
-    @classmethod
-    def refuse_retired(cls, names: Iterable[str]) -> None:
-        """Raise ValueError if a name is that of a field of earlier versions."""
-        for name in names:
-            if name in cls.retired and name not in cls.__dataclass_fields__:
-                raise ValueError(cls._said_of_retired(name))
-
-    @classmethod
-    def _said_of_retired(cls, name: str) -> str:
-        said = f"{cls.__qualname__} has no field {name!r} any more"
-        return f"{said}: {cls.retired[name][1]}"
-
-    @classmethod
-    def _unknown(cls, name: Any) -> ValueError:
-        """The error that proposes what to do about a name that is no field."""
-        known = sorted(entry.name for entry in dataclasses.fields(cls))
-        near = difflib.get_close_matches(str(name), known, n=1)
-        if name in cls.__dataclass_fields__ or name in cls.absent:
-            hint = f"it means nothing to {cls.__module__}, leave it out"
-        elif near:
-            hint = f"did you mean {near[0]!r}?"
-        else:
-            hint = f"leave it out; known: {known}"
-        return ValueError(f"{cls.__qualname__} has no field {name!r}: {hint}")
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """Load a JSON, YAML or TOML file of field names and values, or of blocks.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If the file is malformed or does not describe this config.
-        """
-        return cls.from_dict(read_file(path))
-
-
-def _as_now(values: dict[str, Any]) -> dict[str, Any]:
-    """Values that were saved when `speed` was a flag, `compile`, as said now."""
-    if not isinstance(values.get("compile"), bool):
-        return values
-    rest = {name: value for name, value in values.items() if name != "compile"}
-    return {"speed": "compile", **rest} if values["compile"] else rest

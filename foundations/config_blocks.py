@@ -40,14 +40,9 @@ stands in its `vla_config` is a field only where the config has such fields."""
 
 
 class Part(NamedTuple):
-    """Something with a name: an algorithm, a model, a logger.
+    """An algorithm, a model or a logger, with its values."""
 
-    Attributes:
-        name: A registered name, or the path of your own, `package.module:Class`.
-        cfg: Its values.
-    """
-
-    name: str
+    name: str  # a registered one, or the path of your own, `package.module:Class`
     cfg: dict[str, Any]
 
     @property
@@ -93,7 +88,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     if not has_blocks(values):
         return dict(values)
     fields: dict[str, Any] = {}
-    for block in ("trainer", "env", "algorithm", "collector"):
+    for block in (*HOMES, "algorithm"):
         fields |= keys(block, values.get(block))
     for block in ("policy", "loggers"):
         said = values.get(block)
@@ -110,8 +105,13 @@ def home(field: str) -> str:
 def nearest(name: Any, known: Iterable[str]) -> str:
     """The name that was probably meant, as the end of a message."""
     known = sorted(known)
-    near = difflib.get_close_matches(str(name), known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"choose one of {known}"
+    return close_to(name, known) or f"choose one of {known}"
+
+
+def close_to(name: Any, known: Iterable[str]) -> str:
+    """A question for the name that was probably meant; empty if none is close."""
+    near = difflib.get_close_matches(str(name), sorted(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def keys(
@@ -131,11 +131,7 @@ def keys(
 def divided(
     policy: Part, fields: Collection[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fields of the config and arguments that a vision-language-action policy has.
-
-    Its `vla_config` are fields where the config has one of a model's, and otherwise an
-    argument, as all else is.
-    """
+    """Fields of the config and arguments that a vision-language-action policy has."""
     if "model_path" not in fields:
         return {}, policy.cfg
     arguments = dict(policy.cfg)

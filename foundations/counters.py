@@ -14,17 +14,10 @@ from yieldrl.foundations.ranks import ranks
 class Counters:
     """Counters that an algorithm shares with its agent."""
 
-    sample_step: int = 0
-    """Environment steps so far, over all environments."""
-
-    learn_step: int = 0
-    """Gradient steps so far."""
-
-    sync_step: int = 0
-    """Gradient steps when the target was last synced."""
-
-    policy_version: int = 0
-    """Rises whenever the weights that act may have changed."""
+    sample_step: int = 0  # environment steps so far, over all environments
+    learn_step: int = 0  # gradient steps so far
+    sync_step: int = 0  # gradient steps when the target was last synced
+    policy_version: int = 0  # rises whenever the weights that act may have changed
 
 
 def _shared(name: str) -> Any:
@@ -45,10 +38,7 @@ class Counting:
     policy_version: int = _shared("policy_version")
 
     def count_steps(self, steps: int) -> None:
-        """Count environment steps that were taken with actions of the agent.
-
-        Where several processes train together, each of them takes as many.
-        """
+        """Count environment steps; processes that train together take as many each."""
         self.counters.sample_step += steps * ranks().count
 
     def counters_state(self) -> dict[str, int]:

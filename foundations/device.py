@@ -16,12 +16,10 @@ log = logging.getLogger("yieldrl.speed")
 def resolve_device(name: str) -> torch.device:
     """The device that a config's `device` names; `auto` takes a GPU if there is one.
 
-    Several processes that train together each take one of their own.
-
     Raises:
         ValueError: If it is not a device, or this machine has none such.
     """
-    ranks()  # says which GPU is meant by "cuda"
+    ranks()  # says which GPU this process means by "cuda"
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return usable_device(name)
@@ -53,12 +51,10 @@ def usable_device(name: str | torch.device) -> torch.device:
 def set_threads(wanted: int | None, *, images: bool) -> str:
     """Set PyTorch's CPU threads for this process; say how many, and why.
 
-    Args:
-        wanted: How many. None stands for one where observations are vectors, because
-            narrow networks are slower on many threads, and for half of the cores where
-            they are images: threads wait for one another by spinning, so with as many
-            as cores a single busy core slows all of them down, tenfold at worst.
-        images: Whether observations are images.
+    None stands for one where observations are vectors, because narrow networks are
+    slower on many threads, and for half of the cores where they are images: threads
+    wait for one another by spinning, so with as many as cores a single busy core slows
+    all of them down, tenfold at worst.
     """
     cores, why = usable_cores(), "as asked for"
     if wanted is None:
@@ -76,13 +72,10 @@ def keep_freed_memory() -> None:
 
     By default glibc returns what is free at the top of its heap to the system, and the
     next gradient step gets the same megabytes page by page: half of the time of some
-    steps. It happens or not, by the order in which things were allocated. Elsewhere
-    than with glibc nothing is done.
+    steps. Elsewhere than with glibc nothing is done.
     """
-    mallopt = (
-        getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    )
-    if mallopt is not None:
+    library = ctypes.CDLL(None) if os.name == "posix" else None
+    if (mallopt := getattr(library, "mallopt", None)) is not None:
         for option, size in _KEPT.items():
             mallopt(option, size)
 

@@ -36,17 +36,12 @@ class Draw:
 
 
 class Noting(TorchFunctionMode):
-    """Notes which random numbers are drawn from a generator.
-
-    Attributes:
-        draws: What was drawn, in its order.
-        unknown: A function that draws in a way that is not in `IN_PLACE`, if any.
-    """
+    """Notes which random numbers are drawn from a generator."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.draws: list[Draw] = []
-        self.unknown: str | None = None
+        self.draws: list[Draw] = []  # in their order
+        self.unknown: str | None = None  # a function that draws, not in `IN_PLACE`
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -56,8 +51,7 @@ class Noting(TorchFunctionMode):
             filled, *rest = args
             plain = not any(isinstance(x, Tensor) for x in rest)
             if func in IN_PLACE and len(kwargs) == 1 and plain:
-                draw = Draw(func, filled.shape, filled.dtype, (*rest,))
-                self.draws.append(draw)
+                self.draws.append(Draw(func, filled.shape, filled.dtype, (*rest,)))
             else:
                 self.unknown = func.__name__
         return func(*args, **kwargs)
@@ -66,12 +60,8 @@ class Noting(TorchFunctionMode):
 class Given(TorchFunctionMode):
     """Gives a function random numbers that were drawn before, in their order.
 
-    Args:
-        left: The numbers, as `Draw` draws them, each with its `Draw.kind`. What the
-            function draws is removed.
-
-    Raises:
-        ValueError: Within it, if the function draws others.
+    They are as `Draw` draws them, each with its `Draw.kind`; what the function draws is
+    removed. ValueError, within it, if the function draws others.
     """
 
     def __init__(self, left: list[tuple[Tensor, Any]]) -> None:

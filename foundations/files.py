@@ -1,4 +1,4 @@
-"""Config files (JSON with comments, YAML, TOML), and names that a folder may have."""
+"""Config files (JSON with comments, YAML, TOML), and what files may be called."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
 
 import yaml
+
+
+class CheckpointError(RuntimeError):
+    """A file is not a checkpoint of this project, it is damaged, or it does not fit."""
+
 
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 
@@ -40,10 +45,7 @@ def read_file(path: str | Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """A file in UTF-8, or in UTF-16 where it begins with its byte order mark.
-
-    Editors and shells of Windows write such marks, which are no part of the text.
-    """
+    """A file in UTF-8, or in UTF-16 where it begins with its byte order mark."""
     content = path.read_bytes()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16")
@@ -85,7 +87,7 @@ def wrong_path(path: str) -> str | None:
 def wrong_name(name: str) -> str | None:
     """Why a folder below another cannot have this name; None if it can.
 
-    It may have parts, as `group/first`. It is looked at as Windows would too, because a
+    It may have parts, as `group/first`. Windows' rules count everywhere, because a
     config file goes from one machine to another.
     """
     path = PureWindowsPath(name)  # to which both / and \ part folders

@@ -1,11 +1,11 @@
-"""Words of other libraries that code may use: what they are called here."""
+"""Names of other libraries and of earlier versions: what they are called here."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,9 +25,7 @@ def arguments_here(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: calls that do not fit end in a sentence that says what would.
 
-    Args:
-        usage: How it is called here.
-        ours: Their argument -> what to do instead.
+    `usage` says how it is called here, and `ours` what to do instead of an argument.
 
     >>> @arguments_here("collect(num_steps)", n_steps="call it num_steps")
     ... def collect(num_steps):
@@ -61,12 +59,9 @@ def arguments_here(
 
 
 class CalledHere:
-    """In place of an attribute: who asks for it hears what to do instead.
+    """In place of an attribute: reading it says what to do `instead`.
 
     To `hasattr` it is not there, and an attribute of an object takes its place.
-
-    Args:
-        instead: What to do.
     """
 
     def __init__(self, instead: str) -> None:
@@ -76,7 +71,7 @@ class CalledHere:
         self.name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Raises AttributeError, of an object."""
+        """Raise AttributeError, of an object."""
         if instance is None:
             return self
         raise AttributeError(
@@ -108,3 +103,34 @@ def check_entries(names: Collection[Any]) -> None:
             raise ValueError(
                 f"a rollout has the entry {word!r}: rename it, here it is {ours}"
             )
+
+
+def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """What a module is to have as its `__getattr__`: old names -> where each is now.
+
+    >>> get = moved_names("old", {"Thing": "new.Thing"})
+    >>> get("Thing")
+    Traceback (most recent call last):
+    ...
+    ImportError: old.Thing is new.Thing now
+    """
+
+    def get(name: str) -> NoReturn:
+        if name in places:  # an ImportError is shown by `from old import Thing`, too
+            raise ImportError(f"{module}.{name} is {places[name]} now")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return get
+
+
+class Renamed:
+    """An attribute under its old name: reads and writes the `new` one."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else getattr(instance, self.new)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        setattr(instance, self.new, value)

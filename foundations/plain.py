@@ -33,12 +33,8 @@ def plain(value: Any, where: str = "", depth: int = 0) -> Any:
     """A copy of plain values, which a file gives back equal; it undoes `tagged` too.
 
     NumPy's numbers and text become Python's, numbers and text that are members of an
-    enumeration become what they are, paths become text.
-
-    Args:
-        value: A value, or lists, tuples and mappings of them.
-        where: How messages name it, for example `['size'][0]`; empty for a whole value.
-        depth: In how many lists, tuples and mappings it lies.
+    enumeration become what they are, paths become text. Messages say `where` a value
+    lies, for example at `['size'][0]`.
 
     Raises:
         NotPlainError: If a value is something else.
@@ -74,10 +70,8 @@ def tagged(value: Any) -> Any:
 def written(value: Any, hint: Any) -> Any:
     """A plain value for a file: `read` and `plain` make the same of it again.
 
-    Args:
-        value: The value of a field.
-        hint: The field's type. Where it tells that a list is a tuple, a list is
-            written, elsewhere `{"__tuple__": [...]}`.
+    Where the field's type, `hint`, tells that a list is a tuple, a list is written,
+    elsewhere `{"__tuple__": [...]}`.
 
     >>> written((64, 64), tuple[int, ...])
     [64, 64]
@@ -127,40 +121,28 @@ def _scalar(value: Any, where: str) -> Any:
     if value is None or isinstance(value, bool | np.bool_):
         return None if value is None else bool(value)
     if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
-        return _whole(int(value), where)
+        if abs(int(value)) >= 10**MOST_DIGITS:
+            raise NotPlainError(
+                f"the whole number{_at(where)} has more than {MOST_DIGITS} digits:"
+                " choose a smaller one"
+            )
+        return int(value)
     if isinstance(value, float | np.floating):
-        return _number(float(value), where)
+        if math.isnan(value):
+            raise NotPlainError(
+                f"NaN{_at(where)} equals nothing, not even what is read back of it:"
+                " choose a number"
+            )
+        return float(value)
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if isinstance(value, str):
-        return _text(str.__str__(value), where)
-    raise NotPlainError(_remedy(value, where))
-
-
-def _whole(value: int, where: str) -> int:
-    if abs(value) >= 10**MOST_DIGITS:
-        raise NotPlainError(
-            f"the whole number{_at(where)} has more than {MOST_DIGITS} digits: choose a"
-            " smaller one"
-        )
-    return value
-
-
-def _number(value: float, where: str) -> float:
-    if math.isnan(value):
-        raise NotPlainError(
-            f"NaN{_at(where)} equals nothing, not even what is read back of it: choose"
-            " a number"
-        )
-    return value
-
-
-def _text(value: str, where: str) -> str:
+    if not isinstance(value, str):
+        raise NotPlainError(_remedy(value, where))
     try:
         value.encode()
     except UnicodeEncodeError:
         raise NotPlainError(f"give text of valid Unicode{_at(where)}") from None
-    return value
+    return str.__str__(value)
 
 
 def _remedy(value: Any, where: str) -> str:

@@ -31,11 +31,8 @@ MAX_LAYERS = 64
 """Most hidden layers of an MLP."""
 
 MAX_WEIGHTS = 2**26
-"""Most weights between the hidden layers of an MLP, 256 MiB in float32.
-
-Training needs them again as gradient and twice as Adam's moments, target networks hold
-a copy, and there are up to three such networks: 4 GiB in all.
-"""
+"""Most weights between the hidden layers of an MLP: 256 MiB in float32, with gradients,
+Adam's moments and targets of three networks 4 GiB in all."""
 
 
 class Constraint:
@@ -48,11 +45,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Range(Constraint):
-    """Numbers in `[low, high]`, or `(low, high]` with `above`.
-
-    >>> Range(0, 1).remedy(1.5)
-    'choose a number at least 0 and at most 1'
-    """
+    """Numbers in `[low, high]`, or `(low, high]` with `above`."""
 
     low: float
     high: float = MAX_NUMBER
@@ -62,10 +55,8 @@ class Range(Constraint):
         """What to choose in place of a number that is out of range."""
         if not isinstance(value, int | float):
             return None
-        # Written so that NaN, which compares false with everything, is refused.
-        if (value > self.low if self.above else value >= self.low) and (
-            value <= self.high
-        ):
+        enough = value > self.low if self.above else value >= self.low
+        if enough and value <= self.high:  # which NaN is not
             return None
         least = f"above {self.low}" if self.above else f"at least {self.low}"
         return f"choose a number {least} and at most {self.high}"
@@ -109,8 +100,7 @@ Widths = Annotated[tuple[int, ...], LayerWidths()]
 def constrained_fields(cls: type[Any]) -> dict[str, Any]:
     """Field -> its type with constraints, of the nearest class that declares some.
 
-    A subclass that repeats a field for another default, as a plain `float`, keeps the
-    constraints of its parent.
+    A subclass that repeats a field as a plain `float` keeps its parent's constraints.
     """
     found: dict[str, Any] = {}
     for base in cls.__mro__:
@@ -124,9 +114,10 @@ def remedies(value: Any, hint: Any) -> Iterator[str]:
     """What to do about every constraint of a type that a value of it breaks."""
     kinds, origin = get_args(hint), get_origin(hint)
     if origin is Annotated:
-        constraints = [c for c in hint.__metadata__ if isinstance(c, Constraint)]
-        found = [constraint.remedy(value) for constraint in constraints]
-        yield from [remedy for remedy in found if remedy is not None]
+        for constraint in hint.__metadata__:
+            if isinstance(constraint, Constraint):
+                remedy = constraint.remedy(value)
+                yield from [] if remedy is None else [remedy]
         yield from remedies(value, kinds[0])
     elif origin in (typing.Union, types.UnionType):
         for kind in kinds:

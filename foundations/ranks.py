@@ -28,19 +28,11 @@ class Ranks:
 
     Methods that take tensors or values are collective: call them in every process, in
     the same order.
-
-    Attributes:
-        rank: Its number, from 0.
-        count: How many there are.
-        group: PyTorch's name of them all together.
-
-    >>> Ranks().count, Ranks().all_reduce_sum(torch.ones(2))
-    (1, tensor([1., 1.]))
     """
 
     rank: int = 0
     count: int = 1
-    group: str = ""
+    group: str = ""  # PyTorch's name of them all together
 
     @property
     def first(self) -> bool:
@@ -91,12 +83,9 @@ class Ranks:
     def agree(self, facts: Mapping[str, Any]) -> None:
         """Refuse to go on where processes differ, in each of them.
 
-        Args:
-            facts: Names, as an error says them, and values that can be pickled.
-
         Raises:
-            ValueError: If a value is not that of the first process; it names it, and
-                what the processes have.
+            ValueError: If one of the `facts` is not that of the first process; it names
+                it, and what the processes have.
         """
         if self.count == 1:
             return
@@ -150,11 +139,9 @@ def ranks() -> Ranks:
 
 
 def _join() -> Ranks:
-    """Join the other processes, if there are any.
+    """Join the other processes, if `torchrun`'s environment variables say so.
 
-    `torchrun` says so in environment variables (`RANK`, `WORLD_SIZE`, ...). On a GPU
-    each process takes the one of its `LOCAL_RANK`, and they speak by NCCL, else by
-    Gloo.
+    On GPUs each takes the one of its `LOCAL_RANK`, and they speak by NCCL, else Gloo.
     """
     from torch import distributed
 
@@ -185,11 +172,7 @@ def _all_of_them() -> Ranks:
 
 
 def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of the numbers of all processes, 0-dim each.
-
-    >>> mean_and_std(torch.tensor([1.0, 3.0]))
-    (tensor(2.), tensor(1.4142))
-    """
+    """Mean and standard deviation of the numbers of all processes, 0-dim each."""
     if ranks().count == 1:
         return x.mean(), x.std()
     wide = x.double()

@@ -32,20 +32,13 @@ def combine_moments(
     total = count + n
     delta = more_mean - mean
     share = n / total
-    var = (
-        var * (count / total)
-        + more_var * share
-        + delta.square() * (share * count / total)
-    )
+    between = delta.square() * (share * count / total)
+    var = var * (count / total) + more_var * share + between
     return mean + delta * share, var, total
 
 
 def means(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean of every metric over those steps that have it, 0-dim; nothing of none.
-
-    >>> means([{"loss": torch.tensor(1.0)}, {"loss": torch.tensor(2.0)}])
-    {'loss': tensor(1.5000)}
-    """
+    """The mean of every metric over the steps that have it, 0-dim; nothing of none."""
     values: dict[str, list[Tensor]] = {}
     for log in logs:
         for name, value in log.items():

@@ -18,9 +18,8 @@ import torch
 def seed_everything(seed: int) -> None:
     """Seed the global generators of Python, NumPy and PyTorch (of all devices).
 
-    Args:
-        seed: From 0 to 2**32 - 1, the config's own: every other generator gets a seed
-            of `derive_seed`, so that none draws the numbers of another.
+    The seed, below 2**32, is the config's own: every other generator gets one of
+    `derive_seed`, so that none draws the numbers of another.
     """
     random.seed(seed)
     np.random.seed(seed)
@@ -30,20 +29,14 @@ def seed_everything(seed: int) -> None:
 def derive_seed(seed: int, purpose: str) -> int:
     """The seed of one generator of a run, which shares nothing with any other.
 
-    Two generators with one seed draw the same numbers: exploration would be correlated
-    with the sampling of minibatches. And environments are seeded `s, s + 1, ...`: were
-    `s` the run's own seed, run 2 would train on almost the same episodes as run 1.
+    Two generators with one seed draw the same numbers. And environments are seeded
+    `s, s + 1, ...`: were `s` the run's own seed, run 2 would train on almost the same
+    episodes as run 1.
 
     Args:
         seed: The seed of the run, `config.seed`.
-        purpose: What the generator is for. The framework has
-
-            - `"envs"`: the training environments,
-            - `"evaluation"`: the evaluation environments,
-            - `"exploration"`: the agent's exploring actions,
-            - `"buffer"`: samples of the replay buffer, the order of minibatches.
-
-            A generator of your own takes a name of your own.
+        purpose: What the generator is for: `"envs"`, `"evaluation"`, `"exploration"`,
+            `"buffer"` (samples, the order of minibatches), or a name of your own.
 
     Returns:
         A number below 2**30, so that `s + i` stays below 2**31 for every environment.
@@ -57,14 +50,10 @@ def derive_seed(seed: int, purpose: str) -> int:
 
 
 def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
-    """Set a generator to the state that a checkpoint holds.
+    """Set a generator to the state, uint8, that a checkpoint holds.
 
     A state fits one kind of device. On another kind (a GPU's checkpoint on a CPU) the
     generator stays as it was seeded, and a warning says so.
-
-    Args:
-        generator: The generator to set.
-        state: What its `get_state` returned when the checkpoint was saved, uint8.
     """
     if state.numel() == generator.get_state().numel():
         generator.set_state(state.cpu())

@@ -13,10 +13,6 @@ class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
 
     For the few assignments that must all be made or none. Outside of the main thread,
     where no signal arrives, there is nothing to do.
-
-    >>> with defer_keyboard_interrupt():
-    ...     first = 1
-    ...     second = 2
     """
 
     __slots__ = ("_calls", "_handler")
@@ -32,12 +28,10 @@ class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
             _signal.signal(_signal.SIGINT, self._remember)
 
     def __exit__(self, *_: object) -> None:
-        handler = self._handler
-        if handler is None:
-            return
-        _signal.signal(_signal.SIGINT, handler)
-        if self._calls:
-            handler(*self._calls[0])
+        if self._handler is not None:
+            _signal.signal(_signal.SIGINT, self._handler)
+            if self._calls:
+                self._handler(*self._calls[0])
 
     def _remember(self, *call: Any) -> None:
         self._calls.append(call)

@@ -115,12 +115,9 @@ def channels_last(shape: tuple[int, ...]) -> bool:
 def image_divisor(space: Box) -> np.ndarray:
     """The divisor that brings the numbers of an image into [-1, 1].
 
-    The larger of its two bounds, for each number alone: 255 for a usual picture of
-    bytes, 1 for bits. Bounds within [-1, 1] stay; where there are none it is 255 for
-    integers and 1 for floats.
-
-    Returns:
-        float64, a single number `[]` where all are alike, else of the image's shape.
+    For each number the larger of its two bounds, and 1 at least. Where there are none
+    it is 255 for integers and 1 for floats. float64, a single number `[]` where all
+    are alike, else of the image's shape.
 
     >>> float(image_divisor(Box(0, 15, (8, 8, 3), np.uint8)))
     15.0

@@ -14,14 +14,8 @@ from torch import Tensor
 class Utf8Text(Box):
     """A sentence as its bytes in UTF-8, `[max_bytes]` uint8, with zeros after it.
 
-    So a sentence lies in buffers as every other observation does, and whoever reads it
-    makes tokens of it in a way of their own.
-
-    Args:
-        max_bytes: Bytes of the longest sentence; a letter without an accent takes one.
-
-    Raises:
-        ValueError: If `max_bytes` is less than 1.
+    So a sentence lies in buffers as every other observation does. `max_bytes` are those
+    of the longest; a letter without an accent takes one.
 
     >>> space = Utf8Text(8)
     >>> space.encode("go")
@@ -79,10 +73,8 @@ def has_text(space: Space[Any]) -> bool:
 def encoded(space: Space[Any], obs: Any) -> Any:
     """Observations whose sentences are written as text, with bytes in their place.
 
-    Args:
-        space: Of one observation.
-        obs: One, or a batch of them, nested as the space is: strings, or sequences of
-            them, where the space has `Utf8Text`. What are bytes already stay so.
+    It is one, or a batch of them, nested as the space is: strings, or sequences of
+    them, where that has `Utf8Text`. What are bytes already stay so.
 
     Raises:
         ValueError: If a sentence is longer than its space holds.

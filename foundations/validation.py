@@ -16,13 +16,7 @@ import typeguard
 
 from yieldrl.foundations.files import wrong_path
 from yieldrl.foundations.plain import NotPlainError, plain
-from yieldrl.foundations.ranges import (
-    MAX_NUMBER,
-    LayerWidths,
-    Range,
-    constrained_fields,
-    remedies,
-)
+from yieldrl.foundations.ranges import MAX_NUMBER, Range, constrained_fields, remedies
 
 _ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not the first alone
 
@@ -36,13 +30,7 @@ def most_threads() -> int:
 
 
 class FieldError(ValueError):
-    """A value that its field does not take.
-
-    Attributes:
-        field: Name of the field.
-        value: What was got, as text.
-        remedy: What is wrong with it, and what to do.
-    """
+    """A value that its field does not take: its name, value as text, and the remedy."""
 
     def __init__(self, owner: str, field: str, value: str, remedy: str) -> None:
         super().__init__(f"{owner}.{field} = {value}: {remedy}")
@@ -85,9 +73,7 @@ class Checked:
         try:
             value = plain(given)
             typeguard.check_type(value, hint, collection_check_strategy=_ALL)
-        except NotPlainError as reason:
-            raise self.error(name, f"wrong type: {reason}") from None
-        except typeguard.TypeCheckError as reason:
+        except (NotPlainError, typeguard.TypeCheckError) as reason:
             raise self.error(name, f"wrong type: {reason}") from None
         kinds = {hint, *typing.get_args(hint)}
         if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
@@ -99,16 +85,10 @@ class Checked:
     ) -> None:
         """Refuse a number outside `[low, high]`, or `(low, high]` with `above`.
 
-        For bounds that depend on other fields; constant ones belong in the type. A
-        field that may be None and is None is in range.
+        For bounds that depend on other fields; None, where it may be, is in range.
         """
         remedy = Range(low, high, above).remedy(getattr(self, name))
         if remedy is not None:
-            raise self.error(name, remedy)
-
-    def _check_widths(self, name: str) -> None:
-        """Refuse hidden layers without units, or too large; `Widths` does as a type."""
-        if (remedy := LayerWidths().remedy(getattr(self, name))) is not None:
             raise self.error(name, remedy)
 
     def _check_folder(self, name: str) -> None:
@@ -119,13 +99,11 @@ class Checked:
 
 def plain_hints(cls: type[Any]) -> dict[str, Any]:
     """Field -> its type without constraints, where unions read as `float | None`."""
-    return {name: _bare(hint) for name, hint in typing.get_type_hints(cls).items()}
-
-
-def _bare(hint: Any) -> Any:
-    if typing.get_origin(hint) is not typing.Union:
-        return hint
-    return functools.reduce(operator.or_, typing.get_args(hint))
+    hints = typing.get_type_hints(cls)
+    for name, hint in hints.items():
+        if typing.get_origin(hint) is typing.Union:
+            hints[name] = functools.reduce(operator.or_, typing.get_args(hint))
+    return hints
 
 
 def shown(value: Any) -> str:

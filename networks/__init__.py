@@ -1,6 +1,6 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
-from yieldrl.foundations.moved import moved_names
+from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.networks.critic import ActionCritic
 from yieldrl.networks.distributions import (
     Categorical,

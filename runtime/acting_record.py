@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.foundations.moved import Renamed
+from yieldrl.foundations.foreign_names import Renamed
 
 CHUNK = 4096  # transitions annotated at a time, so that images fit into memory
 

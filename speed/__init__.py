@@ -3,7 +3,7 @@
 Here is when it pays (`Plan`), and a function under it (`CompiledCall`).
 """
 
-from yieldrl.foundations.moved import moved_names
+from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.speed.compiled_call import CompiledCall
 from yieldrl.speed.plan import Plan
 

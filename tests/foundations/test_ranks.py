@@ -209,9 +209,7 @@ class TestAlone:
         assert (mean, std) == (x.mean(), x.std())
 
     def test_replay_and_background_are_refused_where_there_are_two(self, monkeypatch):
-        monkeypatch.setattr(
-            "yieldrl.experiments.trainer_base.ranks", lambda: Ranks(0, 2)
-        )
+        monkeypatch.setattr("yieldrl.experiments.agreement.ranks", lambda: Ranks(0, 2))
         with pytest.raises(ValueError, match="dqn cannot be trained by 2 processes"):
             dqn.Trainer(dqn.Config())
         with pytest.raises(ValueError, match="collection='async' cannot be trained"):

@@ -1,0 +1,110 @@
+"""Configs from files and mappings, those of earlier versions too, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from yieldrl.foundations.aliases import named_as_in_file, to_fields
+from yieldrl.foundations.config_blocks import close_to, has_blocks
+from yieldrl.foundations.files import read_file
+from yieldrl.foundations.plain import read, written
+from yieldrl.foundations.validation import Checked, FieldError, plain_hints
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FromFiles(Checked):
+    """A checked dataclass that files hold, and that knows its fields of before."""
+
+    absent: ClassVar[tuple[str, ...]] = ()
+    """Fields of related algorithms that mean nothing to this one."""
+
+    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    """Fields of earlier versions: the value that changes nothing, and what replaces the
+    field. Files with that value are read as if it were not there."""
+
+    def __new__(cls, *args: Any, **values: Any) -> Self:
+        try:
+            cls.refuse_retired(values)
+        except ValueError as reason:
+            raise TypeError(str(reason)) from None
+        return super().__new__(cls)
+
+    @classmethod
+    def refuse_retired(cls, names: Iterable[str]) -> None:
+        """Raise ValueError if a name is that of a field of earlier versions."""
+        for name in names:
+            if name in cls.retired and name not in cls.__dataclass_fields__:
+                said = f"{cls.__qualname__} has no field {name!r} any more"
+                raise ValueError(f"{said}: {cls.retired[name][1]}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain values that JSON, YAML and checkpoints can hold.
+
+        `from_dict` makes an equal config of them.
+        """
+        hints = plain_hints(type(self))
+        names = [entry.name for entry in dataclasses.fields(self)]
+        return {name: written(getattr(self, name), hints[name]) for name in names}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """The config that `to_dict` or a config file describes.
+
+        Of a file with blocks it takes the fields, in our words or those that
+        `yieldrl.foundations.aliases` knows; models and loggers are no part of a config.
+
+        Raises:
+            ValueError: If a name is unknown (the nearest known one is proposed) or a
+                value does not fit its field.
+        """
+        said = cls._as_now(values)
+        blocks = has_blocks(said)
+        fields = to_fields(said, cls) if blocks else said
+        hints = plain_hints(cls)
+        known = {entry.name for entry in dataclasses.fields(cls)}
+        for name in fields:
+            if name not in known:
+                raise cls._unknown(name, known)
+        try:
+            return cls(
+                **{key: read(value, hints[key]) for key, value in fields.items()}
+            )
+        except FieldError as error:
+            if not blocks:
+                raise
+            raise named_as_in_file(error, said, cls) from None
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Load a JSON, YAML or TOML file of field names and values, or of blocks.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file is malformed or does not describe this config.
+        """
+        return cls.from_dict(read_file(path))
+
+    @classmethod
+    def _as_now(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Values that an earlier version saved, without fields that are retired."""
+        now = dict(values)
+        if isinstance(now.get("compile"), bool) and now.pop("compile"):
+            now = {"speed": "compile", **now}  # it was a flag
+        for name in cls.retired.keys() & now.keys():
+            gone = name not in cls.__dataclass_fields__
+            if gone and now[name] == cls.retired[name][0]:
+                del now[name]
+        cls.refuse_retired(now)
+        return now
+
+    @classmethod
+    def _unknown(cls, name: Any, known: set[str]) -> ValueError:
+        """The error that proposes what to do about a name that is no field."""
+        if name in cls.__dataclass_fields__ or name in cls.absent:
+            hint = f"it means nothing to {cls.__module__}, leave it out"
+        else:
+            hint = close_to(name, known) or f"leave it out; known: {sorted(known)}"
+        return ValueError(f"{cls.__qualname__} has no field {name!r}: {hint}")
