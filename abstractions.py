@@ -20,7 +20,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.experiments import LoopByHand, Steps, TrainingRun
+from yieldrl.experiments import LoopByHand
 from yieldrl.foundations.foreign_names import takes
 from yieldrl.foundations.logs import LogData as LogData
 from yieldrl.foundations.logs import Logs as Logs
@@ -58,7 +58,7 @@ class Model(nn.Module):
 
         Of a stochastic policy what its distribution is made from: logits `[B, A]`, or
         a Gaussian's means `[B, D]`. Of DDPG, TD3 and SAC the deterministic action in
-        [-1, 1], `[B, ...]`. Value-based models have no actor.
+        [-1, 1], `[B, ...]`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no actor")
 
@@ -106,28 +106,21 @@ class Policy(Model, ABC):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, and what the buffer is to keep of it.
 
-        This default, for slow policies, keeps what acting computed, and draws from
-        PyTorch's global generator. One that is cheap to evaluate again may leave that
-        to one batch over the rollout, unless the weights may be others by then:
-        `record` asks for `log_prob` now.
+        This default keeps what acting computed, and draws from PyTorch's global
+        generator. A policy that is cheap to evaluate again may leave that to one batch
+        over the rollout, unless `record` asks for `log_prob` now, because the weights
+        may be others by then.
         """
         action, log_prob, value = self(obs)
         extras = {"log_prob": log_prob, "value": value}
         return action, {k: v for k, v in extras.items() if v is not None}
 
     def predict(self, obs: Any) -> Tensor:
-        """Act as well as possible: the deterministic action `[B, ...]`.
-
-        This default asks `forward`. A policy that acts without its critic need not
-        compute the value.
-        """
+        """Act as well as possible: the deterministic action `[B, ...]`."""
         return self(obs, deterministic=True)[0]
 
     def inputs(self, data: TensorDict) -> Any:
-        """What the policy goes by in transitions `[...]`: their observations.
-
-        Policies with a memory add what they remembered.
-        """
+        """What the policy goes by in transitions `[...]`: observations, and memory."""
         return data["obs"]
 
     def next_inputs(self, data: TensorDict) -> Any:
@@ -143,9 +136,8 @@ class Policy(Model, ABC):
 
     def concerns(self) -> list[str]:
         """What a trainer should warn of, in sentences."""
-        if type(self).predict is not Policy.predict or takes(
-            self.forward, "deterministic"
-        ):
+        own = type(self).predict is not Policy.predict
+        if own or takes(self.forward, "deterministic"):
             return []
         return [
             f"{type(self).__name__}.forward takes no `deterministic`, by which predict"
@@ -163,10 +155,7 @@ class Algorithm(Learner, ABC):
 
     @abstractmethod
     def predict(self, obs: Any) -> Tensor:
-        """The deterministic action `[B, ...]` for observations `[B, ...]`.
-
-        It is in the model's terms: `Agent.predict` makes it the environment's.
-        """
+        """The deterministic action `[B, ...]`, in the model's terms."""
 
     @abstractmethod
     def learn(self, data: TensorDict) -> Logs:
@@ -189,8 +178,7 @@ class Agent(AgentBase):
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
     or without the batch axis, and answer in kind. Exploration draws from `generator`.
-    `AgentBase` remembers which weights chose the actions that wait to be learned from,
-    completes a rollout with what `annotate` says of them, and saves.
+    `AgentBase` completes a rollout with what `annotate` says of its actions, and saves.
     """
 
     algorithm: Algorithm
@@ -239,8 +227,7 @@ class Agent(AgentBase):
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         """`explore` as a function of tensors alone, which may be compiled.
 
-        From `obs [B, ...]` to an `action [B, ...]` and the extras; it draws from
-        `generator`.
+        From `obs [B, ...]` to an `action [B, ...]` and the extras.
         """
         return {"action": self.algorithm.predict(inputs["obs"])}
 
@@ -249,7 +236,7 @@ class Agent(AgentBase):
         return self.algorithm.predict(obs)
 
 
-class Trainer(Steps, LoopByHand, TrainingRun):
+class Trainer(LoopByHand):
     """The schedule of training: `for log in trainer(): ...` is its whole interface.
 
     (`collector.collect`, `update` and `evaluate` are for loops of your own.)

@@ -1,4 +1,4 @@
-"""Check that processes that train together start alike."""
+"""Processes that train together start alike, each with random numbers of its own."""
 
 from __future__ import annotations
 
@@ -15,22 +15,43 @@ import torch
 from torch import Tensor
 
 import yieldrl
-from yieldrl.foundations import CheckpointError, Config, ranks
+from yieldrl.foundations import CheckpointError, Config, ranks, seed_everything
 
 OWN = ("device", "run_name", "run_root", "speed", "threads", "vectorization")
 """Fields of a config that each process may have its own of: where and how fast it
 works, and the folder, which the first one alone writes into."""
 
 
-def agree_on_start(run: Any) -> None:
-    """Refuse processes that would train differently, by what they differ in.
+def join(run: Any) -> None:
+    """Start with the first process's weights, if a trainer is not alone.
 
     Raises:
-        ValueError: In every process, if a field of the config, a class, a space, a
-            weight's shape or a version is not that of the first process.
+        ValueError: If it cannot learn together with others, or if, in every process, a
+            field of the config, a class, a space, a weight's shape or a version is not
+            that of the first.
     """
-    if ranks().count > 1:
-        ranks().agree(facts(run))
+    if ranks().count == 1:
+        return
+    background = getattr(run.config, "collection", "sync") == "async"
+    if not run.parallel or background:
+        said = "collection='async'" if background else run.name
+        raise ValueError(
+            f"{said} cannot be trained by {ranks().count} processes together, which"
+            " must take as many steps between updates: start one, without torchrun,"
+            " or take an algorithm of rollouts, such as ppo, with collection='sync'"
+        )
+    ranks().agree(_facts(run))
+    ranks().broadcast_module(run.model)
+    seed_rank(run)
+
+
+def seed_rank(run: Any) -> None:
+    """Give this process random numbers of its own, unless it is the first."""
+    if not ranks().first:
+        seed, step = run.config.seed, run.agent.sample_step
+        seed_everything(ranks().derive_seed(seed, f"global, from step {step}"))
+        own = ranks().derive_seed(seed, f"exploration, from step {step}")
+        run.agent.generator.manual_seed(own)
 
 
 def agree_on_state(state: Mapping[str, Any]) -> None:
@@ -44,18 +65,21 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
         return
     agent = state["agent"]
     steps = {name: value for name, value in agent.items() if isinstance(value, int)}
-    found = {"checksum of the checkpoint's weights": fingerprint(agent["algorithm"])}
+    found = {"checksum of the checkpoint's weights": _fingerprint(agent["algorithm"])}
     try:
         ranks().agree({**steps, **found})
     except ValueError as reason:
         raise CheckpointError(str(reason)) from None
 
 
-def facts(run: Any) -> dict[str, Any]:
+def _facts(run: Any) -> dict[str, Any]:
     """The parts of a trainer, by the names that an error gives them."""
     parts = {"trainer": run, "agent": run.agent, "algorithm": run.algorithm}
     parts["model"] = run.model
-    found: dict[str, Any] = {f"class of the {k}": _name(v) for k, v in parts.items()}
+    found: dict[str, Any] = {
+        f"class of the {name}": f"{type(part).__module__}.{type(part).__qualname__}"
+        for name, part in parts.items()
+    }
     found |= _fields("Config", run.config)
     for name in ("agent", "algorithm"):  # one that was passed has a config of its own
         found |= _fields(f"{name}.config", getattr(parts[name], "config", None))
@@ -66,7 +90,9 @@ def facts(run: Any) -> dict[str, Any]:
     for name, x in [*run.model.named_parameters(), *run.model.named_buffers()]:
         kind = "learned" if x.requires_grad else "frozen"
         found[f"model.{name}"] = f"{tuple(x.shape)}, {x.dtype}, {kind}"
-    return found | {f"version of {name}": v for name, v in _versions().items()}
+    for module in (yieldrl, torch, tensordict, gymnasium, np):
+        found[f"version of {module.__name__}"] = str(module.__version__)
+    return found | {"version of Python": platform.python_version()}
 
 
 def _fields(owner: str, config: Any) -> dict[str, Any]:
@@ -76,34 +102,15 @@ def _fields(owner: str, config: Any) -> dict[str, Any]:
     return {f"{owner}.{x}": getattr(config, x) for x in found if x not in OWN}
 
 
-def fingerprint(state: Any) -> int:
+def _fingerprint(state: Any) -> int:
     """A checksum of nested mappings and lists of tensors and plain values."""
-    checksum = 0
-    if isinstance(state, Mapping):
-        for key, value in state.items():
-            line = f"{key!r}: {fingerprint(value)}"
-            checksum = zlib.crc32(line.encode(), checksum)
-    elif isinstance(state, list | tuple):
-        for value in state:
-            checksum = zlib.crc32(f"{fingerprint(value)}".encode(), checksum)
-    elif isinstance(state, Tensor):
+    if isinstance(state, Tensor):
         flat = state.detach().cpu().contiguous().reshape(-1)
-        checksum = zlib.crc32(flat.view(torch.uint8).numpy().tobytes())
+        return zlib.crc32(flat.view(torch.uint8).numpy().tobytes())
+    if isinstance(state, Mapping):
+        lines = [f"{key!r}: {_fingerprint(value)}" for key, value in state.items()]
+    elif isinstance(state, list | tuple):
+        lines = [f"{_fingerprint(value)}" for value in state]
     else:
-        checksum = zlib.crc32(repr(state).encode())
-    return checksum
-
-
-def _name(part: Any) -> str:
-    return f"{type(part).__module__}.{type(part).__qualname__}"
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "yieldrl": yieldrl.__version__,
-        "torch": str(torch.__version__),
-        "tensordict": str(tensordict.__version__),
-        "gymnasium": gymnasium.__version__,
-        "numpy": np.__version__,
-        "Python": platform.python_version(),
-    }
+        lines = [repr(state)]
+    return zlib.crc32("\n".join(lines).encode())

@@ -22,18 +22,14 @@ _TRAILER_SIZE = len(_TRAILER % 0)
 def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     """Write `state` to `path` atomically: readers see the old file or the new one.
 
-    The bytes go to a temporary file beside `path`, are flushed to the disk, and are
-    renamed over `path` in one step. A process killed at any moment, even by
-    `kill -9`, leaves the previous checkpoint as it was.
-
-    The file is what `torch.save` writes, and `torch.load` reads it: what could not be
-    read back with `weights_only=True` is not written. Behind that stands
-    a checksum of it all: those of the zip archive do not cover its directory, where one
-    flipped bit can turn weights into whatever the memory held.
+    A process killed at any moment, even by `kill -9`, leaves the previous checkpoint as
+    it was. The file is what `torch.save` writes, and a checksum of it all behind that:
+    those of the zip archive do not cover its directory, where one flipped bit can turn
+    weights into whatever the memory held.
 
     Args:
-        state: Nested dicts and lists of tensors, numbers, strings and None; numbers,
-            strings and arrays of NumPy too.
+        state: Nested dicts and lists of what `torch.load` reads with
+            `weights_only=True`, and of numbers, strings and arrays of NumPy.
         path: The file to write; missing folders are made.
 
     Raises:

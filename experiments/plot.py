@@ -1,11 +1,10 @@
 """Learning curves over seeds: one line a setting, with an interval around it.
 
 Runs whose configs differ in the seed alone belong together. From three runs on the band
-is the 95 % bootstrap interval of the mean over runs, as Agarwal et al. 2021, "Deep
-Reinforcement Learning at the Edge of the Statistical Precipice", arXiv:2108.13264, ask
-for instead of a bare mean. They aggregate scores of many tasks by the interquartile
-mean; for the few runs of one task that would throw half of them away, so the mean it
-is. With two runs the band spans both, with one there is none.
+is the 95 % bootstrap interval of the mean over runs (Agarwal et al. 2021, "Deep
+Reinforcement Learning at the Edge of the Statistical Precipice", arXiv:2108.13264;
+their interquartile mean would throw away half of a few runs of one task). With two
+runs it spans both, with one there is none.
 """
 
 from __future__ import annotations
@@ -30,19 +29,10 @@ OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 
 @dataclass(frozen=True)
 class Curve:
-    """Several runs as one line.
+    """Several runs as one line: their mean `[P]`, and the ends of its interval."""
 
-    Attributes:
-        label: What sets these runs apart from the other groups.
-        steps: Environment steps that all of the runs reached, `[P]`.
-        mean: Mean over runs, `[P]`.
-        low: Lower end of the interval, `[P]`.
-        high: Upper end of the interval, `[P]`.
-        num_runs: How many runs.
-    """
-
-    label: str
-    steps: np.ndarray
+    label: str  # what sets these runs apart from the other groups
+    steps: np.ndarray  # environment steps that all of the runs reached
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -56,16 +46,13 @@ def draw(
     metric: str = "episode_return",
     log_type: str = "evaluate",
 ) -> list[Path]:
-    """Write the curves of runs as a PNG and an SVG file.
+    """Write the curves of runs as a PNG and an SVG file; both files.
 
     Args:
         runs: Folders of runs, or folders that hold such folders.
-        out: File to write, with the ending `.png` and with the ending `.svg`.
+        out: File to write, with the endings `.png` and `.svg`.
         metric: Metric to draw.
         log_type: Where it was logged: `collect`, `train` or `evaluate`.
-
-    Returns:
-        The two files.
 
     Raises:
         FileNotFoundError: If a path leads to no run.
@@ -95,21 +82,18 @@ def curves(
     groups: dict[str, list[Path]] = {}
     for folder, label in _labels(settings).items():
         groups.setdefault(label, []).append(folder)
-    return [
-        aggregate(
-            label, [run_logs.read_curve(run, metric, log_type) for run in members]
-        )
-        for label, members in groups.items()
-    ]
+    drawn: list[Curve] = []
+    for label, members in groups.items():
+        found = [run_logs.read_curve(run, metric, log_type) for run in members]
+        drawn.append(aggregate(label, found))
+    return drawn
 
 
 def aggregate(label: str, runs: list[tuple[np.ndarray, np.ndarray]]) -> Curve:
     """Mean and interval of several runs, over the steps that all of them cover.
 
-    Args:
-        label: The curve's label.
-        runs: Steps `[P_i]` and values `[P_i]` of each run; where steps differ, values
-            are interpolated linearly.
+    Of each run there are steps `[P_i]` and values `[P_i]`; where steps differ, values
+    are interpolated linearly.
     """
     first = max(steps[0] for steps, _ in runs)
     last = min(steps[-1] for steps, _ in runs)
@@ -131,10 +115,8 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count = len(values)
     if count < 3:
         return values.min(0), values.max(0)
-    drawn = np.random.default_rng(0).multinomial(
-        count, np.full(count, 1 / count), RESAMPLES
-    )
-    means = drawn @ values / count  # [RESAMPLES, P]
+    equal, rng = np.full(count, 1 / count), np.random.default_rng(0)
+    means = rng.multinomial(count, equal, RESAMPLES) @ values / count  # [RESAMPLES, P]
     low, high = np.percentile(means, [2.5, 97.5], axis=0)
     return low, high
 
@@ -148,9 +130,8 @@ def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as reason:
-        raise ImportError(
-            "plots need matplotlib: pip install 'yieldrl[plot]'"
-        ) from reason
+        remedy = "plots need matplotlib: pip install 'yieldrl[plot]'"
+        raise ImportError(remedy) from reason
 
     picture = Figure(figsize=(7, 4.5), layout="constrained")
     axes = picture.subplots()
@@ -178,15 +159,13 @@ def _setting(run: Path) -> dict[str, Any]:
 def _labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
     """Of each setting the name, and the fields in which it differs from others."""
     names = dict.fromkeys(name for setting in settings.values() for name in setting)
-    seen = {
-        name: {repr(setting.get(name)) for setting in settings.values()}
+    differing = [
+        name
         for name in names
-    }
-    differing = [name for name in names if name and len(seen[name]) > 1]
-    return {
-        run: " ".join(
-            [setting[""]]
-            + [f"{name}={setting[name]}" for name in differing if name in setting]
-        )
-        for run, setting in settings.items()
-    }
+        if name and len({repr(s.get(name)) for s in settings.values()}) > 1
+    ]
+    labels: dict[Path, str] = {}
+    for run, setting in settings.items():
+        values = [f"{name}={setting[name]}" for name in differing if name in setting]
+        labels[run] = " ".join([setting[""], *values])
+    return labels

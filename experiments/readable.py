@@ -21,21 +21,20 @@ _KINDS = "biufcSU"  # NumPy's kinds of numbers and of text
 _DTYPES = [np.dtype(c) for c in np.typecodes["All"] if np.dtype(c).kind in _KINDS]
 
 
-def _makers() -> list[Any]:
-    """Functions that make NumPy's values when unpickled, by their names in files."""
-    # Which functions these are NumPy says itself; the module was `core` before 2.0.
-    scalar, array = np.float64(0).__reduce__()[0], np.empty(0).__reduce__()[0]
-    cores = [f"numpy.{core}.multiarray" for core in ("core", "_core")]
-    named = [(scalar, f"{core}.scalar") for core in cores]
-    return named + [(array, f"{core}._reconstruct") for core in cores]
-
-
+# Which functions make NumPy's values when unpickled NumPy says itself; their module was
+# called `core` before 2.0.
+_SCALAR, _ARRAY = np.float64(0).__reduce__()[0], np.empty(0).__reduce__()[0]
+_MAKERS = [
+    (maker, f"numpy.{core}.multiarray.{name}")
+    for maker, name in ((_SCALAR, "scalar"), (_ARRAY, "_reconstruct"))
+    for core in ("core", "_core")
+]
 _PATHS = [  # no more than text; configs of earlier versions may hold them
     (kind, f"{module}.{kind.__name__.removeprefix('Pure')}")
     for kind in (PurePosixPath, PureWindowsPath)
     for module in ("pathlib", "pathlib._local")
 ]
-_SAFE: list[Any] = [*_makers(), np.ndarray, np.dtype, *map(type, _DTYPES), *_PATHS]
+_SAFE: list[Any] = [*_MAKERS, np.ndarray, np.dtype, *map(type, _DTYPES), *_PATHS]
 
 
 def also_numpy() -> AbstractContextManager[Any]:
@@ -46,8 +45,7 @@ def also_numpy() -> AbstractContextManager[Any]:
 def unreadable(file: Any) -> list[str]:
     """Names of the classes and functions in a checkpoint that are not read.
 
-    Reading them could run code. Those are read which
-    `torch.serialization.add_safe_globals` has been told of.
+    Reading them could run code; what `add_safe_globals` was told of is read.
     """
     try:
         with also_numpy():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import secrets
 import time
@@ -23,11 +22,7 @@ from yieldrl.loggers.write_errors import naming_failures
 
 
 class Run(ABC):
-    """A trainer's folder and checkpoints. The training itself is in subclasses.
-
-    Args:
-        config: Says where runs lie and what they are called.
-    """
+    """A trainer's folder and checkpoints. The training itself is in subclasses."""
 
     config_class: ClassVar[type[Any]]
     config: Any
@@ -77,10 +72,8 @@ class Run(ABC):
     def claim(self) -> Path:
         """Become the only one that writes into `run_dir`, until `close`.
 
-        Loggers do so. It is free when it was done before, and after a process was
-        killed its folder can be claimed by the next.
-
-        What one that was killed while it wrote has left half done is deleted.
+        To do it again is free. After a process was killed its folder can be claimed by
+        the next, and what it has left half written is deleted.
 
         Raises:
             RunInUseError: If another trainer writes there, in any process.
@@ -98,11 +91,8 @@ class Run(ABC):
     def attach(self, name: str, part: Any, *, restore: bool = True) -> None:
         """Save a part that is not the trainer's own, such as a logger, with it.
 
-        Args:
-            name: By which it is found again in a checkpoint.
-            part: Has `state_dict` (plain values and tensors) and `load_state_dict`.
-            restore: Whether to give it the state of the part of this name that was
-                attached before it, or lay in the checkpoint.
+        It has `state_dict` and `load_state_dict`. With `restore` it gets the state of
+        the part of this name that was attached before it, or lay in the checkpoint.
         """
         before, loaded = self._attached.get(name), self._loaded.pop(name, None)
         if restore and before is not None and before is not part:
@@ -123,7 +113,7 @@ class Run(ABC):
             self._run_id = run_lock.read(run_dir).get("run")
         state = {
             "algorithm": type(self).__module__,
-            "trainer": _class_name(type(self)),
+            "trainer": f"{type(self).__module__}.{type(self).__qualname__}",
             "config": self.config.to_dict(),
             "run_dir": None if run_dir is None else str(run_dir),
             "run_id": self._run_id,
@@ -145,8 +135,7 @@ class Run(ABC):
 
         Args:
             path: The checkpoint.
-            saved_by: Module and name of the class that saved it, if it is meant to be
-                loaded by another one whose parts fit.
+            saved_by: Module and name of the class that saved it, if its parts fit.
             parts: What the saving trainer was given besides its config (`envs`,
                 `model`, ...), or a `config` to use instead of the saved one.
 
@@ -154,11 +143,17 @@ class Run(ABC):
             FileNotFoundError: If there is no such file.
             CheckpointError: If it is damaged or does not fit this trainer.
         """
-        state = load_trainer_state(path)
-        _check_class(cls, state["trainer"], saved_by, path)
+        state, own = load_trainer_state(path), f"{cls.__module__}.{cls.__qualname__}"
+        saver = state["trainer"]
+        if saver != (saved_by or own):
+            raise CheckpointError(
+                f"{path}: saved by {saver}, not by {saved_by or own}. Load it with the"
+                " class that saved it; or, if the parts of this one are meant to fit,"
+                f" say so: {cls.__qualname__}.load(path, saved_by={saver!r})"
+            )
         remedy = (
-            f"{path}: saved by {state['trainer']}, it does not fit"
-            f" {_class_name(cls)}; load it with the class and the parts that saved it"
+            f"{path}: saved by {saver}, it does not fit {own}; load it with the class"
+            " and the parts that saved it"
         )
         config = parts.pop("config", None)
         if config is None:
@@ -169,13 +164,12 @@ class Run(ABC):
         trainer = cls(config, **parts)
         try:
             trainer.load_state_dict(state)
-        except CheckpointError as reason:  # it says what to do
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
             trainer.close()
-            raise CheckpointError(f"{path}: {reason}") from reason
-        except _MISFITS as reason:
-            trainer.close()
-            raise CheckpointError(f"{remedy} ({reason})") from reason
-        trainer._run_dir = _folder_of(Path(path), state)
+            if isinstance(error, CheckpointError):  # it says what to do
+                raise CheckpointError(f"{path}: {error}") from error
+            raise CheckpointError(f"{remedy} ({error})") from error
+        trainer._run_dir = run_lock.folder_of(Path(path), state)
         trainer._run_id = None if trainer._run_dir is None else state["run_id"]
         trainer._loaded = dict(state.get("attached") or {})
         return trainer
@@ -187,56 +181,18 @@ class Run(ABC):
         stamp = time.strftime("%Y%m%d-%H%M%S")
         default = f"{self.name}-{env_name}-seed{config.seed}-{stamp}"
         wanted = Path(config.run_root, config.run_name or default).absolute()
-        for number in itertools.count(1):
-            name = wanted.name if number == 1 else f"{wanted.name}-{number}"
-            folder = wanted.with_name(name)
+        folder, number = wanted, 1
+        while True:
             with naming_failures(folder):
                 lock = run_lock.claim_empty(folder, run_id)
             if lock is not None:
                 delete_all_leftovers(folder)
                 return folder, lock
-        raise AssertionError("not reached")
+            number += 1
+            folder = wanted.with_name(f"{wanted.name}-{number}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-_MISFITS = (AttributeError, KeyError, RuntimeError, TypeError, ValueError)
-
-
-def _class_name(cls: type[Any]) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _check_class(
-    cls: type[Any], saver: str, expected: str | None, path: str | Path
-) -> None:
-    if saver == (expected or _class_name(cls)):
-        return
-    raise CheckpointError(
-        f"{path}: saved by {saver}, not by {expected or _class_name(cls)}. Load it with"
-        " the class that saved it; or, if the parts of this one are meant to fit, say"
-        f" so: {cls.__qualname__}.load(path, saved_by={saver!r})"
-    )
-
-
-def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
-    """The folder of the run that saved a checkpoint, unless it is another's by now."""
-    run_id, known = state.get("run_id"), state.get("run_dir")
-    if run_id is None:
-        return None
-    path = path.absolute()
-    near = [path.parent.parent] if path.parent.name == "checkpoints" else []
-    for folder in near:
-        # A kill while it was written leaves an owner file that names nobody, and a
-        # copy of the folder may lack it.
-        is_run = any((folder / name).exists() for name in (run_lock.FILE, "run.json"))
-        if is_run and "run" not in run_lock.read(folder):
-            return folder
-    for folder in (*near, *([Path(known)] if known else [])):
-        if run_lock.read(folder).get("run") == run_id:
-            return folder
-    return None

@@ -35,10 +35,8 @@ SPEED = "speed.txt"
 def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     """Write `config.yaml` and `run.json` into the folder of a trainer's run.
 
-    Args:
-        trainer: A trainer.
-        whole: The run in blocks; what the trainer says of itself if omitted, with the
-            path of its model's class, and no loggers, which it does not know.
+    `whole` is the run in blocks; by default what the trainer says of itself, with the
+    path of its model's class, and no loggers, which it does not know.
     """
     whole = _blocks(trainer) if whole is None else whole
     run = {
@@ -103,11 +101,8 @@ def read_config(run_dir: str | Path) -> dict[str, Any]:
 def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) -> None:
     """Refuse to go on with a run whose `config.yaml` is no longer the one it wrote.
 
-    A run goes on with the config of its checkpoint, so the edit would do nothing.
-
-    Args:
-        run_dir: Folder of the run.
-        total_steps: What replaces that field, whatever the file says.
+    A run goes on with the config of its checkpoint, so the edit would do nothing. The
+    field `total_steps` is not compared if another value is given.
 
     Raises:
         ValueError: If the file differs; the message says where, and what to do.
@@ -116,34 +111,25 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
     if not ran or not found:
         return
     found = json.loads(json.dumps(found, default=str))  # as run.json would hold it
-    edits = {
-        name: (ran.get(name, _NOTHING), found.get(name, _NOTHING))
-        for name in [*ran, *(name for name in found if name not in ran)]
-        if ran.get(name, _NOTHING) != found.get(name, _NOTHING)
-    }
-    if total_steps is not None:
-        edits.pop("total_steps", None)
-    if not edits:
-        return
-    path = Path(run_dir) / CONFIG
-    said = [f"{k} is {new}, it ran with {old}" for k, (old, new) in edits.items()]
+    said, path = [], Path(run_dir) / CONFIG
     remedy = f"train a new run with it (--config {path})"
-    if "total_steps" in edits:
-        remedy = f"give --total-steps {edits['total_steps'][1]}, or {remedy}"
+    for name in dict.fromkeys([*ran, *found]):
+        old, new = ran.get(name, "not there"), found.get(name, "not there")
+        if old == new or (name == "total_steps" and total_steps is not None):
+            continue
+        said.append(f"{name} is {new}, it ran with {old}")
+        if name == "total_steps":
+            remedy = f"give --total-steps {new}, or {remedy}"
+    if not said:
+        return
     raise ValueError(
         f"{path} was edited: {', '.join(said)}. A run goes on with the config that it"
         f" began with: undo the edit, or {remedy}"
     )
 
 
-_NOTHING = "not there"
-
-
 def all_checkpoints(run: str | Path) -> list[Path]:
     """Every checkpoint that a run can go on from, in the order to try them.
-
-    Args:
-        run: Folder of a run, or a checkpoint file, which is taken as it is.
 
     Raises:
         FileNotFoundError: If there is none.
@@ -161,8 +147,8 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
 
     Args:
         run: Folder of a run, or a checkpoint file, which is taken as it is.
-        which: `last`, `best` (the last if none was the best), or a file: a path, or its
-            name in the run's folder of checkpoints.
+        which: `last`, `best` (the last if none was the best), or a file, by its path or
+            its name in the run's folder of checkpoints.
 
     Raises:
         FileNotFoundError: If there is no such checkpoint.

@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,6 @@ class Lock:
     The lock is the operating system's (`flock`, on Windows `msvcrt.locking`), on the
     file `owner.json`: a process that was killed holds nothing, whatever it left there.
     Two locks of one process exclude each other like those of two processes.
-
-    Args:
-        folder: The folder; it must exist when the lock is acquired.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,7 +43,7 @@ class Lock:
         return self._closing is not None and self._closing.alive
 
     def acquire(self) -> bool:
-        """Take the folder; False if somebody else has it."""
+        """Take the folder, which must exist; False if somebody else has it."""
         if self.held:
             return True
         handle = os.open(self.folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
@@ -100,6 +98,23 @@ def read(folder: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
+def folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
+    """The folder of the run that saved a checkpoint, unless it is another's by now."""
+    run_id, known = state.get("run_id"), state.get("run_dir")
+    if run_id is None:
+        return None
+    places = [Path(known)] if known else []
+    folder = path.absolute().parent.parent
+    if path.absolute().parent.name == "checkpoints":
+        places.insert(0, folder)
+        # A kill while it was written leaves an owner file that names nobody, and a
+        # copy of the folder may lack it.
+        is_run = any((folder / name).exists() for name in (FILE, "run.json"))
+        if is_run and "run" not in read(folder):
+            return folder
+    return next((x for x in places if read(x).get("run") == run_id), None)
+
+
 def _sign(folder: Path, run_id: str) -> None:
     facts = {
         "run": run_id,
@@ -112,7 +127,7 @@ def _sign(folder: Path, run_id: str) -> None:
 
 
 def _is_empty(folder: Path) -> bool:
-    """Whether there is nothing but what a killed process left half written."""
+    # But for what a killed process left half written.
     names = [path.name for path in folder.iterdir()]
     return all(n == FILE or (n[0] == "." and n.endswith(".tmp")) for n in names)
 

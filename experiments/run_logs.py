@@ -38,8 +38,7 @@ def read_curve(
 
     Raises:
         FileNotFoundError: If the run has no `logs.csv`.
-        ValueError: If the metric was not logged (the message lists those that were),
-            or a row cannot be read.
+        ValueError: If the metric was not logged, or a row cannot be read.
     """
     path = Path(run_dir) / LOGS
     known: set[str] = set()

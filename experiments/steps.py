@@ -1,43 +1,40 @@
-"""Single steps of a training: collecting, evaluating, and what is logged of each."""
+"""Single steps of a training, in the trainer's loop or in one of your own."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
+from tensordict import TensorDict
+
 from yieldrl.collectors import AsyncCollector, Collector, SyncCollector, mean_episode
-from yieldrl.foundations import ranks
-from yieldrl.foundations.foreign_names import arguments_here
+from yieldrl.experiments.trainer_base import TrainingRun
+from yieldrl.foundations import means, ranks
+from yieldrl.foundations.foreign_names import (
+    CalledHere,
+    arguments_here,
+    check_entries,
+)
 from yieldrl.foundations.logs import LogData, Logs, LogType
 
 
-class Steps:
+class Steps(TrainingRun):
     """Steps of a trainer that every algorithm takes alike."""
 
-    agent: Any
-    buffer: Any
-    collector: Any
-    config: Any
-    envs: Any
-    evaluator: Any
     learning_due: Any
     training_done: Any
 
     def make_collector(self) -> Collector:
         """The collector, which steps environments with the agent into the buffer."""
-        config, parts = self.config, (self.envs, self.agent, self.buffer)
-        seed = ranks().derive_seed(config.seed, "envs")
-        if config.collection == "sync":
-            return SyncCollector(*parts, seed=seed)
-        lag = config.max_policy_lag
+        config = self.config
         if config.collection == "ray":
             from yieldrl.distributed import RayCollector
 
-            ahead = self.rows_ahead
-            return RayCollector(*parts, seed=seed, max_policy_lag=lag, rows_ahead=ahead)
-        when_stale = config.when_stale
-        return AsyncCollector(
-            *parts, seed=seed, max_policy_lag=lag, when_stale=when_stale
-        )
+            options = {"rows_ahead": self.rows_ahead}
+            return self.collector_of(RayCollector, **options)
+        sync = config.collection == "sync"
+        return self.collector_of(SyncCollector if sync else AsyncCollector)
 
     def rows_ahead(self, rows: int) -> int:
         """How many rows a worker may collect by one policy, after so many that wait.
@@ -96,3 +93,59 @@ class Steps:
             "learn_step": now.learn_step,
             "logs": logs,
         }
+
+
+class LoopByHand(Steps):
+    """Methods of a trainer for a loop of your own, with hints for other names.
+
+    The loop is `rollout = trainer.collector.collect(num_steps)`, then
+    `trainer.update(rollout)`, and `trainer.evaluate()` now and then.
+    """
+
+    _run_train: Any
+
+    train = CalledHere(
+        "the loop is yours, `for log in trainer(): ...`; how many steps it takes, the"
+        " config says, Config(total_steps=...)"
+    )
+    policy = CalledHere("the networks are trainer.model")
+    env = CalledHere("the environments are trainer.envs")
+
+    def update(self, rollout: TensorDict) -> dict[str, Any]:
+        """Learn from a rollout `[T, N]` of `collector.collect` what the loop would.
+
+        Of algorithms of rollouts that is `algorithm.update`. Others learn row by row,
+        as if each had just been collected: it goes into the buffer, and the gradient
+        steps follow that the config calls for by then. All its actions are those of the
+        policy from before; a rollout of one step is the loop's own.
+
+        Returns:
+            Metrics, the means over the gradient steps.
+
+        Raises:
+            RuntimeError: If the learning rate has been annealed to zero.
+        """
+        return self.agent.algorithm.update(rollout)
+
+    def _rows(self, rollout: TensorDict) -> Generator[TensorDict]:
+        """The rows `[N]` of a rollout, as of the time when each was collected."""
+        check_entries(set(rollout.keys()))
+        self.agent.algorithm.anneal_before(rollout)
+        now = self.agent.counters
+        end, steps = now.sample_step, self.envs.num_envs
+        try:
+            for t, row in enumerate(rollout.unbind(0), 1):
+                now.sample_step = end - (len(rollout) - t) * steps
+                yield row
+        finally:
+            now.sample_step = end
+
+    def _replay_rows(self, rollout: TensorDict) -> dict[str, Any]:
+        """Put a rollout into the replay buffer and learn from that; once at least."""
+        logs: list[dict[str, Any]] = []
+        with closing(self._rows(rollout)) as rows:
+            for row in rows:
+                self.buffer.add(row.to_dict())
+                while self.learning_due:
+                    logs.append(self._run_train()["logs"])
+        return means(logs or [self._run_train()["logs"]])

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.conversion import ObservationActionAdapter
-from yieldrl.foundations.counters import Counters, Counting
 from yieldrl.foundations.device import (
     keep_freed_memory,
     resolve_device,
@@ -12,6 +11,7 @@ from yieldrl.foundations.device import (
 )
 from yieldrl.foundations.files import CheckpointError
 from yieldrl.foundations.foreign_names import moved_names
+from yieldrl.foundations.logs import Counters, Counting
 from yieldrl.foundations.ranges import (
     MAX_NUMBER,
     MAX_STEPS,

@@ -83,11 +83,7 @@ class CalledHere:
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Whether a function can be called with an argument of this name.
-
-    >>> takes(lambda obs: obs, "deterministic"), takes(lambda **kw: kw, "deterministic")
-    (False, True)
-    """
+    """Whether a function can be called with an argument of this name."""
     known = inspect.signature(function).parameters
     return argument in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
@@ -106,14 +102,7 @@ def check_entries(names: Collection[Any]) -> None:
 
 
 def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """What a module is to have as its `__getattr__`: old names -> where each is now.
-
-    >>> get = moved_names("old", {"Thing": "new.Thing"})
-    >>> get("Thing")
-    Traceback (most recent call last):
-    ...
-    ImportError: old.Thing is new.Thing now
-    """
+    """What a module is to have as its `__getattr__`: old names -> where each is now."""
 
     def get(name: str) -> NoReturn:
         if name in places:  # an ImportError is shown by `from old import Thing`, too

@@ -1,8 +1,13 @@
-"""`LogData`: the type of what every step of a training loop yields."""
+"""`LogData`, which every step of a training loop yields, and the counters in it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any, Literal, TypedDict
+
+from yieldrl.foundations.ranks import ranks
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor that is read when written."""
@@ -17,3 +22,44 @@ class LogData(TypedDict):
     sample_step: int  # environment steps so far, over all environments
     learn_step: int  # gradient steps so far
     logs: Logs  # `episode_return` and `episode_length` among them
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counters that an algorithm shares with its agent."""
+
+    sample_step: int = 0  # environment steps so far, over all environments
+    learn_step: int = 0  # gradient steps so far
+    sync_step: int = 0  # gradient steps when the target was last synced
+    policy_version: int = 0  # rises whenever the weights that act may have changed
+
+
+def _shared(name: str) -> Any:
+    def write(self: Counting, value: int) -> None:
+        setattr(self.counters, name, value)
+
+    return property(attrgetter(f"counters.{name}"), write)
+
+
+class Counting:
+    """Reads and moves `counters` as if they were attributes of its own."""
+
+    counters: Counters
+
+    sample_step: int = _shared("sample_step")
+    learn_step: int = _shared("learn_step")
+    sync_step: int = _shared("sync_step")
+    policy_version: int = _shared("policy_version")
+
+    def count_steps(self, steps: int) -> None:
+        """Count environment steps; processes that train together take as many each."""
+        self.counters.sample_step += steps * ranks().count
+
+    def counters_state(self) -> dict[str, int]:
+        """All of them, by their names."""
+        return asdict(self.counters)
+
+    def restore_counters(self, state: Mapping[str, Any]) -> None:
+        """Go on counting from what `counters_state` returned."""
+        for name in asdict(self.counters):
+            setattr(self.counters, name, state[name])

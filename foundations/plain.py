@@ -75,8 +75,6 @@ def written(value: Any, hint: Any) -> Any:
 
     >>> written((64, 64), tuple[int, ...])
     [64, 64]
-    >>> written({"size": (3, 4)}, dict[str, Any])
-    {'size': {'__tuple__': [3, 4]}}
     """
     lists = _as_lists(value)
     return lists if read(lists, hint) == value else tagged(value)

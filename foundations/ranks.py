@@ -1,8 +1,7 @@
 """Several processes that train one policy together, as `torchrun` starts them.
 
 Each has environments of its own and the same weights. They agree on gradients, on
-statistics, and on when to evaluate; the first one alone writes files. Alone, which is
-the usual case, nothing of this costs anything.
+statistics, and on when to evaluate; the first one alone writes files.
 """
 
 from __future__ import annotations
@@ -106,17 +105,11 @@ class Ranks:
 
 
 def difference(found: Sequence[Mapping[str, Any]]) -> str | None:
-    """The first difference between processes, as a sentence; None without one.
-
-    >>> print(difference([{"seed": 1}, {"seed": 1}, {"seed": 2}]))
-    3 processes that train together differ in seed: it is 1 in process 0 and 2 in \
-process 2. Start them all with the same program, files and options
-    """
-    first = found[0]
+    """The first difference between processes, as a sentence; None without one."""
     for name in dict.fromkeys(name for facts in found for name in facts):
-        own = first.get(name, _NOTHING)
+        own = found[0].get(name, "not there")
         for rank, facts in enumerate(found):
-            other = facts.get(name, _NOTHING)
+            other = facts.get(name, "not there")
             if own != other:
                 return (
                     f"{len(found)} processes that train together differ in {name}: it"
@@ -126,7 +119,6 @@ process 2. Start them all with the same program, files and options
     return None
 
 
-_NOTHING = "not there"
 _joined: Ranks | None = None
 
 

@@ -24,10 +24,6 @@ def combine_moments(
 
     Chan, Golub & LeVeque 1979, "Updating Formulae and a Pairwise Algorithm for
     Computing Sample Variances". One of the two may be empty, not both.
-
-    >>> mean, var, two = (torch.tensor(x) for x in (1.5, 0.25, 2.0))  # of 1 and 2
-    >>> combine_moments(mean, var, two, torch.tensor(6.0), torch.tensor(0.0), 1)
-    (tensor(3.), tensor(4.6667), tensor(3.))
     """
     total = count + n
     delta = more_mean - mean

@@ -1,8 +1,7 @@
 """Seeds: one number decides a run, and checkpoints hold the state of all generators.
 
 The framework draws from generators of its own, each with a seed derived for its
-purpose. The global ones are seeded and saved too: networks are initialised from them,
-and models and environments of users may draw from them.
+purpose. The global ones are for networks' first weights, and for code of users.
 """
 
 from __future__ import annotations
@@ -40,10 +39,6 @@ def derive_seed(seed: int, purpose: str) -> int:
 
     Returns:
         A number below 2**30, so that `s + i` stays below 2**31 for every environment.
-
-    >>> purposes = ("envs", "evaluation", "exploration", "buffer")
-    >>> len({derive_seed(seed, purpose) for seed in (1, 2) for purpose in purposes})
-    8
     """
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
     return int(sequence.generate_state(1)[0] >> 2)  # from 32 bits to 30

@@ -73,7 +73,7 @@ class Snapshot:
         self.saved = copied(leaves(self.trainer.algorithm.state_dict()))
         self.actions = self._actions()
         agent.load_state_dict(copy.deepcopy(self.state["agent"]))  # its memory
-        self.actor = None
+        self.actor: Any = None
         if hasattr(agent, "actor"):
             self.actor, self.version = agent.actor(), agent.policy_version
             self.weights = copied(leaves(agent.model.state_dict()))

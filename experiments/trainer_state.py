@@ -1,0 +1,141 @@
+"""What a trainer's checkpoint holds; a deep copy trains by itself."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+from gymnasium.vector import AsyncVectorEnv, VectorEnv
+
+from yieldrl.collectors import AsyncCollector, SyncCollector
+from yieldrl.experiments import agreement, run_files
+from yieldrl.experiments.run import Run
+from yieldrl.foundations import CheckpointError, ranks, rng_state, set_rng_state
+
+_INSTEAD = (
+    "Save it and load it instead: trainer.save('copy.pt'), then"
+    " type(trainer).load('copy.pt'), with what was passed besides the config"
+)
+
+
+class TrainerState(Run):
+    """The parts of a trainer: saved, loaded, copied and closed together."""
+
+    agent: Any
+    buffer: Any
+    collector: Any
+    envs: Any
+    evaluator: Any
+
+    _described = False
+    """Whether the run's folder says what it is."""
+
+    @property
+    def algorithm(self) -> Any:
+        """The algorithm inside the agent."""
+        return self.agent.algorithm
+
+    @property
+    def model(self) -> Any:
+        """The networks inside the algorithm."""
+        return self.agent.model
+
+    @property
+    def eval_envs(self) -> VectorEnv[Any, Any, Any]:
+        """The evaluation environments, made when they are first needed."""
+        return self.evaluator.envs
+
+    def claim(self) -> Path:
+        """Become the only one that writes into `run_dir`, which says what the run is.
+
+        `config.yaml` and `run.json` are written where nobody has written them yet.
+        """
+        folder = super().claim()
+        if not self._described and not (folder / run_files.CONFIG).is_file():
+            self._described = True  # for it claims the folder too
+            try:
+                run_files.describe(self)
+            except OSError:
+                self._described = False
+                raise
+        return folder
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that training needs to go on, as tensors and plain values."""
+        self.collector.stop()  # the parts must agree
+        return {
+            "agent": self.agent.state_dict(),
+            "buffer": self.buffer.state_dict(),
+            "collection": self._collection,
+            "collector": self.collector.state_dict(),
+            "evaluated_at": self.evaluator.evaluated_at,
+            "rng": rng_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned.
+
+        Raises:
+            CheckpointError: If it was taken of the other kind of collection, or if
+                processes that train together load different ones.
+        """
+        saved, own = state.get("collection", "sync"), self._collection
+        if saved != own:
+            raise CheckpointError(
+                f"the checkpoint was saved with collection = {saved!r}, this trainer"
+                f" has {own!r}: load it with {saved!r}, or train again with {own!r}"
+            )
+        agreement.agree_on_state(state)
+        self.agent.load_state_dict(state["agent"])
+        self.buffer.load_state_dict(state["buffer"])
+        self.collector.load_state_dict(state["collector"] if ranks().first else {})
+        self.evaluator.evaluated_at = state["evaluated_at"]
+        set_rng_state(state["rng"])
+        agreement.seed_rank(self)
+
+    def close(self) -> None:
+        """Close the environments and free the run's folder. Safe to call twice."""
+        self.collector.stop()
+        super().close()
+        self.envs.close()
+        self.evaluator.close()
+
+    def __copy__(self) -> Self:
+        """A trainer of the same parts."""
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A trainer that goes on by itself, in the same folder if it has one.
+
+        Raises:
+            TypeError: If a thread or processes belong to it.
+        """
+        if (reason := self._uncopied()) is not None:
+            raise TypeError(f"{reason} cannot be copied. {_INSTEAD}")
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        vars(twin).update(copy.deepcopy(vars(self), memo))
+        return twin
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """A pickled trainer would be a checkpoint that runs code when it is read."""
+        reason = self._uncopied() or "a trainer"
+        raise TypeError(f"{reason} cannot be pickled. {_INSTEAD}")
+
+    @property
+    def _collection(self) -> str:
+        if isinstance(self.collector, AsyncCollector):
+            return "async"
+        return "sync" if isinstance(self.collector, SyncCollector) else "ray"
+
+    def _uncopied(self) -> str | None:
+        """What belongs to a thread or a process, and cannot be copied."""
+        if self._collection == "async":
+            return "a trainer that collects in the background, in a thread of its own,"
+        if isinstance(self.envs.unwrapped, AsyncVectorEnv):
+            return "a trainer whose environments are processes (vectorization='async')"
+        return None
