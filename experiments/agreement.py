@@ -73,7 +73,6 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
 
 
 def _facts(run: Any) -> dict[str, Any]:
-    """The parts of a trainer, by the names that an error gives them."""
     parts = {"trainer": run, "agent": run.agent, "algorithm": run.algorithm}
     parts["model"] = run.model
     found: dict[str, Any] = {

@@ -146,7 +146,6 @@ def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
 
 
 def _setting(run: Path) -> dict[str, Any]:
-    """The setting of a run: its config without seed and folder."""
     config, module = run_files.read_config(run), run_files.read_run(run).get("trainer")
     if not config or not module:
         return {"": run_logs.family_name(run)}

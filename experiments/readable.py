@@ -79,7 +79,6 @@ _REMEDY = (
 
 
 def _entries(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """Everything in a state, with its path."""
     yield where, value
     if isinstance(value, Mapping):
         for key, child in value.items():

@@ -131,8 +131,7 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
 def all_checkpoints(run: str | Path) -> list[Path]:
     """Every checkpoint that a run can go on from, in the order to try them.
 
-    Raises:
-        FileNotFoundError: If there is none.
+    FileNotFoundError if there is none.
     """
     run = Path(run)
     if run.is_file():
@@ -163,15 +162,13 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
         return best
     if which in ("best", "last"):
         if not saved:
-            there = f"; it has {best}" if best.is_file() else ""
-            if not there and (run / CONFIG).is_file():
-                there = (
-                    ". It ended before the first was saved: train it again with"
-                    f" --config {run / CONFIG}"
-                )
-            raise FileNotFoundError(
-                f"{run}: no {CHECKPOINTS}/step_*.pt in this folder{there}"
-            )
+            there = f"{run}: no {CHECKPOINTS}/step_*.pt in this folder"
+            if best.is_file():
+                there += f"; it has {best}"
+            elif (run / CONFIG).is_file():
+                there += ". It ended before the first was saved: train it again with"
+                there += f" --config {run / CONFIG}"
+            raise FileNotFoundError(there)
         return saved[0]
     for path in (Path(which), run / CHECKPOINTS / which):
         if path.is_file():

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-FILE = "owner.json"
-"""Names the run of a folder, and the process that trains in it or did so last."""
+FILE = "owner.json"  # names the run, and the process that trains in it or did so last
 
 
 class RunInUseError(OSError):

@@ -8,14 +8,10 @@ from typing import Any
 
 from tensordict import TensorDict
 
-from yieldrl.collectors import AsyncCollector, Collector, SyncCollector, mean_episode
+from yieldrl.collectors import mean_episode
 from yieldrl.experiments.trainer_base import TrainingRun
 from yieldrl.foundations import means, ranks
-from yieldrl.foundations.foreign_names import (
-    CalledHere,
-    arguments_here,
-    check_entries,
-)
+from yieldrl.foundations.foreign_names import CalledHere, arguments_here, check_entries
 from yieldrl.foundations.logs import LogData, Logs, LogType
 
 
@@ -24,24 +20,6 @@ class Steps(TrainingRun):
 
     learning_due: Any
     training_done: Any
-
-    def make_collector(self) -> Collector:
-        """The collector, which steps environments with the agent into the buffer."""
-        config = self.config
-        if config.collection == "ray":
-            from yieldrl.distributed import RayCollector
-
-            options = {"rows_ahead": self.rows_ahead}
-            return self.collector_of(RayCollector, **options)
-        sync = config.collection == "sync"
-        return self.collector_of(SyncCollector if sync else AsyncCollector)
-
-    def rows_ahead(self, rows: int) -> int:
-        """How many rows a worker may collect by one policy, after so many that wait.
-
-        As many as are taken before the next gradient step; 1 where that is unknown.
-        """
-        return 1
 
     @arguments_here(
         "trainer.evaluate(episodes=10)",

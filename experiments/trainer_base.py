@@ -11,7 +11,13 @@ from gymnasium.vector import VectorEnv
 from torch import nn
 
 from yieldrl import envs as environments
-from yieldrl.collectors import AsyncCollector, Evaluator, SyncCollector
+from yieldrl.collectors import (
+    AsyncCollector,
+    Buffer,
+    Collector,
+    Evaluator,
+    SyncCollector,
+)
 from yieldrl.experiments import agreement
 from yieldrl.experiments.check_algorithm.report import warn_of_concerns
 from yieldrl.experiments.trainer_state import TrainerState
@@ -112,15 +118,26 @@ class TrainingRun(TrainerState):
         return envs
 
     @abstractmethod
-    def make_buffer(self) -> Any:
+    def make_buffer(self) -> Buffer:
         """The buffer that fits the config and the environments."""
 
-    @abstractmethod
-    def make_collector(self) -> Any:
+    def make_collector(self) -> Collector:
         """Create the collector, which steps the environments and fills the buffer."""
+        if self.config.collection == "ray":
+            from yieldrl.distributed import RayCollector
 
-    def collector_of(self, kind: type[Any], **options: Any) -> Any:
-        """A collector of this class, of the trainer's parts."""
+            return self._collector_of(RayCollector, rows_ahead=self.rows_ahead)
+        sync = self.config.collection == "sync"
+        return self._collector_of(SyncCollector if sync else AsyncCollector)
+
+    def rows_ahead(self, rows: int) -> int:
+        """How many rows a worker may collect by one policy, after so many that wait.
+
+        As many as are taken before the next gradient step; 1 where that is unknown.
+        """
+        return 1
+
+    def _collector_of(self, kind: type[Any], **options: Any) -> Collector:
         config = self.config
         options["seed"] = ranks().derive_seed(config.seed, "envs")
         if not issubclass(kind, SyncCollector):
@@ -168,11 +185,11 @@ class TrainingRun(TrainerState):
             )
         return dataclasses.replace(config, collection="async")
 
-    def _make_collector(self, given: Any) -> Any:
+    def _make_collector(self, given: Any) -> Collector:
         if given is None:
             return self.make_collector()
         if isinstance(given, type):
-            return self.collector_of(given)
+            return self._collector_of(given)
         for name in ("agent", "buffer"):  # with others it would never end
             own = getattr(self, name)
             if getattr(given, name, own) is not own:

@@ -4,11 +4,7 @@ from typing import TYPE_CHECKING
 
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.conversion import ObservationActionAdapter
-from yieldrl.foundations.device import (
-    keep_freed_memory,
-    resolve_device,
-    set_threads,
-)
+from yieldrl.foundations.device import keep_freed_memory, resolve_device, set_threads
 from yieldrl.foundations.files import CheckpointError
 from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.foundations.logs import Counters, Counting

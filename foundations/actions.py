@@ -104,7 +104,6 @@ def _bounds_inside(space: Box, precision: torch.dtype) -> tuple[Tensor, Tensor]:
 
 
 def _stretched(space: Box) -> tuple[np.ndarray, np.ndarray]:
-    """Center and half the width of a bounded Box."""
     if not space.is_bounded("both"):
         raise ValueError(
             f"the action space {space} is not bounded on every side: actions in"

@@ -140,7 +140,6 @@ def named_as_in_file(
 
 
 def _given(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, _Given]:
-    """Field -> where and how it stands in the blocks."""
     known = _fields(config_class)
     for name in values:
         ours = _alias("", name, known).field

@@ -18,9 +18,7 @@ from typing import Any
 
 import torch
 
-VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
-"""PyTorch's environment variable for its cache; set it to choose another folder."""
-
+VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # PyTorch's; set it to choose another folder
 CHECKSUMS, NOTES = "checksums.json", "yieldrl"
 
 
@@ -70,7 +68,6 @@ def write_checksums() -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     part.write_text(text)
     part.replace(path)
@@ -158,7 +155,6 @@ def _open_to_others(wanted: Path) -> str | None:
 
 
 def _delete_damaged(of: Path) -> None:
-    """Delete files whose contents are not those that were written."""
     known, _ = _known(of)
     for path in _files(of):
         with suppress(OSError):

@@ -41,10 +41,7 @@ class FromFiles(Checked):
                 raise ValueError(f"{said}: {cls.retired[name][1]}")
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values that JSON, YAML and checkpoints can hold.
-
-        `from_dict` makes an equal config of them.
-        """
+        """All fields as plain values that JSON, YAML and checkpoints can hold."""
         hints = plain_hints(type(self))
         names = [entry.name for entry in dataclasses.fields(self)]
         return {name: written(getattr(self, name), hints[name]) for name in names}

@@ -18,14 +18,7 @@ from yieldrl.foundations.actions import ActionTransform
 class ObservationActionAdapter:
     """Observations become batches of tensors; actions take the observations' form.
 
-    Args:
-        observation_space: Space of one observation.
-        action_space: Space of one action.
-        device: Where tensors live.
-        unit_box: Actions for a Box lie in [-1, 1], to be stretched to its bounds.
-
-    Attributes:
-        actions: What the policy's actions mean to the environment.
+    Its `actions` are an `ActionTransform`, which has `unit_box` too.
     """
 
     def __init__(

@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-IN_PLACE = frozenset(
-    getattr(Tensor, name) for name in ("exponential_", "normal_", "uniform_")
-)
+IN_PLACE = frozenset({Tensor.exponential_, Tensor.normal_, Tensor.uniform_})
 """What fills a tensor with random numbers, whatever was in it."""
 
 
@@ -26,7 +24,6 @@ class Draw:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """How the numbers are distributed."""
         return self.fill.__name__, *self.args
 
     def __call__(self, generator: torch.Generator) -> Tensor:

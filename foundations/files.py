@@ -65,9 +65,7 @@ def _parse(text: str, suffix: str) -> Any:
         return json5.loads(text)
 
 
-LONGEST = 240
-"""Most bytes of a run's name: a file system takes 255, and a number may come behind."""
-
+LONGEST = 240  # bytes of a run's name: of 255 that fit, for a number may come behind
 _DEVICES = {"CON", "PRN", "AUX", "NUL"} | {
     f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10)
 }

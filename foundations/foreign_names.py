@@ -10,14 +10,13 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ENTRIES = {
+ENTRIES = {  # theirs of a rollout -> ours
     "observation": "obs",
     "done": "terminated and truncated",
     "sample_log_prob": "log_prob",
     "state_value": "value",
     "return": "returns",
 }
-"""Their entry of a rollout -> ours."""
 
 
 def arguments_here(

@@ -1,8 +1,8 @@
 """Values that every file can hold: what configs are made of, and how they are written.
 
 JSON, YAML, TOML and checkpoints share None, bool, int, float, str, lists, and mappings
-whose keys are text. What else is plain, tuples and other keys, has a mapping of one key
-in its place there: `{"__tuple__": [3, 4]}` and `{"__mapping__": [[0, "left"]]}`.
+whose keys are text. Tuples and other keys have a mapping of one key in their place:
+`{"__tuple__": [3, 4]}` and `{"__mapping__": [[0, "left"]]}`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ import numpy as np
 
 TUPLE, MAPPING = "__tuple__", "__mapping__"
 
-MOST_DIGITS = 600
-"""Most digits of a whole number; PyTorch's safe reading of checkpoints ends there."""
-
+MOST_DIGITS = 600  # of a whole number: PyTorch reads no longer ones from checkpoints
 _DEEPEST = 32  # a list that holds itself has no end
 
 

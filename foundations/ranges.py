@@ -15,21 +15,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Any, get_args, get_origin
 
-MAX_NUMBER = 1e18
-"""Largest number unless a field says less: its square still fits float32."""
-
-MAX_STEPS = 10**12
-"""Most steps, and most steps between two events, that a run can be asked for."""
-
-MAX_TRANSITIONS = 2**31 - 1
-"""Most transitions that a buffer can be asked to hold."""
-
-MAX_WIDTH = 2**16
-"""Widest layer of an MLP."""
-
-MAX_LAYERS = 64
-"""Most hidden layers of an MLP."""
-
+MAX_NUMBER = 1e18  # unless a field says less: its square still fits float32
+MAX_STEPS = 10**12  # of a run, and between two events
+MAX_TRANSITIONS = 2**31 - 1  # in a buffer
+MAX_WIDTH = 2**16  # of a layer of an MLP
+MAX_LAYERS = 64  # hidden ones of an MLP
 MAX_WEIGHTS = 2**26
 """Most weights between the hidden layers of an MLP: 256 MiB in float32, with gradients,
 Adam's moments and targets of three networks 4 GiB in all."""

@@ -80,12 +80,7 @@ class Ranks:
         return box[0]
 
     def agree(self, facts: Mapping[str, Any]) -> None:
-        """Refuse to go on where processes differ, in each of them.
-
-        Raises:
-            ValueError: If one of the `facts` is not that of the first process; it names
-                it, and what the processes have.
-        """
+        """Raise ValueError, in each process, if one of the `facts` differs."""
         if self.count == 1:
             return
         from torch import distributed

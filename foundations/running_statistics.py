@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-EPSILON = 1e-8
-"""Added to variances, so that what never varies is divided by something."""
+EPSILON = 1e-8  # added to variances, so that what never varies is not divided by zero
 
 
 def combine_moments(

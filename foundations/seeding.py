@@ -30,15 +30,12 @@ def derive_seed(seed: int, purpose: str) -> int:
 
     Two generators with one seed draw the same numbers. And environments are seeded
     `s, s + 1, ...`: were `s` the run's own seed, run 2 would train on almost the same
-    episodes as run 1.
+    episodes as run 1. It is below 2**30, so that `s + i` stays below 2**31.
 
     Args:
         seed: The seed of the run, `config.seed`.
         purpose: What the generator is for: `"envs"`, `"evaluation"`, `"exploration"`,
             `"buffer"` (samples, the order of minibatches), or a name of your own.
-
-    Returns:
-        A number below 2**30, so that `s + i` stays below 2**31 for every environment.
     """
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
     return int(sequence.generate_state(1)[0] >> 2)  # from 32 bits to 30

@@ -18,12 +18,8 @@ add_batch_axis, batch_size = conversion.add_batch_axis, conversion.batch_size
 holds_tensors, is_batched = conversion.holds_tensors, conversion.is_batched
 to_tensor = conversion.to_tensor
 
-Path = tuple[str, ...]
-"""Where a leaf lies in a nested observation; `()` if it is not nested."""
-
-UNBOUNDED = 2.0**31 - 1
-"""A bound from here on is none: the last number of a dtype, or infinity."""
-
+Path = tuple[str, ...]  # where a leaf lies in a nested observation, or `()`
+UNBOUNDED = 2.0**31 - 1  # a bound from here on is none: a dtype's last, or infinity
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -118,9 +114,6 @@ def image_divisor(space: Box) -> np.ndarray:
     For each number the larger of its two bounds, and 1 at least. Where there are none
     it is 255 for integers and 1 for floats. float64, a single number `[]` where all
     are alike, else of the image's shape.
-
-    >>> float(image_divisor(Box(0, 15, (8, 8, 3), np.uint8)))
-    15.0
     """
     bounds = np.stack([space.low, space.high]).astype(np.float64)
     largest = np.abs(bounds).max(0)

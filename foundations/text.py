@@ -33,8 +33,7 @@ class Utf8Text(Box):
     def encode(self, text: str | Sequence[str]) -> np.ndarray:
         """A sentence `[max_bytes]`, or several `[B, max_bytes]`, as uint8.
 
-        Raises:
-            ValueError: If one is longer than the space holds.
+        ValueError if one is longer than the space holds.
         """
         if not isinstance(text, str):
             rows = [self.encode(str(one)) for one in text]
@@ -71,13 +70,9 @@ def has_text(space: Space[Any]) -> bool:
 
 
 def encoded(space: Space[Any], obs: Any) -> Any:
-    """Observations whose sentences are written as text, with bytes in their place.
+    """An observation, or a batch, with bytes in place of strings where there is text.
 
-    It is one, or a batch of them, nested as the space is: strings, or sequences of
-    them, where that has `Utf8Text`. What are bytes already stay so.
-
-    Raises:
-        ValueError: If a sentence is longer than its space holds.
+    What are bytes already stay so. ValueError if a sentence is longer than its space.
     """
     if isinstance(space, Dict) and (isinstance(obs, Mapping) or hasattr(obs, "items")):
         return {

@@ -121,7 +121,6 @@ class Modes:
             part.training = training
 
     def forward(self, part: nn.Module) -> None:
-        """Look at a part that is about to run."""
         phase, gradients = self.phase(), torch.is_grad_enabled()
         if id(part) not in self.names:
             return
@@ -133,7 +132,6 @@ class Modes:
             self.learns(part)
 
     def acts(self, part: nn.Module) -> None:
-        """Look at a part that acts."""
         self.report.expect(
             "acting_in_eval_mode",
             not part.training,
@@ -142,7 +140,6 @@ class Modes:
         )
 
     def acted(self, by: str, answer: Any) -> None:
-        """Look at what acting returned."""
         parts = leaves(answer, "answer").items()
         graph = [n for n, x in parts if isinstance(x, Tensor) and x.requires_grad]
         self._without_gradients(

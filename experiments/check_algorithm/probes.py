@@ -128,7 +128,6 @@ class Snapshot:
         return space.sample()
 
     def _actions(self) -> Values:
-        """The agent's actions for these observations."""
         sampled = [self.agent.sample(self.obs)[0] for _ in range(4)]
         samples = {f"sample {i}": _array(x) for i, x in enumerate(sampled, 1)}
         return {"predict": _predicted(self.agent, self.obs), **samples}

@@ -62,7 +62,6 @@ class StoredLogProbs:
             self._judge(self._inputs(data), flat, policies)
 
     def _judge_versions(self, named: set[int]) -> None:
-        """Look at whether the versions are of policies that have acted."""
         wrong = {v for v in named - self._versions if v > min(self._versions)}
         self.report.expect(
             "policy_version",
