@@ -131,7 +131,8 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
 def all_checkpoints(run: str | Path) -> list[Path]:
     """Every checkpoint that a run can go on from, in the order to try them.
 
-    FileNotFoundError if there is none.
+    Raises:
+        FileNotFoundError: If there is none.
     """
     run = Path(run)
     if run.is_file():

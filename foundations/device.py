@@ -14,7 +14,11 @@ log = logging.getLogger("yieldrl.speed")
 
 
 def resolve_device(name: str) -> torch.device:
-    """The `usable_device` of a config; `auto` takes a GPU if there is one."""
+    """The device that a config's `device` names; `auto` takes a GPU if there is one.
+
+    Raises:
+        ValueError: If it is not a device, or this machine has none such.
+    """
     ranks()  # says which GPU this process means by "cuda"
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"

@@ -80,7 +80,11 @@ class Ranks:
         return box[0]
 
     def agree(self, facts: Mapping[str, Any]) -> None:
-        """Raise ValueError, in each process, if one of the `facts` differs."""
+        """Refuse to go on, in every process, where they differ.
+
+        Raises:
+            ValueError: If one of the `facts` is not that of the first process.
+        """
         if self.count == 1:
             return
         from torch import distributed

@@ -33,7 +33,8 @@ class Utf8Text(Box):
     def encode(self, text: str | Sequence[str]) -> np.ndarray:
         """A sentence `[max_bytes]`, or several `[B, max_bytes]`, as uint8.
 
-        ValueError if one is longer than the space holds.
+        Raises:
+            ValueError: If one is longer than the space holds.
         """
         if not isinstance(text, str):
             rows = [self.encode(str(one)) for one in text]
@@ -72,7 +73,10 @@ def has_text(space: Space[Any]) -> bool:
 def encoded(space: Space[Any], obs: Any) -> Any:
     """An observation, or a batch, with bytes in place of strings where there is text.
 
-    What are bytes already stay so. ValueError if a sentence is longer than its space.
+    What are bytes already stay so.
+
+    Raises:
+        ValueError: If a sentence is longer than its space holds.
     """
     if isinstance(space, Dict) and (isinstance(obs, Mapping) or hasattr(obs, "items")):
         return {

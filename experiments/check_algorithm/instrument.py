@@ -6,8 +6,8 @@ import copy
 import functools
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, Self
 
 import torch
@@ -44,7 +44,7 @@ class Instrument:
         self.zero_loss = True  # or TD error: then nothing need move
         self.seen: deque[Any] = deque(maxlen=8)  # observations that were acted on
         model = self.algorithm.model
-        self.modes = Modes(model, report, lambda: (self._phases or [""])[-1])
+        self.modes = Modes(model, report)
         # Where there is nothing but a table, it is what learning must move.
         tensors = dict(model.named_parameters()) or dict(model.named_buffers())
         self._parameters = {f"model.{name}" for name in tensors}
@@ -54,7 +54,7 @@ class Instrument:
 
     def __enter__(self) -> Self:
         self.follow(self.agent, self.changes)
-        self._wrap(self.agent, "learn", self._within, "agent.learn")
+        self._wrap(self.agent, "learn", self.within, "agent.learn")
         self._wrap(self.algorithm, "learn", self._learning, "algorithm.learn")
         self._wrap(self.algorithm, "sync_target", self._syncing, "sync_target")
         self._wrap(self.trainer.collector, "step", self._collecting, "collector.step")
@@ -74,12 +74,11 @@ class Instrument:
             self._wrap(agent, name, around, f"agent.{name}")
         self.modes.names |= module_names(agent.model)
 
-    @contextmanager
-    def phase(self, name: str) -> Generator[None, None, None]:
-        """Within the block this is what goes on."""
+    def within(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a function; meanwhile this is what goes on."""
         self._phases.append(name)
         try:
-            yield
+            return call(*args, **kwargs)
         finally:
             self._phases.pop()
 
@@ -98,24 +97,19 @@ class Instrument:
             self._undo.callback(delattr, owner, name)
         setattr(owner, name, wrapper)
 
-    def _within(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
-        with self.phase(name):
-            return call(*args, **kwargs)
-
     def _acting(self, changes: ChangeLog, name: str, call: Any, obs: Any) -> Any:
         if any(phase in ACTING for phase in self._phases):
             return call(obs)
         self.counts["evaluated"] += "evaluate" in self._phases
         if self.counts["evaluated"] > FEW:  # compared once more at the end
-            return self._within(name, call, obs)
+            return self.within(name, call, obs)
         changes.record("the trainer")
         changes.version()
         if name == "agent.sample":
             self.seen.append(copy.deepcopy(obs))
             self.counts["acted"] += "collector.step" in self._phases
-        with self.phase(name):
-            self.modes.acts(changes.agent.model)
-            answer = call(obs)
+        self.modes.acts(changes.agent.model, name)
+        answer = self.within(name, call, obs)
         changes.acted(name)
         self.modes.acted(name, answer)
         return answer
@@ -128,9 +122,8 @@ class Instrument:
         if not self.seen:  # another thread acts: its observations will do
             rows = data.reshape(-1)[: self.trainer.envs.num_envs]
             self.seen.append(rows["obs"])
-        with self.phase(name):
-            self.modes.learns(self.algorithm.model)
-            logs = call(data)
+        self.modes.learns(self.algorithm.model)
+        logs = self.within(name, call, data)
         self.counts["learn"] += 1
         self.moved |= self._parameters & set(self.changes.record(name))
         loss = logs.get("loss", logs.get("td_error", 1.0))
@@ -148,13 +141,13 @@ class Instrument:
                 f"{acting[0]} called sync_target: let the trainer call it, after"
                 " learning",
             )
-        answer = self._within(name, call)
+        answer = self.within(name, call)
         self.changes.synced |= set(self.changes.record(name))
         return answer
 
     def _collecting(self, name: str, call: Any) -> Any:
         self.stored.acts()
-        return self._within(name, call)
+        return self.within(name, call)
 
     def _stepping(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
         self.counts[name] += 1
@@ -178,5 +171,5 @@ class Instrument:
         """Called before the forward of any module there is, in any thread."""
         if torch.compiler.is_compiling():  # what is compiled is looked at as a whole
             return
-        if threading.get_ident() == self._thread:
-            self.modes.forward(part)
+        if threading.get_ident() == self._thread and self._phases:
+            self.modes.forward(part, self._phases[-1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -102,16 +101,14 @@ class ChangeLog:
 
 
 class Modes:
-    """Looks at every part of a model that runs; `phase()` says what goes on.
+    """Looks at every part of a model that runs.
 
     Attributes:
         names: Of the parts that are looked at, by their `id`.
     """
 
-    def __init__(
-        self, model: nn.Module, report: Report, phase: Callable[[], str]
-    ) -> None:
-        self.report, self.phase = report, phase
+    def __init__(self, model: nn.Module, report: Report) -> None:
+        self.report = report
         self.names = module_names(model)
         self._matters = LearningMode(model).matters
         before = [(part, part.training) for part in model.modules()]
@@ -120,26 +117,29 @@ class Modes:
         for part, training in before:
             part.training = training
 
-    def forward(self, part: nn.Module) -> None:
-        phase, gradients = self.phase(), torch.is_grad_enabled()
+    def forward(self, part: nn.Module, phase: str) -> None:
+        """Look at a part that is about to run."""
+        gradients = torch.is_grad_enabled()
         if id(part) not in self.names:
             return
         if phase in ACTING:
-            self.acts(part)
+            self.acts(part, phase)
             name = self.names[id(part)]
             self._without_gradients(not gradients, f"{phase} ran {name} with gradients")
         elif phase == "algorithm.learn" and gradients:
             self.learns(part)
 
-    def acts(self, part: nn.Module) -> None:
+    def acts(self, part: nn.Module, by: str) -> None:
+        """Look at a part that acts."""
         self.report.expect(
             "acting_in_eval_mode",
             not part.training,
-            f"{self.phase()} ran {self._described(part)} in train mode: call"
-            " model.eval() when learning is over, and model.train() never to act",
+            f"{by} ran {self._described(part)} in train mode: call model.eval() when"
+            " learning is over, and model.train() never to act",
         )
 
     def acted(self, by: str, answer: Any) -> None:
+        """Look at what acting returned."""
         parts = leaves(answer, "answer").items()
         graph = [n for n, x in parts if isinstance(x, Tensor) and x.requires_grad]
         self._without_gradients(

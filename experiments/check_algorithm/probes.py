@@ -43,8 +43,7 @@ def evaluate(instrument: Instrument) -> None:
     """Evaluation leaves everything that training needs alone."""
     agent = instrument.agent
     before = agent.sample_step
-    with instrument.phase("evaluate"):
-        instrument.trainer.evaluate(1)
+    instrument.within("evaluate", instrument.trainer.evaluate, 1)
     instrument.changes.acted("evaluate")
     instrument.report.expect(
         "evaluating_steps_no_training_environment",
