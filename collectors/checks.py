@@ -9,7 +9,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.fitting import MisfitError, in_dtype
+from yieldrl.envs.arrays import MisfitError, in_dtype
 from yieldrl.foundations import spaces
 
 Leaf = tuple[spaces.Path, Any, np.dtype[Any]]

@@ -35,8 +35,6 @@ class AcrobotVectorEnv(TorchVectorEnv):
     of the fourth order, rounded in the order of gymnasium's code.
 
     Args:
-        num_envs: N, the number of robots.
-        max_episode_steps: Time limit in steps, or None.
         book_or_nips: Equations of the "book", as in gymnasium, or of the "nips" paper.
         gravity: In m/s^2. This and all that follow: a number, or one each, `[N]`.
         link_mass_1: Mass of the first link (kg).
@@ -46,12 +44,8 @@ class AcrobotVectorEnv(TorchVectorEnv):
         link_com_pos_2: From the joint to the second link's centre of mass (m).
         link_moi: Moment of inertia of either link (kg m^2).
         dt: Time from step to step (s).
-        low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the four first numbers.
+        low, high: Bounds of the four first numbers, which are uniform.
         kwargs: Arguments of `TorchVectorEnv`.
-
-    Raises:
-        ValueError: If an argument is outside of its range or of a wrong shape.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012
@@ -94,11 +88,9 @@ class AcrobotVectorEnv(TorchVectorEnv):
         self.high = self.parameter("high", high)
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """The four numbers of each robot, uniform between `low` and `high`."""
         return torch.lerp(self.low, self.high, noise)
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Apply the torque, and let `dt` seconds pass."""
         torque = (action - 1).to(self.dtype)
         k1 = self.rate(state, torque)  # Runge and Kutta's four slopes
         k2 = self.rate(state + self.dt / 2 * k1, torque)
@@ -121,12 +113,8 @@ class AcrobotVectorEnv(TorchVectorEnv):
         """Time derivative of the state, `[4, N]`, by the equations of motion."""
         theta_1, theta_2, speed_1, speed_2 = state.unbind()
         m1, m2, l1 = self.link_mass_1, self.link_mass_2, self.link_length_1
-        lc1, lc2, moi, g = (
-            self.link_com_pos_1,
-            self.link_com_pos_2,
-            self.link_moi,
-            self.gravity,
-        )
+        lc1, lc2 = self.link_com_pos_1, self.link_com_pos_2
+        moi, g = self.link_moi, self.gravity
         sin, cos = theta_2.sin(), theta_2.cos()
         d1 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * cos) + moi + moi
         d2 = m2 * (lc2**2 + l1 * lc2 * cos) + moi
@@ -145,7 +133,6 @@ class AcrobotVectorEnv(TorchVectorEnv):
         return torch.stack((speed_1, speed_2, acc_1, acc_2))
 
     def observe(self, state: Tensor) -> Tensor:
-        """Cosines and sines of the angles, and the velocities, `[N, 6]`."""
         (cos_1, cos_2), (sin_1, sin_2) = state[:2].cos(), state[:2].sin()
         obs = torch.stack((cos_1, sin_1, cos_2, sin_2, *state[2:]), dim=-1)
         return obs.to(torch.float32)

@@ -2,14 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.vector.utils import concatenate, create_empty_array
 from torch import Tensor
 
-from yieldrl.envs.fitting import in_dtype
+ARRAYS = (Box, Discrete, MultiDiscrete, MultiBinary)
+"""Spaces whose observations are arrays, or single numbers."""
+
+
+class MisfitError(ValueError):
+    """An observation that is no array of its space, or holds a value it cannot."""
+
+
+def stacked(space: Space[Any], observations: Sequence[Any]) -> Any:
+    """Observations of single environments as a batch `[N, ...]` of the space's dtype.
+
+    Raises:
+        MisfitError: If a shape differs, or the dtype cannot hold a value.
+        KeyError, TypeError, ValueError: If the structure is another one.
+    """
+    if isinstance(space, ARRAYS):
+        # As they are, so that a wrong shape or value is seen, not broadcast or cast.
+        batch = np.array(observations)
+        if batch.shape != (len(observations), *(space.shape or ())):
+            raise MisfitError(f"shapes that are not {space.shape}")
+        dtype = np.dtype(space.dtype)
+        if batch.dtype.kind == "f" and dtype.kind in "iub":
+            # Integers beside fractions were rounded: look at each by itself.
+            rows = [in_dtype(np.asarray(one), dtype) for one in observations]
+            return np.array(rows)
+        return in_dtype(batch, dtype)
+    if isinstance(space, Dict):
+        return {
+            name: stacked(child, [one[name] for one in observations])
+            for name, child in space.items()
+        }
+    if isinstance(space, Tuple):
+        children = enumerate(space.spaces)
+        return tuple(stacked(c, [one[i] for one in observations]) for i, c in children)
+    empty = create_empty_array(space, len(observations))
+    return concatenate(space, observations, empty)
+
+
+def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """An array in another dtype, which must hold every value.
+
+    Fractions may be rounded to fewer digits, and integers to the nearest fraction.
+
+    Raises:
+        MisfitError: If the dtype cannot hold a value: a fraction, NaN or a number
+            outside of its range as an integer, a complex number, or what is no number.
+    """
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind not in "biuf":
+        first = array.reshape(-1)[0].item() if array.size else array
+        raise MisfitError(f"{first!r}, which is no real number")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = array.astype(dtype)
+    if dtype.kind == "f":
+        narrows = array.dtype.kind == "f" and array.dtype.itemsize > dtype.itemsize
+        lost = np.isinf(cast) & np.isfinite(array) if narrows else None
+    else:  # NaN differs from everything
+        lost = cast != array
+    if lost is not None and np.count_nonzero(lost):
+        raise MisfitError(f"{array[lost][0]}, which {dtype} cannot hold")
+    return cast
 
 
 def replaced(obs: Any, other: Any, where: Any) -> Any:
@@ -46,10 +110,7 @@ def with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:
 
 
 def as_tensors(value: Any) -> Any:
-    """Arrays, nested or not, as tensors that share their memory; tensors as they are.
-
-    What is neither, None for one, stays.
-    """
+    """Arrays, nested or not, as tensors that share their memory; all else as it is."""
     if isinstance(value, Mapping):
         return {name: as_tensors(child) for name, child in value.items()}
     if isinstance(value, np.ndarray):

@@ -9,10 +9,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import as_tensors, replaced, with_rows
+from yieldrl.envs.arrays import MisfitError, as_tensors, replaced, with_rows
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.fitting import MisfitError
-from yieldrl.envs.handed_over import HandedOver
 from yieldrl.envs.serial import SerialVectorEnv
 
 
@@ -40,12 +38,10 @@ class Step(NamedTuple):
 
     def in_tensors(self) -> Step:
         """The step with tensors for arrays; `info` stays."""
+        answer = self.reward, self.terminated, self.truncated
+        reward, terminated, truncated = map(as_tensors, answer)
         step = self.with_observations(as_tensors)
-        return step._replace(
-            reward=as_tensors(self.reward),
-            terminated=as_tensors(self.terminated),
-            truncated=as_tensors(self.truncated),
-        )
+        return step._replace(reward=reward, terminated=terminated, truncated=truncated)
 
     def with_observations(self, function: Callable[[Any], Any]) -> Step:
         """The step with a function of `next_obs` and of `obs` in their places."""
@@ -64,13 +60,8 @@ class StepReader:
     - DISABLED: the step's observation is the last one; until the caller resets those
       that ended, `obs` is the last one there too.
 
-    Args:
-        envs: A vector environment whose metadata say its autoreset mode.
-
-    Attributes:
-        mode: The autoreset mode.
-        new_memory: Whether each answer lies in memory of its own. Others may write
-            all their answers into the same arrays or tensors.
+    `new_memory` says whether each answer lies in memory of its own: others may write
+    all their answers into the same arrays or tensors.
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
@@ -97,15 +88,8 @@ class StepReader:
     ) -> Step:
         """What an answer of `step` means; nothing of it is copied but `final_obs`.
 
-        Args:
-            obs: Of the answer, `[N, ...]`.
-            reward: Of the answer, `[N]`.
-            terminated: Of the answer, bool `[N]`.
-            truncated: Of the answer, bool `[N]`.
-            info: Of the answer.
-            resets: NEXT_STEP mode: where the step before ended an episode, bool
-                `[N]`; None for nowhere.
-            action: What the environments were given, where it is known.
+        In NEXT_STEP mode `resets` says where the step before ended an episode, bool
+        `[N]`; None for nowhere.
 
         Raises:
             ValueError: If an episode ended in SAME_STEP mode and `info` lacks its last
@@ -161,10 +145,6 @@ def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
     There Gymnasium's vector environments put the reset's info in its place, in
     SAME_STEP mode, and that of the step into `final_info`.
 
-    Args:
-        info: What the step of a vector environment answered.
-        name: Of an entry `[N]`.
-
     Returns:
         The entry `[N]`; None if there is none. Where the step said nothing of an
         environment it is zero, or False, as in Gymnasium's infos.
@@ -175,3 +155,40 @@ def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
     if value is None:
         return final[name]
     return replaced(value, final[name], info["_final_info"])
+
+
+class HandedOver:
+    """Last observations that were handed over as they are, and must stay so.
+
+    Gymnasium's `SyncVectorEnv` keeps no copy of them: an environment that writes all
+    observations into one array has written the first one of the next episode there.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def keep(self, observations: list[Any]) -> None:
+        """Remember these from now on, instead of those before."""
+        arrays = [array for obs in observations for array in _arrays(obs)]
+        self._kept = [(array, array.copy()) for array in arrays]
+
+    def check(self, envs: Any) -> None:
+        """Raise ValueError if one of them was written into, and forget them."""
+        if not self._kept:
+            return
+        kept, self._kept = self._kept, []
+        for array, copy in kept:
+            if not np.array_equal(array, copy, equal_nan=array.dtype.kind == "f"):
+                raise ValueError(
+                    f"an environment of {envs} writes its observations into the array"
+                    f" that it returned as an episode's last one ({copy} became"
+                    f" {array}), and {type(envs.unwrapped).__name__} keeps no copy: let"
+                    " the environment return a copy (obs.copy()), or pass its class"
+                    " instead of the batch, whose own batch makes copies"
+                )
+
+
+def _arrays(obs: Any) -> list[np.ndarray]:
+    if hasattr(obs, "values"):
+        return [array for child in obs.values() for array in _arrays(child)]
+    return [obs] if isinstance(obs, np.ndarray) else []

@@ -34,8 +34,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
     system", without friction, rounded in the order of gymnasium's code.
 
     Args:
-        num_envs: N, the number of carts.
-        max_episode_steps: Time limit in steps, or None.
         sutton_barto_reward: Reward 0 per step and -1 for a fall, instead of 1 per step.
         velocities: False hides both velocities, so that balancing takes a memory.
         kinematics_integrator: "euler", or "semi-implicit euler", in which positions
@@ -46,12 +44,8 @@ class CartPoleVectorEnv(TorchVectorEnv):
         length: Half of the pole's length (m).
         force_mag: Force of a push (N).
         tau: Time from step to step (s).
-        low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the four first numbers.
+        low, high: Bounds of the four first numbers, which are uniform.
         kwargs: Arguments of `TorchVectorEnv`.
-
-    Raises:
-        ValueError: If an argument is outside of its range or of a wrong shape.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
@@ -101,11 +95,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
         self.limits = torch.tensor(limits, dtype=self.dtype).to(self.device)  # [4, 1]
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """The four numbers of each cart, uniform between `low` and `high`."""
         return torch.lerp(self.low, self.high, noise)
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Push the cart, and let `tau` seconds pass."""
         _, x_dot, theta, theta_dot = state.unbind()
         sin, cos = theta.sin(), theta.cos()
         force = torch.where(action.bool(), self.force_mag, -self.force_mag)
@@ -134,9 +126,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
     def expert(self) -> Tensor:
         """The pushes `[N]` that balance every pole, by a linear rule.
 
-        It pushes to where the pole leans and falls to; the small share of the cart's
-        own position and velocity brings it back to the middle. Where `force_mag` is
-        negative, action 0 is the push to the right.
+        The small share of the cart's own motion brings it back to the middle.
         """
         x, x_dot, theta, theta_dot = self.unfold(self.state).unbind()
         right = 0.1 * x + 0.2 * x_dot + 2 * theta + theta_dot > 0

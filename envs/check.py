@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from yieldrl.envs import check_runs
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.check_answers import named, play
-from yieldrl.envs.check_apart import check_nothing_survives, check_own_seeds
+from yieldrl.envs.check_answers import Moment, ended_in, named, play
 from yieldrl.envs.check_batched import check_batched
-from yieldrl.envs.check_final import check_final
-from yieldrl.envs.check_moments import SEED, Moment, all_alike, compare, ended_in
 from yieldrl.envs.vectorize import check as check_spaces
 
 
@@ -29,10 +27,9 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
     autoreset modes and with a short time limit, and its `state_dict`, its copies and
     its freedom from waiting for the device are tried.
 
-    The environments are reset and played in; a `TorchVectorEnv` is cloned for most of
-    it. What no episode does within `steps` is not seen. Where `reset(seed=...)` warns
-    that it ignores the seed, as EnvPool's does, nothing that takes a repetition is
-    looked at, and a warning says so.
+    What no episode does within `steps` is not seen. Where `reset(seed=...)` warns that
+    it ignores the seed, as EnvPool's does, nothing that takes a repetition is looked
+    at, and a warning says so.
 
     Args:
         envs: The environments, two of them at least.
@@ -40,7 +37,7 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
         seed: Of the environments and the actions.
 
     Raises:
-        TypeError, ValueError: Saying what was wrong, what was got, and what to do.
+        TypeError, ValueError: At the first wrong answer.
 
     Example:
         >>> import gymnasium, yieldrl.envs
@@ -52,7 +49,7 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
     seeded = _takes_seeds(envs, seed)
     first = play(envs, steps, seed, seeded=seeded)
     _check_starts(envs, first)
-    check_final(first)
+    check_runs.check_final(first)
     if isinstance(envs, TorchVectorEnv):
         check_batched(envs, seed)
     if not seeded:
@@ -63,11 +60,11 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
             stacklevel=2,
         )
         return
-    compare(first, play(envs, steps, seed), SEED)
+    check_runs.compare(first, play(envs, steps, seed), check_runs.SEED)
     _check_other_seeds(envs, seed)
     _check_isolation(envs, first, seed)
-    check_own_seeds(envs, steps, seed)
-    check_nothing_survives(envs, steps, seed)
+    check_runs.check_own_seeds(envs, steps, seed)
+    check_runs.check_nothing_survives(envs, steps, seed)
 
 
 def _takes_seeds(envs: Any, seed: int) -> bool:
@@ -84,7 +81,11 @@ def _check_other_seeds(envs: Any, seed: int) -> None:
     """Seeds must matter where chance does."""
     by_seed = [named(envs, "obs", envs.reset(seed=seed + i)[0]) for i in range(8)]
     by_chance = [named(envs, "obs", envs.reset()[0]) for _ in range(8)]
-    if all_alike(by_seed) and not all_alike(by_chance):
+    alike_by_seed, alike_by_chance = (
+        all(check_runs.alike(obs, found[0]) for obs in found)
+        for found in (by_seed, by_chance)
+    )
+    if alike_by_seed and not alike_by_chance:
         raise ValueError(
             f"reset(seed=...) gave the same first observations for the seeds {seed} to"
             f" {seed + 7}, but reset() gives others each time: seed the generator with"
@@ -99,9 +100,8 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
     ends = [m for m in run if ended_in(m).any()]
     if not ends:
         return
-    resets = [
-        named(envs, "obs", envs.reset()[0]) for _ in range(512 // envs.num_envs + 2)
-    ]
+    count = 512 // envs.num_envs + 2
+    resets = [named(envs, "obs", envs.reset()[0]) for _ in range(count)]
     for name in resets[0]:
         known = np.concatenate([m[name] for m in resets]).astype(np.float64)
         fresh = np.concatenate([m[name][ended_in(m)] for m in ends])

@@ -1,4 +1,4 @@
-"""What the conformance test sees: a run's answers, each looked at as it comes."""
+"""What `check` sees: the answers of a run, each looked at as it comes."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.check_moments import Moment, as_array, ended_in, same
 from yieldrl.foundations import spaces
+
+Moment = dict[str, np.ndarray]
+"""What a reset or a step answered: names such as `obs.image`, arrays `[N, ...]`."""
 
 
 def play(
     envs: VectorEnv[Any, Any, Any],
     steps: int,
     seed: int,
-    instead: int | None = None,
     *,
+    instead: int | None = None,
+    seeds: Any = None,
     seeded: bool = True,
-    seeds: list[int] | None = None,
 ) -> list[Moment]:
     """All answers of a run.
 
     Args:
         envs: The environments.
         steps: How many steps to play.
-        seed: Of the actions, and of the environments if they take one.
+        seed: Of the actions, and of the environments.
         instead: Seed of other actions for environment 0.
-        seeded: Whether the environments take a seed.
         seeds: Of the environments, instead of the one seed.
+        seeded: Whether the environments take a seed.
     """
     mode = envs.metadata["autoreset_mode"]
     # Not `envs.action_space`, which in EnvPool is the space of one.
@@ -41,8 +43,8 @@ def play(
     )
     chooser.seed(seed)
     other.seed(instead)
-    own: Any = seed if seeds is None else seeds
-    answer = envs.reset(seed=own) if seeded else envs.reset()
+    seeds = seed if seeds is None else seeds
+    answer = envs.reset(seed=seeds) if seeded else envs.reset()
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset must return obs and info, got {type(answer)}")
     moments, kept = [named(envs, "obs", answer[0])], []
@@ -62,18 +64,13 @@ def play(
         if mode is AutoresetMode.DISABLED and ended.any():
             obs, _ = envs.reset(options={"reset_mask": ended})
             moments.append(named(envs, "obs", obs))
-    _check_kept(kept)
-    return moments
-
-
-def _check_kept(kept: list[tuple[Tensor, Any]]) -> None:
-    """Raise if observations are not what they were when they were handed out."""
     for t, (tensor, was) in enumerate(kept):
-        if not same(as_array(tensor), was):
+        if not same(_as_array(tensor), was):
             raise ValueError(
                 f"the observations of step {t} were overwritten by a later step: let"
                 " observe return memory of its own (.clone())"
             )
+    return moments
 
 
 def look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
@@ -86,16 +83,14 @@ def look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
     obs, reward, terminated, truncated, info = answer
     moment = named(envs, "obs", obs)
     for name, value in (("terminated", terminated), ("truncated", truncated)):
-        moment[name] = as_array(value)
+        moment[name] = _as_array(value)
         _expect(name, moment[name], np.bool_, (envs.num_envs,))
-    moment["reward"] = as_array(reward)
-    kind = moment["reward"].dtype.kind
-    wanted = moment["reward"].dtype if kind == "f" else np.float32
-    _expect("reward", moment["reward"], wanted, (envs.num_envs,))
-    if not np.isfinite(moment["reward"]).all():
-        raise ValueError(f"reward = {moment['reward']}: it must be finite, always")
-    ended = ended_in(moment)
-    if mode is AutoresetMode.SAME_STEP and ended.any():
+    moment["reward"] = reward = _as_array(reward)
+    wanted = reward.dtype if reward.dtype.kind == "f" else np.float32
+    _expect("reward", reward, wanted, (envs.num_envs,))
+    if not np.isfinite(reward).all():
+        raise ValueError(f"reward = {reward}: it must be finite, always")
+    if mode is AutoresetMode.SAME_STEP and ended_in(moment).any():
         moment |= _final(envs, moment, info)
     return moment
 
@@ -108,7 +103,7 @@ def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
             "an episode ended and info lacks final_obs and its mask _final_obs, it has"
             f" {sorted(info)}: put the observations there that were reset away"
         )
-    mask = as_array(info["_final_obs"])
+    mask = _as_array(info["_final_obs"])
     _expect('info["_final_obs"]', mask, np.bool_, (envs.num_envs,))
     if not np.array_equal(mask, ended):
         raise ValueError(
@@ -135,22 +130,22 @@ def _from_objects(envs: Any, moment: Moment, final: np.ndarray) -> Moment:
     for path, _ in spaces.leaves(envs.single_observation_space):
         obs = moment[".".join(("obs", *path))].copy()
         for i in ended_in(moment).nonzero()[0]:
-            value = final[i]
-            for key in path:
-                value = value[key]
-            obs[i] = value
+            obs[i] = _entry(final[i], path)
         dense[".".join(("final_obs", *path))] = obs
     return dense
+
+
+def _entry(obs: Any, path: spaces.Path) -> Any:
+    for key in path:
+        obs = obs[key]
+    return obs
 
 
 def named(envs: Any, name: str, obs: Any) -> Moment:
     """Observations as arrays by name; raises if they are outside of their space."""
     found = {}
     for path, space in spaces.leaves(envs.single_observation_space):
-        value = obs
-        for key in path:
-            value = value[key]
-        leaf, array = ".".join((name, *path)), as_array(value)
+        leaf, array = ".".join((name, *path)), _as_array(_entry(obs, path))
         _expect(leaf, array, space.dtype, (envs.num_envs, *spaces.shape_of(space)))
         low, high = _bounds(space)
         outside = ~((array >= low) & (array <= high))  # and what is not a number
@@ -181,3 +176,20 @@ def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) ->
             f"{name} must be {wanted[0]} of shape {shape}, got {got[0]} of shape"
             f" {got[1]}: convert it where it is made"
         )
+
+
+def _as_array(value: Any) -> np.ndarray:
+    """A copy on the CPU."""
+    return np.array(
+        value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+    )
+
+
+def ended_in(moment: Moment) -> np.ndarray:
+    """Where an episode ended, bool `[N]`; False if it was a reset."""
+    none = np.zeros((), np.bool_)
+    return moment.get("terminated", none) | moment.get("truncated", none)
+
+
+def same(these: np.ndarray, those: np.ndarray) -> bool:
+    return these.shape == those.shape and bool((these == those).all())

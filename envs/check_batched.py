@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.check_answers import named, play
-from yieldrl.envs.check_moments import SEED, compare
+from yieldrl.envs.check_runs import SEED, compare
 
 
 def check_batched(envs: TorchVectorEnv, seed: int) -> None:
@@ -77,9 +77,9 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     for new in (first["initial_state"], first["dynamics"][0]):
         # In the order of the new one, as a dict may come back in another.
         again = tree_map(lambda _, x: x, new, play.unfold(play.fold(new)))
-        if not _alike(_leaves(again), _leaves(new)):
+        if not _alike(again, new):
             raise ValueError("unfold(fold(state)) gave another state: keep all of it")
-    if not _alike(before, _leaves(given)):
+    if not _alike(before, given):
         raise ValueError(
             "initial_state, dynamics or observe wrote to its arguments: make new"
             " tensors (x = x + 1, not x += 1)"
@@ -87,7 +87,7 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     for action_then in _actions(play, seed + 1, 10):
         play.step(action_then)
     for name, result in results().items():
-        if not _alike(_leaves(result), _leaves(first[name])):
+        if not _alike(result, first[name]):
             raise ValueError(
                 f"{name} gave something else for the same arguments ten steps later:"
                 " keep all that changes in the state, or it leaks into other episodes;"
@@ -97,9 +97,7 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
 
 
 def _check_restart(play: TorchVectorEnv, state: Any, noise: Any, initial: Any) -> None:
-    """Where all environments restart, nothing of what was before is left."""
-    all_envs = torch.ones_like(play._ended)
-    if not _alike(_leaves(play.restart(all_envs, state, noise)), _leaves(initial)):
+    if not _alike(play.restart(torch.ones_like(play._ended), state, noise), initial):
         raise ValueError(
             "restart of all environments gave another state than initial_state: keep"
             " nothing of the episodes that ended"
@@ -123,7 +121,7 @@ def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
         if mode is AutoresetMode.SAME_STEP:
             got["final_obs"] = info.get("final_obs")
         for name, value in got.items():
-            if not _alike(_leaves(value), _leaves(truth[name])):
+            if not _alike(value, truth[name]):
                 raise ValueError(
                     f"in step {t} in {mode.value} mode {name} was {value}, but"
                     f" initial_state, dynamics and observe make it {truth[name]}: leave"
@@ -133,16 +131,8 @@ def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
             envs.reset(options={"reset_mask": terminated | truncated})
 
 
-_ANSWER = (
-    "state",
-    "elapsed",
-    "ended",
-    "obs",
-    "reward",
-    "terminated",
-    "truncated",
-    "final_obs",
-)
+_CARRIED = ("state", "elapsed", "ended")
+_ANSWER = (*_CARRIED, "obs", "reward", "terminated", "truncated", "final_obs")
 
 
 def _check_copies(envs: TorchVectorEnv, seed: int) -> None:
@@ -183,16 +173,17 @@ def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
 
 
 def _leaves(tree: Any) -> list[Tensor]:
-    """Copies of all tensors of nested dicts and tuples."""
+    """Copies of all tensors of nested dicts, tuples and lists."""
     if isinstance(tree, Mapping):
-        return [x for child in tree.values() for x in _leaves(child)]
-    if isinstance(tree, tuple):
+        tree = list(tree.values())
+    if isinstance(tree, tuple | list):
         return [x for child in tree for x in _leaves(child)]
     return [tree.detach().clone()] if isinstance(tree, Tensor) else []
 
 
-def _alike(these: list[Tensor], those: list[Tensor]) -> bool:
-    """Equal, to the rounding of a compiled step."""
+def _alike(these: Any, those: Any) -> bool:
+    """Whether all tensors are equal, to the rounding of a compiled step."""
+    these, those = _leaves(these), _leaves(those)
     return len(these) == len(those) and all(
         x.dtype == y.dtype and torch.allclose(x, y, rtol=1e-4, atol=1e-5)
         for x, y in zip(these, those, strict=True)

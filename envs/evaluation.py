@@ -13,9 +13,14 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWra
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import make
-from yieldrl.envs.vectorize import AnyVectorEnv, check, games_inside, vectorize
+from yieldrl.envs.vectorize import (
+    AnyVectorEnv,
+    check,
+    find_wrappers,
+    games_inside,
+    vectorize,
+)
 from yieldrl.envs.wrappers import BatchWrapper
-from yieldrl.envs.wrapping import find_wrappers
 from yieldrl.foundations import derive_seed
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ def make_eval(
     num_envs: int | None = None,
     render_mode: str | None = None,
 ) -> AnyVectorEnv:
-    """Environments apart from the training ones, made from the same source.
+    """Environments apart from the training ones, made from the same source as `make`.
 
     Raises:
         ValueError: If the source is an object of which no second can be made.
@@ -58,11 +63,11 @@ def make_eval(
 def _another(
     source: Any, config: Config, count: int, render_mode: str | None
 ) -> AnyVectorEnv:
-    """More of what an object is. The config had no part in making it, nor has it here,
-    but for the wrappers that training put around a single environment.
+    """More of what an object is.
 
     `gym.make` leaves in an environment the spec that makes it again, its arguments and
-    wrappers with it; vector environments hold the functions that made their parts.
+    wrappers with it; vector environments hold the functions that made their parts. Of
+    the config only the wrappers count, which training put around a single environment.
     """
     refusal = ValueError(
         f"no second environment can be made from {source}"

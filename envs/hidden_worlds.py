@@ -25,10 +25,7 @@ class Sides(NamedTuple):
 
 PENDULUM = Sides(
     {"mass": (0.5, 1.5), "length": (0.5, 1.3)},
-    {
-        "mass": ((0.3, 0.5), (1.5, 1.8)),
-        "length": ((0.4, 0.5), (1.3, 1.4)),
-    },
+    {"mass": ((0.3, 0.5), (1.5, 1.8)), "length": ((0.4, 0.5), (1.3, 1.4))},
 )
 """In kg and m. Where both are largest (held out), the motor takes most of an episode to
 swing it up: 171 of 200 steps from the worst of 64 first states, by a rule of energy."""
@@ -65,61 +62,6 @@ ROBOT = Sides(
 """As multiples of what the model has."""
 
 
-def hidden_pendulum(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`PendulumVectorEnv` with another mass and length in each episode.
-
-    Args:
-        num_envs: N, the number of pendulums.
-        device: Where the tensors live.
-        kwargs: Arguments of `hidden`, which takes `PENDULUM`, and of the world.
-    """
-    return hidden(PendulumVectorEnv, PENDULUM, num_envs, device=device, **kwargs)
-
-
-def hidden_cart_pole(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`CartPoleVectorEnv` with another pole and another force in each episode.
-
-    In every second episode the force is negative, so that action 1 pushes to the left:
-    a policy that does not infer the direction from the pole's motion cannot balance it.
-
-    Args:
-        num_envs: N, the number of carts.
-        device: Where the tensors live.
-        kwargs: Arguments of `hidden`, which takes `CART_POLE`, and of the world.
-    """
-    return hidden(CartPoleVectorEnv, CART_POLE, num_envs, device=device, **kwargs)
-
-
-def hidden_hopper(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`HopperVectorEnv` with other masses, friction, damping and motors each episode.
-
-    Args:
-        num_envs: N, the number of hoppers.
-        device: Where the tensors live.
-        kwargs: Arguments of `hidden`, which takes `ROBOT`, and of the world.
-    """
-    return hidden(HopperVectorEnv, ROBOT, num_envs, device=device, **kwargs)
-
-
-def hidden_half_cheetah(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`HalfCheetahVectorEnv` with other masses, friction, damping, motors each episode.
-
-    Args:
-        num_envs: N, the number of cheetahs.
-        device: Where the tensors live.
-        kwargs: Arguments of `hidden`, which takes `ROBOT`, and of the world.
-    """
-    return hidden(HalfCheetahVectorEnv, ROBOT, num_envs, device=device, **kwargs)
-
-
 def hidden(
     world: type[TorchVectorEnv],
     usual: Sides,
@@ -145,6 +87,49 @@ def hidden(
         ranges, held_out = usual.ranges, held_out or usual.held_out
     envs = world(num_envs, **kwargs)
     return HiddenParameters(envs, ranges, held_out=held_out, side=side)
+
+
+def hidden_pendulum(
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
+) -> HiddenParameters:
+    """`PendulumVectorEnv` with another mass and length in each episode.
+
+    `kwargs` are arguments of `hidden`, which takes `PENDULUM`, and of the world.
+    """
+    return hidden(PendulumVectorEnv, PENDULUM, num_envs, device=device, **kwargs)
+
+
+def hidden_cart_pole(
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
+) -> HiddenParameters:
+    """`CartPoleVectorEnv` with another pole and another force in each episode.
+
+    In every second episode the force is negative, so that action 1 pushes to the left:
+    a policy that does not infer the direction from the pole's motion cannot balance it.
+
+    `kwargs` are arguments of `hidden`, which takes `CART_POLE`, and of the world.
+    """
+    return hidden(CartPoleVectorEnv, CART_POLE, num_envs, device=device, **kwargs)
+
+
+def hidden_hopper(
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
+) -> HiddenParameters:
+    """`HopperVectorEnv` with other masses, friction, damping and motors each episode.
+
+    `kwargs` are arguments of `hidden`, which takes `ROBOT`, and of the world.
+    """
+    return hidden(HopperVectorEnv, ROBOT, num_envs, device=device, **kwargs)
+
+
+def hidden_half_cheetah(
+    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
+) -> HiddenParameters:
+    """`HalfCheetahVectorEnv` with other masses, friction, damping, motors each episode.
+
+    `kwargs` are arguments of `hidden`, which takes `ROBOT`, and of the world.
+    """
+    return hidden(HalfCheetahVectorEnv, ROBOT, num_envs, device=device, **kwargs)
 
 
 HiddenPendulumEnv = single_of(hidden_pendulum, PendulumVectorEnv, "HiddenPendulumEnv")

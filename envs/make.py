@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
-from gymnasium.vector import (
-    VectorEnv,
-)
+from gymnasium.vector import VectorEnv
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
@@ -23,11 +21,13 @@ from yieldrl.envs.processes import adopt
 from yieldrl.envs.vectorize import (
     MOST_OBJECTS,
     AnyVectorEnv,
+    Wrap,
     check,
     check_count,
+    find_wrappers,
+    refuse_wrappers,
     vectorize,
 )
-from yieldrl.envs.wrapping import Wrap, find_wrappers, refuse_wrappers
 from yieldrl.foundations import ranks
 
 if TYPE_CHECKING:
@@ -52,11 +52,10 @@ def make(
 ) -> AnyVectorEnv:
     """A vector environment from whatever names or makes environments.
 
-    An attribute of a single environment names the entries of its info that the batch
-    passes on: `info_keys = ("lives",)`. `success` or `is_success`, true where an
-    episode ended well, needs no naming: evaluation logs a `success_rate`. The entries
-    in `recorded_info` are passed on too, and stored in every transition; a vector
-    environment may have this attribute as well.
+    A single environment's attribute `info_keys`, say `("lives",)`, names the entries of
+    its info that the batch passes on; those in `recorded_info` (a vector environment's
+    too) are also stored in every transition. `success` or `is_success`, true where an
+    episode ended well, needs no naming: evaluation logs a `success_rate`.
 
     Args:
         source: An id (`"CartPole-v1"`), the path of a class or function
@@ -69,9 +68,8 @@ def make(
         render_mode: Gymnasium's render mode, where the source can take one.
 
     Raises:
-        ValueError: If there is no such environment (near names are proposed), it is a
-            batch that no wrapper of single environments fits around, or a vector
-            environment does not say how it resets.
+        ValueError: If there is no such environment, it is a batch that no wrapper of
+            single environments fits around, or does not say how it resets.
         TypeError: If the source makes no environment, does not take `env_kwargs`, or
             makes one whose spaces cannot be made tensors.
         ImportError: If a package is missing.
@@ -101,8 +99,7 @@ def make(
 def _made(
     source: Any, config: Config, device: str, count: int, kwargs: dict[str, Any]
 ) -> AnyVectorEnv:
-    """An environment of each kind of source."""
-    mode, wrappers = config.vectorization, find_wrappers(config.wrappers)
+    wrappers = find_wrappers(config.wrappers)
     if isinstance(source, VectorEnv):
         return source
     if isinstance(source, gym.Env):
@@ -116,8 +113,7 @@ def _made(
         return make_all(num_envs=count, **_with_device(source, device, kwargs))
     if callable(source):
         make_one = cast("Callable[..., gym.Env[Any, Any]]", source)
-        seed = ranks().derive_seed(config.seed, "workers")
-        return vectorize(_given(make_one, kwargs), count, mode, wrappers, seed)
+        return _one_by_one(make_one, config, count, kwargs, wrappers)
     raise TypeError(
         f"envs = {source!r}: give an environment id, an environment, a vector"
         " environment, an environment class or a function that makes one"
@@ -147,27 +143,30 @@ def _from_id(
         return gym.make_vec(spec.id, num_envs=count, **kwargs)
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
     kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
-    mode, seed = config.vectorization, ranks().derive_seed(config.seed, "workers")
     # In a process of its own the id may be unknown, which this program registered.
-    made_by = portable(spec) if mode == "async" else env_id
-    make_one = _given(partial(gym.make, made_by), kwargs)
-    return vectorize(make_one, count, mode, wrappers, seed)
+    made_by = portable(spec) if config.vectorization == "async" else env_id
+    return _one_by_one(partial(gym.make, made_by), config, count, kwargs, wrappers)
 
 
-def _given(
-    make_one: Callable[..., gym.Env[Any, Any]], kwargs: dict[str, Any]
-) -> Callable[[], gym.Env[Any, Any]]:
-    """What makes one with copies of these: an environment may write into its own."""
-    return lambda: make_one(**deepcopy(kwargs))
+def _one_by_one(
+    make_one: Callable[..., gym.Env[Any, Any]],
+    config: Config,
+    count: int,
+    kwargs: dict[str, Any],
+    wrappers: Sequence[Wrap],
+) -> AnyVectorEnv:
+    seed = ranks().derive_seed(config.seed, "workers")
+
+    def make_given() -> gym.Env[Any, Any]:
+        return make_one(**deepcopy(kwargs))  # an environment may write into its own
+
+    return vectorize(make_given, count, config.vectorization, wrappers, seed)
 
 
 def _observing_masks(
     maker: Any, wrappers: Sequence[Wrap], kwargs: dict[str, Any]
 ) -> tuple[Sequence[Wrap], dict[str, Any]]:
-    """Batches that can observe their masks do so, in place of `ActionMask` around each.
-
-    They can if their constructor takes `action_mask`, as that of `yieldrl/Taxi-v1`.
-    """
+    """Batches whose constructor takes `action_mask` observe their masks themselves."""
     constructor = maker.__init__ if isinstance(maker, type) else maker
     if ActionMask not in wrappers:
         return wrappers, kwargs

@@ -30,14 +30,11 @@ class MountainCarVectorEnv(TorchVectorEnv):
     thesis, University of Cambridge.
 
     Args:
-        num_envs: N, the number of cars.
-        max_episode_steps: Time limit in steps, or None.
         goal_velocity: Slower than this, arriving does not count. This and all that
             follow: a number, or one per car, `[N]`.
         force: What a push adds to the velocity.
         gravity: What the steepest slope adds to it.
-        low: Lower bound of the first position, which is uniform.
-        high: Upper bound of the first position.
+        low, high: Bounds of the first position, which is uniform; it is at rest.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
@@ -68,12 +65,10 @@ class MountainCarVectorEnv(TorchVectorEnv):
         self.high = self.parameter("high", high)
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """Somewhere in the valley, at rest."""
         position = torch.lerp(self.low, self.high, noise[0])
         return torch.stack((position, torch.zeros_like(position)))
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Push the car."""
         state, terminated = self.drive(state, (action - 1) * self.force)
         return state, -torch.ones_like(state[0]), terminated
 

@@ -25,8 +25,6 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
     has the precision of `dtype`.
 
     Args:
-        num_envs: N, the number of cars.
-        max_episode_steps: Time limit in steps, or None.
         power: What a full push adds to the velocity: a number, or one per car, `[N]`.
         kwargs: Arguments of `MountainCarVectorEnv` and `TorchVectorEnv`.
     """
@@ -47,7 +45,6 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
         )
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Push the car."""
         action = action[:, 0]
         state, terminated = self.drive(state, action.clamp(-1, 1) * self.force)
         reward = torch.where(terminated, 100.0, 0.0) - action.square() * 0.1

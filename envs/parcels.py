@@ -42,7 +42,7 @@ def pack(make: Make) -> bytes:
 
 
 class Parcel:
-    """Makes one environment; in another process it is unpacked there.
+    """Makes environment `index` of a batch; in another process it is unpacked there.
 
     Args:
         make: What makes it, called as it is in the process that has it.
@@ -103,8 +103,8 @@ def _registered() -> dict[str, EnvSpec]:
 def sendable_error(error: Exception) -> tuple[type[Exception], str]:
     """The class of an error, and the text to make it of, for another process.
 
-    Of a class that is unknown there, or takes something else than a text, one of
-    Python's own that it is a kind of is taken.
+    In place of a class that is unknown there, or takes something else than a text, it
+    is one of Python's own.
     """
     kind, alone = type(error), len(error.args) == 1 and isinstance(error.args[0], str)
     text = error.args[0] if alone else str(error)

@@ -31,8 +31,6 @@ class PendulumVectorEnv(TorchVectorEnv):
     its limit.
 
     Args:
-        num_envs: N, the number of pendulums.
-        max_episode_steps: Time limit in steps, or None.
         gravity: In m/s^2. This and all that follow: a number, or one each, `[N]`.
         mass: Of the rod (kg).
         length: Of the rod (m).
@@ -72,12 +70,10 @@ class PendulumVectorEnv(TorchVectorEnv):
         self.high_speed = self.parameter("high_speed", high_speed)
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """Any angle, and a slow velocity."""
         theta, theta_dot = 2 * noise - 1
         return torch.stack((self.high_angle * theta, self.high_speed * theta_dot))
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Apply the torque, and let `dt` seconds pass."""
         theta, theta_dot = state.unbind()
         torque = action[:, 0].clamp(-MAX_TORQUE, MAX_TORQUE)
         angle = (theta + math.pi) % (2 * math.pi) - math.pi
@@ -92,7 +88,6 @@ class PendulumVectorEnv(TorchVectorEnv):
         return torch.stack((theta, theta_dot)), -cost, terminated
 
     def observe(self, state: Tensor) -> Tensor:
-        """Cosine and sine of the angle, and the velocity, `[N, 3]`."""
         theta, theta_dot = state.unbind()
         obs = torch.stack((theta.cos(), theta.sin(), theta_dot), dim=-1)
         return obs.to(torch.float32)

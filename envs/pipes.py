@@ -1,4 +1,4 @@
-"""The trainer's ends of what connects it with worker processes: no wait is endless."""
+"""The trainer's ends of its connections with worker processes: no wait is endless."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ REPORT = 10.0  # seconds that the report of an error may take on its way
 
 
 class Pipe:
-    """A connection to a worker that counts the answers which are still to come.
-
-    Args:
-        connection: The connection.
-        name: What to call the worker in messages.
-    """
+    """A connection to a worker `name` that counts the answers still to come."""
 
     def __init__(self, connection: Any, name: str) -> None:
         self._connection, self.name = connection, name
@@ -39,13 +34,14 @@ class Pipe:
             self._connection.send_bytes(cloudpickle.dumps(message))
 
     def recv(self) -> Any:
-        """The next answer.
-
-        Raises:
-            TimeoutError: If there is none within ten minutes.
-        """
+        """The next answer; TimeoutError if there is none within ten minutes."""
         if not self.poll(NOTICE):
-            self._warn()
+            warnings.warn(
+                f"{self.name} has not answered for {NOTICE:.0f} s. If its steps take"
+                f" that long, wait; after {PATIENCE:.0f} s it is an error. Ctrl-C ends"
+                " the wait",
+                stacklevel=2,
+            )
             if not self.poll(PATIENCE - NOTICE):
                 raise TimeoutError(
                     f"{self.name} has not answered for {PATIENCE:.0f} s: its step or"
@@ -58,11 +54,7 @@ class Pipe:
         return answer
 
     def drop_answers(self, timeout: float) -> None:
-        """Receive and discard the answers that are still to come.
-
-        Raises:
-            RuntimeError: If one takes longer than so many seconds.
-        """
+        """Discard the answers still to come; RuntimeError if one takes too long."""
         while self.awaited:
             if not self.poll(timeout):
                 raise RuntimeError(
@@ -78,20 +70,11 @@ class Pipe:
         return bool(self._poller.poll(1000 * max(0.0, timeout)))
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed."""
         return self._connection.closed
-
-    def _warn(self) -> None:
-        warnings.warn(
-            f"{self.name} has not answered for {NOTICE:.0f} s. If its steps take that"
-            f" long, wait; after {PATIENCE:.0f} s it is an error. Ctrl-C ends the wait",
-            stacklevel=2,
-        )
 
 
 class Errors:
@@ -101,11 +84,7 @@ class Errors:
         self._errors = errors
 
     def get(self) -> tuple[int, Any, Any, str]:
-        """The next report: index, class, text and traceback.
-
-        Raises:
-            RuntimeError: If it does not arrive: then it could not be sent.
-        """
+        """The next report: index, class, text and traceback."""
         try:
             return self._errors.get(timeout=REPORT)
         except queue.Empty:

@@ -43,15 +43,10 @@ class ProbeVectorEnv(TorchVectorEnv):
     noise_size = 1
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """Zeros."""
         return torch.zeros_like(noise)
 
     def answer(self, gamma: float) -> Answer:
-        """What there is to learn, with this discount.
-
-        Args:
-            gamma: Discount of rewards, from 0 up to and without 1.
-        """
+        """What there is to learn with a discount from 0 up to and without 1."""
         raise NotImplementedError(f"{type(self)} lacks answer(gamma)")
 
 
@@ -59,7 +54,6 @@ class SidedProbeVectorEnv(ProbeVectorEnv):
     """Base of those that begin at -1 or 1, either as likely."""
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """A side drawn for each."""
         return torch.where(noise < 0.5, -1.0, 1.0).to(noise.dtype)
 
 
@@ -67,11 +61,9 @@ class ProbeRewardVectorEnv(ProbeVectorEnv):
     """One step, which pays 1: is the reward learned, and nothing expected after it?"""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Pay 1, and end."""
         return state, torch.ones_like(state[0]), _all(state)
 
     def answer(self, gamma: float) -> Answer:
-        """It is worth 1."""
         return _answer([0], [1])
 
 
@@ -79,11 +71,9 @@ class ProbeObservationVectorEnv(SidedProbeVectorEnv):
     """One step, which pays what was seen: does the value depend on the observation?"""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Pay the observation, and end."""
         return state, state[0].clone(), _all(state)
 
     def answer(self, gamma: float) -> Answer:
-        """A side is worth itself."""
         return _answer([-1, 1], [-1, 1])
 
 
@@ -91,23 +81,15 @@ class ProbeDelayVectorEnv(ProbeVectorEnv):
     """Two steps, 0 and then 1 are seen, the last pays 1: is a reward carried back?"""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Go from 0 to 1; from there pay 1, and end."""
         last = state[0] == 1
         return torch.ones_like(state), last.to(state.dtype), last
 
     def answer(self, gamma: float) -> Answer:
-        """The first observation is worth `gamma`, the second 1."""
         return _answer([0, 1], [gamma, 1])
 
 
 class ProbeCutVectorEnv(ProbeVectorEnv):
-    """Pays 1 for ever, but is cut after some steps: is a cut no end?
-
-    Args:
-        num_envs: N, the number of worlds.
-        max_episode_steps: Time limit in steps, or None.
-        kwargs: Arguments of `TorchVectorEnv`.
-    """
+    """Pays 1 for ever, but is cut after some steps: is a cut no end?"""
 
     def __init__(
         self, num_envs: int = 1, *, max_episode_steps: int | None = 5, **kwargs: Any
@@ -115,7 +97,6 @@ class ProbeCutVectorEnv(ProbeVectorEnv):
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Pay 1."""
         return state, torch.ones_like(state[0]), ~_all(state)
 
     def answer(self, gamma: float) -> Answer:
@@ -127,11 +108,9 @@ class ProbeActionVectorEnv(ProbeVectorEnv):
     """One step: action 1 pays 1 and action 0 costs 1. Is the better one preferred?"""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Pay for action 1, and end."""
         return state, _sign(action == 1, state), _all(state)
 
     def answer(self, gamma: float) -> Answer:
-        """Action 1, which is worth 1."""
         return _answer([0], [1], [1])
 
 
@@ -142,12 +121,10 @@ class ProbeChoiceVectorEnv(SidedProbeVectorEnv):
     """
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Pay for the action of this side, and end."""
         right = (action == 1) == (state[0] > 0)
         return state, _sign(right, state), _all(state)
 
     def answer(self, gamma: float) -> Answer:
-        """The side's own action, which is worth 1."""
         return _answer([-1, 1], [1, 1], [0, 1])
 
 
@@ -164,7 +141,6 @@ def _sign(good: Tensor, state: Tensor) -> Tensor:
 def _answer(
     obs: list[float], value: list[float], action: list[int] | None = None
 ) -> Answer:
-    """Numbers as tensors."""
     seen = torch.tensor(obs, dtype=torch.float32).unsqueeze(1)
     worth = torch.tensor(value, dtype=torch.float32)
     return Answer(seen, worth, None if action is None else torch.tensor(action))

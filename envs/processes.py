@@ -15,6 +15,7 @@ from gymnasium.vector.async_vector_env import AsyncState
 from yieldrl.envs import starting
 from yieldrl.envs.parcels import Parcel, pack
 from yieldrl.envs.pipes import Errors, Pipe
+from yieldrl.envs.single_answers import declared_names
 from yieldrl.envs.worker import work
 
 PATIENCE = 30.0  # seconds for environments to close by themselves
@@ -23,12 +24,12 @@ PATIENCE = 30.0  # seconds for environments to close by themselves
 class ProcessVectorEnv(AsyncVectorEnv):
     """An `AsyncVectorEnv` in SAME_STEP mode that neither hangs nor leaves workers.
 
-    Its processes start afresh (by forkserver, or spawn), never by fork: a copy of a
-    process that has threads, as PyTorch's, may wait forever for a lock that one of them
-    held. They do not run the program again, so it needs no `if __name__ == "__main__"`.
-    What makes an environment is sent with cloudpickle, as are all registered
-    environments. Each process has one thread of PyTorch, and seeds Python's, NumPy's
-    and PyTorch's global generators by its index: at its start, and at a seeded reset.
+    Its processes start by forkserver or spawn, never by fork: a copy of a process that
+    has threads, as PyTorch's, may wait forever for a lock that one of them held. They
+    do not run the program again, so it needs no `if __name__ == "__main__"`: what makes
+    an environment is sent with cloudpickle, as are all registered environments. Each
+    process has one thread of PyTorch, and seeds Python's, NumPy's and PyTorch's global
+    generators by its index: at its start, and at a seeded reset.
 
     Ctrl-C, or an error, while the workers step leaves unread answers in the pipes. Here
     `reset` discards them and begins new episodes, `step` before that raises an error,
@@ -46,12 +47,10 @@ class ProcessVectorEnv(AsyncVectorEnv):
         RuntimeError: If an environment could not be made in its process. At a step or
             reset, if a worker process has ended.
         TimeoutError: If making one takes five minutes, or an answer ten.
-
-    Attributes:
-        recorded_info: The environments' own: entries of info to store in transitions.
     """
 
     recorded_info: tuple[str, ...] = ()
+    """Entries of info that belong into every transition, as the environments say."""
 
     def __init__(
         self,
@@ -67,6 +66,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         self.processes, self.parent_pipes = [], []
         first = env_fns[0]()  # here, so that its errors are seen as they are
         parcels[0].make = lambda: first
+        self.recorded_info += declared_names(first, "recorded_info")
         try:
             with contextlib.ExitStack() as self._starting:
                 self._starting.enter_context(starting.without_main())
@@ -81,19 +81,15 @@ class ProcessVectorEnv(AsyncVectorEnv):
             self.closed = True
             raise
         self.env_fns = env_fns
-        recorded = self.get_attr("recorded_info")[0]
-        self.recorded_info = (*self.recorded_info, *recorded)
 
     def _check_spaces(self) -> None:
         """Wait for all processes, which Gymnasium has started, and compare spaces."""
         self._starting.close()
         self._watch_pipes()
         deadline = time.monotonic() + starting.START
-        for index in range(self.num_envs):
-            pipe, process = self.parent_pipes[index], self.processes[index]
-            starting.await_start(
-                pipe, process, f"environment {index} of {self.num_envs}", deadline
-            )
+        for i, process in enumerate(self.processes):
+            name = f"environment {i} of {self.num_envs}"
+            starting.await_start(self.parent_pipes[i], process, name, deadline)
         super()._check_spaces()
 
     def _watch_pipes(self) -> None:
@@ -117,13 +113,19 @@ class ProcessVectorEnv(AsyncVectorEnv):
         self._check_workers()
         with self._naming_dead_workers():
             if self._state is not AsyncState.DEFAULT:
-                self._drop_answers()
+                for pipe in self.parent_pipes:
+                    pipe.drop_answers(PATIENCE)
+                self._state = AsyncState.DEFAULT
             return super().reset(seed=seed, options=options)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment once."""
         if self._state is not AsyncState.DEFAULT or None in self.parent_pipes:
-            self._refuse_step()
+            self._check_workers()
+            raise RuntimeError(
+                f"a {self._state.value} of {self} was interrupted, and some of its"
+                " environments have taken it: call reset() to begin new episodes"
+            )
         with self._naming_dead_workers():
             return super().step(actions)
 
@@ -132,28 +134,13 @@ class ProcessVectorEnv(AsyncVectorEnv):
     ) -> None:
         """End the workers: those that do not within `timeout` seconds are terminated.
 
-        Args:
-            timeout: None for 30 seconds, or 2 after an interruption.
-            terminate: Whether to terminate them at once.
+        By default 30, or 2 after an interruption; with `terminate` at once.
         """
         if timeout is None:
             at_rest = self._state is AsyncState.DEFAULT
             timeout = PATIENCE if at_rest else starting.GRACE
         timeout = 0 if terminate else timeout
         starting.end_workers(self.processes, self.parent_pipes, timeout)
-
-    def _drop_answers(self) -> None:
-        """Wait for the answers that are still to come, and discard them."""
-        for pipe in self.parent_pipes:
-            pipe.drop_answers(PATIENCE)
-        self._state = AsyncState.DEFAULT
-
-    def _refuse_step(self) -> NoReturn:
-        self._check_workers()
-        raise RuntimeError(
-            f"a {self._state.value} of {self} was interrupted, and some of its"
-            " environments have taken it: call reset() to begin new episodes"
-        )
 
     def _add_info(
         self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int
@@ -191,8 +178,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
 def adopt(envs: VectorEnv[Any, Any, Any]) -> None:
     """Have an `AsyncVectorEnv` below all wrappers wait and close as ours do.
 
-    A trainer must give back the object that it was passed, so Gymnasium's own is
-    changed in place. Its workers stay as they are.
+    It is changed in place, for a trainer gives back the object that it was passed.
     """
     inside = envs.unwrapped
     if type(inside) is AsyncVectorEnv:

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from yieldrl.envs.fitting import ARRAYS, stacked
+from yieldrl.envs.arrays import ARRAYS, stacked
 from yieldrl.envs.single_answers import (
     NUMBERS,
     Place,

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Dict, Tuple
 
-from yieldrl.envs.fitting import ARRAYS, MisfitError, in_dtype
+from yieldrl.envs.arrays import ARRAYS, MisfitError, in_dtype
 
 
 class Place(NamedTuple):

@@ -19,8 +19,6 @@ _hidden = threading.Lock()
 def start_method(wanted: str | None = None) -> str:
     """Forkserver or spawn: as wanted, or as the program or its platform has chosen.
 
-    Never fork: what other threads hold would be held for ever in the copy.
-
     Raises:
         ValueError: If another one is wanted, or there is none of this name here.
     """
@@ -58,16 +56,10 @@ def without_main() -> Iterator[None]:
 
 
 def await_start(pipe: Any, process: Any, name: str, deadline: float) -> None:
-    """Wait until a process has made its environment.
-
-    Args:
-        pipe: The connection to the process.
-        process: The process.
-        name: Of the environment, for messages.
-        deadline: When to give up, as `time.monotonic` counts.
+    """Wait until a process has made the environment `name`.
 
     Raises:
-        TimeoutError: If it was not made in time.
+        TimeoutError: If it was not made by the deadline, as `time.monotonic` counts.
         RuntimeError: If it could not be made, or the process ended.
     """
     here = "vectorization='sync' makes it in this process"

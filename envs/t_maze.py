@@ -29,11 +29,7 @@ class TMazeVectorEnv(TorchVectorEnv):
     `[1, 1, 0]` south. After it every cell of the corridor looks alike, `[1, 0, 1]`, and
     the junction is `[0, 1, 0]`. Actions are 0 north, 1 east, 2 south, 3 west. Turning
     north or south at the junction ends the episode, with a reward of 1 at the goal and
-    of 0 opposite; bumping into a wall costs `bump_reward`.
-
-    So the return is at most 1, and without a memory at most 1/2 on average: a policy
-    that turns north with a probability p, whatever the signpost said, is right in
-    p / 2 + (1 - p) / 2 of all episodes.
+    of 0 opposite. So the return is at most 1, and without a memory 1/2 on average.
 
     Source: Bakker (2001), "Reinforcement Learning with Long Short-Term Memory", NeurIPS
     14. Differs from the paper: the goal pays 1, not 4, and the wrong turn 0, not
@@ -41,10 +37,8 @@ class TMazeVectorEnv(TorchVectorEnv):
     alone, not whenever the agent stands at it.
 
     Args:
-        num_envs: N, the number of mazes.
         length: Steps from the start to the junction.
         bump_reward: Reward of a step into a wall.
-        max_episode_steps: Time limit in steps, or None.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Raises:
@@ -81,7 +75,6 @@ class TMazeVectorEnv(TorchVectorEnv):
         return torch.stack((torch.zeros_like(goal), goal, torch.zeros_like(goal)))
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Move by one cell, turn at the junction, or bump into a wall."""
         position, goal, _ = state.unbind()
         at_junction = position == self.length
         turned = at_junction & ((action == NORTH) | (action == SOUTH))

@@ -24,7 +24,6 @@ class TableVectorEnv(TorchVectorEnv):
     terminated); `env.initial_state_distrib` says where an episode begins.
 
     Args:
-        num_envs: N, the number of copies.
         env: One such environment of gymnasium, unwrapped. Its tables are copied, and it
             draws the pictures.
         kwargs: Arguments of `TorchVectorEnv`.
@@ -64,14 +63,12 @@ class TableVectorEnv(TorchVectorEnv):
         self._begin = self._table(begin, self.dtype)
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """States drawn from the table's first ones, `[N]`."""
         place = torch.searchsorted(self._begin, noise[0].contiguous(), right=True)
         return self._starts[place]
 
     def random_dynamics(
         self, state: Tensor, action: Tensor, noise: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Draw one of the outcomes that the table lists."""
         row = state * self._actions + action
         outcome = row * self._most
         if self._most > 1:
@@ -96,17 +93,12 @@ class FrozenLakeVectorEnv(TableVectorEnv):
     registration says 200).
 
     Args:
-        num_envs: N, the number of lakes.
-        max_episode_steps: Time limit in steps, or None.
         map_name: "4x4" or "8x8".
         desc: A map of one's own instead, a string per row of the letters S, F, H, G.
         is_slippery: Whether one slips to either side.
         success_rate: How often one goes where one wants to, if so.
         reward_schedule: Rewards for arriving at the goal, a hole, and elsewhere.
         kwargs: Arguments of `TorchVectorEnv`.
-
-    Raises:
-        ValueError: If there is no map of that name.
     """
 
     def __init__(
@@ -125,14 +117,9 @@ class FrozenLakeVectorEnv(TableVectorEnv):
             raise ValueError(
                 f"map_name = {map_name!r}: use one of {list(MAPS)}, or give a desc"
             )
-        lake: Any = FrozenLakeEnv  # whose annotations are narrower than what it takes
-        env = lake(
-            desc=desc,
-            map_name=map_name,
-            is_slippery=is_slippery,
-            success_rate=success_rate,
-            reward_schedule=reward_schedule,
-        )
+        chance = {"is_slippery": is_slippery, "success_rate": success_rate}
+        map_of: Any = {"desc": desc, "map_name": map_name}
+        env = FrozenLakeEnv(**map_of, **chance, reward_schedule=reward_schedule)
         super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
 
 
@@ -146,7 +133,6 @@ class CliffWalkingVectorEnv(TableVectorEnv):
     Source: Sutton and Barto (2018), example 6.6.
 
     Args:
-        num_envs: N, the number of cliffs.
         is_slippery: Whether one slips to either side, two times out of three.
         kwargs: Arguments of `TorchVectorEnv`.
     """

@@ -29,8 +29,6 @@ class TaxiVectorEnv(TableVectorEnv):
     function decomposition", arXiv:cs/9905014.
 
     Args:
-        num_envs: N, the number of taxis.
-        max_episode_steps: Time limit in steps, or None.
         is_rainy: Whether the car drifts to the sides.
         rainy_probability: How often it goes where it should, if so.
         action_mask: Whether observations are a dict of the state's number,
@@ -65,7 +63,6 @@ class TaxiVectorEnv(TableVectorEnv):
         self._transposes = not action_mask
 
     def observe(self, state: Tensor) -> Any:
-        """The state's number, alone or with its mask."""
         if not self._observes_masks:
             return super().observe(state)
         return {
@@ -76,18 +73,13 @@ class TaxiVectorEnv(TableVectorEnv):
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Any = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes, as in the base class, with the masks in `info`."""
         obs, info = super().reset(seed=seed, options=options)
         return obs, {**info, "action_mask": self.action_mask[self.state]}
 
     def step(
         self, actions: Tensor | np.ndarray
     ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Step every taxi once, as in the base class, with the masks in `info`.
-
-        Not if it is compiled, where looking them up would cost a tenth of the step.
-        """
         answer = super().step(actions)
-        if not self.compiles:
+        if not self.compiles:  # where looking them up would cost a tenth of the step
             answer[4]["action_mask"] = self.action_mask.index_select(0, self.state)
         return answer

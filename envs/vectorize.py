@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 from gymnasium.spaces import Dict
-from gymnasium.vector import (
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorEnv,
-)
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText, says_text
-from yieldrl.envs.wrapping import Wrap, wrapped_in
 from yieldrl.foundations import spaces
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
+Wrap = Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
 
 MOST_OBJECTS = 2**14
 """Most environments that are objects, stepped one after the other."""
@@ -35,13 +32,13 @@ def vectorize(
     wrappers: Sequence[Wrap] = (),
     seed: int | None = None,
 ) -> AnyVectorEnv:
-    """A batch of what a function makes, each in the wrappers, the innermost first.
+    """A batch of `count` times what a function makes, each in the wrappers.
 
     Args:
         make_one: Makes one environment.
         count: How many.
         mode: `async` for a process each.
-        wrappers: Classes or functions, each called with an environment.
+        wrappers: Classes or functions of an environment, the innermost first.
         seed: Of what processes draw from global generators.
 
     Raises:
@@ -59,7 +56,7 @@ def vectorize(
                 " vector environment itself, not a function)"
             )
         for wrap in wrappers:
-            env = wrapped_in(env, wrap)
+            env = _wrapped_in(env, wrap)
         return EncodeText(env) if says_text(env.observation_space) else env
 
     try:
@@ -112,4 +109,60 @@ def check_count(count: int, most: int) -> None:
             f"num_envs = {count}: of environments that are made one by one there can be"
             f" at most {most}; a world that is one batch of tensors takes more, for"
             " example yieldrl/CartPole-v1"
+        )
+
+
+def find_wrappers(names: Sequence[str]) -> list[Wrap]:
+    """The classes of wrappers named `module:Class`; ValueError if one is not there."""
+    return [_find_wrapper(name) for name in names]
+
+
+def _find_wrapper(name: str) -> Wrap:
+    module, _, attribute = name.partition(":")
+    example = "name module:Class, for example gymnasium.wrappers:FlattenObservation"
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (AttributeError, ImportError, ValueError) as reason:
+        raise ValueError(
+            f"wrappers: {name!r} is not there ({reason}); {example}"
+        ) from None
+    if isinstance(found, type) and issubclass(found, VectorWrapper):
+        raise ValueError(
+            f"wrappers: {name!r} goes around a whole batch, and these go around single"
+            " environments: make the batch, and pass it in the wrapper as envs="
+        )
+    if isinstance(found, type) and not issubclass(found, gym.Wrapper):
+        raise ValueError(
+            f"wrappers: {name!r} is the class {found}, which is no gymnasium.Wrapper:"
+            f" {example}, or a function that returns an environment"
+        )
+    if not callable(found):
+        raise ValueError(f"wrappers: {name!r} is {found!r}, no wrapper: {example}")
+    return cast("Wrap", found)
+
+
+def _wrapped_in(env: gym.Env[Any, Any], wrap: Wrap) -> gym.Env[Any, Any]:
+    name = f"{getattr(wrap, '__module__', '')}:{getattr(wrap, '__name__', wrap)}"
+    try:
+        wrapped = wrap(env)
+    except TypeError as reason:
+        raise TypeError(
+            f"wrappers: {name} cannot be put around {env}: {reason}. It is called with"
+            " the environment alone; write a function that gives it what else it needs"
+        ) from reason
+    if isinstance(wrapped, gym.Env):
+        return wrapped
+    raise TypeError(
+        f"wrappers: {name} made {wrapped!r} of {env}: it must return an environment"
+    )
+
+
+def refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
+    """Raise ValueError if there are wrappers that a batch cannot be put into."""
+    if wrappers:
+        named = ", ".join(getattr(w, "__name__", str(w)) for w in wrappers)
+        raise ValueError(
+            f"wrappers = ({named}) go around single environments, and {name} is a batch"
+            " in one object: set wrappers=(), and pass envs= with a wrapper of"
+            " yieldrl.envs.wrappers around it if it needs one"
         )

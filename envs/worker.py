@@ -19,7 +19,6 @@ from yieldrl.envs.parcels import UNSENT_ERRORS, sendable_error
 from yieldrl.envs.single_answers import (
     Place,
     check_observation,
-    declared_names,
     first_answer,
     step_answer,
 )
@@ -44,14 +43,14 @@ def work(
     parent_pipe.close()
     threading.Thread(target=_end_with_the_trainer, daemon=True).start()
     try:
-        env = CheckedAnswers(env_fn(), index)
+        env = env_fn()
     except BaseException as error:
         told = "".join(traceback.format_exception(error)).rstrip()
         pipe.send((f"{type(error).__name__}: {error}", told))
         return
     pipe.send(None)
+    commands = Commands(env, index, shared_memory)
     try:
-        commands = Commands(env, index, shared_memory)
         while (message := _received(pipe)) is not None:
             _send(pipe, (commands.answer(*message), True))
             if message[0] == "close":
@@ -61,7 +60,7 @@ def work(
     except Exception as error:
         kind, text = sendable_error(error)
         if f"environment {index}" not in text:
-            text += f" (in environment {index}, at step {env.steps})"
+            text += f" (in environment {index}, at step {commands.steps})"
         error_queue.put((index, kind, text, traceback.format_exc()))
         pipe.send((None, False))
     finally:
@@ -71,14 +70,19 @@ def work(
 class Commands:
     """What an `AsyncVectorEnv` asks of one environment, by the words it uses.
 
+    What the environment returns is checked before it is written: in shared memory an
+    observation of a wrong shape is broadcast in silence, and values that do not fit are
+    cast.
+
     Args:
         env: The environment.
         index: Its place in the batch.
         shared_memory: Where its observations are written.
     """
 
-    def __init__(self, env: CheckedAnswers, index: int, shared_memory: Any) -> None:
+    def __init__(self, env: gym.Env[Any, Any], index: int, shared_memory: Any) -> None:
         self.env, self.index, self.shared_memory = env, index, shared_memory
+        self.steps = 0  # of the present episode
 
     def answer(self, command: str, data: Any) -> Any:
         """What to send back."""
@@ -97,17 +101,21 @@ class Commands:
         """Begin an episode; a seed seeds the global generators of the process, too."""
         if data.get("seed") is not None:
             seed_everything(derive_seed(int(data["seed"]), "worker"))
-        obs, info = self.env.reset(**data)
+        obs, info = self._begin(**data)
         self._write(obs)
         return None, info
 
     def step(self, action: Any) -> tuple[Any, ...]:
         """One step, and a reset if it ends the episode."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
+        self.steps += 1
+        obs, reward, terminated, truncated, info = step_answer(
+            self.env.step(action), self._place()
+        )
+        self._check(obs)
         if terminated or truncated:
             # Copies, because the reset may write into the same arrays.
             last, said = deepcopy(obs), deepcopy(info)
-            obs, info = self.env.reset()
+            obs, info = self._begin()
             info = {"final_info": said, "final_obs": last, **info}
         self._write(obs)
         return None, reward, terminated, truncated, info
@@ -124,44 +132,21 @@ class Commands:
         own = self.env.observation_space, self.env.action_space
         return observation_space == own[0], action_space == own[1]
 
+    def _begin(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        self.steps = 0
+        obs, info = first_answer(self.env.reset(**kwargs), self._place())
+        self._check(obs)
+        return obs, info
+
+    def _place(self) -> Place:
+        return Place(self.index, self.env, self.steps)
+
+    def _check(self, obs: Any) -> None:
+        check_observation(self.env.observation_space, obs, self._place())
+
     def _write(self, obs: Any) -> None:
         space = self.env.observation_space
         write_to_shared_memory(space, self.index, obs, self.shared_memory)
-
-
-class CheckedAnswers(gym.Wrapper[Any, Any, Any, Any]):
-    """Checks what an environment returns before it leaves its process.
-
-    In shared memory an observation of a wrong shape is broadcast in silence, and values
-    that do not fit are cast.
-
-    Args:
-        env: The environment.
-        index: Its place in the batch, for messages.
-
-    Attributes:
-        recorded_info: What of its infos belongs into every transition, if it says so.
-    """
-
-    def __init__(self, env: gym.Env[Any, Any], index: int) -> None:
-        super().__init__(env)
-        self.index, self.steps = index, 0
-        self.recorded_info = declared_names(env, "recorded_info")
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        self.steps, place = 0, Place(self.index, self.env, 0)
-        obs, info = first_answer(self.env.reset(seed=seed, options=options), place)
-        check_observation(self.env.observation_space, obs, place)
-        return obs, info
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.steps += 1
-        place = Place(self.index, self.env, self.steps)
-        answer = step_answer(self.env.step(action), place)
-        check_observation(self.env.observation_space, answer[0], place)
-        return answer
 
 
 def _received(pipe: Any) -> tuple[str, Any] | None:

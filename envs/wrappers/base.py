@@ -1,12 +1,14 @@
-"""What all wrappers of vector environments share: kinds and autoreset modes."""
+"""The base of wrappers of vector environments, in every autoreset mode."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from gymnasium import Space
+from gymnasium.spaces import MultiDiscrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
@@ -20,29 +22,21 @@ from yieldrl.foundations import spaces
 class BatchWrapper(CheckpointWrapper):
     """Base of wrappers around vector environments, of tensors or of NumPy arrays.
 
-    Inside, all is tensors: arrays are viewed as such (which costs a microsecond), and
-    the answer is of the kind that the wrapped environments give. A subclass overrides
-    `take`, and where it must `begin` and `action`; there `Step` says what an action led
-    to and where episodes begin, whatever the autoreset mode. As with the environments
-    inside, no step waits for a device.
+    Inside, all is tensors, and the answer is of the kind that the wrapped environments
+    give. A subclass overrides `take`, and where it must `begin` and `action`; there
+    `Step` says what an action led to and where episodes begin, whatever the autoreset
+    mode. No step waits for a device.
 
     Answers may lie in memory that the wrapped environments write again: a subclass that
-    keeps a part of one for later copies it.
-
-    Where the wrapped environments put `final_obs` as an array of objects, as
-    Gymnasium's do, it becomes dense, every environment's next observation, in what we
-    answer; the mask `_final_obs` says, as before, which episodes ended.
-
-    Args:
-        envs: A vector environment in any autoreset mode. If it gives tensors, its
-            attribute `device` says where they live.
+    keeps a part of one for later copies it. An answered `final_obs` is dense, `[N,
+    ...]`; the mask `_final_obs` says which episodes ended.
 
     Raises:
-        TypeError: If it is no vector environment.
+        TypeError: If it is given no vector environment.
         ValueError: If its metadata do not say in which autoreset mode it is.
 
     Attributes:
-        inside: Where the wrapped environments' tensors live.
+        inside: Where the wrapped environments' tensors live, as their `device` says.
         device: Where this wrapper's tensors live.
     """
 
@@ -89,11 +83,9 @@ class BatchWrapper(CheckpointWrapper):
         return actions
 
     def begin(self, obs: Any, where: Tensor) -> Any:
-        """After `reset`: observations to answer with, from those inside.
+        """After `reset`: observations `[N, ...]` to answer with, from those inside.
 
-        Args:
-            obs: Tensors `[N, ...]`.
-            where: Where an episode begins, bool `[N]`; all but after a `reset_mask`.
+        Episodes begin where `where [N]` is set: everywhere, but after a `reset_mask`.
         """
         return obs
 
@@ -130,12 +122,14 @@ class BatchWrapper(CheckpointWrapper):
         by_caller = self.autoreset_mode is AutoresetMode.DISABLED
         obs = step.next_obs if by_caller else step.obs
         answer = (obs, step.reward, step.terminated, step.truncated)
-        obs, reward, terminated, truncated = map(self.answer, answer)
-        return obs, reward, terminated, truncated, info
+        return (*map(self.answer, answer), info)
 
     def advance(self, actions: Any) -> Step:
         """Step the wrapped environments once, and read what they returned."""
-        return self._read(*self.env.step(actions))
+        answer = self.env.step(actions)
+        step = self.reader.read(*answer, resets=self._resets).in_tensors()
+        info = {k: v for k, v in step.info.items() if k not in _FINAL}
+        return step._replace(info=info)
 
     def answer(self, value: Any) -> Any:
         """Tensors, nested or not, as what the caller expects; all else as it is."""
@@ -151,15 +145,11 @@ class BatchWrapper(CheckpointWrapper):
         return self.autoreset_mode is AutoresetMode.SAME_STEP
 
     def reset_inside(self, step: Step, where: Tensor) -> tuple[Step, Any]:
-        """Begin new episodes there alone.
-
-        Args:
-            step: The answer that is worked on. The reset may write into its memory.
-            where: Which to reset, bool `[N]`.
+        """Begin new episodes where `where` bool `[N]` is set.
 
         Returns:
-            The step, copied if it has to be, and observations `[N, ...]` as tensors, of
-            which only those of the environments that were reset mean something.
+            The step, copied if the reset may write into its memory, and observations
+            `[N, ...]`, which mean something only where an environment was reset.
         """
         if not self.reader.new_memory:
             step = Step(*map(copied, step))
@@ -183,18 +173,19 @@ class BatchWrapper(CheckpointWrapper):
     def for_evaluation(
         self, envs: VectorEnv[Any, Any, Any]
     ) -> VectorEnv[Any, Any, Any]:
-        """Evaluation environments in a wrapper like this one, unless it is of rewards:
-        what is evaluated is the task."""
+        """Evaluation environments in a wrapper like this, unless it is of rewards."""
         if self.of_rewards:
             return envs
         args, kwargs = self._arguments
         return type(self)(envs, *args, **kwargs)
 
-    def _read(self, *answer: Any) -> Step:
-        """What the wrapped environments returned, in tensors but for `info`."""
-        step = self.reader.read(*answer, resets=self._resets).in_tensors()
-        info = {k: v for k, v in step.info.items() if k not in _FINAL}
-        return step._replace(info=info)
-
 
 _FINAL = ("final_obs", "_final_obs")
+
+
+def repeated_space(space: Space[Any], count: int) -> Space[Any]:
+    """The space of `count` elements of another, along a new first axis."""
+    if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
+        nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))
+        return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
+    return batch_space(space, count)

@@ -17,16 +17,7 @@ from yieldrl.foundations.actions import ActionTransform
 
 
 class ClipReward(BatchWrapper):
-    """Clips rewards to `[low, high]`. Trainers evaluate without it.
-
-    Args:
-        envs: The environments to wrap.
-        low: Least reward.
-        high: Greatest reward.
-
-    Raises:
-        ValueError: If `low` is not less than `high`.
-    """
+    """Clips rewards to `[low, high]`. Trainers evaluate without it."""
 
     of_rewards = True
 
@@ -47,9 +38,6 @@ class SignReward(BatchWrapper):
 
     Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nature
     518: one learning rate for games whose scores differ by orders of magnitude.
-
-    Args:
-        envs: The environments to wrap.
     """
 
     of_rewards = True
@@ -64,17 +52,12 @@ class RescaleAction(BatchWrapper):
     What lies outside is clipped. DDPG, TD3 and SAC do this by themselves; it helps a
     Gaussian policy, PPO's say, where bounds are far from 1.
 
-    Args:
-        envs: The environments to wrap, with bounded Box actions of floats.
-
     Raises:
-        TypeError: If actions are not such.
+        TypeError: If actions are no bounded Box of floats.
 
     Example:
         >>> import gymnasium, torch, yieldrl.envs
         >>> envs = RescaleAction(gymnasium.make_vec("yieldrl/Pendulum-v1", num_envs=2))
-        >>> envs.env.single_action_space, envs.single_action_space
-        (Box(-2.0, 2.0, (1,), float32), Box(-1.0, 1.0, (1,), float32))
         >>> envs.action(torch.tensor([[0.5], [-3.0]]))
         tensor([[ 1.],
                 [-2.]])

@@ -1,4 +1,4 @@
-"""What a chunk of actions came to, for each environment until its episode ended."""
+"""Sums over a chunk of actions, for each environment until its episode ended."""
 
 from __future__ import annotations
 
@@ -16,19 +16,9 @@ from yieldrl.envs.autoreset import Step
 class ChunkSums:
     """Sums over the steps of a chunk, of those environments that are still running.
 
-    Nothing here waits for a device.
-
-    Args:
-        step: The first step, as tensors `[N, ...]`.
-        running: Where steps count, bool `[N]`.
-
-    Attributes:
-        reward: Sum of rewards, `[N]`.
-        discounted: Sum of `gamma^i r_i`, `[N]`.
-        num_steps: Steps that count, int64 `[N]`.
-        terminated, truncated: Whether one of them ended the episode so, bool `[N]`.
-        next_obs: Where the latest that counts led, `[N, ...]`.
-        info: What it said.
+    `reward` and `discounted` `[N]` are the sums of `r_i` and of `gamma^i r_i`,
+    `num_steps` int64 `[N]` the steps that count; `next_obs` and `info` are those of the
+    latest one.
     """
 
     def __init__(self, step: Step, running: Tensor) -> None:
@@ -62,13 +52,7 @@ class ChunkSums:
         self.truncated = self.truncated | truncated
 
     def as_step(self, obs: Any, valid: Tensor | None, discounts: Tensor) -> Step:
-        """The chunk as one step.
-
-        Args:
-            obs: What to act on next, `[N, ...]`.
-            valid: Where it is more than a reset, bool `[N]`; None for everywhere.
-            discounts: By the number of steps that count.
-        """
+        """The chunk as one step, with `discounts` by the number of steps that count."""
         info = {
             **self.info,
             "reward": self.discounted,
@@ -84,8 +68,7 @@ def _latest(
 ) -> dict[str, Any]:
     """What was said last of each environment; `new` counts for the running ones.
 
-    What only one of both has is zero (False, None) in the other, as in Gymnasium's
-    infos. What is not of shape `[N, ...]` is that of `new`.
+    What only one of both has is zero in the other, as in Gymnasium's infos.
     """
     merged = {}
     for name in (*new, *(name for name in old if name not in new)):

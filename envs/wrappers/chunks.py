@@ -14,9 +14,9 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
-from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 from yieldrl.envs.wrappers.chunk_sums import ChunkSums
-from yieldrl.envs.wrappers.partial import check_resets_in_part
+from yieldrl.envs.wrappers.episodes import check_resets_in_part
 
 
 class ActionChunks(BatchWrapper):
@@ -29,40 +29,32 @@ class ActionChunks(BatchWrapper):
 
         reward = sum_{i<k} gamma^i r_i,    discount = gamma^k
 
-    are what `yieldrl.buffers.gae` and TD targets want. They are in `info`, with k; the
-    reward that `step` returns is the plain sum, so that returns are those of the task.
-    Trainers count decisions where they count steps and lengths of episodes.
+    are what `yieldrl.buffers.gae` and TD targets want. They are in `info`, with k
+    (`"reward"`, `"discount"` float32 and `"num_steps"` int64, `[N]`); the reward that
+    `step` returns is the plain sum, so that returns are those of the task. Trainers
+    count decisions where they count steps and lengths of episodes.
 
-    Where an episode ends in mid-chunk the rest of the chunk is dropped: the flags, the
-    last observation and `info` are those of the step that ended it, k is what was taken
-    until then, and the new episode waits for the next chunk, which gets its very first
-    observation. A batch is stepped as a whole: meanwhile that environment plays what is
-    left of the chunk in an episode that is discarded, and is reset alone, by its
-    `reset_mask`, before it is shown. On a GPU nothing of this waits for the device.
+    Where an episode ends in mid-chunk the rest of the chunk is dropped, and the next
+    one gets the very first observation of the new episode. The batch is stepped as a
+    whole: meanwhile that environment plays on in an episode that is discarded, and is
+    reset alone, by its `reset_mask`. Nothing waits for a GPU.
 
     Wrappers of rewards and time limits, which count the steps of the environments, go
     inside; those of observations inside to see every step, outside to see decisions.
 
     Args:
         envs: The environments to wrap, in any autoreset mode.
-        length: L, how many actions a chunk has.
-        execute: How many of them are executed, the first ones; None for all (open
-            loop). Fewer look at the world more often (receding horizon).
+        length: L, how many actions a chunk has. The action space is Box `[L, D]` of a
+            Box `[D]`, MultiDiscrete `[L]` of a Discrete, `[L, D]` of a MultiDiscrete.
+        execute: How many of them are executed; None for all (open loop). Fewer look at
+            the world more often (receding horizon).
         gamma: Discount of a single step.
 
     Raises:
-        ValueError: If `length` is less than 1, `execute` is not in 1 ... L, `gamma` is
-            not in [0, 1], or the environments take chunks already.
-        TypeError: If actions are neither Box, Discrete nor MultiDiscrete, or if the
-            environments are not known to reset some of them alone. When stepped:
-            ValueError if the actions have another shape.
-
-    Attributes:
-        single_action_space: Box `[L, D]` of a Box `[D]`, MultiDiscrete `[L]` of a
-            Discrete, MultiDiscrete `[L, D]` of a MultiDiscrete `[D]`.
-        recorded_info: What of `info` belongs into every transition: `"reward"`, of the
-            environments' dtype, `"discount"` float32 and `"num_steps"` int64, all
-            `[N]`; and what the environments inside record.
+        ValueError: If an argument is out of its range, or the environments take chunks
+            already; in a step, if actions have another shape.
+        TypeError: If actions are of another space, or if the environments are not known
+            to reset some of them alone.
 
     Example:
         >>> import gymnasium, yieldrl.envs
@@ -103,8 +95,7 @@ class ActionChunks(BatchWrapper):
             fps = envs.metadata["render_fps"] / execute
             self.metadata = {**envs.metadata, "render_fps": fps}
         powers = [gamma**k for k in range(execute + 1)]
-        like = {"dtype": torch.float32, "device": self.inside}
-        self._discounts = torch.tensor(powers, **like)
+        self._discounts = torch.tensor(powers, dtype=torch.float32).to(self.inside)
         self._all_envs = ~self.zeros(torch.bool)
         # Where looking is free, or where environments on the CPU wait anyhow.
         on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
@@ -174,12 +165,9 @@ def _check_arguments(length: int, execute: int, gamma: float) -> None:
 
 
 def _chunk_of(space: Space[Any], length: int) -> Space[Any]:
-    """The space of so many actions, one after the other."""
-    if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
-        nvec, start = (np.stack([x] * length) for x in (space.nvec, space.start))
-        return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
-    if isinstance(space, Box | Discrete):
-        return batch_space(space, length)
+    """The space of `length` actions, one after the other."""
+    if isinstance(space, Box | Discrete | MultiDiscrete):
+        return repeated_space(space, length)
     raise TypeError(
         f"the action space {space} makes no chunks: it must be Box, Discrete or"
         " MultiDiscrete (of a MultiBinary, MultiDiscrete([2] * n) is the like)"

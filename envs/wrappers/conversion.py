@@ -18,20 +18,12 @@ from yieldrl.foundations.device import usable_device
 
 
 class NumpyToTorch(BatchWrapper):
-    """Steps NumPy environments with tensors: they come in, and they go out.
+    """Steps NumPy environments with tensors: they come in, and they go out on `device`.
 
-    The trainers of yieldrl do this by themselves, at the agent's border: this is for
-    loops of your own. Every step waits for the actions to come from the device.
-
-    What is float64 becomes float32, in the observation space too. Numbers in `info`
-    become tensors; `final_obs` is dense and there in every step.
-
-    Differs from `gymnasium.wrappers.vector.NumpyToTorch`, which leaves spaces and
-    dtypes as they are.
-
-    Args:
-        envs: A vector environment of NumPy arrays.
-        device: Where the tensors shall live.
+    For loops of your own: the trainers do this by themselves. Every step waits for the
+    actions to come from the device. What is float64 becomes float32, in the observation
+    space too (Gymnasium's own leaves both as they are). Numbers in `info` become
+    tensors; `final_obs` is dense and there in every step.
     """
 
     def __init__(
@@ -61,11 +53,7 @@ class TorchToNumpy(BatchWrapper):
     """Steps environments of tensors with NumPy arrays, for code that knows no other.
 
     With it a `TorchVectorEnv` is any vector environment of Gymnasium's. Every step
-    waits for the device. As Gymnasium's do, it gives `final_obs` in steps that end an
-    episode; it is dense.
-
-    Args:
-        envs: A vector environment of tensors.
+    waits for the device. `final_obs` is dense, and given in steps that end an episode.
 
     Example:
         >>> import gymnasium, yieldrl.envs

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
+from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.wrappers.base import BatchWrapper
-from yieldrl.envs.wrappers.partial import check_resets_in_part
 
 
 class EpisodeStatistics(BatchWrapper):
@@ -20,17 +20,11 @@ class EpisodeStatistics(BatchWrapper):
     `info["episode"]` holds `"r"`, the returns `[N]`, and `"l"`, the lengths int64
     `[N]`, zero where no episode ended; the mask `info["_episode"]` says where one did.
     Environments of tensors give it in every step, for to look would wait; those of
-    arrays in steps that end an episode. The trainers of yieldrl report episodes by
-    themselves: this is for loops of your own.
+    arrays in steps that end an episode. For loops of your own: the trainers report
+    episodes by themselves.
 
     Differs from `gymnasium.wrappers.vector.RecordEpisodeStatistics`: it takes tensors,
     and leaves out the seconds `"t"` and the queues.
-
-    Args:
-        envs: The environments to wrap.
-
-    Attributes:
-        returns, lengths: Of the episodes under way, `[N]`.
 
     Example:
         >>> import gymnasium, yieldrl.envs
@@ -77,24 +71,17 @@ class EpisodeStatistics(BatchWrapper):
 class TimeLimit(BatchWrapper):
     """Sets `truncated` from a number of steps on, for each environment by itself.
 
-    The environments inside know nothing of it, so an episode that is cut here is reset
-    from here, with the `reset_mask` of Gymnasium's vector environments: within the
-    step in SAME_STEP mode, after `final_obs` was kept; within the next one in NEXT_STEP
+    An episode that is cut here is reset from here, by a `reset_mask`: within the step
+    in SAME_STEP mode, after `final_obs` was kept; within the next one in NEXT_STEP
     mode; and in DISABLED mode by the caller, as any episode. A `TorchVectorEnv` has
     `max_episode_steps` of its own, which is faster.
 
     Put it around the environments first and the other wrappers around it, or they will
-    not know of the episodes that it ended. Gymnasium has none for vector environments.
-
-    Args:
-        envs: The environments to wrap.
-        max_episode_steps: How many steps an episode may last.
+    not know of the episodes that it ended.
 
     Raises:
         ValueError: If the limit is less than 1.
-        TypeError: If the environments are not known to reset some of them alone:
-            Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv`, a `TorchVectorEnv`, and
-            all in DISABLED mode are.
+        TypeError: If the environments are not known to reset some of them alone.
     """
 
     carried = ("elapsed", "_cut")
@@ -153,3 +140,15 @@ class TimeLimit(BatchWrapper):
             terminated=step.terminated & ~cut,
             truncated=step.truncated & ~cut,
         ).with_observations(lambda obs: replaced(obs, fresh, cut))
+
+
+def check_resets_in_part(envs: VectorEnv[Any, Any, Any], remedy: str) -> None:
+    """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
+    mode = envs.metadata["autoreset_mode"]
+    known = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
+    if mode is AutoresetMode.DISABLED or isinstance(envs.unwrapped, known):
+        return
+    raise TypeError(
+        f"{envs} is not known to reset some environments alone, with"
+        f' reset(options={{"reset_mask": mask}}), in {mode.value} mode: {remedy}'
+    )

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Box, Dict, MultiDiscrete
+from gymnasium.spaces import Box, Dict
 from gymnasium.vector import VectorEnv
-from gymnasium.vector.utils import batch_space, create_empty_array
+from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
 from yieldrl.envs.arrays import as_tensors, replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 from yieldrl.foundations import Utf8Text, spaces
 
 PADDINGS = ("reset", "zero")
@@ -28,19 +28,14 @@ class FrameStack(BatchWrapper):
     stacked with the frames of the episode that it ends.
 
     Numbers and choices get a new first axis, `[K, ...]`, sentences follow one another.
-    Pictures stay pictures: their
-    frames become channels, `[H, W, K * C]` or `[K * C, H, W]`, as convolutions take
-    them. Differs from `gymnasium.wrappers.FrameStackObservation`, which is for single
-    environments: there pictures get a new axis too.
+    The frames of pictures become channels, `[H, W, K * C]` or `[K * C, H, W]`, as
+    convolutions take them (in Gymnasium's `FrameStackObservation` they get a new axis).
 
     Args:
         envs: The environments to wrap.
         num_frames: K, how many frames are shown.
         padding: What stands for frames before the first: `"reset"` repeats the first
             one, `"zero"` shows zeros.
-
-    Raises:
-        ValueError: If `num_frames` is less than 1, or there is no such padding.
 
     Attributes:
         frames: The latest observations, `[N, K, ...]`.
@@ -67,17 +62,15 @@ class FrameStack(BatchWrapper):
         self.show(_stacked_space(space, num_frames))
 
     def begin(self, obs: Any, where: Tensor) -> Any:
-        filled = tree_map(self._filled, obs)
-        self.frames = replaced(self.frames, filled, where)
+        self.frames = replaced(self.frames, tree_map(self._filled, obs), where)
         return _shown(self.env.single_observation_space, self.frames)
 
     def take(self, step: Step) -> Step:
-        space = self.env.single_observation_space
         frames = tree_map(_pushed, self.frames, step.next_obs)
-        filled = tree_map(self._filled, step.obs)
-        self.frames = replaced(frames, filled, step.begins)
-        shown = _shown(space, frames), _shown(space, self.frames)
-        return step._replace(next_obs=shown[0], obs=shown[1])
+        self.frames = replaced(frames, tree_map(self._filled, step.obs), step.begins)
+        space = self.env.single_observation_space
+        next_obs, obs = _shown(space, frames), _shown(space, self.frames)
+        return step._replace(next_obs=next_obs, obs=obs)
 
     def _filled(self, obs: Tensor) -> Tensor:
         """The frames `[N, K, ...]` of an episode that begins with `obs [N, ...]`."""
@@ -100,8 +93,7 @@ def _shown(space: Space[Any], frames: Any) -> Any:
     if not spaces.is_image(space):
         return frames
     if spaces.channels_last(spaces.shape_of(space)):
-        frames = frames.movedim(1, -2)  # [N, H, W, K, C]
-        return frames.flatten(-2)
+        return frames.movedim(1, -2).flatten(-2)  # by way of [N, H, W, K, C]
     return frames.flatten(1, 2)
 
 
@@ -111,11 +103,8 @@ def _stacked_space(space: Space[Any], count: int) -> Space[Any]:
         return Dict({name: _stacked_space(space[name], count) for name in space})
     if isinstance(space, Utf8Text):  # one after the other, still text
         return Utf8Text(count * space.max_bytes)
-    if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
-        nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))
-        return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
     if isinstance(space, Box) and spaces.is_image(space):
         axis = -1 if spaces.channels_last(space.shape) else 0
         low, high = (np.concatenate([x] * count, axis) for x in (space.low, space.high))
         return Box(low, high, dtype=space.dtype.type)
-    return batch_space(space, count)
+    return repeated_space(space, count)

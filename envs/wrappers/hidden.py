@@ -14,7 +14,7 @@ from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.wrappers import hidden_checks as checks
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers import intervals
 from yieldrl.envs.wrappers.base import BatchWrapper
 
@@ -23,13 +23,10 @@ class HiddenParameters(BatchWrapper):
     """Draws the world's parameters anew in each episode, for each environment.
 
     Observations become a Dict: `"obs"` is what the world shows (or, if that is a Dict
-    already, its entries), and `"privileged"`, float32 `[N, P]`, what was drawn, for
-    those that may know: a teacher, a critic. It is -1 at the low end of the training
-    range and 1 at its high end, so what is held out lies beyond.
-
-    `final_obs` has the parameters of the episode that ended, and the observation after
-    it those of the new one, which are in force from its first step on. Numbers come
-    from a generator that `reset(seed=...)` seeds, and `state_dict` has them.
+    already, its entries), and `"privileged"`, float32 `[N, P]`, what was drawn: -1 at
+    the low end of the training range and 1 at its high end, so what is held out lies
+    beyond. `final_obs` has the parameters of the episode that ended. `reset(seed=...)`
+    seeds the generator of the numbers, and `state_dict` has it.
 
     Peng et al. 2018, "Sim-to-Real Transfer of Robotic Control with Dynamics
     Randomization", arXiv:1710.06537; Kumar et al. 2021, "RMA: Rapid Motor Adaptation
@@ -37,9 +34,8 @@ class HiddenParameters(BatchWrapper):
 
     Args:
         envs: A `TorchVectorEnv`, in other wrappers or not, in any autoreset mode.
-        ranges: Of each parameter, by name, the interval `(low, high)` from which it is
-            drawn uniformly, or several of them. The world's `parameter_names` are
-            those that there are, in the units of its constructor.
+        ranges: By name, of the world's `parameter_names` and in its units, the interval
+            `(low, high)` of each parameter, uniform, or several of them.
         held_out: Intervals outside of those, for evaluation; what it does not name
             comes from `ranges`.
         side: `"training"` draws from `ranges`, `"held_out"` from `held_out`.
@@ -60,8 +56,6 @@ class HiddenParameters(BatchWrapper):
         >>> obs, info = envs.reset(seed=0)
         >>> obs["obs"].shape, obs["privileged"].shape
         (torch.Size([2, 3]), torch.Size([2, 2]))
-        >>> torch.equal(obs["privileged"][:, 0], 2 * envs.parameters[0] - 2)
-        True
     """
 
     carried = ("parameters",)
@@ -85,26 +79,25 @@ class HiddenParameters(BatchWrapper):
         self.world, self.side, self.names = world, side, tuple(ranges)
         training = intervals.read("ranges", ranges)
         apart = intervals.read("held_out", held_out or {})
-        checks.check_names(world, training)
-        checks.check_sides(training, apart, side)
+        intervals.check_names(world, training)
+        intervals.check_sides(training, apart, side)
         self.show(_with_privileged(envs.single_observation_space, len(self.names)))
         like = {"dtype": world.dtype, "device": world.device}
         ends = [(row[0][0], row[-1][1]) for row in training.values()]
         low, high = torch.tensor(ends, **like).split(1, dim=1)  # [P, 1] each
         self._low, self._width = low, high - low
         chosen = {**training, **apart} if side == "held_out" else training
-        checks.check_first_states(world, chosen)
+        _check_first_states(world, chosen)
         self._draws = intervals.Draws([chosen[name] for name in self.names], world)
         self._seed: Any = None  # of the reset under way
         self._can_branch = world.device.type == "cpu"  # where looking is free
-        self._all_envs = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
+        self._all_envs = ~self.zeros(torch.bool)
         self.parameters = self._draws()
         self._apply(self._all_envs)
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes with new parameters, drawn by the seed if there is one."""
         self._seed = seed
         try:
             return super().reset(seed=seed, options=options)
@@ -123,8 +116,8 @@ class HiddenParameters(BatchWrapper):
         return step._replace(next_obs=last, obs=self._shown(step.obs))
 
     def _renew(self, where: Tensor) -> None:
-        """Draw parameters where `where` `[N]` is set."""
-        # As usual tensors in inference mode too: compiled steps tell the two apart.
+        """Draw parameters where `where [N]` is set."""
+        # In inference mode too: compiled steps tell its tensors apart.
         with torch.inference_mode(False), torch.no_grad():
             where = where.to(self.world.device)
             if self._seed is not None:
@@ -153,22 +146,18 @@ class HiddenParameters(BatchWrapper):
         return {**entries, "privileged": privileged}
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """A parameter, or any attribute of the world, of each environment."""
         if name in self.names:
             return tuple(self.parameters[self.names.index(name)].tolist())
         return self.world.get_attr(name)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What a method of the world gives, or an attribute is, for each."""
         return self.world.call(name, *args, **kwargs)
 
     def state_dict(self) -> dict[str, Any]:
-        """What the base class saves, and the generator."""
         generator = self._draws.noise.generator.get_state()
         return {**super().state_dict(), "generator": generator}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; ValueError if it does not fit."""
         super().load_state_dict(saved)
         self._draws.noise.generator.set_state(saved["generator"].cpu())
         self.parameters = self.parameters.to(self.world.device)
@@ -183,3 +172,28 @@ def _with_privileged(space: Space[Any], size: int) -> Dict:
             " in the ranges of one HiddenParameters"
         )
     return Dict({**entries, "privileged": Box(-np.inf, np.inf, (size,), np.float32)})
+
+
+def _check_first_states(
+    world: TorchVectorEnv, ranges: dict[str, intervals.Intervals]
+) -> None:
+    """Raise ValueError if a first observation depends on what is to be hidden."""
+    chance = torch.Generator(world.device).manual_seed(0)
+    size = world.noise_size, world.num_envs
+    like = {"dtype": world.dtype, "device": world.device}
+    noise = torch.rand(size, generator=chance, **like)
+    found: list[list[Tensor]] = []
+    for end in (lambda row: row[0][0], lambda row: row[-1][1]):
+        world.set_parameters({name: end(row) for name, row in ranges.items()})
+        with torch.no_grad():
+            state = world.initial_state(noise)
+            leaves: list[Tensor] = []
+            for tree in (state, world.observe(state)):
+                tree_map(lambda x, to=leaves: to.append(x.clone()), tree)
+        found.append(leaves)
+    if not all(map(torch.equal, *found)):
+        raise ValueError(
+            f"first states of {type(world).__name__}, or what is observed of them,"
+            f" depend on one of {list(ranges)}: they are drawn before the new"
+            " parameters are, so hide others"
+        )

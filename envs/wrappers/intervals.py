@@ -1,4 +1,4 @@
-"""Uniform numbers from intervals, for parameters that episodes draw anew."""
+"""The intervals of `HiddenParameters`: read, checked, and drawn from."""
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ from yieldrl.envs.batched.noise import NoiseSource
 Intervals = list[tuple[float, float]]
 """Low and high ends, the lowest interval first."""
 
+SIDES = ("training", "held_out")
+
 
 def read(what: str, ranges: Mapping[str, Any]) -> dict[str, Intervals]:
     """Intervals by name, of each a pair of numbers or several pairs.
 
-    Args:
-        what: The argument's name, for messages.
-        ranges: What was given.
-
-    Raises:
-        ValueError: If one is no interval, is upside down, or overlaps another.
+    ValueError names the argument, `what`, if one is no interval or overlaps another.
     """
     return {name: _intervals(f"{what}[{name!r}]", ranges[name]) for name in ranges}
 
@@ -56,7 +53,56 @@ def _intervals(what: str, given: Any) -> Intervals:
     return pairs
 
 
-def overlap(these: Intervals, those: Intervals) -> bool:
+def check_names(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
+    """Raise ValueError if the world lacks one, or first states are drawn with it."""
+    known, name = world.parameter_names, type(world).__name__
+    if not ranges:
+        raise ValueError(f"ranges = {{}}: name one at least of {list(known)}")
+    first = sorted(ranges.keys() & set(world.reset_parameters.values()))
+    if first:
+        raise ValueError(
+            f"{first} say where first states are, which are drawn before the new"
+            f" parameters: hide others, {name} has {list(known)}"
+        )
+    unknown = sorted(ranges.keys() - set(known))
+    if unknown:
+        raise ValueError(
+            f"{name} has no parameters {unknown}: it has {list(known)} (floats that"
+            " its constructor made by self.parameter)"
+        )
+
+
+def check_sides(
+    training: dict[str, Intervals], held_out: dict[str, Intervals], side: str
+) -> None:
+    """Raise ValueError if what is held out is not, or no world could have it."""
+    if side not in SIDES:
+        raise ValueError(f"side = {side!r}: choose one of {SIDES}")
+    if side == "held_out" and not held_out:
+        raise ValueError("side = 'held_out': say which intervals are, in held_out=")
+    unknown = sorted(held_out.keys() - training.keys())
+    if unknown:
+        raise ValueError(
+            f"held_out has {unknown}, ranges only {list(training)}: what is held out"
+            " lies outside of a training range, so name both"
+        )
+    for name, row in training.items():
+        if row[0][0] == row[-1][1]:
+            raise ValueError(
+                f"ranges[{name!r}] = {row[0]} is one number: give it to the world as a"
+                " constant, or make the interval wider"
+            )
+        if _overlap(held_out.get(name, []), row):
+            raise ValueError(
+                f"held_out[{name!r}] = {held_out[name]} overlaps the training range"
+                f" {row}: what is held out must not be met in training"
+            )
+    for name, row in [*training.items(), *held_out.items()]:
+        if ("mass" in name or "length" in name) and row[0][0] <= 0:
+            raise ValueError(f"{name} from {row[0][0]}: masses and lengths are above 0")
+
+
+def _overlap(these: Intervals, those: Intervals) -> bool:
     """Whether they have more in common than ends."""
     return any(
         (low < top and bottom < high) or (low == high and bottom <= low <= top)
@@ -66,24 +112,16 @@ def overlap(these: Intervals, those: Intervals) -> bool:
 
 
 class Draws:
-    """Draws a number for each of P names and each environment.
+    """Draws a number for each of P names and each environment, uniformly.
 
-    Args:
-        intervals: For each name, the intervals of its number, which is uniform.
-        world: Gives the number of environments, the dtype and the device.
-
-    Attributes:
-        noise: Where the numbers come from. Its generator is seeded apart from the
-            world's, so that the same seed gives other numbers here.
+    `noise` is seeded apart from the world's, so that one seed gives other numbers here.
     """
 
     def __init__(self, intervals: Sequence[Intervals], world: TorchVectorEnv) -> None:
-        self.noise = NoiseSource(
-            len(intervals), world.num_envs, world.dtype, world.device
-        )
+        like = {"dtype": world.dtype, "device": world.device}
+        self.noise = NoiseSource(len(intervals), world.num_envs, **like)
         most = max(map(len, intervals))
         rows = [_padded(row, most) for row in intervals]
-        like = {"dtype": world.dtype, "device": world.device}
         self._low, self._high, self._start = torch.tensor(rows, **like).unbind(-1)
         total = [[sum(high - low for low, high in row)] for row in intervals]
         self._total = torch.tensor(total, **like)  # [P, 1]
@@ -118,10 +156,7 @@ def _padded(row: Intervals, length: int) -> list[tuple[float, float, float]]:
 
 
 def _other_seed(seed: Any) -> int | None:
-    """A seed that follows from this one, for numbers that have nothing to do with it.
-
-    The world's generator has the seed itself: with it masses would be copies of angles.
-    """
+    """Another seed than the world's, with which masses would be copies of angles."""
     if seed is None:
         return None
     words = np.random.SeedSequence([_PURPOSE, int(seed)]).generate_state(1, np.uint64)

@@ -25,15 +25,13 @@ class NormalizeObservation(BatchWrapper):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
     Mean and standard deviation are those of all observations so far that an action is
-    chosen on: the last one of an episode is scaled by them and not counted, whatever
-    the autoreset mode. Of a Dict each entry of quantities has its own; images,
-    sentences, choices and flags pass as they are (see `spaces.quantities`).
+    chosen on: the last one of an episode is scaled by them and not counted. Of a Dict
+    each entry of quantities has its own; images, sentences, choices and flags pass as
+    they are (see `spaces.quantities`).
 
-    For PPO there is `normalize_observation=True`: it keeps the statistics in the model,
-    which is saved and shipped with them, and moves them once a rollout, so that data of
-    one rollout are on one scale. This wrapper is for the algorithms that have no such
-    field. The environments of evaluation that a trainer makes share the statistics, and
-    do not move them.
+    For PPO there is `normalize_observation=True`, which moves the statistics once a
+    rollout and keeps them in the model; this wrapper is for the algorithms without that
+    field. Trainers evaluate with the same statistics, and do not move them.
 
     Differs from `gymnasium.wrappers.vector.NormalizeObservation`: it takes tensors,
     all autoreset modes, a `reset_mask` and Dicts, it clips, and has a `state_dict`.
@@ -41,13 +39,12 @@ class NormalizeObservation(BatchWrapper):
     Args:
         envs: The environments to wrap.
         limit: Bound of the result.
-        frozen: Whether the statistics stay as they are.
+        frozen: Whether the statistics stay as they are; set it whenever you like.
 
     Raises:
         TypeError: If no entry of the observations is of quantities.
 
     Attributes:
-        frozen: The argument; set it whenever you like.
         mean, var: By the entry's path, `""` if observations are no Dict.
         count: How many observations were seen.
     """
@@ -69,14 +66,13 @@ class NormalizeObservation(BatchWrapper):
             raise TypeError(f"nothing to normalise in {space}: it has no quantities")
         self.show(self._scaled_space(space, ()))
         like = {"dtype": self.precise, "device": self.inside}
-        shapes = {
-            ".".join(path): spaces.shape_of(leaf)
-            for path, leaf in spaces.leaves(space)
-            if path in self._paths
-        }
-        self.mean = {name: torch.zeros(shape, **like) for name, shape in shapes.items()}
-        self.var = {name: torch.ones(shape, **like) for name, shape in shapes.items()}
         self.count = torch.zeros((), **like)
+        self.mean: dict[str, Tensor] = {}
+        self.var: dict[str, Tensor] = {}
+        for path, leaf in spaces.leaves(space):
+            if path in self._paths:
+                self.mean[".".join(path)] = torch.zeros(spaces.shape_of(leaf), **like)
+                self.var[".".join(path)] = torch.ones(spaces.shape_of(leaf), **like)
 
     def begin(self, obs: Any, where: Tensor) -> Any:
         self._update(obs, where)
@@ -134,22 +130,17 @@ class NormalizeReward(BatchWrapper):
     episode began: Engstrom et al. 2020, "Implementation Matters in Deep RL",
     arXiv:2005.12729, section 3. Rewards keep their sign and their mean.
 
-    For PPO there is `normalize_reward=True`, which scales a rollout by one number.
-    Trainers evaluate without this wrapper. Differs from
-    `gymnasium.wrappers.vector.NormalizeReward`: it takes tensors, clips, starts anew
-    where an episode is cut too, and has a `state_dict`.
+    Trainers evaluate without it; PPO has `normalize_reward=True`, which scales a
+    rollout by one number. Differs from `gymnasium.wrappers.vector.NormalizeReward`: it
+    takes tensors, clips, starts anew where an episode is cut, and has a `state_dict`.
 
     Args:
         envs: The environments to wrap.
         gamma: Discount of the return.
         limit: Bound of the scaled reward.
-        frozen: Whether the statistics stay as they are.
-
-    Raises:
-        ValueError: If `gamma` is not in [0, 1].
+        frozen: Whether the statistics stay as they are; set it whenever you like.
 
     Attributes:
-        frozen: The argument; set it whenever you like.
         returns: Discounted returns of the episodes under way, `[N]`.
         mean, var, count: Of all returns so far, `[]`.
     """

@@ -1,4 +1,4 @@
-"""What a wrapper writes into a checkpoint, and reads from it."""
+"""Checkpoints of wrappers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from yieldrl.envs.batched.tree import clone, layout, tree_map
 
 
 class CheckpointWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
-    """A wrapper whose tensors can be saved, with the environments inside.
-
-    Attributes:
-        inside: Where the wrapped environments' tensors live.
-    """
+    """A wrapper whose tensors can be saved, with the environments inside."""
 
     carried: ClassVar[tuple[str, ...]] = ()
     """Attributes that belong to the current episodes: tensors, or dicts of them."""
@@ -35,17 +31,14 @@ class CheckpointWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         return inner and getattr(self.env, "restorable", True)
 
     def state_dict(self) -> dict[str, Any]:
-        """The wrapper's tensors, and the state of the environments if they have one."""
+        """The wrapper's tensors, and the environments' state if they have one."""
         inner = getattr(self.env, "state_dict", None)
         return {"wrapper": self._own(), "envs": inner() if inner else None}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
+        """Restore what `state_dict` returned; ValueError if it does not fit.
 
         If it holds no state of the environments, reset them before the next step.
-
-        Raises:
-            ValueError: If it is of other wrappers, or of other environments.
         """
         own, wrapper = self._own(), saved.get("wrapper", {})
         if layout(wrapper) != layout(own):

@@ -1,0 +1,190 @@
+"""What `check` concludes from runs: which must be alike, and how episodes end."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import batch_space
+
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.check_answers import Moment, ended_in, look_at, named, play, same
+
+SEED = (
+    "the same seed and the same actions gave {name} = {those} after {these} in"
+    " step {t} of environment {i}: draw all random numbers from the generator that the"
+    " seed sets, and let a reset forget the episodes before it"
+)
+SHARED = (
+    "{name} of environment {i} was {these} in step {t}, and {those} after the others"
+    " had got other seeds: let each environment draw from a generator of its own"
+    " (self.np_random, which super().reset(seed=seed) seeds), not from one that they"
+    " share"
+)
+SURVIVES = (
+    "{name} of environment {i} was {these} in step {t} of an episode, and {those} in"
+    " the same one after other episodes had been played: let reset() set back all that"
+    " a step changes, with a seed and without"
+)
+TRIES = 4
+"""How often an episode is played, so that nothing rare passes for a rule."""
+
+
+def compare(
+    these: list[Moment], those: list[Moment], complaint: str, only: int | None = None
+) -> None:
+    """Raise where two runs part that should not.
+
+    With `only`, what both have of one environment is looked at.
+    """
+    for t, (this, that) in enumerate(zip(these, those, strict=True)):
+        for name in this if only is None else this.keys() & that.keys():
+            was, got = this[name], that.get(name)
+            rows = slice(None) if only is None else only
+            if got is not None and same(was[rows], got[rows]):
+                continue
+            got = np.zeros_like(was) if got is None else got
+            differs = (was != got).reshape(len(got), -1).any(1)
+            i = int(differs.argmax()) if only is None else only
+            raise ValueError(
+                complaint.format(name=name, t=t, i=i, these=was[i], those=got[i])
+            )
+
+
+def alike(these: Moment, those: Moment) -> bool:
+    """Whether they have the same entries, and the same values in them."""
+    return these.keys() == those.keys() and all(
+        same(these[name], those[name]) for name in these
+    )
+
+
+def check_own_seeds(envs: Any, steps: int, seed: int) -> None:
+    """What an environment returns depends on its own seed alone.
+
+    Environments of one `TorchVectorEnv` share a generator after their first states.
+    """
+    batched = isinstance(envs.unwrapped, TorchVectorEnv)
+    if not (batched or isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)):
+        return  # others may have one seed for the whole batch
+    steps = 0 if batched else min(steps, 100)
+    seeds = [seed + i for i in range(envs.num_envs)]
+    run = play(envs, steps, seed, seeds=seeds)
+    # Of a generator that all of them seed, the first seed or the last one may count.
+    for i in (0, envs.num_envs - 1):
+        others = [s if j == i else s + 10_007 for j, s in enumerate(seeds)]
+        again = play(envs, steps, seed, seeds=others)
+        count = _aligned(envs, run, again)
+        compare(run[:count], again[:count], SHARED, only=i)
+
+
+def _aligned(envs: Any, run: list[Moment], other: list[Moment]) -> int:
+    """How many moments of two runs belong together.
+
+    In DISABLED mode a reset, which is a moment, follows the end of any episode.
+    """
+    if envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
+        for t, (this, that) in enumerate(zip(run, other, strict=False)):
+            if ended_in(this).any() != ended_in(that).any():
+                return t + 1
+    return min(len(run), len(other))
+
+
+def check_nothing_survives(envs: Any, steps: int, seed: int) -> None:
+    """An episode after others is the one that it would have been without them.
+
+    Chance is the same where it comes from `np_random`, which is set before. Where an
+    episode depends on the seed in spite of that, it is not known what it should be.
+    """
+    if not isinstance(envs.unwrapped, SyncVectorEnv):
+        return
+    seeds = [seed + 100 * (i + 1) for i in range(TRIES)]
+    fresh = [_episode(envs, 0, s) for s in seeds]
+    if not all(_all_alike(fresh[0], other) for other in fresh):
+        return
+    later = [_episode(envs, min(steps, 100), s) for s in seeds]
+    if not any(_all_alike(fresh[0], other) for other in later):
+        compare(fresh[0], later[0], SURVIVES)
+
+
+def _all_alike(run: list[Moment], other: list[Moment]) -> bool:
+    return len(run) == len(other) and all(map(alike, run, other))
+
+
+def _episode(envs: Any, before: int, seed: int) -> list[Moment]:
+    """What follows a reset without a seed, until an episode ends; `before` are steps.
+
+    Chance and actions of it are always the same.
+    """
+    play(envs, before, seed)
+    for i, env in enumerate(envs.unwrapped.envs):
+        env.unwrapped.np_random = np.random.default_rng(i)
+    chooser = batch_space(envs.single_action_space, envs.num_envs)
+    chooser.seed(0)
+    moments = [named(envs, "obs", envs.reset()[0])]
+    mode = envs.metadata["autoreset_mode"]
+    for _ in range(30):
+        moments.append(look_at(envs, mode, envs.step(chooser.sample())))
+        if ended_in(moments[-1]).any():
+            break
+    return moments
+
+
+def check_final(run: list[Moment]) -> None:
+    """`final_obs` is what an episode came to, also where it was only cut."""
+    names = [name for name in run[0] if any(f"final_{name}" in m for m in run)]
+    if not names:  # nothing ended, or in the other autoreset modes
+        return
+    ends: list[_End] = []
+    seen: Counter[bytes] = Counter()  # how often each observation was seen
+    going_on = unmoved = 0  # steps that ended no episode; those that changed nothing
+    for before, moment in itertools.pairwise(run):
+        was, obs, ended = _rows(before, names), _rows(moment, names), ended_in(moment)
+        seen.update(obs)
+        going_on += int((~ended).sum())
+        unmoved += sum(obs[i] == was[i] for i in (~ended).nonzero()[0])
+        final = _rows(moment, [f"final_{n}" for n in names]) if ended.any() else obs
+        cut = moment["truncated"] & ~moment["terminated"]
+        ends += [_End(final[i], obs[i], was[i], cut[i]) for i in ended.nonzero()[0]]
+    cuts = [end for end in ends if end.cut]
+    stays = unmoved / going_on if going_on else 1.0
+    for which, chosen in (("", ends), (" by truncation", cuts)):
+        begins = sum(seen[end.next] for end in chosen) / max(1, len(chosen))
+        if _by_no_chance([e.final == e.next for e in chosen], begins / seen.total()):
+            what = "first observation of the next episode"
+            raise _wrong_final(f"{len(chosen)} ends of episodes{which}", what)
+    if _by_no_chance([end.final == end.before for end in cuts], stays):
+        what = "observation before the last step"
+        raise _wrong_final(f"{len(cuts)} ends of episodes by truncation", what)
+
+
+class _End(NamedTuple):
+    """Observations at an episode's end, as bytes."""
+
+    final: bytes
+    next: bytes  # after the reset
+    before: bytes  # the one that was acted on last
+    cut: bool  # by truncation alone
+
+
+def _rows(moment: Moment, names: list[str]) -> list[bytes]:
+    """The observations of each environment as bytes, to compare and to count."""
+    columns = [[row.tobytes() for row in moment[name]] for name in names]
+    return [b"".join(parts) for parts in zip(*columns, strict=True)]
+
+
+def _by_no_chance(alike: list[bool], share: float) -> bool:
+    """Whether all are alike that would be so by chance in this share of all steps.
+
+    In a world of few states an episode may well be cut where the next one begins.
+    """
+    return bool(alike) and all(alike) and share ** len(alike) < 2e-3
+
+
+def _wrong_final(where: str, what: str) -> ValueError:
+    return ValueError(
+        f"at all {where} final_obs is the {what}: put there what the episode came to,"
+        " before the reset"
+    )
