@@ -44,7 +44,8 @@ class AcrobotVectorEnv(TorchVectorEnv):
         link_com_pos_2: From the joint to the second link's centre of mass (m).
         link_moi: Moment of inertia of either link (kg m^2).
         dt: Time from step to step (s).
-        low, high: Bounds of the four first numbers, which are uniform.
+        low: Lower bound of the four first numbers, which are uniform.
+        high: Upper bound of the four first numbers.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 

@@ -23,9 +23,7 @@ class MisfitError(ValueError):
 def stacked(space: Space[Any], observations: Sequence[Any]) -> Any:
     """Observations of single environments as a batch `[N, ...]` of the space's dtype.
 
-    Raises:
-        MisfitError: If a shape differs, or the dtype cannot hold a value.
-        KeyError, TypeError, ValueError: If the structure is another one.
+    Raises MisfitError if a shape differs, or the dtype cannot hold a value.
     """
     if isinstance(space, ARRAYS):
         # As they are, so that a wrong shape or value is seen, not broadcast or cast.
@@ -51,13 +49,9 @@ def stacked(space: Space[Any], observations: Sequence[Any]) -> Any:
 
 
 def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """An array in another dtype, which must hold every value.
+    """An array in another dtype, or MisfitError if that cannot hold every value.
 
     Fractions may be rounded to fewer digits, and integers to the nearest fraction.
-
-    Raises:
-        MisfitError: If the dtype cannot hold a value: a fraction, NaN or a number
-            outside of its range as an integer, a complex number, or what is no number.
     """
     if array.dtype == dtype:
         return array

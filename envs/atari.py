@@ -34,11 +34,7 @@ def make_atari(
 ) -> VectorEnv[Any, Any, Any]:
     """Games on C++ threads: 84 x 84 grey, four frames stacked, `[N, 4, 84, 84]`.
 
-    Args:
-        env_id: `ALE/...`.
-        num_envs: `N`.
-        render_mode: `rgb_array` to watch them.
-        kwargs: Those of `ale_py.vector_env.AtariVectorEnv`.
+    `kwargs` are those of `ale_py.vector_env.AtariVectorEnv`.
     """
 
     def games(**changes: Any) -> VectorEnv[Any, Any, Any]:

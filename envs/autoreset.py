@@ -140,14 +140,11 @@ class StepReader:
 
 
 def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
-    """What a step said by this name of each environment, at an episode's end too.
+    """What a step said by this name of each environment `[N]`, at an episode's end too.
 
     There Gymnasium's vector environments put the reset's info in its place, in
-    SAME_STEP mode, and that of the step into `final_info`.
-
-    Returns:
-        The entry `[N]`; None if there is none. Where the step said nothing of an
-        environment it is zero, or False, as in Gymnasium's infos.
+    SAME_STEP mode, and that of the step into `final_info`. Where the step said nothing
+    of an environment it is zero, or False; None if there is no such entry.
     """
     value, final = info.get(name), info.get("final_info") or {}
     if name not in final:

@@ -44,7 +44,8 @@ class CartPoleVectorEnv(TorchVectorEnv):
         length: Half of the pole's length (m).
         force_mag: Force of a push (N).
         tau: Time from step to step (s).
-        low, high: Bounds of the four first numbers, which are uniform.
+        low: Lower bound of the four first numbers, which are uniform.
+        high: Upper bound of the four first numbers.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 

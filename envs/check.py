@@ -28,8 +28,8 @@ def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) ->
     its freedom from waiting for the device are tried.
 
     What no episode does within `steps` is not seen. Where `reset(seed=...)` warns that
-    it ignores the seed, as EnvPool's does, nothing that takes a repetition is looked
-    at, and a warning says so.
+    it ignores the seed, as EnvPool's does, nothing that takes a repetition is tried,
+    and a warning says so.
 
     Args:
         envs: The environments, two of them at least.

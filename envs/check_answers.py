@@ -26,15 +26,10 @@ def play(
     seeds: Any = None,
     seeded: bool = True,
 ) -> list[Moment]:
-    """All answers of a run.
+    """All answers of a run of so many steps, with the actions of `seed`.
 
-    Args:
-        envs: The environments.
-        steps: How many steps to play.
-        seed: Of the actions, and of the environments.
-        instead: Seed of other actions for environment 0.
-        seeds: Of the environments, instead of the one seed.
-        seeded: Whether the environments take a seed.
+    `instead` is a seed of other actions for environment 0, `seeds` are those of the
+    environments, instead of the one; without `seeded` they take none.
     """
     mode = envs.metadata["autoreset_mode"]
     # Not `envs.action_space`, which in EnvPool is the space of one.

@@ -21,9 +21,6 @@ def expert_actions(envs: VectorEnv[Any, Any, Any]) -> Tensor | np.ndarray:
     batch, or a wrapper around it, for itself. Wrappers are looked through from the
     outside, if actions go through them as they are.
 
-    Args:
-        envs: A vector environment that was reset.
-
     Returns:
         Actions `[N, ...]` as `envs.step` takes them: a tensor on the environments'
         device if they give tensors, else an array.
@@ -46,11 +43,7 @@ def expert_actions(envs: VectorEnv[Any, Any, Any]) -> Tensor | np.ndarray:
 def find_expert(envs: VectorEnv[Any, Any, Any]) -> Callable[[], Tensor | np.ndarray]:
     """A function that returns what `expert_actions` does, for repeated calls.
 
-    Args:
-        envs: A vector environment, which needs no reset yet.
-
-    Raises:
-        ValueError: As `expert_actions`.
+    The environments need no reset yet. It raises ValueError as `expert_actions` does.
     """
     if hasattr(type(envs), "expert"):
         known: Any = envs

@@ -10,10 +10,7 @@ import gymnasium
 def draw(envs: Any, env_id: str, **attributes: Any) -> Any:
     """Gymnasium's picture of its environment `env_id` with these attributes.
 
-    Args:
-        envs: The batched world, which keeps that environment from picture to picture.
-        env_id: Gymnasium's id.
-        attributes: Set on its environment, as `state`.
+    The batched world keeps that environment from picture to picture.
     """
     if envs._painter is None:
         envs._painter = gymnasium.make(env_id, render_mode="rgb_array").unwrapped

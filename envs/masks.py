@@ -18,10 +18,9 @@ MASK = "action_mask"
 class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArgs):
     """Puts the mask of possible actions into the observation, bool `[A]`.
 
-    An agent that acts on observations alone then knows it wherever it acts: while
-    training, in evaluation, in a notebook. Observations become `{"observation": ...,
-    "action_mask": ...}`, PettingZoo's convention. Environments give their mask in one
-    of three ways:
+    Observations become `{"observation": ..., "action_mask": ...}`, PettingZoo's
+    convention, so that an agent knows the mask wherever it acts. Environments give it
+    in one of three ways:
 
     - they have such a Dict already: the mask becomes bool and the rest stays,
     - a method `action_masks()`, as sb3-contrib has it,
@@ -29,9 +28,6 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
 
     Several choices (MultiDiscrete) have their masks one behind the other, and the
     buttons of a MultiBinary count as choices of two: not pressed, pressed.
-
-    Args:
-        env: The environment, with Discrete, MultiDiscrete or MultiBinary actions.
 
     Raises:
         TypeError: If its actions are no choices.

@@ -34,7 +34,8 @@ class MountainCarVectorEnv(TorchVectorEnv):
             follow: a number, or one per car, `[N]`.
         force: What a push adds to the velocity.
         gravity: What the steepest slope adds to it.
-        low, high: Bounds of the first position, which is uniform; it is at rest.
+        low: Lower bound of the first position, which is uniform.
+        high: Upper bound of the first position.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 

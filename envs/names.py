@@ -27,9 +27,7 @@ def resolve(source: str) -> Any:
 def find_spec(env_id: str) -> EnvSpec:
     """The registered spec of an id; one like `module:Name-v0` imports the module first.
 
-    Raises:
-        ValueError: If there is none; near names are proposed.
-        ImportError: If a game needs ale-py.
+    Raises ValueError if there is none, and ImportError if a game needs ale-py.
     """
     module, _, name = env_id.rpartition(":")
     if name.startswith("ALE/"):

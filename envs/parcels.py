@@ -22,13 +22,10 @@ Make = Callable[[], gym.Env[Any, Any]]
 
 
 def pack(make: Make) -> bytes:
-    """A function with all that it needs of the program that runs.
+    """A function with all that it needs of the program that runs, in bytes.
 
     What the program itself defines (in a script or a notebook), its registered
     environments among it, goes by value: the process never runs the program again.
-
-    Raises:
-        TypeError: If something of it cannot be sent to another process.
     """
     try:
         return cloudpickle.dumps((make, _registered()))
@@ -44,11 +41,8 @@ def pack(make: Make) -> bytes:
 class Parcel:
     """Makes environment `index` of a batch; in another process it is unpacked there.
 
-    Args:
-        make: What makes it, called as it is in the process that has it.
-        packed: The same, as `pack` gives it.
-        index: Its place in the batch.
-        seed: Of the random numbers of all processes. Each draws others from it.
+    `make` is called in the process that has it, and `packed` is what `pack` makes of
+    it. Each process draws other random numbers from the one seed.
     """
 
     def __init__(self, make: Make, packed: bytes, index: int, seed: int) -> None:

@@ -24,15 +24,10 @@ def value_iteration(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The best values there are: `V* [S]` and `Q* [S, A]`.
 
-    Bellman's optimality equation, applied until nothing changes any more (Bellman 1957;
-    Sutton & Barto 2018, equation 4.10):
+    Bellman's optimality equation, applied until no value changes by `tolerance` any
+    more (Bellman 1957; Sutton & Barto 2018, equation 4.10):
 
         V(s) = max_a sum_s' p(s' | s, a) (r + gamma V(s'))
-
-    Args:
-        table: All outcomes of all actions in all states.
-        gamma: Discount.
-        tolerance: Largest change of a state's value at which it stops.
 
     Raises:
         ValueError: If the values grow without end, as they can where `gamma` is 1.
@@ -68,9 +63,6 @@ def policy_evaluation(table: Table, policy: np.ndarray, gamma: float) -> np.ndar
         policy: An action for every state, `[S]` integers, or the probability of every
             action in every state, `[S, A]`.
         gamma: Discount. With 1 the policy must come to an end from every state.
-
-    Raises:
-        ValueError: If it does not.
     """
     follow, reward = _arrays(table)
     if policy.ndim == 1:

@@ -21,10 +21,9 @@ from yieldrl.envs.batched import TorchVectorEnv
 class Answer(NamedTuple):
     """What an algorithm should come to know of a probe world.
 
-    Attributes:
-        obs: All observations that there are to act on, float32 `[K, 1]`.
-        value: What the best policy is worth there, float32 `[K]`.
-        action: Its actions, int64 `[K]`; None where actions do nothing.
+    `obs` float32 `[K, 1]` are all observations that there are to act on, `value`
+    float32 `[K]` what the best policy is worth there, and `action` int64 `[K]` its
+    actions, None where actions do nothing.
     """
 
     obs: Tensor

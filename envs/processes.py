@@ -31,9 +31,9 @@ class ProcessVectorEnv(AsyncVectorEnv):
     process has one thread of PyTorch, and seeds Python's, NumPy's and PyTorch's global
     generators by its index: at its start, and at a seeded reset.
 
-    Ctrl-C, or an error, while the workers step leaves unread answers in the pipes. Here
-    `reset` discards them and begins new episodes, `step` before that raises an error,
-    and `close` always ends: workers that do not are terminated.
+    After Ctrl-C, or an error, while the workers step, `reset` discards unread answers
+    and begins new episodes, `step` before that raises an error, and `close` always
+    ends: workers that do not are terminated.
 
     Args:
         env_fns: Functions that make one environment each.
@@ -43,7 +43,6 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     Raises:
         TypeError: If a function cannot be sent to another process.
-        ValueError: If the start method is another one.
         RuntimeError: If an environment could not be made in its process. At a step or
             reset, if a worker process has ended.
         TimeoutError: If making one takes five minutes, or an answer ten.

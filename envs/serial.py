@@ -29,24 +29,20 @@ class SerialVectorEnv(SyncVectorEnv):
     leaves in `info` the keys that are asked for and, if an episode ended, the dense
     `final_obs` (every environment's true next observation) with its mask `_final_obs`,
     and `final_info` with `success`, where an info says `success` or `is_success`.
-    Rewards of shape `(1,)` are taken as the number that they hold. All else is
-    Gymnasium's.
+    Rewards of shape `(1,)` are taken as the number that they hold.
+
+    An environment, its class or a wrapper around it may have the attributes `info_keys`
+    and `recorded_info`, tuples of names: of those entries of its info that pass, and of
+    those that belong into every transition and pass too. Each step must give them all.
 
     Args:
-        env_fns: Functions that make one environment each. An environment, its class or
-            a wrapper around it may have the attributes `info_keys` and `recorded_info`,
-            tuples of names: of those entries of its info that pass, and of those that
-            belong into every transition and pass too. Each step must give them all.
+        env_fns: Functions that make one environment each.
         info_keys: More keys of the sub-environments' infos to stack into `info`: what
             `step` said, at an episode's end too.
 
     Raises:
         TypeError: If one of these attributes is a plain string.
         KeyError: When stepped, if an info lacks a key.
-
-    Attributes:
-        info_keys: All keys that pass.
-        recorded_info: What of the answered info belongs into every transition.
     """
 
     recorded_info: tuple[str, ...] = ()
@@ -71,12 +67,7 @@ class SerialVectorEnv(SyncVectorEnv):
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes, in all environments or where `reset_mask` says so.
-
-        Raises:
-            TypeError: If an environment returns no pair of observation and info.
-            ValueError: If an observation has another shape than its space.
-        """
+        """Start new episodes, in all environments or where `reset_mask` says so."""
         options = None if options is None else dict(options)
         mask = None if options is None else options.pop("reset_mask", None)
         if mask is None:
@@ -99,10 +90,7 @@ class SerialVectorEnv(SyncVectorEnv):
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all, reset those that ended; their last observation is `final_obs`.
 
-        Raises:
-            TypeError: If what an environment returns is no answer of a step.
-            ValueError: If a reward is not one number, or an observation has another
-                shape than its space.
+        What an environment returns is checked; errors name it and the step.
         """
         obs: list[Any] = []
         next_obs: list[Any] = []

@@ -22,13 +22,6 @@ class SingleEnv(gym.Env[Any, Any]):
 
     With it `gymnasium.make` makes what `gymnasium.make_vec` makes many of, and other
     libraries can step it. The time limit is left to Gymnasium's wrapper.
-
-    Args:
-        kwargs: Arguments of the batched environment.
-
-    Attributes:
-        batch_class: The batched environment, or a function that makes it.
-        envs: The batch of one.
     """
 
     batch_class: ClassVar[Callable[..., VectorEnv[Any, Any, Any]]]

@@ -29,11 +29,7 @@ FIVE = "observation, reward, terminated, truncated and a dict of info"
 
 
 def first_answer(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
-    """What `reset` returned.
-
-    Raises:
-        TypeError: If it is no pair of an observation and a dict.
-    """
+    """What `reset` returned: an observation and a dict."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset() of {place} must return {PAIR}, got {_shown(answer)}")
     if not isinstance(answer[1], dict):
@@ -50,12 +46,7 @@ NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool
 def step_answer(
     answer: Any, place: Place
 ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    """What `step` returned, rewards and flags of shape `(1,)` as plain numbers.
-
-    Raises:
-        TypeError: If it is not five things, with a dict as the last one.
-        ValueError: If the reward or a flag is not one number.
-    """
+    """What `step` returned, rewards and flags of shape `(1,)` as plain numbers."""
     if not (isinstance(answer, tuple | list) and len(answer) == 5):
         raise TypeError(f"step() of {place} must return {FIVE}, got {_shown(answer)}")
     obs, reward, terminated, truncated, info = answer
@@ -75,11 +66,7 @@ def step_answer(
 def check_observation(
     space: Space[Any], obs: Any, place: Place, name: str = ""
 ) -> None:
-    """Raise ValueError if an observation does not fit its space.
-
-    It has the structure and the shape of the space, and values that its dtype can hold.
-    Bounds are not looked at.
-    """
+    """Raise ValueError if an observation does not fit its space, but for its bounds."""
     what = f"{place} returned observation{name}"
     if isinstance(space, Dict):
         if not hasattr(obs, "items") or not space.keys() <= set(obs):
@@ -126,11 +113,7 @@ def _check_array(space: Space[Any], obs: Any, what: str) -> None:
 
 
 def declared_names(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
-    """The names in an attribute of an environment, or of a wrapper around it.
-
-    Raises:
-        TypeError: If it is a plain string.
-    """
+    """The names in an attribute of an environment, or of a wrapper around it."""
     known = env.has_wrapper_attr(attribute)
     names = env.get_wrapper_attr(attribute) if known else ()
     if isinstance(names, str):

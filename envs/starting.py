@@ -17,11 +17,7 @@ _hidden = threading.Lock()
 
 
 def start_method(wanted: str | None = None) -> str:
-    """Forkserver or spawn: as wanted, or as the program or its platform has chosen.
-
-    Raises:
-        ValueError: If another one is wanted, or there is none of this name here.
-    """
+    """Forkserver or spawn: as wanted, or as the program or its platform has chosen."""
     methods = multiprocessing.get_all_start_methods()  # first the platform's default
     if wanted is not None and (wanted == "fork" or wanted not in methods):
         allowed = [method for method in methods if method != "fork"]
@@ -56,12 +52,7 @@ def without_main() -> Iterator[None]:
 
 
 def await_start(pipe: Any, process: Any, name: str, deadline: float) -> None:
-    """Wait until a process has made the environment `name`.
-
-    Raises:
-        TimeoutError: If it was not made by the deadline, as `time.monotonic` counts.
-        RuntimeError: If it could not be made, or the process ended.
-    """
+    """Wait until a process has made the environment `name`, or raise."""
     here = "vectorization='sync' makes it in this process"
     if not pipe.poll(deadline - time.monotonic()):
         raise TimeoutError(

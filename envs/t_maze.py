@@ -97,10 +97,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         return torch.stack((left, middle, right), dim=-1).float()
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """A picture of the maze from above, the agent blue and the goal green.
-
-        While the signpost is seen, its side of the start is yellow.
-        """
+        """From above: the agent blue, the goal green, the signpost, if seen, yellow."""
         position, goal, started = (int(number) for number in state)
         cells = np.full((3, self.length + 1, 3), WALL, np.uint8)
         cells[1] = cells[[0, 2], -1] = FLOOR

@@ -19,19 +19,18 @@ from yieldrl.envs.batched import TorchVectorEnv
 class TableVectorEnv(TorchVectorEnv):
     """N copies of a world of which gymnasium knows every transition.
 
-    State and observation are the number of a state, int64 `[N]`. For a state and an
-    action, `env.P` lists what can follow, as (probability, next state, reward,
-    terminated); `env.initial_state_distrib` says where an episode begins.
+    State and observation are the number of a state, int64 `[N]`.
 
     Args:
-        env: One such environment of gymnasium, unwrapped. Its tables are copied, and it
-            draws the pictures.
+        num_envs: N.
+        env: One such environment of gymnasium, unwrapped. For a state and an action,
+            `env.P` lists what can follow, as (probability, next state, reward,
+            terminated); `env.initial_state_distrib` says where an episode begins.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Attributes:
-        next_state: Outcomes, int64 `[S * A * K]`, K for each state and action.
-        reward: Their rewards, float32.
-        terminal: Whether they end the episode, bool.
+        next_state, reward, terminal: Of all outcomes `[S * A * K]`, K per state and
+            action: int64, float32, bool.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012

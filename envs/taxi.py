@@ -34,9 +34,6 @@ class TaxiVectorEnv(TableVectorEnv):
         action_mask: Whether observations are a dict of the state's number,
             `"observation"`, and of the mask, `"action_mask"`, bool `[N, 6]`.
         kwargs: Arguments of `TorchVectorEnv`.
-
-    Attributes:
-        action_mask: The masks of all states, int8 `[500, 6]`.
     """
 
     def __init__(

@@ -15,13 +15,8 @@ from yieldrl.foundations.text import encoded
 class EncodeText(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
     """Gives the sentences of an environment's observations as their bytes in UTF-8.
 
-    `yieldrl.envs.make` puts it around environments whose observations have a `Text`.
-
-    Args:
-        env: An environment with `gymnasium.spaces.Text` among its observations.
-
-    Raises:
-        ValueError: If there is none.
+    `yieldrl.envs.make` puts it around environments whose observations have a `Text`; it
+    raises ValueError around others.
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:

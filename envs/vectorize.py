@@ -32,18 +32,13 @@ def vectorize(
     wrappers: Sequence[Wrap] = (),
     seed: int | None = None,
 ) -> AnyVectorEnv:
-    """A batch of `count` times what a function makes, each in the wrappers.
+    """A batch of `count` environments, each in the wrappers, the innermost first.
 
-    Args:
-        make_one: Makes one environment.
-        count: How many.
-        mode: `async` for a process each.
-        wrappers: Classes or functions of an environment, the innermost first.
-        seed: Of what processes draw from global generators.
+    In the mode `async` each has a process, and `seed` is of its global generators.
 
     Raises:
         ValueError: If they are too many for objects, or processes, of their own.
-        TypeError: If it makes something else than an environment.
+        TypeError: If `make_one` makes something else than an environment.
         ImportError: If it lacks a package.
     """
     check_count(count, MOST_PROCESSES if mode == "async" else MOST_OBJECTS)

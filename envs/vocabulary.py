@@ -13,12 +13,8 @@ from torch import Tensor
 class Vocabulary:
     """Words and their numbers; 0 fills up what is shorter than the longest sentence.
 
-    Args:
-        sentences: Of which the words are taken, in this order.
-
-    Attributes:
-        words: All of them; a word's place is its token.
-        length: L, the number of words of the longest sentence.
+    The words are those of the sentences, in this order: a word's place in `words` is
+    its token. `length` is L, the number of words of the longest sentence.
 
     Example:
         >>> vocabulary = Vocabulary(["go to the red square", "find it"])
@@ -40,11 +36,7 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, text: str) -> Tensor:
-        """The tokens of a sentence, int64 `[L]`.
-
-        Raises:
-            ValueError: If it is too long or has a word that is not in the vocabulary.
-        """
+        """The tokens of a sentence, int64 `[L]`; ValueError if one is unknown."""
         words = text.split()
         unknown = [word for word in words if word not in self._tokens]
         if unknown or len(words) > self.length:

@@ -73,11 +73,6 @@ class Commands:
     What the environment returns is checked before it is written: in shared memory an
     observation of a wrong shape is broadcast in silence, and values that do not fit are
     cast.
-
-    Args:
-        env: The environment.
-        index: Its place in the batch.
-        shared_memory: Where its observations are written.
     """
 
     def __init__(self, env: gym.Env[Any, Any], index: int, shared_memory: Any) -> None:
