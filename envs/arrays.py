@@ -20,7 +20,7 @@ class MisfitError(ValueError):
     """An observation that is no array of its space, or holds a value it cannot."""
 
 
-def stacked(space: Space[Any], observations: Sequence[Any]) -> Any:
+def stacked(space: Space, observations: Sequence[Any]) -> Any:
     """Observations of single environments as a batch `[N, ...]` of the space's dtype.
 
     Raises MisfitError if a shape differs, or the dtype cannot hold a value.

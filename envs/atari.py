@@ -31,13 +31,13 @@ def register(env_id: str) -> None:
 
 def make_atari(
     env_id: str, num_envs: int, *, render_mode: str | None = None, **kwargs: Any
-) -> VectorEnv[Any, Any, Any]:
+) -> VectorEnv:
     """Games on C++ threads: 84 x 84 grey, four frames stacked, `[N, 4, 84, 84]`.
 
     `kwargs` are those of `ale_py.vector_env.AtariVectorEnv`.
     """
 
-    def games(**changes: Any) -> VectorEnv[Any, Any, Any]:
+    def games(**changes: Any) -> VectorEnv:
         return gym.make_vec(
             env_id,
             num_envs=num_envs,
@@ -48,16 +48,13 @@ def make_atari(
     return games() if render_mode is None else Watched(games(), games(**PICTURES))
 
 
-class Watched(VectorWrapper[Any, Any, Any]):
-    """ALE's vector environment draws no pictures: the same games are played twice.
+class Watched(VectorWrapper):
+    """Plays the same games twice, for ALE's vector environment draws no pictures.
 
-    With the same seeds and actions they stay the same, frame by frame; once small and
-    grey for the agent, once as they look on a television.
+    With the same seeds and actions they stay the same, frame by frame.
     """
 
-    def __init__(
-        self, envs: VectorEnv[Any, Any, Any], pictures: VectorEnv[Any, Any, Any]
-    ) -> None:
+    def __init__(self, envs: VectorEnv, pictures: VectorEnv) -> None:
         super().__init__(envs)
         self.pictures = pictures
         fps = 60 / (envs.spec.kwargs.get("frameskip", 4) if envs.spec else 4)

@@ -64,7 +64,7 @@ class StepReader:
     all their answers into the same arrays or tensors.
     """
 
-    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, envs: VectorEnv) -> None:
         self.envs = envs
         self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
         # A subclass with a step of its own may keep its answers and write them again.

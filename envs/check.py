@@ -15,7 +15,7 @@ from yieldrl.envs.check_batched import check_batched
 from yieldrl.envs.vectorize import check as check_spaces
 
 
-def check(envs: VectorEnv[Any, Any, Any], *, steps: int = 200, seed: int = 0) -> None:
+def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
     """Play with random actions, and raise at the first answer that is wrong.
 
     What is looked at: shapes, dtypes and bounds of all answers; that `final_obs` is

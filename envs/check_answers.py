@@ -18,7 +18,7 @@ Moment = dict[str, np.ndarray]
 
 
 def play(
-    envs: VectorEnv[Any, Any, Any],
+    envs: VectorEnv,
     steps: int,
     seed: int,
     *,

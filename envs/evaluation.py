@@ -13,13 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWra
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import make
-from yieldrl.envs.vectorize import (
-    AnyVectorEnv,
-    check,
-    find_wrappers,
-    games_inside,
-    vectorize,
-)
+from yieldrl.envs.vectorize import check, find_wrappers, games_inside, vectorize
 from yieldrl.envs.wrappers import BatchWrapper
 from yieldrl.foundations import derive_seed
 
@@ -34,7 +28,7 @@ def make_eval(
     device: str = "cpu",
     num_envs: int | None = None,
     render_mode: str | None = None,
-) -> AnyVectorEnv:
+) -> VectorEnv:
     """Environments apart from the training ones, made from the same source as `make`.
 
     Raises:
@@ -62,7 +56,7 @@ def make_eval(
 
 def _another(
     source: Any, config: Config, count: int, render_mode: str | None
-) -> AnyVectorEnv:
+) -> VectorEnv:
     """More of what an object is.
 
     `gym.make` leaves in an environment the spec that makes it again, its arguments and

@@ -13,7 +13,7 @@ from torch import Tensor
 from yieldrl.envs.wrappers import BatchWrapper
 
 
-def expert_actions(envs: VectorEnv[Any, Any, Any]) -> Tensor | np.ndarray:
+def expert_actions(envs: VectorEnv) -> Tensor | np.ndarray:
     """What the environments' own experts would do now, in every environment.
 
     An expert is a method `expert()` without arguments: of a vector environment, or of a
@@ -40,7 +40,7 @@ def expert_actions(envs: VectorEnv[Any, Any, Any]) -> Tensor | np.ndarray:
     return find_expert(envs)()
 
 
-def find_expert(envs: VectorEnv[Any, Any, Any]) -> Callable[[], Tensor | np.ndarray]:
+def find_expert(envs: VectorEnv) -> Callable[[], Tensor | np.ndarray]:
     """A function that returns what `expert_actions` does, for repeated calls.
 
     The environments need no reset yet. It raises ValueError as `expert_actions` does.
@@ -52,10 +52,8 @@ def find_expert(envs: VectorEnv[Any, Any, Any]) -> Callable[[], Tensor | np.ndar
         inside, outside = envs.env.single_action_space, envs.single_action_space
         _check_actions_pass(envs, inside, outside)
         ask = find_expert(envs.env)
-        wrapper = envs
-        if isinstance(wrapper, BatchWrapper):
-            return lambda: wrapper.answer(ask())
-        return ask
+        answer = envs.answer if isinstance(envs, BatchWrapper) else lambda given: given
+        return lambda: answer(ask())
     parts = isinstance(envs, SyncVectorEnv | AsyncVectorEnv)
     # Asked for first, because a process that is asked for what is not there ends.
     if not (parts and all(envs.call("has_wrapper_attr", "expert"))):
@@ -65,15 +63,11 @@ def find_expert(envs: VectorEnv[Any, Any, Any]) -> Callable[[], Tensor | np.ndar
             " those of all, [N, ...]), or name other demonstrations"
         )
     for env in getattr(envs, "envs", ()):
-        _check_wrappers_of_one(env)
+        while isinstance(env, gym.Wrapper) and not hasattr(type(env), "expert"):
+            _check_actions_pass(env, env.env.action_space, env.action_space)
+            env = env.env
     dtype = envs.single_action_space.dtype
     return lambda: np.stack(envs.call("expert")).astype(dtype, copy=False)
-
-
-def _check_wrappers_of_one(env: Any) -> None:
-    while isinstance(env, gym.Wrapper) and not hasattr(type(env), "expert"):
-        _check_actions_pass(env, env.env.action_space, env.action_space)
-        env = env.env
 
 
 def _check_actions_pass(wrapper: Any, inside: Any, outside: Any) -> None:

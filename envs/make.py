@@ -20,7 +20,6 @@ from yieldrl.envs.parcels import portable
 from yieldrl.envs.processes import adopt
 from yieldrl.envs.vectorize import (
     MOST_OBJECTS,
-    AnyVectorEnv,
     Wrap,
     check,
     check_count,
@@ -49,7 +48,7 @@ def make(
     device: str = "cpu",
     num_envs: int | None = None,
     render_mode: str | None = None,
-) -> AnyVectorEnv:
+) -> VectorEnv:
     """A vector environment from whatever names or makes environments.
 
     A single environment's attribute `info_keys`, say `("lives",)`, names the entries of
@@ -98,7 +97,7 @@ def make(
 
 def _made(
     source: Any, config: Config, device: str, count: int, kwargs: dict[str, Any]
-) -> AnyVectorEnv:
+) -> VectorEnv:
     wrappers = find_wrappers(config.wrappers)
     if isinstance(source, VectorEnv):
         return source
@@ -109,10 +108,10 @@ def _made(
     if isinstance(source, type) and issubclass(source, VectorEnv):
         wrappers, kwargs = _observing_masks(source, wrappers, kwargs)
         refuse_wrappers(wrappers, source.__name__)
-        make_all = cast("Callable[..., AnyVectorEnv]", source)
+        make_all = cast("Callable[..., VectorEnv]", source)
         return make_all(num_envs=count, **_with_device(source, device, kwargs))
     if callable(source):
-        make_one = cast("Callable[..., gym.Env[Any, Any]]", source)
+        make_one = cast("Callable[..., gym.Env]", source)
         return _one_by_one(make_one, config, count, kwargs, wrappers)
     raise TypeError(
         f"envs = {source!r}: give an environment id, an environment, a vector"
@@ -127,7 +126,7 @@ def _from_id(
     count: int,
     kwargs: dict[str, Any],
     wrappers: Sequence[Wrap],
-) -> AnyVectorEnv:
+) -> VectorEnv:
     spec = find_spec(env_id)
     if spec.id.startswith("ALE/"):
         refuse_wrappers(wrappers, env_id)
@@ -149,15 +148,15 @@ def _from_id(
 
 
 def _one_by_one(
-    make_one: Callable[..., gym.Env[Any, Any]],
+    make_one: Callable[..., gym.Env],
     config: Config,
     count: int,
     kwargs: dict[str, Any],
     wrappers: Sequence[Wrap],
-) -> AnyVectorEnv:
+) -> VectorEnv:
     seed = ranks().derive_seed(config.seed, "workers")
 
-    def make_given() -> gym.Env[Any, Any]:
+    def make_given() -> gym.Env:
         return make_one(**deepcopy(kwargs))  # an environment may write into its own
 
     return vectorize(make_given, count, config.vectorization, wrappers, seed)

@@ -15,7 +15,7 @@ MASK = "action_mask"
 """Key of the mask, in observations and in infos."""
 
 
-class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArgs):
+class ActionMask(gym.Wrapper, RecordConstructorArgs):
     """Puts the mask of possible actions into the observation, bool `[A]`.
 
     Observations become `{"observation": ..., "action_mask": ...}`, PettingZoo's
@@ -40,7 +40,7 @@ class ActionMask(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorAr
     (314, array([1, 1, 0, 0, 0, 0]))
     """
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(self, env: gym.Env) -> None:
         RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
         gym.Wrapper.__init__(self, env)
         self.choices = spaces.choices(env.action_space)

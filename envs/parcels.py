@@ -18,7 +18,7 @@ from yieldrl.foundations import derive_seed, seed_everything
 UNSENT_ERRORS = (pickle.PicklingError, AttributeError, TypeError)
 """What pickling raises where an object cannot be sent."""
 
-Make = Callable[[], gym.Env[Any, Any]]
+Make = Callable[[], gym.Env]
 
 
 def pack(make: Make) -> bytes:
@@ -53,10 +53,10 @@ class Parcel:
         surroundings = dict(os.environ), torch.get_default_dtype()
         return {**vars(self), "make": None, "surroundings": surroundings}
 
-    def __call__(self) -> gym.Env[Any, Any]:
+    def __call__(self) -> gym.Env:
         return self._unpacked() if self.make is None else self.make()
 
-    def _unpacked(self) -> gym.Env[Any, Any]:
+    def _unpacked(self) -> gym.Env:
         environ, dtype = vars(self)["surroundings"]
         os.environ.update(environ)
         # Processes share the cores: more threads would be in each other's way.

@@ -1,9 +1,7 @@
 """Planning: the exact values of a world whose transition table is known.
 
-Learning has to find out by trying what these functions read off the table, so they say
-how much of it an agent has learned. They take the tables of Gymnasium's small worlds,
-`env.unwrapped.P` of FrozenLake, CliffWalking and Taxi: for a state and an action
-everything that can follow, as `(probability, next_state, reward, terminated)`.
+The tables are those of Gymnasium's small worlds, `env.unwrapped.P` of FrozenLake,
+CliffWalking and Taxi.
 """
 
 from __future__ import annotations

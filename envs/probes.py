@@ -128,12 +128,10 @@ class ProbeChoiceVectorEnv(SidedProbeVectorEnv):
 
 
 def _all(state: Tensor) -> Tensor:
-    """True for every world, `[N]`."""
     return torch.ones_like(state[0], dtype=torch.bool)
 
 
 def _sign(good: Tensor, state: Tensor) -> Tensor:
-    """1 where bool `[N]` is set, and -1 elsewhere."""
     return good.to(state.dtype) * 2 - 1
 
 

@@ -53,7 +53,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     def __init__(
         self,
-        env_fns: Sequence[Callable[[], gym.Env[Any, Any]]],
+        env_fns: Sequence[Callable[[], gym.Env]],
         *,
         seed: int | None = None,
         context: str | None = None,
@@ -174,7 +174,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
             )
 
 
-def adopt(envs: VectorEnv[Any, Any, Any]) -> None:
+def adopt(envs: VectorEnv) -> None:
     """Have an `AsyncVectorEnv` below all wrappers wait and close as ours do.
 
     It is changed in place, for a trainer gives back the object that it was passed.

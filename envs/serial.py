@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any, NoReturn
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -49,15 +49,13 @@ class SerialVectorEnv(SyncVectorEnv):
 
     def __init__(
         self,
-        env_fns: Sequence[Callable[[], gym.Env[Any, Any]]],
+        env_fns: Sequence[Callable[[], gym.Env]],
         info_keys: Sequence[str] = (),
     ) -> None:
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
-        recorded, passing = (
-            declared_names(self.envs[0], name)
-            for name in ("recorded_info", "info_keys")
-        )
-        self.recorded_info = (*self.recorded_info, *recorded)
+        recorded = declared_names(self.envs[0], "recorded_info")
+        passing = declared_names(self.envs[0], "info_keys")
+        self.recorded_info += recorded
         self.info_keys = tuple(dict.fromkeys((*info_keys, *passing, *recorded)))
         self.steps = 0  # since the latest reset of all, for messages
         space = self.single_observation_space
@@ -72,8 +70,9 @@ class SerialVectorEnv(SyncVectorEnv):
         mask = None if options is None else options.pop("reset_mask", None)
         if mask is None:
             mask, self.steps = np.ones(self.num_envs, dtype=np.bool_), 0
-        seeds = [seed + i for i in range(self.num_envs)] if _is_int(seed) else seed
-        seeds = [None] * self.num_envs if seeds is None else list(seeds)
+        seeds = [None] * self.num_envs if seed is None else seed
+        if isinstance(seed, int | np.integer):
+            seeds = [seed + i for i in range(self.num_envs)]
         if len(seeds) != self.num_envs or np.shape(mask) != (self.num_envs,):
             raise ValueError(
                 f"seed = {seed}, reset_mask = {mask}: one number, or as many as there"
@@ -133,9 +132,6 @@ class SerialVectorEnv(SyncVectorEnv):
     def _reset_one(self, i: int, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         return first_answer(self.envs[i].reset(**kwargs), self._place(i))
 
-    def _add_final(self, final: dict[str, Any], well: Any, i: int) -> dict[str, Any]:
-        return self._add_info(final, {"success": bool(well)}, i)
-
     def _begin_next(
         self, i: int, info: dict[str, Any], final: dict[str, Any]
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -144,7 +140,8 @@ class SerialVectorEnv(SyncVectorEnv):
         That is copied, because the reset may write into the same arrays.
         """
         well = said_of_success(info)
-        final = final if well is None else self._add_final(final, well, i)
+        if well is not None:
+            final = self._add_info(final, {"success": bool(well)}, i)
         kept = deepcopy({key: info[key] for key in self.info_keys if key in info})
         return self._reset_one(i)[0], kept, final
 
@@ -169,17 +166,9 @@ class SerialVectorEnv(SyncVectorEnv):
                     return batch
             return stacked(self.single_observation_space, obs)
         except (KeyError, TypeError, ValueError) as reason:
-            self._refuse(obs, reason)
-
-    def _refuse(self, obs: list[Any], reason: Exception) -> NoReturn:
-        """Say which environment's observation does not fit its space."""
-        for i, one in enumerate(obs):
-            check_observation(self.single_observation_space, one, self._place(i))
-        raise ValueError(
-            f"the observations of {self} do not fit {self.single_observation_space}"
-            f" at step {self.steps}: {reason}. Make the two agree"
-        ) from reason
-
-
-def _is_int(seed: Any) -> bool:
-    return isinstance(seed, int | np.integer)
+            for i, one in enumerate(obs):  # the one that does not fit is named
+                check_observation(self.single_observation_space, one, self._place(i))
+            raise ValueError(
+                f"the observations of {self} do not fit {self.single_observation_space}"
+                f" at step {self.steps}: {reason}. Make the two agree"
+            ) from reason

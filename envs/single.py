@@ -17,25 +17,22 @@ from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.experts import expert_actions
 
 
-class SingleEnv(gym.Env[Any, Any]):
+class SingleEnv(gym.Env):
     """A `TorchVectorEnv` of one as a plain Gymnasium environment of NumPy arrays.
 
     With it `gymnasium.make` makes what `gymnasium.make_vec` makes many of, and other
     libraries can step it. The time limit is left to Gymnasium's wrapper.
     """
 
-    batch_class: ClassVar[Callable[..., VectorEnv[Any, Any, Any]]]
+    batch_class: ClassVar[Callable[..., VectorEnv]]
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs = {"max_episode_steps": None, **kwargs}
         self.envs = self.batch_class(
             num_envs=1, autoreset_mode=AutoresetMode.DISABLED, **kwargs
         )
-        self.metadata = {
-            key: value
-            for key, value in self.envs.metadata.items()
-            if key != "autoreset_mode"
-        }
+        self.metadata = dict(self.envs.metadata)
+        del self.metadata["autoreset_mode"]
         self.observation_space = self.envs.single_observation_space
         self.action_space = self.envs.single_action_space
         self.render_mode = self.envs.render_mode
@@ -62,16 +59,15 @@ class SingleEnv(gym.Env[Any, Any]):
 
 def _alone(batch: Any) -> Any:
     """What a batch of one has, as arrays and numbers of NumPy, in dicts too."""
-    return tree_map(_first, batch)
-
-
-def _first(x: Any) -> Any:
-    return x[0].detach().cpu().numpy()[()] if isinstance(x, Tensor) else x
+    return tree_map(
+        lambda x: x[0].detach().cpu().numpy()[()] if isinstance(x, Tensor) else x,
+        batch,
+    )
 
 
 def _expert(env: SingleEnv) -> Any:
     """The action of the batch's expert, which knows the whole state."""
-    return _first(expert_actions(env.envs))
+    return _alone(expert_actions(env.envs))
 
 
 @functools.cache
@@ -82,23 +78,20 @@ def single(place: str) -> type[SingleEnv]:
     (4,)
     """
     module, _, name = place.rpartition(".")
-    batch = getattr(
-        importlib.import_module(f"yieldrl.envs.{module}"), f"{name}VectorEnv"
-    )
+    world = importlib.import_module(f"yieldrl.envs.{module}")
+    batch = getattr(world, f"{name}VectorEnv")
     return single_of(batch, batch, f"{name}Env")
 
 
 def single_of(
-    make_batch: Callable[..., VectorEnv[Any, Any, Any]],
+    make_batch: Callable[..., VectorEnv],
     world: type[TorchVectorEnv],
     name: str,
 ) -> type[SingleEnv]:
     """The class of single environments of a batch.
 
-    Args:
-        make_batch: The batched environment, or a function that makes it.
-        world: What is in it when all wrappers are taken off.
-        name: Of the class.
+    `make_batch` is its class, or a function that makes it, and `world` the class of
+    what is in it when all wrappers are taken off.
     """
     attributes: dict[str, Any] = {
         "batch_class": staticmethod(make_batch),

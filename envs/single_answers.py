@@ -63,9 +63,7 @@ def step_answer(
     )
 
 
-def check_observation(
-    space: Space[Any], obs: Any, place: Place, name: str = ""
-) -> None:
+def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> None:
     """Raise ValueError if an observation does not fit its space, but for its bounds."""
     what = f"{place} returned observation{name}"
     if isinstance(space, Dict):
@@ -88,7 +86,7 @@ def check_observation(
         _check_array(space, obs, what)
 
 
-def _check_array(space: Space[Any], obs: Any, what: str) -> None:
+def _check_array(space: Space, obs: Any, what: str) -> None:
     try:
         array = np.asarray(obs)
     except (TypeError, ValueError) as reason:
@@ -112,7 +110,7 @@ def _check_array(space: Space[Any], obs: Any, what: str) -> None:
         ) from None
 
 
-def declared_names(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
+def declared_names(env: gym.Env, attribute: str) -> tuple[str, ...]:
     """The names in an attribute of an environment, or of a wrapper around it."""
     known = env.has_wrapper_attr(attribute)
     names = env.get_wrapper_attr(attribute) if known else ()

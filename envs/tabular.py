@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -117,8 +117,8 @@ class FrozenLakeVectorEnv(TableVectorEnv):
                 f"map_name = {map_name!r}: use one of {list(MAPS)}, or give a desc"
             )
         chance = {"is_slippery": is_slippery, "success_rate": success_rate}
-        map_of: Any = {"desc": desc, "map_name": map_name}
-        env = FrozenLakeEnv(**map_of, **chance, reward_schedule=reward_schedule)
+        given: Any = {"desc": desc, "map_name": map_name, **chance}
+        env = FrozenLakeEnv(**given, reward_schedule=cast("Any", reward_schedule))
         super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
 
 

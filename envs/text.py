@@ -12,14 +12,14 @@ from yieldrl.foundations import Utf8Text
 from yieldrl.foundations.text import encoded
 
 
-class EncodeText(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
+class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):
     """Gives the sentences of an environment's observations as their bytes in UTF-8.
 
     `yieldrl.envs.make` puts it around environments whose observations have a `Text`; it
     raises ValueError around others.
     """
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(self, env: gym.Env) -> None:
         RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
         gym.ObservationWrapper.__init__(self, env)
         if not says_text(env.observation_space):
@@ -39,14 +39,14 @@ class EncodeText(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
             ) from None
 
 
-def says_text(space: gym.Space[Any]) -> bool:
+def says_text(space: gym.Space) -> bool:
     """Whether a `gymnasium.spaces.Text` is among what a space describes."""
     if isinstance(space, Dict):
         return any(says_text(child) for child in space.values())
     return isinstance(space, Text)
 
 
-def _in_bytes(space: gym.Space[Any]) -> gym.Space[Any]:
+def _in_bytes(space: gym.Space) -> gym.Space:
     if isinstance(space, Dict):
         return Dict({name: _in_bytes(child) for name, child in space.items()})
     if not isinstance(space, Text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import gymnasium as gym
 from gymnasium.spaces import Dict
@@ -15,8 +15,7 @@ from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText, says_text
 from yieldrl.foundations import spaces
 
-AnyVectorEnv = VectorEnv[Any, Any, Any]
-Wrap = Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
+Wrap = Callable[[gym.Env], gym.Env]
 
 MOST_OBJECTS = 2**14
 """Most environments that are objects, stepped one after the other."""
@@ -26,12 +25,12 @@ MOST_PROCESSES = 2**10
 
 
 def vectorize(
-    make_one: Callable[[], gym.Env[Any, Any]],
+    make_one: Callable[[], gym.Env],
     count: int,
     mode: str,
     wrappers: Sequence[Wrap] = (),
     seed: int | None = None,
-) -> AnyVectorEnv:
+) -> VectorEnv:
     """A batch of `count` environments, each in the wrappers, the innermost first.
 
     In the mode `async` each has a process, and `seed` is of its global generators.
@@ -43,7 +42,7 @@ def vectorize(
     """
     check_count(count, MOST_PROCESSES if mode == "async" else MOST_OBJECTS)
 
-    def make_checked() -> gym.Env[Any, Any]:
+    def make_checked() -> gym.Env:
         env = make_one()
         if not isinstance(env, gym.Env):
             raise TypeError(
@@ -66,7 +65,7 @@ def vectorize(
         )
 
 
-def check(envs: AnyVectorEnv) -> None:
+def check(envs: VectorEnv) -> None:
     """Raise ValueError or TypeError if these environments cannot be trained in."""
     mode = envs.metadata.get("autoreset_mode")
     if not isinstance(mode, AutoresetMode):
@@ -92,7 +91,7 @@ def check(envs: AnyVectorEnv) -> None:
         )
 
 
-def games_inside(envs: AnyVectorEnv) -> set[int]:
+def games_inside(envs: VectorEnv) -> set[int]:
     """The identities of the environments inside, below all wrappers."""
     return {id(env.unwrapped) for env in getattr(envs, "envs", [])}
 
@@ -136,7 +135,7 @@ def _find_wrapper(name: str) -> Wrap:
     return cast("Wrap", found)
 
 
-def _wrapped_in(env: gym.Env[Any, Any], wrap: Wrap) -> gym.Env[Any, Any]:
+def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
     name = f"{getattr(wrap, '__module__', '')}:{getattr(wrap, '__name__', wrap)}"
     try:
         wrapped = wrap(env)

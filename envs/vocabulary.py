@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,10 +26,7 @@ class Vocabulary:
 
     def __init__(self, sentences: Sequence[str]) -> None:
         split = [sentence.split() for sentence in sentences]
-        self.words = [
-            "<pad>",
-            *dict.fromkeys(word for words in split for word in words),
-        ]
+        self.words = ["<pad>", *dict.fromkeys(itertools.chain.from_iterable(split))]
         self.length = max(map(len, split))
         self._tokens = {word: token for token, word in enumerate(self.words)}
 

@@ -27,7 +27,7 @@ from yieldrl.foundations import derive_seed, seed_everything
 
 def work(
     index: int,
-    env_fn: Callable[[], gym.Env[Any, Any]],
+    env_fn: Callable[[], gym.Env],
     pipe: Any,
     parent_pipe: Any,
     shared_memory: Any,
@@ -75,7 +75,7 @@ class Commands:
     cast.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], index: int, shared_memory: Any) -> None:
+    def __init__(self, env: gym.Env, index: int, shared_memory: Any) -> None:
         self.env, self.index, self.shared_memory = env, index, shared_memory
         self.steps = 0  # of the present episode
 

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import MultiDiscrete
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.arrays import as_tensors, copied
+from yieldrl.envs.arrays import as_tensors, copied, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.wrappers.state import CheckpointWrapper
 from yieldrl.foundations import spaces
@@ -54,7 +54,7 @@ class BatchWrapper(CheckpointWrapper):
         wrapper._arguments = args[1:], {k: kwargs[k] for k in kwargs if k != "envs"}
         return wrapper
 
-    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, envs: VectorEnv) -> None:
         name = type(self).__name__
         if not isinstance(envs, VectorEnv):
             raise TypeError(
@@ -71,12 +71,14 @@ class BatchWrapper(CheckpointWrapper):
             )
         self.autoreset_mode = mode
         self.reader = StepReader(envs)
-        inner = getattr(envs, "recorded_info", ())
-        self.recorded_info = (*self.recorded_info, *inner)
+        self.recorded_info += tuple(getattr(envs, "recorded_info", ()))
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # what is inside gives arrays, not tensors
         late = mode is AutoresetMode.NEXT_STEP
         self._resets: Tensor | None = self.zeros(torch.bool) if late else None
+        # Where looking is free, or where environments on the CPU wait anyhow.
+        on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self._can_branch = on_cpu or self.inside.type == "cpu"
 
     def action(self, actions: Any) -> Any:
         """What the wrapped environments get instead of these actions `[N, ...]`."""
@@ -96,7 +98,6 @@ class BatchWrapper(CheckpointWrapper):
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes, in all environments or where `reset_mask` says so."""
         options = dict(options or {})  # a copy: Gymnasium's take the mask out of it
         where = ~self.zeros(torch.bool)
         if "reset_mask" in options:
@@ -110,7 +111,6 @@ class BatchWrapper(CheckpointWrapper):
         return self.answer(obs), self.answer(info)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Step every environment once."""
         step = self.take(self.advance(self.action(actions)))
         if self._resets is not None:
             self._resets = step.ended
@@ -145,18 +145,23 @@ class BatchWrapper(CheckpointWrapper):
         return self.autoreset_mode is AutoresetMode.SAME_STEP
 
     def reset_inside(self, step: Step, where: Tensor) -> tuple[Step, Any]:
-        """Begin new episodes where `where` bool `[N]` is set.
-
-        Returns:
-            The step, copied if the reset may write into its memory, and observations
-            `[N, ...]`, which mean something only where an environment was reset.
-        """
+        """Begin new episodes there; the step (copied if the reset may write into its
+        memory), and observations `[N, ...]`, which are meaningless elsewhere."""
         if not self.reader.new_memory:
             step = Step(*map(copied, step))
         mask = where.numpy() if self._arrays else where
         return step, as_tensors(self.env.reset(options={"reset_mask": mask})[0])
 
-    def show(self, space: Space[Any]) -> None:
+    def begun_anew(self, step: Step, where: Tensor) -> Step:
+        """The step with the first observations of new episodes where `where` is set."""
+        if self._can_branch and not where.any():
+            return step
+        step, fresh = self.reset_inside(step, where)
+        if self.resets_at_once:
+            return step._replace(obs=replaced(step.obs, fresh, where))
+        return step.with_observations(lambda obs: replaced(obs, fresh, where))
+
+    def show(self, space: Space) -> None:
         """Have this space of a single environment's observations."""
         self.single_observation_space = space
         self.observation_space = batch_space(space, self.num_envs)
@@ -170,9 +175,7 @@ class BatchWrapper(CheckpointWrapper):
         """Of sums over many steps: float64, but for MPS, which has none."""
         return torch.float32 if self.inside.type == "mps" else torch.float64
 
-    def for_evaluation(
-        self, envs: VectorEnv[Any, Any, Any]
-    ) -> VectorEnv[Any, Any, Any]:
+    def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
         """Evaluation environments in a wrapper like this, unless it is of rewards."""
         if self.of_rewards:
             return envs
@@ -183,7 +186,7 @@ class BatchWrapper(CheckpointWrapper):
 _FINAL = ("final_obs", "_final_obs")
 
 
-def repeated_space(space: Space[Any], count: int) -> Space[Any]:
+def repeated_space(space: Space, count: int) -> Space:
     """The space of `count` elements of another, along a new first axis."""
     if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
         nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))

@@ -21,9 +21,7 @@ class ClipReward(BatchWrapper):
 
     of_rewards = True
 
-    def __init__(
-        self, envs: VectorEnv[Any, Any, Any], low: float = -1.0, high: float = 1.0
-    ) -> None:
+    def __init__(self, envs: VectorEnv, low: float = -1.0, high: float = 1.0) -> None:
         super().__init__(envs)
         if not low < high:
             raise ValueError(f"low = {low}, high = {high}: low must be less than high")
@@ -63,7 +61,7 @@ class RescaleAction(BatchWrapper):
                 [-2.]])
     """
 
-    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, envs: VectorEnv) -> None:
         super().__init__(envs)
         space: Any = envs.single_action_space
         floats = isinstance(space, Box) and np.issubdtype(space.dtype, np.floating)

@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 from yieldrl.envs.wrappers.chunk_sums import ChunkSums
@@ -70,7 +69,7 @@ class ActionChunks(BatchWrapper):
 
     def __init__(
         self,
-        envs: VectorEnv[Any, Any, Any],
+        envs: VectorEnv,
         length: int,
         *,
         execute: int | None = None,
@@ -97,9 +96,6 @@ class ActionChunks(BatchWrapper):
         powers = [gamma**k for k in range(execute + 1)]
         self._discounts = torch.tensor(powers, dtype=torch.float32).to(self.inside)
         self._all_envs = ~self.zeros(torch.bool)
-        # Where looking is free, or where environments on the CPU wait anyhow.
-        on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
-        self._can_branch = on_cpu or self.inside.type == "cpu"
         self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
 
     def action(self, actions: Any) -> Any:
@@ -127,29 +123,17 @@ class ActionChunks(BatchWrapper):
             all_run = self._can_branch and bool(running.all())
             if not (all_run or self.reader.new_memory):
                 sums.keep(step)
-            if self._by_caller:
-                self._reset_unseen(step)
+            # Let episodes that ended continue in discarded ones.
+            if self._by_caller and (not self._can_branch or step.ended.any()):
+                self.reset_inside(step, step.ended)
             step = super().advance(actions[:, i])
             sums.add(step, None if all_run else running, self.gamma**i)
         obs = step.obs if self.resets_at_once else sums.next_obs
         answer = sums.as_step(obs, valid, self._discounts)
         if self._by_caller or self.execute == 1:  # there, the right one resets in time
             return answer
-        return self._begun(answer, ~running if valid is None else ~valid)
-
-    def _reset_unseen(self, step: Step) -> None:
-        """DISABLED mode: let episodes that ended continue in discarded ones."""
-        if not self._can_branch or step.ended.any():
-            self.reset_inside(step, step.ended)
-
-    def _begun(self, step: Step, unseen: Tensor) -> Step:
-        """The first observations after episodes that are discarded."""
-        if self._can_branch and not unseen.any():
-            return step
-        step, fresh = self.reset_inside(step, unseen)
-        if self.resets_at_once:
-            return step._replace(obs=replaced(step.obs, fresh, unseen))
-        return step.with_observations(lambda obs: replaced(obs, fresh, unseen))
+        # First observations, after what was left of a chunk in discarded episodes.
+        return self.begun_anew(answer, ~running if valid is None else ~valid)
 
 
 def _check_arguments(length: int, execute: int, gamma: float) -> None:
@@ -164,7 +148,7 @@ def _check_arguments(length: int, execute: int, gamma: float) -> None:
         raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
 
 
-def _chunk_of(space: Space[Any], length: int) -> Space[Any]:
+def _chunk_of(space: Space, length: int) -> Space:
     """The space of `length` actions, one after the other."""
     if isinstance(space, Box | Discrete | MultiDiscrete):
         return repeated_space(space, length)

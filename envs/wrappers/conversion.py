@@ -26,9 +26,7 @@ class NumpyToTorch(BatchWrapper):
     tensors; `final_obs` is dense and there in every step.
     """
 
-    def __init__(
-        self, envs: VectorEnv[Any, Any, Any], *, device: str | torch.device = "cpu"
-    ) -> None:
+    def __init__(self, envs: VectorEnv, *, device: str | torch.device = "cpu") -> None:
         super().__init__(envs)
         self.device = usable_device(device)  # "cuda" becomes "cuda:0"
         self.show(_float32(envs.single_observation_space))
@@ -64,7 +62,7 @@ class TorchToNumpy(BatchWrapper):
         ('ndarray', array([1., 1.], dtype=float32))
     """
 
-    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, envs: VectorEnv) -> None:
         super().__init__(envs)
         self.device = torch.device("cpu")
 
@@ -77,7 +75,7 @@ class TorchToNumpy(BatchWrapper):
         return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
 
 
-def _float32(space: Space[Any]) -> Space[Any]:
+def _float32(space: Space) -> Space:
     """The space of the same observations, without float64."""
     if isinstance(space, Dict):
         return Dict({name: _float32(child) for name, child in space.items()})

@@ -8,7 +8,6 @@ import torch
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.wrappers.base import BatchWrapper
@@ -39,7 +38,7 @@ class EpisodeStatistics(BatchWrapper):
 
     carried = ("returns", "lengths")
 
-    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, envs: VectorEnv) -> None:
         super().__init__(envs)
         self.returns = self.zeros(self.precise)
         self.lengths = self.zeros(torch.int64)
@@ -86,7 +85,7 @@ class TimeLimit(BatchWrapper):
 
     carried = ("elapsed", "_cut")
 
-    def __init__(self, envs: VectorEnv[Any, Any, Any], max_episode_steps: int) -> None:
+    def __init__(self, envs: VectorEnv, max_episode_steps: int) -> None:
         super().__init__(envs)
         if max_episode_steps < 1:
             raise ValueError(f"max_episode_steps = {max_episode_steps}: at least 1")
@@ -114,35 +113,28 @@ class TimeLimit(BatchWrapper):
         cut = over & ~step.ended  # those that the environments inside let go on
         step = step._replace(truncated=step.truncated | over)
         if self.resets_at_once:
-            step = self._reset_now(step, cut)
+            step = self.begun_anew(step, cut)
             elapsed = elapsed.masked_fill(step.ended, 0)
         elif step.valid is not None:
             self._cut = cut
         self.elapsed = elapsed
         return step
 
-    def _reset_now(self, step: Step, cut: Tensor) -> Step:
-        if cut.is_cpu and not cut.any():  # on a CPU looking is free
-            return step
-        step, fresh = self.reset_inside(step, cut)
-        return step._replace(obs=replaced(step.obs, fresh, cut))
-
     def _reset_late(self, step: Step, cut: Tensor) -> Step:
         """Let this step have been the reset of those that were cut in the one before.
 
         Inside it was one more step of an episode that is over: forget its answer.
         """
-        if cut.is_cpu and not cut.any():
+        if self._can_branch and not cut.any():
             return step
-        step, fresh = self.reset_inside(step, cut)
-        return step._replace(
+        return self.begun_anew(step, cut)._replace(
             reward=step.reward.masked_fill(cut, 0),
             terminated=step.terminated & ~cut,
             truncated=step.truncated & ~cut,
-        ).with_observations(lambda obs: replaced(obs, fresh, cut))
+        )
 
 
-def check_resets_in_part(envs: VectorEnv[Any, Any, Any], remedy: str) -> None:
+def check_resets_in_part(envs: VectorEnv, remedy: str) -> None:
     """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
     mode = envs.metadata["autoreset_mode"]
     known = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv

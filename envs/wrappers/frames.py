@@ -45,7 +45,7 @@ class FrameStack(BatchWrapper):
 
     def __init__(
         self,
-        envs: VectorEnv[Any, Any, Any],
+        envs: VectorEnv,
         num_frames: int = 4,
         *,
         padding: str = "reset",
@@ -84,7 +84,7 @@ def _pushed(frames: Tensor, obs: Tensor) -> Tensor:
     return torch.cat((frames[:, 1:], obs.unsqueeze(1)), dim=1)
 
 
-def _shown(space: Space[Any], frames: Any) -> Any:
+def _shown(space: Space, frames: Any) -> Any:
     """Frames `[N, K, ...]` in the form of the stacked space."""
     if isinstance(space, Dict):
         return {name: _shown(space[name], frames[name]) for name in frames}
@@ -97,7 +97,7 @@ def _shown(space: Space[Any], frames: Any) -> Any:
     return frames.flatten(1, 2)
 
 
-def _stacked_space(space: Space[Any], count: int) -> Space[Any]:
+def _stacked_space(space: Space, count: int) -> Space:
     """The space of `count` observations, side by side."""
     if isinstance(space, Dict):
         return Dict({name: _stacked_space(space[name], count) for name in space})

@@ -62,7 +62,7 @@ class HiddenParameters(BatchWrapper):
 
     def __init__(
         self,
-        envs: VectorEnv[Any, Any, Any],
+        envs: VectorEnv,
         ranges: Mapping[str, Any],
         *,
         held_out: Mapping[str, Any] | None = None,
@@ -91,7 +91,7 @@ class HiddenParameters(BatchWrapper):
         self._draws = intervals.Draws([chosen[name] for name in self.names], world)
         self._seed: Any = None  # of the reset under way
         self._can_branch = world.device.type == "cpu"  # where looking is free
-        self._all_envs = ~self.zeros(torch.bool)
+        self._all_envs = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
         self.parameters = self._draws()
         self._apply(self._all_envs)
 
@@ -164,7 +164,7 @@ class HiddenParameters(BatchWrapper):
         self._apply(self._all_envs)
 
 
-def _with_privileged(space: Space[Any], size: int) -> Dict:
+def _with_privileged(space: Space, size: int) -> Dict:
     entries = dict(space.spaces) if isinstance(space, Dict) else {"obs": space}
     if "privileged" in entries:
         raise ValueError(

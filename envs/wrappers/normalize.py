@@ -53,7 +53,7 @@ class NormalizeObservation(BatchWrapper):
 
     def __init__(
         self,
-        envs: VectorEnv[Any, Any, Any],
+        envs: VectorEnv,
         *,
         limit: float = 10.0,
         frozen: bool = False,
@@ -94,9 +94,7 @@ class NormalizeObservation(BatchWrapper):
         mean, var = self.mean[".".join(path)], self.var[".".join(path)]
         return standardize(obs, mean, var, self.limit).float()
 
-    def for_evaluation(
-        self, envs: VectorEnv[Any, Any, Any]
-    ) -> VectorEnv[Any, Any, Any]:
+    def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
         other = NormalizeObservation(envs, limit=self.limit, frozen=True)
         other.mean, other.var, other.count = self.mean, self.var, self.count
         return other
@@ -115,7 +113,7 @@ class NormalizeObservation(BatchWrapper):
             more = masked_moments(leaf.to(self.precise), where)
             update_moments((self.mean[name], self.var[name], self.count), more)
 
-    def _scaled_space(self, space: Space[Any], path: spaces.Path) -> Space[Any]:
+    def _scaled_space(self, space: Space, path: spaces.Path) -> Space:
         if isinstance(space, Dict):
             return Dict({k: self._scaled_space(space[k], (*path, k)) for k in space})
         if path not in self._paths:
@@ -151,7 +149,7 @@ class NormalizeReward(BatchWrapper):
 
     def __init__(
         self,
-        envs: VectorEnv[Any, Any, Any],
+        envs: VectorEnv,
         *,
         gamma: float = 0.99,
         limit: float = 10.0,

@@ -12,7 +12,7 @@ from torch import Tensor
 from yieldrl.envs.batched.tree import clone, layout, tree_map
 
 
-class CheckpointWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+class CheckpointWrapper(VectorWrapper):
     """A wrapper whose tensors can be saved, with the environments inside."""
 
     carried: ClassVar[tuple[str, ...]] = ()
