@@ -48,9 +48,7 @@ class SerialVectorEnv(SyncVectorEnv):
     recorded_info: tuple[str, ...] = ()
 
     def __init__(
-        self,
-        env_fns: Sequence[Callable[[], gym.Env]],
-        info_keys: Sequence[str] = (),
+        self, env_fns: Sequence[Callable[[], gym.Env]], info_keys: Sequence[str] = ()
     ) -> None:
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
         recorded = declared_names(self.envs[0], "recorded_info")

@@ -60,8 +60,7 @@ class SingleEnv(gym.Env):
 def _alone(batch: Any) -> Any:
     """What a batch of one has, as arrays and numbers of NumPy, in dicts too."""
     return tree_map(
-        lambda x: x[0].detach().cpu().numpy()[()] if isinstance(x, Tensor) else x,
-        batch,
+        lambda x: x[0].detach().cpu().numpy()[()] if isinstance(x, Tensor) else x, batch
     )
 
 
@@ -84,9 +83,7 @@ def single(place: str) -> type[SingleEnv]:
 
 
 def single_of(
-    make_batch: Callable[..., VectorEnv],
-    world: type[TorchVectorEnv],
-    name: str,
+    make_batch: Callable[..., VectorEnv], world: type[TorchVectorEnv], name: str
 ) -> type[SingleEnv]:
     """The class of single environments of a batch.
 

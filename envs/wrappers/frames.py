@@ -44,11 +44,7 @@ class FrameStack(BatchWrapper):
     carried = ("frames",)
 
     def __init__(
-        self,
-        envs: VectorEnv,
-        num_frames: int = 4,
-        *,
-        padding: str = "reset",
+        self, envs: VectorEnv, num_frames: int = 4, *, padding: str = "reset"
     ) -> None:
         super().__init__(envs)
         if num_frames < 1:

@@ -52,11 +52,7 @@ class NormalizeObservation(BatchWrapper):
     learned = ("mean", "var", "count")
 
     def __init__(
-        self,
-        envs: VectorEnv,
-        *,
-        limit: float = 10.0,
-        frozen: bool = False,
+        self, envs: VectorEnv, *, limit: float = 10.0, frozen: bool = False
     ) -> None:
         super().__init__(envs)
         self.limit, self.frozen = limit, frozen
