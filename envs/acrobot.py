@@ -11,15 +11,14 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import gymnasium_pictures
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.gymnasium_pictures import DrawnByGymnasium
 
 MAX_SPEED_1 = 4 * math.pi  # rad/s
 MAX_SPEED_2 = 9 * math.pi
 HIGH = np.array([1, 1, 1, 1, MAX_SPEED_1, MAX_SPEED_2], dtype=np.float32)
 
 
-class AcrobotVectorEnv(TorchVectorEnv):
+class AcrobotVectorEnv(DrawnByGymnasium):
     """Gymnasium's Acrobot-v1, N of them at once on a device.
 
     State: the angle of the first link (0 hangs down), that of the second link relative
@@ -49,6 +48,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
+    gymnasium_id = "Acrobot-v1"
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012
     single_observation_space = spaces.Box(-HIGH, HIGH)
     single_action_space = spaces.Discrete(3)
@@ -137,7 +137,3 @@ class AcrobotVectorEnv(TorchVectorEnv):
         (cos_1, cos_2), (sin_1, sin_2) = state[:2].cos(), state[:2].sin()
         obs = torch.stack((cos_1, sin_1, cos_2, sin_2, *state[2:]), dim=-1)
         return obs.to(torch.float32)
-
-    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """The picture uint8 `[500, 500, 3]`, drawn by gymnasium (with pygame)."""
-        return gymnasium_pictures.draw(self, "Acrobot-v1", state=state)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
+import numpy as np
+
+from yieldrl.envs.batched import TorchVectorEnv
 
 
-def draw(envs: Any, env_id: str, **attributes: Any) -> Any:
-    """Gymnasium's picture of its environment `env_id` with these attributes.
+class DrawnByGymnasium(TorchVectorEnv):
+    """Base of worlds whose states Gymnasium's environment `gymnasium_id` can draw."""
 
-    The batched world keeps that environment from picture to picture.
-    """
-    if envs._painter is None:
-        envs._painter = gymnasium.make(env_id, render_mode="rgb_array").unwrapped
-    for name, value in attributes.items():
-        setattr(envs._painter, name, value)
-    return envs._painter.render()
+    gymnasium_id: ClassVar[str]
+
+    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
+        """The picture uint8 `[H, W, 3]`, drawn by gymnasium (with pygame)."""
+        if self._painter is None:
+            env: Any = gymnasium.make(self.gymnasium_id, render_mode="rgb_array")
+            self._painter = env.unwrapped
+            self._painter.last_u = None  # of the pendulum, which shows its torque
+        self._painter.state = state
+        return self._painter.render()

@@ -10,8 +10,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import gymnasium_pictures
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.gymnasium_pictures import DrawnByGymnasium
 
 MIN_POSITION, MAX_POSITION = -1.2, 0.6
 MAX_SPEED = 0.07  # per step
@@ -19,7 +18,7 @@ LOW = np.array([MIN_POSITION, -MAX_SPEED], dtype=np.float32)
 HIGH = np.array([MAX_POSITION, MAX_SPEED], dtype=np.float32)
 
 
-class MountainCarVectorEnv(TorchVectorEnv):
+class MountainCarVectorEnv(DrawnByGymnasium):
     """Gymnasium's MountainCar-v0, N of them at once on a device.
 
     State and observation are the car's position and velocity. Actions 0, 1 and 2 push
@@ -39,6 +38,7 @@ class MountainCarVectorEnv(TorchVectorEnv):
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
+    gymnasium_id = "MountainCar-v0"
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
     single_observation_space = spaces.Box(LOW, HIGH)
     single_action_space = spaces.Discrete(3)
@@ -84,7 +84,3 @@ class MountainCarVectorEnv(TorchVectorEnv):
         arrived = position >= self.goal_position
         terminated = arrived & (velocity >= self.goal_velocity)
         return torch.stack((position, velocity)), terminated
-
-    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """The picture uint8 `[400, 600, 3]`, drawn by gymnasium (with pygame)."""
-        return gymnasium_pictures.draw(self, "MountainCar-v0", state=state)

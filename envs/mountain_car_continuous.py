@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import gymnasium_pictures
 from yieldrl.envs.mountain_car import MountainCarVectorEnv
 
 
@@ -29,6 +27,7 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
         kwargs: Arguments of `MountainCarVectorEnv` and `TorchVectorEnv`.
     """
 
+    gymnasium_id = "MountainCarContinuous-v0"
     single_action_space = spaces.Box(-1.0, 1.0, (1,))
     goal_position = 0.45
 
@@ -49,7 +48,3 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
         state, terminated = self.drive(state, action.clamp(-1, 1) * self.force)
         reward = torch.where(terminated, 100.0, 0.0) - action.square() * 0.1
         return state, reward, terminated
-
-    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """The picture uint8 `[400, 600, 3]`, drawn by gymnasium (with pygame)."""
-        return gymnasium_pictures.draw(self, "MountainCarContinuous-v0", state=state)

@@ -11,15 +11,14 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs import gymnasium_pictures
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.gymnasium_pictures import DrawnByGymnasium
 
 MAX_SPEED = 8.0  # rad/s
 MAX_TORQUE = 2.0  # N m
 HIGH = np.array([1.0, 1.0, MAX_SPEED], dtype=np.float32)
 
 
-class PendulumVectorEnv(TorchVectorEnv):
+class PendulumVectorEnv(DrawnByGymnasium):
     """Gymnasium's Pendulum-v1, N of them at once on a device.
 
     State: angle from the upright (rad, not wrapped) and angular velocity (rad/s).
@@ -40,6 +39,7 @@ class PendulumVectorEnv(TorchVectorEnv):
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
+    gymnasium_id = "Pendulum-v1"
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
     single_observation_space = spaces.Box(-HIGH, HIGH)
     single_action_space = spaces.Box(-MAX_TORQUE, MAX_TORQUE, (1,))
@@ -91,7 +91,3 @@ class PendulumVectorEnv(TorchVectorEnv):
         theta, theta_dot = state.unbind()
         obs = torch.stack((theta.cos(), theta.sin(), theta_dot), dim=-1)
         return obs.to(torch.float32)
-
-    def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """The picture uint8 `[500, 500, 3]`, drawn by gymnasium (with pygame)."""
-        return gymnasium_pictures.draw(self, "Pendulum-v1", state=state, last_u=None)
