@@ -106,10 +106,8 @@ def _made(
     if isinstance(source, str):
         return _from_id(source, config, device, count, kwargs, wrappers)
     if isinstance(source, type) and issubclass(source, VectorEnv):
-        wrappers, kwargs = _observing_masks(source, wrappers, kwargs)
-        refuse_wrappers(wrappers, source.__name__)
-        make_all = cast("Callable[..., VectorEnv]", source)
-        return make_all(num_envs=count, **_with_device(source, device, kwargs))
+        kwargs = _of_batch(source, source.__name__, device, kwargs, wrappers)
+        return source(num_envs=count, **kwargs)  # pyright: ignore[reportCallIssue]
     if callable(source):
         make_one = cast("Callable[..., gym.Env]", source)
         return _one_by_one(make_one, config, count, kwargs, wrappers)
@@ -136,9 +134,7 @@ def _from_id(
     if spec.entry_point is None or batched:
         maker = spec.vector_entry_point
         maker = load_env_creator(maker) if isinstance(maker, str) else maker
-        wrappers, kwargs = _observing_masks(maker, wrappers, kwargs)
-        refuse_wrappers(wrappers, env_id)
-        kwargs = _with_device(maker, device, kwargs)
+        kwargs = _of_batch(maker, env_id, device, kwargs, wrappers)
         return gym.make_vec(spec.id, num_envs=count, **kwargs)
     # Not Gymnasium's own batched CartPole: it can only reset one step late.
     kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
@@ -162,27 +158,25 @@ def _one_by_one(
     return vectorize(make_given, count, config.vectorization, wrappers, seed)
 
 
-def _observing_masks(
-    maker: Any, wrappers: Sequence[Wrap], kwargs: dict[str, Any]
-) -> tuple[Sequence[Wrap], dict[str, Any]]:
-    """Batches whose constructor takes `action_mask` observe their masks themselves."""
-    constructor = maker.__init__ if isinstance(maker, type) else maker
-    if ActionMask not in wrappers:
-        return wrappers, kwargs
-    if "action_mask" not in inspect.signature(constructor).parameters:
-        raise ValueError(
-            f"ActionMask goes around single environments, and {maker.__name__} is a"
-            " batch whose constructor has no argument action_mask: if its observations"
-            " have an 'action_mask' anyhow, set wrappers=(); if not, take PPO"
-        )
-    others = [wrap for wrap in wrappers if wrap is not ActionMask]
-    return others, {"action_mask": True, **kwargs}
+def _of_batch(
+    maker: Any, name: str, device: str, kwargs: dict[str, Any], wrappers: Sequence[Wrap]
+) -> dict[str, Any]:
+    """The arguments of what makes a batch: with the device, if it takes one.
 
-
-def _with_device(maker: Any, device: str, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the device, for batched worlds and for functions of it."""
-    if isinstance(maker, type):
-        takes = issubclass(maker, TorchVectorEnv)
-    else:
-        takes = "device" in inspect.signature(maker).parameters
-    return {"device": device, **kwargs} if takes else kwargs
+    If it takes `action_mask`, it observes its masks itself, in place of `ActionMask`.
+    """
+    is_class = isinstance(maker, type)
+    takes = inspect.signature(maker.__init__ if is_class else maker).parameters
+    if ActionMask in wrappers:
+        if "action_mask" not in takes:
+            raise ValueError(
+                f"ActionMask goes around single environments, and {maker.__name__} is a"
+                " batch whose constructor has no argument action_mask: if its"
+                " observations have an 'action_mask' anyhow, set wrappers=(); if not,"
+                " take PPO"
+            )
+        wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
+        kwargs = {"action_mask": True, **kwargs}
+    refuse_wrappers(wrappers, name)
+    takes_device = issubclass(maker, TorchVectorEnv) if is_class else "device" in takes
+    return {"device": device, **kwargs} if takes_device else kwargs

@@ -60,9 +60,8 @@ def vectorize(
     except gym.error.DependencyNotInstalled as reason:
         mujoco = "mujoco" in str(reason).lower()
         remedy = " (pip install 'yieldrl[mujoco]')" if mujoco else ""
-        raise ImportError(f"the environment lacks a package: {reason}{remedy}") from (
-            reason
-        )
+        text = f"the environment lacks a package: {reason}{remedy}"
+        raise ImportError(text) from reason
 
 
 def check(envs: VectorEnv) -> None:

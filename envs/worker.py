@@ -51,12 +51,15 @@ def work(
     pipe.send(None)
     commands = Commands(env, index, shared_memory)
     try:
-        while (message := _received(pipe)) is not None:
-            _send(pipe, (commands.answer(*message), True))
-            if message[0] == "close":
-                break
+        command = None
+        while command != "close":
+            try:
+                command, data = pipe.recv()
+            except EOFError:
+                break  # the trainer is gone
+            _send(pipe, (commands.answer(command, data), True))
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the trainer is gone
+        pass  # so is it here
     except Exception as error:
         kind, text = sendable_error(error)
         if f"environment {index}" not in text:
@@ -80,7 +83,6 @@ class Commands:
         self.steps = 0  # of the present episode
 
     def answer(self, command: str, data: Any) -> Any:
-        """What to send back."""
         known = {
             "reset": self.reset,
             "reset-noop": lambda _: (None, {}),
@@ -101,11 +103,9 @@ class Commands:
         return None, info
 
     def step(self, action: Any) -> tuple[Any, ...]:
-        """One step, and a reset if it ends the episode."""
         self.steps += 1
-        obs, reward, terminated, truncated, info = step_answer(
-            self.env.step(action), self._place()
-        )
+        answer = step_answer(self.env.step(action), self._place())
+        obs, reward, terminated, truncated, info = answer
         self._check(obs)
         if terminated or truncated:
             # Copies, because the reset may write into the same arrays.
@@ -116,16 +116,14 @@ class Commands:
         return None, reward, terminated, truncated, info
 
     def call(self, data: tuple[str, Any, Any]) -> Any:
-        """An attribute, or what a method returns."""
         name, args, kwargs = data
         value = self.env.get_wrapper_attr(name)
         return value(*args, **kwargs) if callable(value) else value
 
     def same_spaces(self, data: tuple[Any, Any, Any]) -> tuple[bool, bool]:
-        """Whether its spaces are those of the batch."""
         _, observation_space, action_space = data
-        own = self.env.observation_space, self.env.action_space
-        return observation_space == own[0], action_space == own[1]
+        same = observation_space == self.env.observation_space
+        return same, action_space == self.env.action_space
 
     def _begin(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         self.steps = 0
@@ -142,14 +140,6 @@ class Commands:
     def _write(self, obs: Any) -> None:
         space = self.env.observation_space
         write_to_shared_memory(space, self.index, obs, self.shared_memory)
-
-
-def _received(pipe: Any) -> tuple[str, Any] | None:
-    """The next command; None if the trainer is gone."""
-    try:
-        return pipe.recv()
-    except EOFError:
-        return None
 
 
 def _send(pipe: Any, answer: Any) -> None:

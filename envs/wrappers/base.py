@@ -128,7 +128,8 @@ class BatchWrapper(CheckpointWrapper):
         """Step the wrapped environments once, and read what they returned."""
         answer = self.env.step(actions)
         step = self.reader.read(*answer, resets=self._resets).in_tensors()
-        info = {k: v for k, v in step.info.items() if k not in _FINAL}
+        final = ("final_obs", "_final_obs")
+        info = {k: v for k, v in step.info.items() if k not in final}
         return step._replace(info=info)
 
     def answer(self, value: Any) -> Any:
@@ -181,9 +182,6 @@ class BatchWrapper(CheckpointWrapper):
             return envs
         args, kwargs = self._arguments
         return type(self)(envs, *args, **kwargs)
-
-
-_FINAL = ("final_obs", "_final_obs")
 
 
 def repeated_space(space: Space, count: int) -> Space:

@@ -22,9 +22,6 @@ class EpisodeStatistics(BatchWrapper):
     arrays in steps that end an episode. For loops of your own: the trainers report
     episodes by themselves.
 
-    Differs from `gymnasium.wrappers.vector.RecordEpisodeStatistics`: it takes tensors,
-    and leaves out the seconds `"t"` and the queues.
-
     Example:
         >>> import gymnasium, yieldrl.envs
         >>> envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=2)

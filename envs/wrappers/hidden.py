@@ -134,7 +134,6 @@ class HiddenParameters(BatchWrapper):
             self._apply(where)
 
     def _apply(self, where: Tensor) -> None:
-        """Let the world have the parameters there."""
         rows = self.parameters.unbind()
         self.world.set_parameters(dict(zip(self.names, rows, strict=True)), where)
 

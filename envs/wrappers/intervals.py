@@ -159,8 +159,6 @@ def _other_seed(seed: Any) -> int | None:
     """Another seed than the world's, with which masses would be copies of angles."""
     if seed is None:
         return None
-    words = np.random.SeedSequence([_PURPOSE, int(seed)]).generate_state(1, np.uint64)
+    purpose = int.from_bytes(b"hidden", "big")
+    words = np.random.SeedSequence([purpose, int(seed)]).generate_state(1, np.uint64)
     return int(words[0] >> np.uint64(1))
-
-
-_PURPOSE = int.from_bytes(b"hidden", "big")

@@ -33,9 +33,6 @@ class NormalizeObservation(BatchWrapper):
     rollout and keeps them in the model; this wrapper is for the algorithms without that
     field. Trainers evaluate with the same statistics, and do not move them.
 
-    Differs from `gymnasium.wrappers.vector.NormalizeObservation`: it takes tensors,
-    all autoreset modes, a `reset_mask` and Dicts, it clips, and has a `state_dict`.
-
     Args:
         envs: The environments to wrap.
         limit: Bound of the result.
@@ -125,8 +122,7 @@ class NormalizeReward(BatchWrapper):
     arXiv:2005.12729, section 3. Rewards keep their sign and their mean.
 
     Trainers evaluate without it; PPO has `normalize_reward=True`, which scales a
-    rollout by one number. Differs from `gymnasium.wrappers.vector.NormalizeReward`: it
-    takes tensors, clips, starts anew where an episode is cut, and has a `state_dict`.
+    rollout by one number. In Gymnasium's a cut does not end the discounted return.
 
     Args:
         envs: The environments to wrap.
