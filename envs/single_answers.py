@@ -65,49 +65,44 @@ def step_answer(
 
 def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> None:
     """Raise ValueError if an observation does not fit its space, but for its bounds."""
-    what = f"{place} returned observation{name}"
+    wrong, wanted = None, f"{space}"
     if isinstance(space, Dict):
-        if not hasattr(obs, "items") or not space.keys() <= set(obs):
-            raise ValueError(
-                f"{what} {_shown(obs)}; its observation_space is a Dict of"
-                f" {sorted(space)}: make the two agree"
-            )
-        for key, child in space.items():
-            check_observation(child, obs[key], place, f"{name}[{key!r}]")
+        if hasattr(obs, "items") and space.keys() <= set(obs):
+            for key, child in space.items():
+                check_observation(child, obs[key], place, f"{name}[{key!r}]")
+        else:
+            wrong, wanted = _shown(obs), f"a Dict of {sorted(space)}"
     elif isinstance(space, Tuple):
-        if not isinstance(obs, tuple | list) or len(obs) != len(space.spaces):
-            raise ValueError(
-                f"{what} {_shown(obs)}; its observation_space is a Tuple of"
-                f" {len(space.spaces)}: make the two agree"
-            )
-        for i, child in enumerate(space.spaces):
-            check_observation(child, obs[i], place, f"{name}[{i}]")
+        if isinstance(obs, tuple | list) and len(obs) == len(space.spaces):
+            for i, child in enumerate(space.spaces):
+                check_observation(child, obs[i], place, f"{name}[{i}]")
+        else:
+            wrong, wanted = _shown(obs), f"a Tuple of {len(space.spaces)}"
     elif isinstance(space, ARRAYS):
-        _check_array(space, obs, what)
+        wrong = _what_misfits(space, obs)
+    if wrong is not None:
+        raise ValueError(
+            f"{place} returned observation{name} {wrong}; its observation_space is"
+            f" {wanted}: make the two agree"
+        )
 
 
-def _check_array(space: Space, obs: Any, what: str) -> None:
+def _what_misfits(space: Space, obs: Any) -> str | None:
+    """What is wrong with an observation of a space of arrays; None if nothing is."""
     try:
         array = np.asarray(obs)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"{what} {_shown(obs)}, which is no array: {reason}") from None
+        return f"{_shown(obs)}, which is no array ({reason})"
     if array.dtype.kind not in "biufc":
-        raise ValueError(
-            f"{what} {_shown(obs)}, which is no number; its observation_space is"
-            f" {space}: make the two agree (sentences have a gymnasium.spaces.Text)"
-        )
+        text = "sentences have a gymnasium.spaces.Text"
+        return f"{_shown(obs)}, which is no number ({text})"
     if array.shape != space.shape:
-        raise ValueError(
-            f"{what} of shape {array.shape}; its observation_space {space} has the"
-            f" shape {space.shape}: make the two agree"
-        )
+        return f"of shape {array.shape} where its space has the shape {space.shape}"
     try:
         in_dtype(array, np.dtype(space.dtype))
     except MisfitError as reason:
-        raise ValueError(
-            f"{what} with {reason}; its observation_space is {space}: make the two"
-            " agree"
-        ) from None
+        return f"with {reason}"
+    return None
 
 
 def declared_names(env: gym.Env, attribute: str) -> tuple[str, ...]:
