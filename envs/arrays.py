@@ -70,6 +70,16 @@ def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     return cast
 
 
+def leaves(tree: Any) -> list[Any]:
+    """The arrays and tensors in nested dicts, tuples and lists, in their order."""
+    if isinstance(tree, Tensor | np.ndarray):
+        return [tree]
+    if hasattr(tree, "items"):
+        tree = list(tree.values())
+    nested = isinstance(tree, tuple | list)
+    return [leaf for child in tree for leaf in leaves(child)] if nested else []
+
+
 def replaced(obs: Any, other: Any, where: Any) -> Any:
     """A copy of `obs` with the rows of `other` where `where [N]` is set."""
     if hasattr(obs, "items"):

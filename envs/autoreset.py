@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import MisfitError, as_tensors, replaced, with_rows
+from yieldrl.envs.arrays import MisfitError, as_tensors, leaves, replaced, with_rows
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
 
@@ -166,7 +166,7 @@ class HandedOver:
 
     def keep(self, observations: list[Any]) -> None:
         """Remember these from now on, instead of those before."""
-        arrays = [array for obs in observations for array in _arrays(obs)]
+        arrays = [x for x in leaves(observations) if isinstance(x, np.ndarray)]
         self._kept = [(array, array.copy()) for array in arrays]
 
     def check(self, envs: Any) -> None:
@@ -183,9 +183,3 @@ class HandedOver:
                     " the environment return a copy (obs.copy()), or pass its class"
                     " instead of the batch, whose own batch makes copies"
                 )
-
-
-def _arrays(obs: Any) -> list[np.ndarray]:
-    if hasattr(obs, "values"):
-        return [array for child in obs.values() for array in _arrays(child)]
-    return [obs] if isinstance(obs, np.ndarray) else []

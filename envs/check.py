@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from yieldrl.envs import check_runs
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.check_answers import Moment, ended_in, named, play
+from yieldrl.envs.check_answers import Moment, ended_in, first_end, named, play
 from yieldrl.envs.check_batched import check_batched
 from yieldrl.envs.vectorize import check as check_spaces
 
@@ -123,9 +123,7 @@ def _check_isolation(envs: Any, run: list[Moment], seed: int) -> None:
     Until the first episode ends: from then on a generator that all share may give
     others other numbers.
     """
-    ends = (t for t, moment in enumerate(run) if ended_in(moment).any())
-    steps = next(ends, len(run) - 1)
-    other = play(envs, steps, seed, instead=seed + 1)
+    other = play(envs, first_end(run), seed, instead=seed + 1)
     at_once = envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     for t, (this, that) in enumerate(zip(run, other, strict=False)):
         ended = ended_in(this) | ended_in(that)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -51,7 +53,7 @@ def play(
         answer = envs.step(action)
         if not np.array_equal(given, action):
             raise ValueError("step wrote to the actions that it was given: copy them")
-        moment = look_at(envs, mode, answer)
+        moment = _look_at(envs, mode, answer)
         moments.append(moment)
         if isinstance(answer[0], Tensor):
             kept.append((answer[0], moment["obs"]))
@@ -68,7 +70,7 @@ def play(
     return moments
 
 
-def look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
+def _look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
     """A step's answer as arrays; raises if it is not as it should be."""
     if not (isinstance(answer, tuple) and len(answer) == 5):
         raise TypeError(
@@ -125,22 +127,16 @@ def _from_objects(envs: Any, moment: Moment, final: np.ndarray) -> Moment:
     for path, _ in spaces.leaves(envs.single_observation_space):
         obs = moment[".".join(("obs", *path))].copy()
         for i in ended_in(moment).nonzero()[0]:
-            obs[i] = _entry(final[i], path)
+            obs[i] = reduce(getitem, path, final[i])
         dense[".".join(("final_obs", *path))] = obs
     return dense
-
-
-def _entry(obs: Any, path: spaces.Path) -> Any:
-    for key in path:
-        obs = obs[key]
-    return obs
 
 
 def named(envs: Any, name: str, obs: Any) -> Moment:
     """Observations as arrays by name; raises if they are outside of their space."""
     found = {}
     for path, space in spaces.leaves(envs.single_observation_space):
-        leaf, array = ".".join((name, *path)), _as_array(_entry(obs, path))
+        leaf, array = ".".join((name, *path)), _as_array(reduce(getitem, path, obs))
         _expect(leaf, array, space.dtype, (envs.num_envs, *spaces.shape_of(space)))
         low, high = _bounds(space)
         outside = ~((array >= low) & (array <= high))  # and what is not a number
@@ -184,6 +180,12 @@ def ended_in(moment: Moment) -> np.ndarray:
     """Where an episode ended, bool `[N]`; False if it was a reset."""
     none = np.zeros((), np.bool_)
     return moment.get("terminated", none) | moment.get("truncated", none)
+
+
+def first_end(run: list[Moment]) -> int:
+    """Which moment was the first in which an episode ended; if none, the last one."""
+    ends = (t for t, moment in enumerate(run) if ended_in(moment).any())
+    return next(ends, len(run) - 1)
 
 
 def same(these: np.ndarray, those: np.ndarray) -> bool:

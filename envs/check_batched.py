@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from gymnasium.vector import AutoresetMode
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from yieldrl.envs.arrays import leaves
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.check_answers import named, play
@@ -71,7 +71,7 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
         }
 
     given = (state, action, noise)
-    before = _leaves(given)
+    before = [x.clone() for x in leaves(given)]
     with torch.no_grad(), _NoWaiting():
         first = results()
     for new in (first["initial_state"], first["dynamics"][0]):
@@ -172,18 +172,9 @@ def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
     return [envs._action_reader.read(chooser.sample()) for _ in range(count)]
 
 
-def _leaves(tree: Any) -> list[Tensor]:
-    """Copies of all tensors of nested dicts, tuples and lists."""
-    if isinstance(tree, Mapping):
-        tree = list(tree.values())
-    if isinstance(tree, tuple | list):
-        return [x for child in tree for x in _leaves(child)]
-    return [tree.detach().clone()] if isinstance(tree, Tensor) else []
-
-
 def _alike(these: Any, those: Any) -> bool:
     """Whether all tensors are equal, to the rounding of a compiled step."""
-    these, those = _leaves(these), _leaves(those)
+    these, those = leaves(these), leaves(those)
     return len(these) == len(those) and all(
         x.dtype == y.dtype and torch.allclose(x, y, rtol=1e-4, atol=1e-5)
         for x, y in zip(these, those, strict=True)

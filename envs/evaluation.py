@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
@@ -15,10 +15,7 @@ from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import make
 from yieldrl.envs.vectorize import check, find_wrappers, games_inside, vectorize
 from yieldrl.envs.wrappers import BatchWrapper
-from yieldrl.foundations import derive_seed
-
-if TYPE_CHECKING:
-    from yieldrl.foundations import Config
+from yieldrl.foundations import Config, derive_seed
 
 
 def make_eval(

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
@@ -27,10 +27,7 @@ from yieldrl.envs.vectorize import (
     refuse_wrappers,
     vectorize,
 )
-from yieldrl.foundations import ranks
-
-if TYPE_CHECKING:
-    from yieldrl.foundations import Config
+from yieldrl.foundations import Config, ranks
 
 _OF_ARGUMENTS = (
     "unexpected keyword argument",
@@ -107,7 +104,8 @@ def _made(
         return _from_id(source, config, device, count, kwargs, wrappers)
     if isinstance(source, type) and issubclass(source, VectorEnv):
         kwargs = _of_batch(source, source.__name__, device, kwargs, wrappers)
-        return source(num_envs=count, **kwargs)  # pyright: ignore[reportCallIssue]
+        make_all = cast("Callable[..., VectorEnv]", source)
+        return make_all(num_envs=count, **kwargs)
     if callable(source):
         make_one = cast("Callable[..., gym.Env]", source)
         return _one_by_one(make_one, config, count, kwargs, wrappers)

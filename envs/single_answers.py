@@ -65,7 +65,7 @@ def step_answer(
 
 def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> None:
     """Raise ValueError if an observation does not fit its space, but for its bounds."""
-    wrong, wanted = None, f"{space}"
+    wrong, wanted = None, f"{space} and has the shape {space.shape}"
     if isinstance(space, Dict):
         if hasattr(obs, "items") and space.keys() <= set(obs):
             for key, child in space.items():
@@ -97,7 +97,7 @@ def _what_misfits(space: Space, obs: Any) -> str | None:
         text = "sentences have a gymnasium.spaces.Text"
         return f"{_shown(obs)}, which is no number ({text})"
     if array.shape != space.shape:
-        return f"of shape {array.shape} where its space has the shape {space.shape}"
+        return f"of shape {array.shape}"
     try:
         in_dtype(array, np.dtype(space.dtype))
     except MisfitError as reason:

@@ -59,7 +59,7 @@ def work(
                 break  # the trainer is gone
             _send(pipe, (commands.answer(command, data), True))
     except (BrokenPipeError, ConnectionResetError):
-        pass  # so is it here
+        pass  # the trainer is gone
     except Exception as error:
         kind, text = sendable_error(error)
         if f"environment {index}" not in text:

@@ -146,8 +146,9 @@ class BatchWrapper(CheckpointWrapper):
         return self.autoreset_mode is AutoresetMode.SAME_STEP
 
     def reset_inside(self, step: Step, where: Tensor) -> tuple[Step, Any]:
-        """Begin new episodes there; the step (copied if the reset may write into its
-        memory), and observations `[N, ...]`, which are meaningless elsewhere."""
+        """Reset these alone: the step, copied if the reset may write into its memory,
+        and observations `[N, ...]`, of which only theirs mean something.
+        """
         if not self.reader.new_memory:
             step = Step(*map(copied, step))
         mask = where.numpy() if self._arrays else where

@@ -12,9 +12,9 @@ from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
+from yieldrl.envs.arrays import leaves
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers import intervals
 from yieldrl.envs.wrappers.base import BatchWrapper
 
@@ -117,7 +117,7 @@ class HiddenParameters(BatchWrapper):
 
     def _renew(self, where: Tensor) -> None:
         """Draw parameters where `where [N]` is set."""
-        # In inference mode too: compiled steps tell its tensors apart.
+        # Not as tensors of inference mode, which compiled steps tell from others.
         with torch.inference_mode(False), torch.no_grad():
             where = where.to(self.world.device)
             if self._seed is not None:
@@ -181,15 +181,12 @@ def _check_first_states(
     size = world.noise_size, world.num_envs
     like = {"dtype": world.dtype, "device": world.device}
     noise = torch.rand(size, generator=chance, **like)
-    found: list[list[Tensor]] = []
+    found = []
     for end in (lambda row: row[0][0], lambda row: row[-1][1]):
         world.set_parameters({name: end(row) for name, row in ranges.items()})
         with torch.no_grad():
             state = world.initial_state(noise)
-            leaves: list[Tensor] = []
-            for tree in (state, world.observe(state)):
-                tree_map(lambda x, to=leaves: to.append(x.clone()), tree)
-        found.append(leaves)
+            found.append([x.clone() for x in leaves((state, world.observe(state)))])
     if not all(map(torch.equal, *found)):
         raise ValueError(
             f"first states of {type(world).__name__}, or what is observed of them,"
