@@ -15,17 +15,12 @@ PICTURES = {"grayscale": False, "img_height": 210, "img_width": 160, "stack_num"
 
 
 def register(env_id: str) -> None:
-    """Make the games known to Gymnasium.
-
-    Raises:
-        ImportError: If ale-py is not installed.
-    """
+    """Make the games known to Gymnasium; ImportError if ale-py is not installed."""
     try:
         import ale_py
     except ImportError as reason:
-        raise ImportError(
-            f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
-        ) from reason
+        text = f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
+        raise ImportError(text) from reason
     gym.register_envs(ale_py)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from functools import reduce
 from operator import getitem
@@ -35,9 +36,8 @@ def play(
     """
     mode = envs.metadata["autoreset_mode"]
     # Not `envs.action_space`, which in EnvPool is the space of one.
-    chooser, other = (
-        batch_space(envs.single_action_space, envs.num_envs) for _ in range(2)
-    )
+    chooser = batch_space(envs.single_action_space, envs.num_envs)
+    other = copy.deepcopy(chooser)
     chooser.seed(seed)
     other.seed(instead)
     seeds = seed if seeds is None else seeds
@@ -61,13 +61,18 @@ def play(
         if mode is AutoresetMode.DISABLED and ended.any():
             obs, _ = envs.reset(options={"reset_mask": ended})
             moments.append(named(envs, "obs", obs))
+    _check_kept(kept)
+    return moments
+
+
+def _check_kept(kept: list[tuple[Tensor, np.ndarray]]) -> None:
+    """Raise if observations are not what they were when they were handed out."""
     for t, (tensor, was) in enumerate(kept):
         if not same(_as_array(tensor), was):
             raise ValueError(
                 f"the observations of step {t} were overwritten by a later step: let"
                 " observe return memory of its own (.clone())"
             )
-    return moments
 
 
 def _look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:

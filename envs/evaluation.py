@@ -26,7 +26,7 @@ def make_eval(
     num_envs: int | None = None,
     render_mode: str | None = None,
 ) -> VectorEnv:
-    """Environments apart from the training ones, made from the same source as `make`.
+    """Environments apart from the training ones, made from a source as `make` takes it.
 
     Raises:
         ValueError: If the source is an object of which no second can be made.

@@ -77,7 +77,6 @@ def hidden(
     Args:
         world: The class of the world.
         usual: The intervals if no others are given.
-        num_envs: N.
         ranges: Instead of the usual ones; then give what is held out, too.
         held_out: Instead of the usual ones.
         side: `"training"` or `"held_out"`.

@@ -60,7 +60,8 @@ def policy_evaluation(table: Table, policy: np.ndarray, gamma: float) -> np.ndar
         table: All outcomes of all actions in all states.
         policy: An action for every state, `[S]` integers, or the probability of every
             action in every state, `[S, A]`.
-        gamma: Discount. With 1 the policy must come to an end from every state.
+        gamma: Discount. With 1 the policy must come to an end from every state, or a
+            ValueError says so.
     """
     follow, reward = _arrays(table)
     if policy.ndim == 1:

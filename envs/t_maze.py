@@ -40,9 +40,6 @@ class TMazeVectorEnv(TorchVectorEnv):
         length: Steps from the start to the junction.
         bump_reward: Reward of a step into a wall.
         kwargs: Arguments of `TorchVectorEnv`.
-
-    Raises:
-        ValueError: If the goal cannot be reached within the time limit.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012

@@ -22,7 +22,6 @@ class TableVectorEnv(TorchVectorEnv):
     State and observation are the number of a state, int64 `[N]`.
 
     Args:
-        num_envs: N.
         env: One such environment of gymnasium, unwrapped. For a state and an action,
             `env.P` lists what can follow, as (probability, next state, reward,
             terminated); `env.initial_state_distrib` says where an episode begins.

@@ -42,7 +42,6 @@ class ActionChunks(BatchWrapper):
     inside; those of observations inside to see every step, outside to see decisions.
 
     Args:
-        envs: The environments to wrap, in any autoreset mode.
         length: L, how many actions a chunk has. The action space is Box `[L, D]` of a
             Box `[D]`, MultiDiscrete `[L]` of a Discrete, `[L, D]` of a MultiDiscrete.
         execute: How many of them are executed; None for all (open loop). Fewer look at

@@ -32,7 +32,6 @@ class FrameStack(BatchWrapper):
     convolutions take them (in Gymnasium's `FrameStackObservation` they get a new axis).
 
     Args:
-        envs: The environments to wrap.
         num_frames: K, how many frames are shown.
         padding: What stands for frames before the first: `"reset"` repeats the first
             one, `"zero"` shows zeros.

@@ -34,7 +34,6 @@ class NormalizeObservation(BatchWrapper):
     field. Trainers evaluate with the same statistics, and do not move them.
 
     Args:
-        envs: The environments to wrap.
         limit: Bound of the result.
         frozen: Whether the statistics stay as they are; set it whenever you like.
 
@@ -125,7 +124,6 @@ class NormalizeReward(BatchWrapper):
     rollout by one number. In Gymnasium's a cut does not end the discounted return.
 
     Args:
-        envs: The environments to wrap.
         gamma: Discount of the return.
         limit: Bound of the scaled reward.
         frozen: Whether the statistics stay as they are; set it whenever you like.
