@@ -81,7 +81,6 @@ def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> No
 
 
 def _earlier(path: Path | None) -> dict[str, Any]:
-    """The result that a file has, whose other side is kept."""
     if path is None or not path.exists():
         return {}
     found = results.load(path)
@@ -93,7 +92,6 @@ def _earlier(path: Path | None) -> dict[str, Any]:
 
 
 def _benchmark(kind: str) -> Benchmark:
-    """The function that measures a task, a claim, a world or a workload."""
     modules = {"learning": learning, "worlds": throughput, "peers": peers}
     if kind in modules:
         return modules[kind].benchmark
@@ -106,7 +104,6 @@ def _with_name(words: list[str], name: str) -> list[str]:
 
 
 def _typed(arguments: Sequence[str]) -> str:
-    """The command that measures the same again, wherever its files are."""
     where = argparse.ArgumentParser(add_help=False)
     where.add_argument("--out")
     where.add_argument("--out-folder")

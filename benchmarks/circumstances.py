@@ -20,13 +20,7 @@ BASELINES += ("minatar", "envpool", "gymnax", "jax")
 
 
 def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:
-    """Everything about a measurement but its numbers.
-
-    Args:
-        kind: "peers", "worlds", "learning", "reference", or the command of a claim.
-        command: The command line that repeats it.
-        seeds: The seeds that it ran.
-    """
+    """Everything about a measurement but its numbers; `command` repeats it."""
     now = datetime.datetime.now(datetime.UTC)
     return {
         "kind": kind,
@@ -51,7 +45,6 @@ def hardware() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of every package that decides a measurement."""
     found = {"python": platform.python_version()}
     for name in (*PACKAGES, *BASELINES):
         try:

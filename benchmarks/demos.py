@@ -32,19 +32,13 @@ class Demo(NamedTuple):
 
 
 DEMOS = {name: Demo(**fields) for name, fields in SITE["demos"].items()}
-"""By the name of the world's JavaScript module."""
 
 
 def train(name: str, seed: int | None = None, folder: Path = FOLDER) -> Iterator[Path]:
     """Train a demo's policy and write it as it was at first, half way and at the end.
 
     Half way is where its return came closest to the middle between the first and the
-    last one. Each file says how well it plays, and by which command it was made.
-
-    Args:
-        name: Of the demo.
-        seed: Of training; the demo's own by default.
-        folder: Of the files.
+    last. Each file says how well it plays, and by which command it was made.
     """
     seed = DEMOS[name].seed if seed is None else seed
     command = f"python -m benchmarks demos {name} --seed {seed}"
@@ -64,7 +58,6 @@ def train(name: str, seed: int | None = None, folder: Path = FOLDER) -> Iterator
 
 
 def make_trainer(name: str, seed: int) -> Any:
-    """The trainer of a demo."""
     return trainer_of(DEMOS[name], seed, eval_episodes=EPISODES)
 
 

@@ -41,10 +41,8 @@ def _term(text: str, measured: Mapping[str, Any]) -> float:
 
 
 def parted(measured: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What was measured, parted into `numbers`, `series` and, if any, `details`.
-
-    Details are for a figure of its own: no table has them, and `plot` does not.
-    """
+    """What was measured, parted into `numbers`, `series` and, if any, `details`, which
+    are for a figure of its own."""
     details = {name: v for name, v in measured.items() if isinstance(v, dict)}
     series = {name: v for name, v in measured.items() if isinstance(v, list)}
     numbers = {k: v for k, v in measured.items() if k not in {*details, *series}}
@@ -52,7 +50,6 @@ def parted(measured: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def table(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The numbers of every seed, and their means."""
     names = list(runs[0]["numbers"])
     rows = [
         [

@@ -1,8 +1,8 @@
-"""Train the agents of `docs/gallery.md` and film each, whatever it then does.
+"""Train the agents of `docs/gallery.md` and film the first episode of each's
+evaluation.
 
-A film is the first episode of the agent's evaluation: not the best one. Beside it lie a
-still picture, for readers who asked for less motion, and a file that says how well the
-agent plays in all episodes, trained and untrained, and which command made the three.
+Beside a film lie a still picture, for readers who asked for less motion, and a file
+that says how well the agent plays in all episodes, trained and untrained.
 """
 
 from __future__ import annotations
@@ -23,17 +23,9 @@ FOLDER = Path(__file__).parents[1] / "docs" / "assets" / "gallery"
 
 
 class Film(NamedTuple):
-    """What is trained, and how much of an episode is shown.
-
-    Attributes:
-        algorithm: Its folder.
-        fields: Of its config, besides the seed.
-        tuned: Name of the tuned file whose config `fields` change.
-        steps: After how many an episode of the film is cut.
-        fps: Frames a second; by default the environment's.
-        width: Pixels that a film is made narrower to, for the sake of its size.
-        episodes: How many judge it.
-    """
+    """What is trained, and how much of an episode is shown: `steps` of it, at `fps`
+    frames a second (the environment's), `width` pixels wide. So many `episodes` judge
+    the agent."""
 
     algorithm: str
     fields: dict[str, Any]
@@ -45,19 +37,11 @@ class Film(NamedTuple):
 
 
 FILMS = {name: Film(**fields) for name, fields in SITE["films"].items()}
-"""By the name of the files."""
 
 make_trainer = trainer_of
 
 
 def shoot(name: str, seed: int = 1, folder: Path = FOLDER) -> Iterator[Path]:
-    """Train an agent, and write its film, its picture and what is known of it.
-
-    Args:
-        name: Of the film.
-        seed: Of training.
-        folder: Of the files.
-    """
     film = FILMS[name]
     with make_trainer(film, seed) as trainer:
         before = mean_return(trainer, film.episodes)

@@ -1,8 +1,7 @@
 """Learning: does an algorithm learn a task, on how many seeds, and beside what?
 
 Every seed trains in a fresh process and is then evaluated with deterministic actions.
-A task states beforehand what counts as learned; the result says whether it held. The
-task's reference, another library's algorithm, can be trained on the same seeds.
+The task's reference, another library's algorithm, can be trained on the same seeds.
 """
 
 from __future__ import annotations
@@ -22,17 +21,11 @@ from .tasks import TASKS, Task
 
 SIDES = ("yieldrl", "reference", "both")
 BUDGET = ("env_id", "env_kwargs", "wrappers", "total_steps", "eval_every")
-BUDGET += ("eval_episodes",)
-"""Fields of the config that both sides share."""
+BUDGET += ("eval_episodes",)  # fields of the config that both sides share
 
 
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
-    """Train and evaluate one seed, in this process.
-
-    Returns:
-        The evaluations during training (`curve`), the final one of so many episodes,
-        and the seconds that training took.
-    """
+    """Train and evaluate one seed, in this process."""
     task = TASKS[name]
     algorithm = importlib.import_module(f"yieldrl.algorithms.{task.algorithm}")
     curve: list[dict[str, float]] = []
@@ -131,7 +124,6 @@ def verdict(
 
 
 def final_returns(runs: Sequence[dict[str, Any]]) -> list[float]:
-    """The final evaluation's mean return of every seed."""
     return [run["final"]["episode_return"] for run in runs]
 
 

@@ -19,17 +19,8 @@ LARGEST = 240  # pixels of the longer side
 
 
 class Picture(NamedTuple):
-    """What is drawn, and when.
-
-    Attributes:
-        env_id: The world.
-        steps: Before the picture is taken: random actions, or the expert's where the
-            observation is drawn.
-        seed: Of the world and the actions.
-        colors: How many.
-        pixel_size: Of a pixel of the observation; 0 for `render`.
-        kwargs: Of the world.
-    """
+    """What is drawn after `steps` of random actions; by `render`, or, of a
+    `pixel_size`, the observation after steps of the expert."""
 
     env_id: str
     steps: int = 0
@@ -40,17 +31,14 @@ class Picture(NamedTuple):
 
 
 WORLDS = {name: Picture(**fields) for name, fields in SITE["pictures"].items()}
-"""By the name of the file."""
 
 
 def draw_all(folder: Path = FOLDER) -> Iterator[Path]:
-    """Write the picture of every world; give the files."""
     for name in WORLDS:
         yield draw(name, folder)
 
 
 def draw(name: str, folder: Path = FOLDER) -> Path:
-    """Write the picture of a world; give the file."""
     from PIL import Image
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -26,26 +26,21 @@ LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contr
 RETURN = "return of deterministic episodes"
 
 
+# draws a result, or results by the names of their tasks, on axes
 Fill = Callable[["Axes", dict[str, Any]], None]
-"""Draws a result, or results by the names of their tasks, on axes."""
 
 
 class Figure(NamedTuple):
     """What can be drawn."""
 
     draw: Callable[[dict[str, Any], Path], Path]
-    """Writes the data as an SVG into a file, which it returns."""
 
     data: dict[str, Any]
-    """One result, or results by the names of their tasks."""
 
 
 def figures(folder: Path = results.FOLDER) -> dict[str, Figure]:
-    """Name -> every figure that the results of a folder give.
-
-    Results of peers have none, nor have claims that measure numbers alone. An entry of
-    `FIGURES` needs the results of at least two of its tasks.
-    """
+    """Name -> every figure that the results of a folder give: of all that have lines,
+    and of every entry of `FIGURES` with results of at least two of its tasks."""
     found = {path.stem: results.load(path) for path in sorted(folder.glob("*.json"))}
     drawable = {
         name: Figure(partial(draw, DRAW[result["kind"]]), result)
@@ -60,14 +55,12 @@ def figures(folder: Path = results.FOLDER) -> dict[str, Figure]:
 
 
 def draw_all(out: Path, folder: Path = results.FOLDER) -> Iterator[Path]:
-    """Draw the results of `folder` into `out`; give the files written."""
     out.mkdir(parents=True, exist_ok=True)
     for name, figure in figures(folder).items():
         yield figure.draw(figure.data, out / f"{name}.svg")
 
 
 def draw(fill: Fill, data: dict[str, Any], path: Path) -> Path:
-    """Write data as an SVG; give the file."""
     return save_figure(lambda axes: fill(axes, data), path)
 
 
@@ -87,11 +80,6 @@ def draw_learning(axes: Axes, result: dict[str, Any]) -> None:
 
 
 def draw_comparison(axes: Axes, compared: dict[str, dict[str, Any]]) -> None:
-    """Several tasks of one environment on one pair of axes.
-
-    Raises:
-        ValueError: If there are more tasks than colours.
-    """
     if len(compared) > len(COLORS):
         raise ValueError(f"at most {len(COLORS)} tasks fit, got {len(compared)}")
     for color, result in zip(COLORS, compared.values(), strict=False):
@@ -121,7 +109,6 @@ def draw_worlds(axes: Axes, result: dict[str, Any]) -> None:
 
 
 def draw_claim(axes: Axes, result: dict[str, Any]) -> None:
-    """What was measured of a claim."""
     claim_of(result).draw(axes, result["runs"])
 
 
@@ -158,10 +145,10 @@ def _has_lines(result: dict[str, Any]) -> bool:
     return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
 
 
+# kind of result -> how it is drawn
 DRAW: dict[str, Fill] = {
     "learning": draw_learning,
     "worlds": draw_worlds,
     **dict.fromkeys(CLAIMS, draw_claim),
     "evidence": evidence.draw,
 }
-"""Kind of result -> how it is drawn."""

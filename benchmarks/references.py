@@ -1,9 +1,6 @@
-"""The other side of a learning task: what another library's algorithm reaches.
-
-It trains in the task's environment for as many steps, and yieldrl's `evaluate` plays
-equal episodes with it, after as many steps. Stable-Baselines3 and sb3-contrib are used
-as their documentation does: `make_vec_env`, its default optimizer, no output, the CPU.
-"""
+"""The other side of a learning task: what another library's algorithm reaches in as
+many steps, in equal episodes. Stable-Baselines3 and sb3-contrib are used as their
+documentation does."""
 
 from __future__ import annotations
 
@@ -26,15 +23,8 @@ from .tasks import TASKS, Reference
 
 
 class Player:
-    """A trained model as `evaluate` wants it: deterministic actions.
-
-    Args:
-        model: An algorithm of Stable-Baselines3 or sb3-contrib.
-
-    Attributes:
-        has_memory: Whether it may be recurrent.
-        state: What it remembers then.
-    """
+    """A trained model of these libraries as `evaluate` wants it: deterministic actions,
+    and the `state` that it remembers."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -63,7 +53,6 @@ class Player:
 
 
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
-    """Train and evaluate one seed of a task's reference, as `learning.train_seed`."""
     torch.set_num_threads(1)
     task = TASKS[name]
     if task.reference is None:
@@ -98,10 +87,7 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
 
 
 def build(reference: Reference, config: Any) -> Any:
-    """The other library's algorithm, ready to learn on the CPU.
-
-    The environment and the seed are those of the config.
-    """
+    """The other library's algorithm, ready to learn on the CPU."""
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import VecNormalize
 

@@ -8,6 +8,7 @@ from yieldrl.foundations.files import read_file
 
 from .claim import Claim
 
+# command -> names of its claims, in the order in which pages list them
 NAMES = {
     kind: names.split()
     for kind, names in {
@@ -27,11 +28,9 @@ NAMES = {
         "imports": "start",
     }.items()
 }
-"""Command -> names of its claims, in the order in which pages list them."""
 
 
 def _load(kind: str, name: str) -> Claim:
-    """A claim as its file describes it."""
     folder = Path(__file__).parent / "claims" / kind
     fields = {"module": name, **read_file(folder / f"{name}.yaml")}
     module = f"yieldrl.benchmarks.claims.{kind}.{fields['module']}"
@@ -41,7 +40,6 @@ def _load(kind: str, name: str) -> Claim:
 CLAIMS: dict[str, dict[str, Claim]] = {
     kind: {name: _load(kind, name) for name in names} for kind, names in NAMES.items()
 }
-"""Command -> name -> claim."""
 
+# those whose demands are made of all runs together, not of each seed
 TRIALS = {kind: claims for kind, claims in CLAIMS.items() if kind != "evidence"}
-"""Those whose demands are made of all runs together, not of each seed."""

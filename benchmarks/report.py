@@ -13,14 +13,7 @@ from .registry import CLAIMS
 
 
 def benchmark(kind: str, name: str, command: str, **options: Any) -> dict[str, Any]:
-    """Measure a claim, and judge it.
-
-    Args:
-        kind: Key of `CLAIMS`.
-        name: Key of its claims.
-        command: The command line that repeats it.
-        options: Fields of `Options`.
-    """
+    """Measure a claim, and judge it; `options` are fields of `Options`."""
     claim, chosen = CLAIMS[kind][name], Options(**options)
     seeds = [1] if claim.is_one_run else chosen.numbers
     result = results.circumstances(kind, command, seeds)
@@ -52,12 +45,10 @@ def by_seed(claim: Claim, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def claim_of(result: dict[str, Any]) -> Claim:
-    """The claim that a result is one of."""
     return CLAIMS[result["kind"]][result.get("claim", result.get("trial"))]
 
 
 def judged(claim: Claim, runs: list[Run]) -> list[dict[str, Any]]:
-    """What a claim demands of its runs, and whether it is so."""
     return [dataclasses.asdict(verdict) for verdict in claim.judge(runs)]
 
 

@@ -12,9 +12,10 @@ from .circumstances import ROOT, circumstances, versions
 __all__ = ["ROOT", "circumstances", "versions"]
 
 FOLDER = ROOT / "benchmarks" / "results"
+# a result as text: a title, a table (its header and rows), and notes below it
 Shown = tuple[str, tuple[list[str], list[list[str]]], list[str]]
-"""A result as text: a title, a table (its header and rows), and notes below it."""
 
+# entries of every result file, and their types
 REQUIRED = {
     "kind": str,
     "command": str,
@@ -24,7 +25,6 @@ REQUIRED = {
     "versions": dict,
     "seeds": list,
 }
-"""Entries of every result file, and their types."""
 
 
 def check(result: dict[str, Any]) -> None:
@@ -85,7 +85,6 @@ def dumps(value: Any, indent: str = "") -> str:
 
 
 def load(path: str | Path) -> dict[str, Any]:
-    """Read what `save` wrote."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
@@ -113,9 +112,7 @@ def with_commands(
     rows: Sequence[Sequence[str]],
     found: Mapping[str, dict[str, Any]],
 ) -> str:
-    """A table for a page, and below it the commands that fill it, those of references
-    too.
-    """
+    """A table for a page, and below it the commands that fill it."""
     if not rows:
         return "Nothing has been measured yet."
     sides = [(of, of.get("reference", of)) for of in found.values()]

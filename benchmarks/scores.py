@@ -1,8 +1,6 @@
 """Scores of few runs: their interquartile mean, and how sure one can be of it.
 
-Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical
-Precipice", arXiv:2108.13264, section 4.3. They resample the runs of every task by
-themselves; a trial has one world, which is one stratum.
+Agarwal et al. 2021, arXiv:2108.13264, section 4.3; a trial has one world, one stratum.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
-"""Whether a committed result is what its command would measure today.
-
-A task or a claim may be changed after its result was committed, and so may the defaults
-of an algorithm. A page that went on showing the old curve under the new command would
-show something that was never measured.
-"""
+"""Whether a committed result is what its command would measure today: a task, a claim
+or a default of an algorithm may have changed since."""
 
 from __future__ import annotations
 
@@ -17,24 +13,19 @@ from . import learning, parser, peers
 from .registry import CLAIMS
 from .tasks import TASKS
 
+# algorithm -> fields that its config had once, and values that they could only have:
+# one pass has nothing to clip, and SAC adds no noise of its own
 REMOVED: dict[str, dict[str, tuple[Any, ...]]] = {
     "a2c": {"num_epochs": (1,), "num_minibatches": (1,), "clip_coef": (0.2,)},
     "sac": dict.fromkeys(("exploration_noise", "policy_noise", "noise_clip"), (0.0,)),
 }
-"""Algorithm -> fields that its config had once, and values that they could only have:
-one pass has nothing to clip, and SAC adds no noise of its own."""
 REMOVED["sac_discrete"] = REMOVED["sac"]
+# fields of every config that are another one now, which changes no result: `speed`
 RENAMED = {"compile"}
-"""Fields of every config that are another one now, which changes no result: `speed`."""
 
 
 def differences(name: str, result: dict[str, Any]) -> list[str]:
-    """The entries of a result that are no longer so; none if it is up to date.
-
-    Args:
-        name: Of its file, without the ending.
-        result: What the file holds.
-    """
+    """The entries of the result in the file `name` that are no longer so."""
     found, kind = [*_command(result)], result["kind"]
     if kind == "learning":
         return [*found, *_learning(result)]
@@ -89,10 +80,8 @@ def _learning(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _within(key: str, then: Any, now: Any) -> Iterator[str]:
-    """All that was written down must be so; what is written down since, may be more.
-
-    Words for the sides of a claim are labels, and may be put better.
-    """
+    """All that was written down must be so, but for labels of a claim's sides; what is
+    written down since, may be more."""
     if isinstance(then, dict) and isinstance(now, dict):
         for name, value in then.items():
             label = key == "settings.sides" and isinstance(value, str)
@@ -103,5 +92,4 @@ def _within(key: str, then: Any, now: Any) -> Iterator[str]:
 
 
 def _plain(value: Any) -> Any:
-    """As a file of JSON gives it back."""
     return json.loads(json.dumps(value))

@@ -1,7 +1,5 @@
-"""How figures look: the same on a light page and on a dark one.
-
-The background is left out and all colours lie between light and dark.
-"""
+"""How figures look: all colours lie between light and dark, and there is no
+background."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ if TYPE_CHECKING:
 
     from yieldrl.experiments.plot import Curve
 
+# text, axes and references
 INK = "#7f7f7f"
-"""Text, axes and references."""
 
 COLORS = (
     "#d1502f",  # the yield sign's red
@@ -52,7 +50,6 @@ STYLE: dict[Any, Any] = {
 
 
 def line(axes: Axes, drawn: Curve, color: str, style: str = "-", **kwargs: Any) -> None:
-    """A mean with its interval as a band."""
     low, high = drawn.low, drawn.high
     axes.fill_between(drawn.steps, low, high, color=color, alpha=0.2, linewidth=0)
     axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)

@@ -2,8 +2,8 @@
 
 A child runs `python -m yieldrl.benchmarks.subprocesses MODULE FUNCTION ARGUMENTS`:
 arguments arrive as JSON, and the last line that it prints is the result as JSON. It
-starts in an empty folder: there `yieldrl` can only be the installed package, its rooms
-cannot be imported bare, and what libraries leave behind (MuJoCo's log) goes with it.
+starts in an empty folder: there `yieldrl` can only be the installed package, and what
+libraries leave behind (MuJoCo's log) goes with it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,8 @@ from typing import Any
 
 
 def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
-    """Call a function of a module in a process of its own; what it returns.
-
-    Args:
-        function: A function at the top of a module of this package.
-        threads: Threads of OpenMP and BLAS, and thereby of PyTorch, in the child.
-        arguments: Keyword arguments; these and what it returns must be JSON.
+    """Call a function at the top of a module in a process of its own; arguments and
+    answer are JSON, `threads` those of OpenMP, BLAS and thereby PyTorch.
 
     Raises:
         RuntimeError: If the child failed; the message ends with its traceback.
@@ -49,10 +45,7 @@ def each(
     jobs: int,
     outcome: Callable[[Any], str] = lambda _: "done",
 ) -> list[Any]:
-    """Call a function for every case, in processes of their own, `jobs` at a time.
-
-    The `outcome` of each answer is printed at once.
-    """
+    """Call a function for every case, in processes of their own, `jobs` at a time."""
 
     def one(case: Mapping[str, Any]) -> Any:
         answer = call(function, 1, **case)
@@ -65,7 +58,6 @@ def each(
 
 
 def main(module: str, function: str, arguments: str) -> None:
-    """The child's side of `call`."""
     target = getattr(importlib.import_module(module), function)
     print(json.dumps(target(**json.loads(arguments))))
 

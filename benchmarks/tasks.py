@@ -16,73 +16,48 @@ from yieldrl.foundations.files import read_file
 class Reference:
     """Another library's algorithm: same environment, budget and evaluations."""
 
-    algorithm: str
-    """Name of its class, for example "SAC"."""
-
-    library: str = "stable_baselines3"
-    """Package that has it: this one or "sb3_contrib"."""
-
+    algorithm: str  # name of its class, for example "SAC"
+    library: str = "stable_baselines3"  # package that has it: this one or "sb3_contrib"
+    # keyword arguments of its constructor, as the RL Zoo writes them: "lin_0.001" is a
+    # learning rate that falls linearly to zero, "noise_std" the standard deviation of
+    # normal action noise, and "activation_fn" in `policy_kwargs` a name from torch.nn
     settings: dict[str, Any] = field(default_factory=dict)
-    """Keyword arguments of its constructor, as the RL Zoo writes them: "lin_0.001" is
-    a learning rate that falls linearly to zero, "noise_std" the standard deviation of
-    normal action noise, and "activation_fn" in `policy_kwargs` a name from torch.nn."""
-
-    source: str = "the library's defaults"
-    """Where these settings come from."""
-
-    policy: str = "MlpPolicy"
-    """The library's name for the networks."""
-
-    num_envs: int = 1
-    """Environments that it steps side by side."""
-
+    source: str = "the library's defaults"  # where these settings come from
+    policy: str = "MlpPolicy"  # the library's name for the networks
+    num_envs: int = 1  # environments that it steps side by side
+    # whether observations and rewards are normalized (by its VecNormalize)
     normalize: bool = False
-    """Whether observations and rewards are normalized (by its VecNormalize)."""
-
+    # the environment that it can step, where the task's is a batched equal of it
     env_id: str | None = None
-    """The environment that it can step, where the task's is a batched equal of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
     """A return that others report, or that mathematics gives."""
 
-    value: float
-    """The mean return of an episode."""
-
-    source: str
-    """Where it is from: "RL Zoo's benchmark.md, one run", "value iteration"."""
+    value: float  # the mean return of an episode
+    source: str  # where it is from: "RL Zoo's benchmark.md, one run", "value iteration"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """What to train, what counts as learned, and what to compare it with."""
 
-    algorithm: str
-    """Name of the folder below `algorithms`."""
-
+    algorithm: str  # name of the folder below `algorithms`
+    # name of a file in the algorithm's `configs`, without `.yaml`
     tuned: str | None = None
-    """Name of a file in the algorithm's `configs`, without `.yaml`."""
-
+    # fields that differ from the tuned file, or from the algorithm's defaults
     config: dict[str, Any] = field(default_factory=dict)
-    """Fields that differ from the tuned file, or from the algorithm's defaults."""
-
+    # the final evaluation's mean return at which a seed has learned; None for a task
+    # that only shows how something else compares
     threshold: float | None = None
-    """The final evaluation's mean return at which a seed has learned; None for a task
-    that only shows how something else compares."""
-
-    share: float = 0.9
-    """Share of the seeds that must have learned."""
-
+    share: float = 0.9  # share of the seeds that must have learned
+    # the task by another library, for `--side reference` and `--side both`
     reference: Reference | None = None
-    """The task by another library, for `--side reference` and `--side both`."""
-
-    published: Published | None = None
-    """A number to draw beside the curve."""
-
+    published: Published | None = None  # a number to draw beside the curve
+    # tasks of the same world and budget that it must be above: the mean over its seeds
+    # and all evaluations of training must be higher than that of each of them
     above: tuple[str, ...] = ()
-    """Tasks of the same world and budget that it must be above: the mean over its
-    seeds and all evaluations of training must be higher than that of each of them."""
 
     def holds(self, returns: Sequence[float]) -> bool:
         """Whether enough of these final returns reach the threshold."""
@@ -121,7 +96,6 @@ def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> An
 
 
 def _task(fields: dict[str, Any]) -> Task:
-    """A task as the file describes it."""
     kinds = {"reference": Reference, "published": Published}
     built = {name: kinds[name](**fields[name]) for name in kinds if name in fields}
     return Task(**fields | built | {"above": tuple(fields.get("above", ()))})
@@ -129,19 +103,15 @@ def _task(fields: dict[str, Any]) -> Task:
 
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))
 
+# task -> what it is. `benchmarks/results/TASK.json` keeps the result.
 TASKS: dict[str, Task] = {name: _task(of) for name, of in _FILE["tasks"].items()}
-"""Task -> what it is. `benchmarks/results/TASK.json` keeps the result."""
 
+# figure -> tasks of one environment, drawn on one pair of axes by `plot`
 FIGURES: dict[str, tuple[str, ...]] = {
     name: tuple(tasks) for name, tasks in _FILE["figures"].items()
 }
-"""Figure -> tasks of one environment, drawn on one pair of axes by `plot`."""
 
 
 def published_beside(result: dict[str, Any]) -> Published | None:
-    """What others report of the task of a learning result.
-
-    It is read from the task, as nothing that was measured depends on it.
-    """
     task = TASKS.get(result["task"])
     return task.published if task else None

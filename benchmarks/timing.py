@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 def in_turns(sides: Mapping[str, Callable[[], T]], count: int) -> dict[str, list[T]]:
-    """What `count` calls of every side give, after one that warms up.
-
-    Odd rounds are in the order of the sides, even ones the other way round.
-    """
+    """What `count` calls of every side give, after one that warms up; even rounds are
+    in the reverse order."""
     found: dict[str, list[T]] = {side: [] for side in sides}
     for turn in range(count + 1):
         for side in sides if turn % 2 else reversed([*sides]):
@@ -22,6 +21,18 @@ def in_turns(sides: Mapping[str, Callable[[], T]], count: int) -> dict[str, list
             if turn > 0:
                 found[side].append(answer)
     return found
+
+
+def trainers_in_turns(
+    trainers: Mapping[str, Any], one: Callable[[Any], T], count: int
+) -> dict[str, list[T]]:
+    """What `count` calls of `one` with every trainer give, as `in_turns`."""
+    with ExitStack() as stack:
+        for trainer in trainers.values():
+            stack.enter_context(trainer)
+        return in_turns(
+            {side: partial(one, of) for side, of in trainers.items()}, count
+        )
 
 
 def learn_rollouts(trainer: Any, count: int) -> float:
@@ -55,17 +66,23 @@ def time_method(
 def looks(
     trainer: Any, every: int, look: Callable[[Any], T], first: int | None = None
 ) -> Iterator[tuple[int, T]]:
-    """Train to the end; the environment step and what `look` finds of the trainer.
-
-    Args:
-        trainer: Any; it is closed in the end.
-        every: Environment steps between looks.
-        look: From the trainer to what is to be known.
-        first: Environment steps before the first look; `every` by default.
-    """
+    """Train to the end; the environment step and what `look` finds of the trainer,
+    every so many steps."""
     due = every if first is None else first
     with trainer:
         for log in trainer():
             if log["sample_step"] >= due:
                 due += every
                 yield log["sample_step"], look(trainer)
+
+
+def evaluations(trainer: Any) -> Iterator[tuple[int, float]]:
+    """Train to the end; the environment step and the return of every evaluation."""
+    for log in trainer():
+        if log["log_type"] == "evaluate":
+            yield log["sample_step"], float(log["logs"]["episode_return"])
+
+
+def late(line: Any) -> list[Any]:
+    """What the second half of a line's points `[step, value, ...]` have as values."""
+    return [value for _, value, *_ in line[len(line) // 2 :]]

@@ -1,7 +1,5 @@
-"""What tuned config files reached: the first line of each, from committed results.
-
-`yieldrl list` shows these lines, from an installed wheel too, where no results are.
-"""
+"""What tuned config files reached: the first line of each, which `yieldrl list`
+shows."""
 
 from __future__ import annotations
 
@@ -15,14 +13,14 @@ from .learning import final_returns
 
 START = "# Reached: "
 
+# fields that change how fast something is learned, and not what; `compile` is what
+# `speed` was called before
 NEUTRAL = {"compile", "speed"}
-"""Fields that change how fast something is learned, and not what; `compile` is what
-`speed` was called before."""
 
 ALGORITHMS = results.ROOT / "algorithms"
 
+# trial's result -> the tuned file that all of it was trained with
 TRIED = {"vla-reacher": "vla_ppo/configs/reacher.yaml"}
-"""Trial's result -> the tuned file that all of it was trained with."""
 
 
 def reached(result: dict[str, Any], path: Path) -> str:
@@ -41,11 +39,8 @@ def line_of(returns: Sequence[float], steps: int, path: Path) -> str:
 
 
 def lines(folder: Path = results.FOLDER) -> dict[Path, str]:
-    """Tuned file -> its line, for each that a result used as it is.
-
-    A file that one algorithm borrows from another, as in `tuned="q_learning/taxi"`,
-    has the line of its owner.
-    """
+    """Tuned file -> its line, for each that a committed result was trained with as it
+    is."""
     found: dict[Path, str] = {}
     for path in sorted(folder.glob("*.json")):
         result = results.load(path)
@@ -61,11 +56,7 @@ def lines(folder: Path = results.FOLDER) -> dict[Path, str]:
 
 
 def note_all(noted: Mapping[Path, str] | None = None) -> Iterator[Path]:
-    """Write lines into their files, and give the files that changed.
-
-    Args:
-        noted: Tuned file -> its line; by default those of all committed results.
-    """
+    """Write lines into their files, and give the files that changed."""
     for path, line in (lines() if noted is None else noted).items():
         text = path.read_text("utf-8")
         rest = text.partition("\n")[2] if text.startswith(START) else text

@@ -10,16 +10,9 @@ from gymnasium.spaces import Discrete
 
 
 class Corridor(gym.Env[int, int]):
-    """A row of rooms: one action leads a room on, the other one back.
-
-    Which is which differs from room to room, so nothing carries over. There is a reward
-    behind the last room, and nothing before it.
-
-    Args:
-        length: Rooms.
-        reward: What lies behind the last one.
-        idle: Further actions, which lead nowhere.
-    """
+    """A row of rooms: one action leads a room on, the other one back, further `idle`
+    ones nowhere. Which is which differs from room to room. Behind the last one is a
+    reward."""
 
     def __init__(self, length: int = 30, reward: float = 1.0, idle: int = 0) -> None:
         self.reward = reward
@@ -32,13 +25,11 @@ class Corridor(gym.Env[int, int]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Start in the first room."""
         super().reset(seed=seed)
         self.room = 0
         return self.room, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Go on or back, or stay."""
         if action >= 2:
             return self.room, 0.0, False, False, {}
         onward = action == self.onward[self.room]
@@ -51,20 +42,16 @@ class Corridor(gym.Env[int, int]):
     falls = False
 
     def back(self) -> int:
-        """Where the wrong action leads."""
         return max(0, self.room - 1)
 
 
 class Cliffwalk(Corridor):
-    """A corridor in which the wrong action ends the episode.
-
-    The blind cliffwalk of Schaul et al. 2016, arXiv:1511.05952, section 3.1.
-    """
+    """A corridor in which the wrong action ends the episode (arXiv:1511.05952, section
+    3.1)."""
 
     falls = True
 
     def back(self) -> int:
-        """It falls where it is."""
         return self.room
 
 

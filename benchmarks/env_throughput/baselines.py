@@ -1,11 +1,9 @@
-"""How others step N environments: the sides beside a world of tensors.
-
-Gymnasium's vector environments and EnvPool's reset in the step after an episode's end,
-and that step is counted too.
+"""How others step N environments. A reset in the step after an episode's end is
+counted.
 
 EnvPool is the extra `rivals`, 740 MB with the games that it brings. gymnax asks for an
-older Gymnasium than yieldrl, and runs with this one all the same: `pip install jax
-flax && pip install --no-deps gymnax`, best in an environment of its own.
+older Gymnasium than yieldrl, and runs with this one all the same: `pip install jax flax
+&& pip install --no-deps gymnax`, best in an environment of its own.
 """
 
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
@@ -66,11 +64,7 @@ class OnItsOwn(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def apiece(env_id: str, other_id: str, processes: int) -> Build:
-    """One of Gymnasium's in each of some processes, which hardly ever meet.
-
-    So much faster are so many cores: less than their number where they share the
-    parts of one.
-    """
+    """One of Gymnasium's in each of some processes, which hardly ever meet."""
 
     def build(_: Setting) -> Batch:
         envs = gymnasium.make_vec(
@@ -147,11 +141,8 @@ def copies(env_id: str, game: str) -> Build:
 
 
 def gymnax(env_id: str, other_id: str, *, scan: bool = False) -> Build:
-    """gymnax, jitted: a call for every step, or one for up to 128, which is JAX's way.
-
-    A scan gives back observations, rewards and flags of all its steps, a step also
-    what it calls info. With large N scans get shorter, or they would fill the memory.
-    """
+    """gymnax, jitted: a call for every step, or one for up to 128, which is JAX's way;
+    fewer where N is large, or the answers of all steps would fill the memory."""
 
     def build(on: Setting) -> Batch:
         import gymnax

@@ -1,9 +1,5 @@
-"""N environments that are ready to be stepped with random actions, for timing.
-
-Building draws the actions and takes a first step, outside the timing; what is timed is
-calls of `Batch.step`. Here are yieldrl's worlds of tensors; those of others are in
-`baselines.py`.
-"""
+"""N environments that are ready to be stepped with random actions, for timing: building
+draws the actions and takes a first step, and calls of `Batch.step` are timed."""
 
 from __future__ import annotations
 
@@ -19,11 +15,8 @@ from gymnasium.spaces import Discrete
 
 import yieldrl.envs  # noqa: F401 (registers its worlds)
 
-POOL = 16
-"""Batches of actions that a side goes round and round in."""
-
-SEED = 0
-"""Of the actions, and of the first reset."""
+POOL = 16  # batches of actions that a side goes round and round in
+SEED = 0  # of the actions, and of the first reset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +36,10 @@ def nothing() -> None:
 class Batch:
     """N environments that are ready to be stepped."""
 
-    step: Callable[[], Any]
-    """Steps all of them, and returns the answer."""
-
-    steps: int = 1
-    """Steps of each environment in one call."""
-
-    wait: Callable[[], Any] = nothing
-    """Returns when all that was asked for is computed."""
-
-    bytes_per_env: float | None = None
-    """Memory of an environment, where it is known."""
+    step: Callable[[], Any]  # steps all of them, and returns the answer
+    steps: int = 1  # steps of each environment in one call
+    wait: Callable[[], Any] = nothing  # returns when all that was asked for is computed
+    bytes_per_env: float | None = None  # memory of an environment, where it is known
 
 
 Build = Callable[[Setting], Batch]
@@ -92,11 +78,7 @@ def actions(env_id: str, num_envs: int, count: int = POOL) -> np.ndarray:
 
 
 def in_turn(step: Callable[[Any], Any], drawn: Any) -> tuple[Callable[[], Any], Any]:
-    """A function that steps with one of the actions after the other.
-
-    Returns:
-        The function, and the answer to the first of its steps, which is taken.
-    """
+    """A function that steps with one action after the other, and its first answer."""
     queue = itertools.cycle(drawn)
     answer = step(next(queue))
     return lambda: step(next(queue)), answer

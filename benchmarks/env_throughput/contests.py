@@ -24,18 +24,13 @@ class Side:
     """One way to step N environments."""
 
     build: Build
+    # the package that it needs besides yieldrl, by the name of its import
     package: str = ""
-    """The package that it needs besides yieldrl, by the name of its import."""
-
-    most: int | None = None
-    """The largest N that it is tried with."""
-
-    fixed: int | None = None
-    """The number that it steps beside every N; None for N."""
+    most: int | None = None  # the largest N that it is tried with
+    fixed: int | None = None  # the number that it steps beside every N; None for N
 
     @property
     def installed(self) -> bool:
-        """Whether its package is there."""
         return not self.package or find_spec(self.package) is not None
 
 
@@ -57,11 +52,9 @@ class SpeedDemand:
         )
 
     def judge(self, points: Sequence[dict[str, Any]], threads: int) -> dict[str, Any]:
-        """Whether it holds in what was measured; None where that was not measured.
-
-        The ratio is the median of those of the runs, first with first and so on; with
-        several others, the smallest.
-        """
+        """Whether it holds; None where it was not measured. The ratio is the median of
+        those of the runs, first with first and so on; with several others, the
+        smallest."""
         here = [p["sides"] for p in points if p["num_envs"] == self.num_envs]
         others = [of[side] for of in here for side in self.over if side in of]
         ratio = None
@@ -80,8 +73,7 @@ class Contest:
     env_id: str
     sides: Mapping[str, Side]
     demands: Sequence[SpeedDemand] = ()
-    cuda: bool = False
-    """Whether it makes sense on a GPU alone."""
+    cuda: bool = False  # whether it makes sense on a GPU alone
 
     def left_out(self) -> dict[str, str]:
         """Sides that cannot take part, and why."""
@@ -100,7 +92,6 @@ BUILDERS |= {"rollout": rollout, "warp": warp}
 
 
 def _contest(world: dict[str, Any]) -> Contest:
-    """A world as the file describes it."""
     sides: dict[str, Side] = {}
     for title, fields in world["sides"].items():
         builder, rest = BUILDERS[fields["build"]], dict(fields)
@@ -116,10 +107,10 @@ def _contest(world: dict[str, Any]) -> Contest:
     )
 
 
+# world -> who steps it. `benchmarks/results/worlds-WORLD.json` keeps the result.
 CONTESTS = {
     name: _contest(world)
     for name, world in read_file(Path(__file__).with_name("worlds.yaml"))[
         "worlds"
     ].items()
 }
-"""World -> who steps it. `benchmarks/results/worlds-WORLD.json` keeps the result."""

@@ -1,12 +1,8 @@
 """Steps per second of worlds against the number of environments, beside others'.
 
-Every N has a fresh process, in which all sides are built and then timed in turn (A B C
-A B C ...), because what else a machine does changes by the minute. The process may use
-as many cores as threads are asked for, and so may every library in it, whatever it
-takes its number of threads from.
-
-A side is called as often as fills some tenths of a second, with random actions that
-were drawn before; calls until it is warm come before the timing.
+Every N has a fresh process, which may use as many cores as threads are asked for. All
+sides are built in it, called until they are warm, and then timed in turn (A B C A B C
+...), because what else a machine does changes by the minute.
 """
 
 from __future__ import annotations
@@ -27,8 +23,7 @@ from yieldrl.benchmarks import results, subprocesses
 from .batches import SEED, Batch, Setting
 from .contests import CONTESTS, Contest
 
-SIZES = tuple(4**k for k in range(9))
-"""1 to 65 536."""
+SIZES = tuple(4**k for k in range(9))  # 1 to 65 536
 
 
 def benchmark(
@@ -85,12 +80,7 @@ def measure(
 
 
 def compare(contest: Contest, on: Setting, runs: int, seconds: float) -> dict[str, Any]:
-    """Time those sides that take part at this N in turn.
-
-    Returns:
-        `num_envs`, and for each side the steps per second of its runs and their median,
-        the calls of a run, and the bytes of an environment where they are known.
-    """
+    """Time those sides that take part at this N in turn."""
     numbers = {
         title: side.fixed or on.num_envs
         for title, side in contest.sides.items()
@@ -168,14 +158,12 @@ def verdict(judged: dict[str, Any]) -> str:
 
 
 def where(result: dict[str, Any]) -> str:
-    """Threads and device."""
     many = "thread" if result["threads"] == 1 else "threads"
     gpu = result["hardware"].get("gpu")
     return f"{result['threads']} {many}{f', {gpu}' if gpu else ''}"
 
 
 def _gpu(name: str, contest: Contest, device: str) -> str | None:
-    """The GPU's name; None on the CPU."""
     if not device.startswith("cuda"):
         if contest.cuda:
             raise ValueError(

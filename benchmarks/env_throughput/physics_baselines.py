@@ -1,7 +1,5 @@
-"""Bare MuJoCo, for comparison: the physics of a world without the world around it.
-
-There are no rewards and no observations, and no episodes end.
-"""
+"""Bare MuJoCo: the physics of a world without rewards, observations and ends of
+episodes."""
 
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
 # mujoco has no types for its compiled half; MuJoCo Warp is optional.

@@ -20,20 +20,14 @@ from .workloads import FIRST, OURS, WORKLOADS, Workload
 class Options:
     """What the command line may choose."""
 
+    # peers that take part, of those that can; all of them by default
     peers: tuple[str, ...] = ()
-    """Peers that take part, of those that can; all of them by default."""
-
-    runs: int | None = None
-    """Rounds; 5, or 1 for the short table."""
-
+    runs: int | None = None  # rounds; 5, or 1 for the short table
+    # environment steps of a run, instead of the workload's own
     steps: int | None = None
-    """Environment steps of a run, instead of the workload's own."""
-
-    venvs: Path | None = None
-    """Folder of the virtual environments."""
-
+    venvs: Path | None = None  # folder of the virtual environments
+    # for the short table: fewer steps, only peers of a demand, and no first runs
     quick: bool = False
-    """For the short table: fewer steps, only peers of a demand, and no first runs."""
 
     def peers_of(self, workload: Workload) -> tuple[str, ...]:
         """The peers that take part in a workload."""
@@ -63,12 +57,7 @@ class Options:
 
 
 def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
-    """Measure a workload, and judge it.
-
-    Args:
-        name: Key of `WORKLOADS`.
-        command: The command line that repeats it.
-        options: Fields of `Options`.
+    """Measure a workload, and judge it; `options` are fields of `Options`.
 
     Raises:
         RuntimeError: If an environment cannot be made, or a side fails.
@@ -98,7 +87,6 @@ def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
 
 
 def described(plan: Plan) -> dict[str, Any]:
-    """What was run."""
     of = plan.workload
     left_out = [name for name in of.peers if name not in plan.pythons]
     return {
@@ -120,7 +108,6 @@ def described(plan: Plan) -> dict[str, Any]:
 
 
 def found(workload: Workload, rounds: list[Round]) -> dict[str, Any]:
-    """What came out."""
     sides = [name for name in rounds[0] if name in (OURS, FIRST, *PEERS)]
     versions = {side: rounds[0][side]["versions"] for side in sides}
     for round_ in rounds:

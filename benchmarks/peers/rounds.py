@@ -1,8 +1,7 @@
 """Rounds: every side once and then once more, each time in a process of its own.
 
 Sides take turns (A B C A B C ...), because what else a machine does changes by the
-minute: the ratio within a round travels, absolute figures do not. Whole rounds are
-written down as they are finished, so that a run that fails costs one of them.
+minute. Finished rounds are kept, so that a run that fails costs one of them.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ HERE = Path(__file__).resolve().parent
 CACHE = "TORCHINDUCTOR_CACHE_DIR"  # where PyTorch keeps what it compiled
 FIRST_RUN_SECONDS = 60.0  # of training, timed
 
-Round = dict[str, Any]
-"""`seed`, when it `began`, and what every side answered."""
+Round = dict[str, Any]  # `seed`, when it `began`, and what every side answered
 
 
 class SideError(RuntimeError):
@@ -36,14 +34,7 @@ class SideError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be run.
-
-    Args:
-        name: Key of the workload.
-        pythons: Side -> its Python, in the order of their turns.
-        folder: Where code that yieldrl compiles and finished rounds are kept.
-        revision: Of yieldrl.
-    """
+    """What is to be run, by which Python of every side, in the order of their turns."""
 
     name: str
     workload: Workload
@@ -83,11 +74,7 @@ class Plan:
 
 
 def run_all(plan: Plan) -> list[Round]:
-    """All rounds, seeds 1 to `runs`; those that an earlier run finished are taken.
-
-    Raises:
-        SideError: If a side did; the same call goes on with that round.
-    """
+    """All rounds, seeds 1 to `runs`; those that an earlier run finished are taken."""
     journal = Journal(plan)
     rounds = journal.read()
     if rounds:
@@ -107,10 +94,8 @@ def run_all(plan: Plan) -> list[Round]:
 
 
 def settle(plan: Plan) -> None:
-    """Let yieldrl compile what it will want, outside of what is timed.
-
-    It is kept, as between two runs of a user.
-    """
+    """Let yieldrl compile what it will want, and keep it, as between two runs of a
+    user."""
     ask(plan, OURS, plan.task(1, only_settle=True))
 
 
@@ -139,13 +124,8 @@ def ask(plan: Plan, side: str, task: dict[str, Any]) -> Round:
 
 
 def environment(plan: Plan, side: str, empty: Path) -> dict[str, str]:
-    """The environment variables of a side's process.
-
-    Args:
-        plan: Has the number of threads.
-        side: A peer finds `sides` and its own packages, and nothing else.
-        empty: A new folder, in which a first run keeps its code.
-    """
+    """The environment variables of a side's process. A peer finds `sides` and its own
+    packages alone; a first run keeps its code in a new folder, `empty`."""
     env = dict(os.environ)
     known = env.pop("PYTHONPATH", "") if side not in PEERS else ""
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), known]))
@@ -159,11 +139,8 @@ def environment(plan: Plan, side: str, empty: Path) -> dict[str, str]:
 
 
 class Journal:
-    """Finished rounds of a plan, in a file until all are there.
-
-    Args:
-        plan: Rounds of another one are not taken.
-    """
+    """Finished rounds of a plan, in a file until all are there; not those of another
+    plan."""
 
     def __init__(self, plan: Plan) -> None:
         self.path = plan.folder / f"unfinished-{plan.name}.json"
@@ -182,13 +159,11 @@ class Journal:
         return found["rounds"][: self.most] if same else []
 
     def write(self, rounds: list[Round]) -> None:
-        """Keep the rounds so far."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         kept = {"fingerprint": self.fingerprint, "rounds": rounds}
         self.path.write_text(json.dumps(kept), "utf-8")
 
     def forget(self) -> None:
-        """There is a result now."""
         self.path.unlink(missing_ok=True)
 
 

@@ -25,8 +25,8 @@ TIMES = (
 def ratio(measure: Measure, round_: Round, peer: str, side: str = OURS) -> float:
     """How many times faster than a peer yieldrl was in a round, on one of its sides.
 
-    A peer that did not reach the target in a whole run is taken as having reached it at
-    the end; yieldrl as never.
+    A peer that did not reach the target is taken as having reached it at the end;
+    yieldrl as never.
     """
     own, other = round_[side], round_[peer]
     if measure == "steps_per_second":
@@ -40,16 +40,12 @@ def ratio(measure: Measure, round_: Round, peer: str, side: str = OURS) -> float
 
 
 def best(answer: dict[str, Any]) -> float:
-    """The highest mean return of an evaluation: of the last one, if there is one."""
     return max(value for _, _, value in answer["curve"])
 
 
 def summarize(workload: Workload, rounds: Sequence[Round]) -> dict[str, Any]:
-    """Side -> medians, returns, for yieldrl whether code was kept by an earlier run.
-
-    For peers the ratio, and that of a first run if there was one: median, least and
-    greatest.
-    """
+    """Side -> medians and returns; for peers the ratios, for yieldrl whether code was
+    kept."""
     sides = [name for name in (OURS, FIRST, *PEERS) if name in rounds[0]]
     summary: dict[str, Any] = {}
     for side in sides:
@@ -108,7 +104,6 @@ def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
 
 
 def stretched(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
-    """What would be better still, and whether that is so."""
     verdicts = [
         at_least(_asked(of, OURS), median, of.stretch)
         for of in workload.demands

@@ -10,28 +10,25 @@ from yieldrl.benchmarks import results
 from .venvs import PEERS
 from .workloads import FIRST, OURS, WORKLOADS
 
+# what is compared, as the head of a column
 UNITS = {
     "steps_per_second": "steps/s",
     "seconds_to_target": "s to target",
     "process_seconds": "s in all",
 }
-"""What is compared, as the head of a column."""
 
 
+# whether the code was kept by an earlier run, in words
 CODE = {True: "kept code", False: "no kept code", None: "eager"}
-"""Whether the code was kept by an earlier run, in words."""
 
 
 def title_of(side: str) -> str:
-    """A library's own name."""
     return PEERS[side].title if side in PEERS else OURS
 
 
 def row_title(result: dict[str, Any], side: str) -> str:
-    """The name; of yieldrl's sides with whether their code was kept by an earlier run.
-
-    Older results do not say so, but whether yieldrl began with an empty folder.
-    """
+    """The name; of yieldrl's sides with whether their code was kept by an earlier run,
+    which older results say by whether it began with an empty folder."""
     if side in PEERS:
         return title_of(side)
     if side == FIRST:
@@ -81,7 +78,6 @@ def brief(found: Sequence[dict[str, Any]]) -> str:
 
 
 def value_of(result: dict[str, Any], side: str) -> str:
-    """What is compared, of one side."""
     of, measure = result["summary"][side], result["measure"]
     if measure == "steps_per_second":
         return f"{of[measure]:,.0f}"
@@ -108,7 +104,6 @@ def _ratio(of: dict[str, Any], prefix: str) -> str:
 
 
 def return_of(result: dict[str, Any], side: str) -> str:
-    """Deterministic returns at the end of training."""
     of = result["summary"][side]
     least, most = of["returns"]
     others = of["steps"] < result["steps"] or side == FIRST

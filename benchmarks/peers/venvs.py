@@ -1,8 +1,5 @@
-"""A virtual environment for each peer, made when it is first needed.
-
-Peers ask for versions of packages that contradict each other and ours, and none of
-them belongs into the environment of a user who only wants to train.
-"""
+"""A virtual environment for each peer, made when it is first needed: peers ask for
+versions of packages that contradict each other and ours."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from pathlib import Path
 
 from yieldrl.benchmarks import results
 
+# environment variable that names the folder of the virtual environments
 FOLDER = "YIELDRL_PEERS"
-"""Environment variable that names the folder of the virtual environments."""
 
+# one for all, so that PyTorch makes no difference. On Linux the index may have it with
+# several GB of CUDA; PyTorch's own index for the CPU has a small one.
 TORCH = "torch==2.13.0"
-"""One for all, so that PyTorch makes no difference. On Linux the index may
-have it with several GB of CUDA; PyTorch's own index for the CPU has a small one."""
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 NUMPY, MUJOCO = "numpy==2.4.6", "mujoco==4.0.0"
@@ -30,13 +27,12 @@ SB3, JAX = "stable-baselines3==2.9.2", "jax==0.10.2"
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """A library beside yieldrl."""
-
     title: str
+    # what pip installs; pinned, so that a result can be repeated
     requirements: tuple[str, ...]
-    """What pip installs; pinned, so that a result can be repeated."""
 
 
+# key -> peer; its side is `sides/KEY.py`
 PEERS = {
     "sb3": Peer(
         title="Stable-Baselines3",
@@ -62,19 +58,16 @@ PEERS = {
         requirements=(TORCH, "torchrl==0.14.1", GYMNASIUM, MUJOCO, NUMPY),
     ),
 }
-"""Key -> peer; its side is `sides/KEY.py`."""
 
 
 def default_folder() -> Path:
-    """The folder of the environments, unless the command line names another."""
     chosen = os.environ.get(FOLDER)
     return Path(chosen) if chosen else results.ROOT / ".cache" / "peers"
 
 
 def python_of(name: str, folder: Path) -> Path:
-    """The Python of a peer's environment, which is made if it is not there.
-
-    An environment of other requirements than those of now is brought up to them.
+    """The Python of a peer's environment, which is made, or brought up to its
+    requirements.
 
     Raises:
         RuntimeError: If it cannot be made.

@@ -127,7 +127,9 @@ def test_a_bad_guess_at_first_is_no_progress_later() -> None:
 def test_the_other_demands_can_fail() -> None:
     held = [verdict.holds for verdict in regularizer.judge(ways(0.3, 0.95))]
     assert held == [False, True, False, True]
-    held = [verdict.holds for verdict in speed.judge(timed(2.1))]
+    held = [
+        verdict.holds for verdict in CLAIMS["adaptation"]["speed"].judge(timed(2.1))
+    ]
     assert held == [False, True, False, True]
     assert speed.ratio(timed(2.1), next(iter(speed.WORLDS)), "mlp") == (
         pytest.approx(2.1)

@@ -9,6 +9,7 @@ import pytest
 from yieldrl.benchmarks import results
 from yieldrl.benchmarks.claim import Options
 from yieldrl.benchmarks.claims.imports import start as imports
+from yieldrl.benchmarks.registry import CLAIMS
 
 
 def runs(**seconds: float) -> list[dict[str, Any]]:
@@ -22,8 +23,8 @@ def runs(**seconds: float) -> list[dict[str, Any]]:
 
 
 def test_medians_are_judged() -> None:
-    assert [of.holds for of in imports.judge(runs())] == [True, True]
-    slow = imports.judge(runs(**{"yieldrl --help": 0.6}))
+    assert [of.holds for of in CLAIMS["imports"]["start"].judge(runs())] == [True, True]
+    slow = CLAIMS["imports"]["start"].judge(runs(**{"yieldrl --help": 0.6}))
     assert [(of.value, of.bound, of.holds) for of in slow] == [
         (0.1, 1.5, True),
         (0.6, 0.5, False),
@@ -31,7 +32,7 @@ def test_medians_are_judged() -> None:
 
 
 def test_every_process_has_a_row() -> None:
-    table = results.table(*imports.table(runs()))
+    table = results.table(*CLAIMS["imports"]["start"].table(runs()))
     assert "| import yieldrl " in table
     assert table.count("| 9.000 |") == len(imports.PROCESSES)
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from yieldrl.benchmarks.claims.time import scaling
+from yieldrl.benchmarks.registry import CLAIMS
 
 
 @pytest.fixture(autouse=True)
@@ -66,9 +67,9 @@ def test_who_has_a_neighbour_is_compared_with_who_has_none():
         for n, way in map(dict.values, scaling.CASES)
         for speed in (100 if scaling.WAYS[way][2] else 120, 120)
     ]
-    (verdict,) = scaling.judge(runs)
+    (verdict,) = CLAIMS["time"]["scaling"].judge(runs)
     assert verdict.value == pytest.approx(110 / 120)
-    header, rows = scaling.table(runs)
+    header, rows = CLAIMS["time"]["scaling"].table(runs)
     assert [len(row) for row in rows] == [len(header)] * len(scaling.WAYS)
     assert rows[0][1:] == ["120"] * 4 + ["300"]
     assert rows[3][1:] == ["", "", "110", "", "300"]

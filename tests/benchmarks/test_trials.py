@@ -122,9 +122,9 @@ def test_the_longer_of_two_is_the_limit() -> None:
 
 
 def test_side_by_side_must_be_1_8_times_as_fast() -> None:
-    (verdict,) = overlap.judge(pairs(18.0, 10.0))
+    (verdict,) = CLAIMS["collecting"]["overlap"].judge(pairs(18.0, 10.0))
     assert (verdict.value, verdict.holds) == (1.8, True)
-    assert not overlap.judge(pairs(17.9, 10.0))[0].holds
+    assert not CLAIMS["collecting"]["overlap"].judge(pairs(17.9, 10.0))[0].holds
 
 
 def test_a_pair_times_the_same_updates_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,10 +190,10 @@ def test_returns_are_taken_at_the_end_and_along_training() -> None:
 
 
 def test_the_median_pair_may_take_a_tenth_more() -> None:
-    (verdict,) = overhead.judge(sliced(1.1))
+    (verdict,) = CLAIMS["collecting"]["overhead"].judge(sliced(1.1))
     assert verdict.value == pytest.approx(1.1)
     assert verdict.demand.startswith("free (learner's share 95%)")
-    assert not overhead.judge(sliced(1.11))[0].holds
+    assert not CLAIMS["collecting"]["overhead"].judge(sliced(1.11))[0].holds
 
 
 def test_slices_alternate_and_go_on_where_they_were(

@@ -19,7 +19,6 @@ from yieldrl.benchmarks.claims.vla import (
     imports,
     learning,
     phases,
-    reacher,
 )
 from yieldrl.benchmarks.claims.vla.obedience import Misled, obedience
 from yieldrl.benchmarks.claims.vla.policies import POLICIES, make_trainer
@@ -124,15 +123,24 @@ def test_a_claim_is_a_table_and_a_figure(
     assert len(re.findall(r"<text[^>]*>([^<]*)</text>", svg)) > 8
 
 
+def judged(name: str, runs: Any) -> Any:
+    return CLAIMS["vla"][name].judge(runs)
+
+
 def test_what_is_demanded_can_fail() -> None:
-    held = [verdict.holds for verdict in goto.judge(obedient(gain=-0.2, misled=0.6))]
+    held = [
+        verdict.holds for verdict in judged("goto", obedient(gain=-0.2, misled=0.6))
+    ]
     assert held == [False, False, False]
-    assert not any(verdict.holds for verdict in reacher.judge(arms(-0.1)))
-    assert [v.holds for v in elsewhere.judge(waited(17.0, 0.7))] == [False, False]
-    assert not imports.judge(started(["peft"]))[-1].holds
-    assert not any(v.holds for v in chunks.judge(sides_of(chunks.SIDES, -0.1)))
-    judged = adapters.judge(sides_of(adapters.SIDES, -0.1))
-    assert [v.holds for v in judged] == [True, False]
+    assert not any(verdict.holds for verdict in judged("reacher", arms(-0.1)))
+    assert [v.holds for v in judged("elsewhere", waited(17.0, 0.7))] == [
+        False,
+        False,
+    ]
+    assert not judged("imports", started(["peft"]))[-1].holds
+    assert not any(v.holds for v in judged("chunks", sides_of(chunks.SIDES, -0.1)))
+    found = judged("adapters", sides_of(adapters.SIDES, -0.1))
+    assert [v.holds for v in found] == [True, False]
 
 
 def test_misled_policies_are_told_of_any_object_whichever_is_meant() -> None:

@@ -18,6 +18,7 @@ from .worlds import RANGES, WORLDS
 
 STUDENT = "student, finetune"
 
+# policy whose return is measured -> the same in words
 WORDS = {
     "oracle": "PPO that is told",
     "teacher": "teacher",
@@ -28,7 +29,6 @@ WORDS = {
     "blind": "PPO, blind",
     "chance": "random actions",
 }
-"""Policy whose return is measured -> the same in words."""
 
 FALLS = "error of the parameters in steps 17 to 50, in times of that in the first"
 
@@ -36,19 +36,16 @@ NAMES = {"training": "training range", "held_out": "held-out range"}
 
 
 def settings(name: str) -> dict[str, Any]:
-    """What all runs in a world have in common."""
     world, episodes = WORLDS[name], learning.EPISODES
     return {"env_id": world.env_id, **world.settings, "episodes": episodes}
 
 
 def train(name: str, side: str, seed: int) -> dict[str, Any]:
-    """One side in one world, in this process."""
     run = learning.train(side, seed, WORLDS[name])
     return {"side": side, "seed": seed, **run}
 
 
 def measure(options: Options, name: str) -> list[dict[str, Any]]:
-    """Every side and seed, and random actions."""
     cases = [
         {"name": name, "side": side, "seed": seed}
         for seed in options.numbers
@@ -59,7 +56,6 @@ def measure(options: Options, name: str) -> list[dict[str, Any]]:
 
 
 def middle(runs: Sequence[Run], policy: str, side: str) -> float:
-    """A policy's interquartile mean."""
     return float(iqm(returns_of(runs, policy, side)))
 
 
@@ -85,17 +81,13 @@ def errors(
 
 
 def left(runs: Sequence[Run]) -> float:
-    """The parameters' error in steps 17 to 50, in times of that in the first.
-
-    A map that suits later steps may tell less of the first than a guess, whose error is
-    1: then it is in times of that.
-    """
+    """The parameters' error in steps 17 to 50, in times of that in the first, but of at
+    most 1, that of a guess: a map that suits later steps may tell less of the first."""
     first, soon = (errors(runs, "parameters", of) for of in (slice(1), inference.SOON))
     return float(iqm(soon) / min(1.0, iqm(first)))
 
 
 def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """It helps to be told; a student comes close, and is better than nothing."""
     student = WORDS[STUDENT]
     demand = f"{student}, training range: share of the way from chance to teacher"
     return [
@@ -108,7 +100,6 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Interquartile means of returns, and how well the student knows in the end."""
     rows: list[list[str]] = []
     for policy, words in WORDS.items():
         row = [words, *(text(returns_of(runs, policy, side)) for side in RANGES)]
@@ -120,13 +111,11 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def known(runs: Sequence[Run]) -> str:
-    """The parameters' error in steps 17 to 50, in the training range and outside."""
     found = (errors(runs, "parameters", inference.SOON, side) for side in RANGES)
     return " and ".join(f"{iqm(error):.2f}" for error in found)
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Interquartile means with intervals, and every run."""
     shown = [policy for policy in WORDS if policy != "chance"]
     for color, side, shift in zip(COLORS, RANGES, (-0.12, 0.12), strict=False):
         for place, policy in enumerate(shown):

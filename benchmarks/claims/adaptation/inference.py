@@ -9,9 +9,9 @@ from torch import Tensor
 from yieldrl.algorithms import ppo_roa
 
 STEPS = 100  # of each episode
+# steps 17 to 50, when the window of an MLP is full, and those after: a pendulum that is
+# balanced by then no longer shows what it weighs, and a window forgets
 SOON, LATE = slice(16, 50), slice(50, 100)
-"""Steps 17 to 50, when the window of an MLP is full, and those after: a pendulum that
-is balanced by then no longer shows what it weighs, and a window forgets."""
 
 EPISODES = 512  # at a time, the first ones of as many environments
 SEED = 30_000
@@ -20,19 +20,14 @@ SEED = 30_000
 def errors(agent: ppo_roa.Agent, env_id: str, side: str) -> dict[str, list[float]]:
     """Errors of what the student infers in step 1, 2, ... of an episode, `STEPS` each.
 
-    The student acts in episodes of a side of the world. Averages are over the episodes
-    that still go on in a step; an error is 1 where none does.
+    Averages are over the episodes that still go on in a step; an error is 1 if the same
+    is inferred in every episode (or none goes on), and 0 if all is known.
 
         latent      |z' - z|^2 / Var[z], of z' that is inferred and z that the encoder
-                    makes of the true parameters; the squares are summed over the
-                    latent's numbers, and so are the variances over episodes
-        parameters  |p' - p|^2 / Var[p], of p that is true and p' = A z' + b, fitted by
-                    least squares to all steps of the first half of the episodes, and
-                    judged on the second half; each parameter by itself, then the mean
-
-    So an error is 1 if the same is inferred in every episode, and 0 if all is known.
-    What makes no difference to the return need not be in the latent, and cannot be read
-    from it.
+                    makes of the true parameters; both are sums over its numbers
+        parameters  |p' - p|^2 / Var[p], of p that is true and p' = A z' + b, fitted to
+                    the first half of the episodes and judged on the second; means over
+                    parameters
     """
     inferred, encoded, privileged, going = watch(agent, env_id, side)
     half = EPISODES // 2
@@ -52,9 +47,8 @@ def watch(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Let the student act in one episode of each of N environments.
 
-    Returns:
-        What it infers, `[T, N, Z]`; the encoder's latents, `[N, Z]`; the parameters,
-        `[N, P]`; and where the first episode still goes on, bool `[T, N]`.
+    Returns what it infers, `[T, N, Z]`; the encoder's latents, `[N, Z]`; the
+    parameters, `[N, P]`; and where the first episode still goes on, bool `[T, N]`.
     """
     student = agent.as_student()
     model, device = student.algorithm.model, student.device
@@ -81,10 +75,8 @@ def watch(
 
 
 def regressed(inferred: Tensor, privileged: Tensor, going: Tensor, half: int) -> Tensor:
-    """Parameters `[T, N - half, P]` read from latents `[T, N, Z]` by a linear map.
-
-    It is fitted to the first `half` environments, where their episodes go on.
-    """
+    """Parameters `[T, N - half, P]` read from latents `[T, N, Z]` by a linear map,
+    which is fitted to the first `half` environments, where their episodes go on."""
     inputs = torch.cat((inferred, torch.ones_like(inferred[..., :1])), -1).double()
     targets = privileged.double().expand(len(inferred), *privileged.shape)
     fitted = going[:, :half]

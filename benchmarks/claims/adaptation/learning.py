@@ -20,15 +20,15 @@ EPISODES = 128  # of an evaluation, side by side
 SEED = 20_000  # of evaluations: the same parameters and first states for all
 BLIND = {"actor_obs": ("obs",), "critic_obs": ("obs",)}  # without the parameters
 
+# PPO-ROA's teacher and student; PPO and recurrent PPO that never see the parameters;
+# PPO that always does. All have one budget; the teacher has that of the phase train
+# alone.
 SIDES: dict[str, Callable[..., ppo.Trainer]] = {
     "roa": lambda **options: ppo_roa.Trainer(ppo_roa.Config(**options)),
     "blind": lambda **options: ppo.Trainer(ppo.Config(**BLIND, **options)),
     "lstm": lambda **options: ppo_lstm.Trainer(ppo_lstm.Config(**BLIND, **options)),
     "oracle": lambda **options: ppo.Trainer(ppo.Config(**options)),
 }
-"""What learns: the six modules of PPO-ROA, which hold a teacher and a student; PPO and
-recurrent PPO, that never see the parameters; and PPO that always does. All have as many
-environment steps; the teacher has those of the phase train alone."""
 
 
 class Chance:
@@ -44,18 +44,6 @@ class Chance:
 
 
 def train(side: str, seed: int, world: World, **options: Any) -> dict[str, Any]:
-    """Learn in a world, in this process.
-
-    Args:
-        side: One of `SIDES`.
-        seed: Of everything but evaluations.
-        world: Where.
-        options: More fields of the algorithm's config.
-
-    Returns:
-        `returns`, of all policies and of both ranges; `seconds` of training; and of
-        PPO-ROA `errors`, what `inference.errors` finds at the end, of both ranges.
-    """
     settings = {**world.settings, **options, "seed": seed}
     with SIDES[side](env_id=world.env_id, **settings) as trainer:
         if side == "roa":
@@ -72,10 +60,8 @@ def train(side: str, seed: int, world: World, **options: Any) -> dict[str, Any]:
 
 
 def trained_in_phases(trainer: Any, world: World) -> dict[str, Any]:
-    """Train PPO-ROA; look at the student after each phase, at the teacher after train.
-
-    The teacher changes no more then. Seconds are without those of looking.
-    """
+    """Train PPO-ROA; look at the student after each phase, at the teacher after train,
+    which changes no more then. Seconds are without those of looking."""
     agent, algorithm = trainer.agent, trainer.algorithm
     returns: dict[str, dict[str, float]] = {}
     phase, seconds, begin = algorithm.phase, 0.0, time.perf_counter()

@@ -15,13 +15,13 @@ from .inference import LATE, SOON
 from .learning import returns_of
 from .worlds import RANGES, WORLDS
 
+# without the regulariser the teacher may encode what cannot be inferred
 SIDES: dict[str, dict[str, Any]] = {
     "mlp": {"adaptation": "mlp"},
     "mlp, free": {"adaptation": "mlp", "regularizer_coef": 0.0},
     "gru": {"adaptation": "gru", "gru_size": 64},
     "gru, free": {"adaptation": "gru", "gru_size": 64, "regularizer_coef": 0.0},
 }
-"""Without the regulariser the teacher may encode what cannot be inferred."""
 
 CASES = [{"side": side} for side in SIDES]
 
@@ -44,7 +44,6 @@ SETTINGS |= {"episodes": learning.EPISODES, "sides": SIDES}
 
 
 def train(side: str, seed: int) -> dict[str, Any]:
-    """One way of adapting, in this process."""
     run = learning.train("roa", seed, WORLDS["pendulum"], **SIDES[side])
     return {"side": side, "seed": seed, **run}
 
@@ -55,7 +54,6 @@ def of_side(runs: Sequence[Run], side: str) -> list[Run]:
 
 
 def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """The longer one looks, the better. What the regulariser does is shown."""
     return [
         at_most(f"{WORDS[side]}: {FALLS}", left(of_side(runs, side)), 0.9)
         for side in SIDES
@@ -63,7 +61,6 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Errors in episodes of the training range, and returns of teacher and student."""
     rows: list[list[str]] = []
     for side, words in WORDS.items():
         of = of_side(runs, side)
@@ -76,7 +73,6 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """The parameters' error against time."""
     for color, (side, words) in zip(COLORS, WORDS.items(), strict=False):
         of = of_side(runs, side)
         found = [run["errors"]["training"]["parameters"] for run in of]

@@ -1,21 +1,15 @@
-"""What the phase train costs beside plain PPO, step for step.
-
-In one process plain PPO, which is told everything, and PPO-ROA with both networks that
-infer take turns, rollout by rollout, in the same world and with the same settings.
-"""
+"""What the phase train costs beside plain PPO: both take turns, rollout by rollout."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 from yieldrl.algorithms import ppo, ppo_roa
-from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most
+from yieldrl.benchmarks.claim import Run, Table
 from yieldrl.benchmarks.style import COLORS
-from yieldrl.benchmarks.timing import in_turns, learn_rollouts
+from yieldrl.benchmarks.timing import learn_rollouts, trainers_in_turns
 
 from .worlds import COMMON
 
@@ -32,17 +26,16 @@ FIELDS: dict[str, Any] = {
     "total_steps": 10**9,
     "speed": "compile",
 }
-"""Of the config of every side."""
 
+# PPO-ROA is in the phase train all the time, and its regulariser is on at once: while
+# its weight is 0 it costs nothing
 TRAIN: dict[str, Any] = {
     "phase_steps": (FIELDS["total_steps"], 0, 0),
     "regularizer_ramp": (0.0, 0.0),
 }
-"""PPO-ROA is in the phase train all the time, and its regulariser is on at once: while
-its weight is 0 it costs nothing."""
 
+# world -> rollouts learned from in a slice, about a second
 WORLDS = {"yieldrl/HiddenCartPole-v1": 3, "yieldrl/HiddenHalfCheetah-v1": 1}
-"""World -> rollouts learned from in a slice, about a second."""
 
 SETTINGS = {**FIELDS, **TRAIN, "slices": SLICES, "rollouts": WORLDS}
 CASES = [{"env_id": env_id} for env_id in WORLDS]
@@ -50,7 +43,6 @@ SIDES = {"ppo": "plain PPO", "mlp": "train, MLP", "gru": "train, GRU"}
 
 
 def trainer_of(side: str, env_id: str, seed: int) -> ppo.Trainer:
-    """A side's trainer."""
     fields: dict[str, Any] = {**FIELDS, "env_id": env_id, "seed": seed}
     if side == "ppo":
         return ppo.Trainer(ppo.Config(**fields))
@@ -59,17 +51,10 @@ def trainer_of(side: str, env_id: str, seed: int) -> ppo.Trainer:
 
 
 def slices(env_id: str, seed: int) -> dict[str, Any]:
-    """Environment steps per second of every slice of all sides, which take turns."""
-    with ExitStack() as stack:
-        sides = {
-            side: partial(
-                one_slice,
-                stack.enter_context(trainer_of(side, env_id, seed)),
-                WORLDS[env_id],
-            )
-            for side in SIDES
-        }
-        return {"env_id": env_id, "seed": seed, **in_turns(sides, SLICES)}
+    trainers = {side: trainer_of(side, env_id, seed) for side in SIDES}
+    rollouts = WORLDS[env_id]
+    found = trainers_in_turns(trainers, lambda of: one_slice(of, rollouts), SLICES)
+    return {"env_id": env_id, "seed": seed, **found}
 
 
 def one_slice(trainer: ppo.Trainer, rollouts: int) -> float:
@@ -79,7 +64,6 @@ def one_slice(trainer: ppo.Trainer, rollouts: int) -> float:
 
 
 def speeds(runs: Sequence[Run], env_id: str, side: str) -> list[float]:
-    """Steps per second of every slice."""
     return [x for run in runs if run["env_id"] == env_id for x in run[side]]
 
 
@@ -89,25 +73,11 @@ def ratio(runs: Sequence[Run], env_id: str, side: str) -> float:
     return statistics.median(plain / of for plain, of in pairs)
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """A step takes at most twice as long."""
-    asked = "time of a step, in times of plain PPO's"
-    return [
-        at_most(
-            f"{name(env_id)}, {SIDES[side]}: {asked}", ratio(runs, env_id, side), 2.0
-        )
-        for env_id in WORLDS
-        for side in ("mlp", "gru")
-    ]
-
-
 def name(env_id: str) -> str:
-    """A world without namespace and version."""
     return env_id.partition("/")[2].rpartition("-")[0]
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Medians of every world and side."""
     rows: list[list[str]] = []
     for env_id in WORLDS:
         for side, words in SIDES.items():
@@ -118,7 +88,6 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Medians of slices as bars, and every slice."""
     from matplotlib.ticker import EngFormatter
 
     for place, env_id in enumerate(WORLDS):

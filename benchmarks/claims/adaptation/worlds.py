@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from yieldrl.foundations.files import read_file
 
+# sides of `HiddenParameters`: parameters as in training, and others
 RANGES = ("training", "held_out")
-"""Sides of `HiddenParameters`: parameters as in training, and others."""
 
 
 class World(NamedTuple):

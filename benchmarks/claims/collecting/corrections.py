@@ -1,8 +1,5 @@
-"""What is learned from a collector in the background, with each correction.
-
-The policy that collects is up to an update older than the one that learns. Everything
-else is as in the synchronous run that it stands beside, the environment steps too.
-"""
+"""What is learned from a collector in the background, whose policy is up to an update
+older than the one that learns, with each correction."""
 
 from __future__ import annotations
 
@@ -16,40 +13,32 @@ from typing import Any
 import numpy as np
 
 from yieldrl.algorithms import appo, gipo, ppo
-from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, mean, values
+from yieldrl.benchmarks.claim import Run, Verdict, at_most, mean, values
 from yieldrl.benchmarks.style import COLORS, INK, line
 from yieldrl.benchmarks.tasks import TASKS
 from yieldrl.experiments.plot import aggregate
 
 CORRECTIONS = ("none", "clip", "gipo", "vtrace")
 
-SIDES = ("sync", *CORRECTIONS)
-"""Synchronous, as PPO is, and in the background with each correction."""
+# synchronous, as PPO is, and in the background with each correction
+SIDES = {"sync": "synchronous", **{name: f"async, {name}" for name in CORRECTIONS}}
 
 CASES = [{"side": side} for side in SIDES]
 
+# task -> environment steps of all sides, in which the synchronous one has learned
 STEPS = {"ppo-cartpole": 60_000, "ppo-pendulum": 200_000, "ppo_lstm-tmaze": 100_000}
-"""Task -> environment steps of all sides, in which the synchronous one has learned."""
 
 EPISODES = 20  # of the final evaluation
 
+# share of the synchronous return by which the best correction may be lower
 WITHIN = 0.05
-"""Share of the synchronous return by which the best correction may be lower."""
 
 
 def settings(task: str) -> dict[str, Any]:
-    """What all runs of a task have in common."""
     return {"task": task, "total_steps": STEPS[task], "episodes": EPISODES}
 
 
 def train(task: str, side: str, seed: int) -> dict[str, Any]:
-    """Train and evaluate one seed of one side, in this process.
-
-    Returns:
-        `curve`, pairs of environment step and mean return; `final`, the mean return of
-        the final evaluation; `policy_lag`, the mean over training (0 where it is
-        synchronous); and the seconds that training took.
-    """
     config = dataclasses.replace(
         TASKS[task].make_config(seed),
         total_steps=STEPS[task],
@@ -69,13 +58,6 @@ class Uncorrected(appo.Algorithm):
 
 
 def trainer_of(algorithm: Any, config: Any, side: str) -> Any:
-    """A trainer of an algorithm of PPO's family, with a correction.
-
-    Args:
-        algorithm: The package.
-        config: Its config.
-        side: One of `SIDES`; `sync` and `clip` are the algorithm itself.
-    """
     kinds = {"none": Uncorrected, "gipo": gipo.Algorithm, "vtrace": appo.Algorithm}
     if side not in kinds:
         return algorithm.Trainer(config)
@@ -92,7 +74,6 @@ def trainer_of(algorithm: Any, config: Any, side: str) -> Any:
 
 
 def learned(trainer: Any) -> dict[str, Any]:
-    """Train to the end; the results of that."""
     curve: list[tuple[int, float]] = []
     lags: list[float] = []
     begin = time.perf_counter()
@@ -112,11 +93,12 @@ def learned(trainer: Any) -> dict[str, Any]:
     }
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """How far the best correction's mean is below that of the synchronous side.
+def evaluations(runs: Sequence[Run]) -> list[float]:
+    """The returns of all evaluations during training."""
+    return [value for run in runs for _, value in run["curve"]]
 
-    Which one is best is known only afterwards: the table has all of them.
-    """
+
+def judge(runs: Sequence[Run]) -> list[Verdict]:
     means = {side: mean(runs, "final", side=side) for side in SIDES}
     best = max(CORRECTIONS, key=lambda side: means[side])
     share = (means["sync"] - means[best]) / abs(means["sync"])
@@ -124,29 +106,8 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
     return [at_most(demand, share, WITHIN)]
 
 
-def table(runs: Sequence[Run]) -> Table:
-    """Final returns of every side, and over all of training."""
-    rows: list[list[str]] = []
-    for side in SIDES:
-        finals = values(runs, "final", side=side)
-        curves = values(runs, "curve", side=side)
-        along = statistics.mean(y for curve in curves for _, y in curve)
-        row = [named(side), f"{statistics.mean(finals):.4g}"]
-        row += [f"{min(finals):.4g} to {max(finals):.4g}", f"{along:.4g}"]
-        row.append(f"{mean(runs, 'policy_lag', side=side):.2f}")
-        rows.append([*row, f"{mean(runs, 'seconds', side=side):.0f}"])
-    header = ["side", "mean return", "seeds", "during training", "policy lag", "s"]
-    return header, rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Learning curves."""
     for color, side in zip((INK, *COLORS), SIDES, strict=False):
         points = [np.array(curve).T for curve in values(runs, "curve", side=side)]
-        label = f"{named(side)}, {len(points)} seeds"
+        label = f"{SIDES[side]}, {len(points)} seeds"
         line(axes, aggregate(label, [(xs, ys) for xs, ys in points]), color)
-
-
-def named(side: str) -> str:
-    """A side in words."""
-    return "synchronous" if side == "sync" else f"async, {side}"

@@ -1,8 +1,5 @@
-"""What the age of the policy that collects does to learning, without any chance in it.
-
-The collector of this claim steps in turn with the learner, and acts with the weights of
-so many updates ago.
-"""
+"""What the age of the policy that collects does to learning: the collector steps in
+turn with the learner, and acts with the weights of so many updates ago."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Table
+from yieldrl.benchmarks.claim import Run
 from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.benchmarks.tasks import TASKS
 from yieldrl.collectors import SyncCollector
 from yieldrl.experiments.plot import aggregate
 from yieldrl.foundations import derive_seed
 
-from .corrections import CORRECTIONS, STEPS, learned, trainer_of
+from .corrections import CORRECTIONS, STEPS, evaluations, learned, trainer_of  # noqa: F401
 
 TASK = "ppo-cartpole"
 LAGS = (0, 1, 2, 4, 8)  # in updates, each of them from one rollout
@@ -32,15 +29,8 @@ CASES = [{"lag": lag, "correction": name} for lag in LAGS for name in CORRECTION
 
 
 class Lagged(SyncCollector):
-    """Acts with the weights of some updates ago; before so many, with the first ones.
-
-    Args:
-        envs: See `SyncCollector`.
-        agent: The agent that learns.
-        buffer: See `SyncCollector`.
-        seed: See `SyncCollector`.
-        lag: How many updates.
-    """
+    """Acts with the weights of `lag` updates ago; before so many, with the first
+    ones."""
 
     def __init__(
         self, envs: Any, agent: Any, buffer: Any, *, seed: int, lag: int
@@ -50,7 +40,6 @@ class Lagged(SyncCollector):
         self.mailbox: deque[tuple[int, Any]] = deque(maxlen=lag + 1)
 
     def step(self) -> dict[str, Any]:
-        """Step all environments once; `policy_lag` counts the updates since."""
         now = self.learner.policy_version
         if not self.mailbox or self.mailbox[-1][0] != now:
             self.mailbox.append((now, copy.deepcopy(self.learner.model.state_dict())))
@@ -63,7 +52,6 @@ class Lagged(SyncCollector):
 
 
 def train(correction: str, lag: int, seed: int) -> dict[str, Any]:
-    """Train and evaluate one seed with a correction and a lag, in this process."""
     config = dataclasses.replace(
         TASKS[TASK].make_config(seed),
         total_steps=STEPS[TASK],
@@ -75,19 +63,6 @@ def train(correction: str, lag: int, seed: int) -> dict[str, Any]:
         seed_of_envs = derive_seed(seed, "envs")
         trainer.collector = Lagged(*parts, seed=seed_of_envs, lag=lag)
         return {"correction": correction, "lag": lag, "seed": seed, **learned(trainer)}
-
-
-def table(runs: Sequence[Run]) -> Table:
-    """Mean returns, of the final evaluation and over all of training."""
-    rows: list[list[str]] = []
-    for lag in LAGS:
-        cells = [
-            f"{statistics.mean(of(runs, correction, lag)):.4g} /"
-            f" {statistics.mean(of(runs, correction, lag, along=True)):.4g}"
-            for correction in CORRECTIONS
-        ]
-        rows.append([str(lag), *cells])
-    return ["lag", *(f"{c}, final / during training" for c in CORRECTIONS)], rows
 
 
 def of(
@@ -102,7 +77,6 @@ def of(
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Final returns over the lag drawn through, those along training dashed."""
     lags = np.array(LAGS)
     for color, correction in zip(COLORS, CORRECTIONS, strict=False):
         for label, along, style in (

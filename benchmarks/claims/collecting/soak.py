@@ -1,9 +1,5 @@
-"""Whether anything grows that should not while collectors work for long.
-
-PPO and DQN train side by side in one process, each with a collector in the background.
-Every few seconds the loops are left and entered again, which ends both threads and
-begins others.
-"""
+"""Whether anything grows while PPO and DQN train for long in one process, each with a
+collector in the background. Every few seconds the loops are left and entered again."""
 
 from __future__ import annotations
 
@@ -37,12 +33,7 @@ SETTINGS = {"every": EVERY, "settled": SETTLED, **COMMON}
 
 
 def soak(minutes: float, every: float) -> list[dict[str, float]]:
-    """Train for some minutes, and look every few seconds.
-
-    Returns:
-        One entry a look: `seconds` so far, `rss_mib`, `threads`, `handles` (open files
-        and sockets), and the environment steps of `ppo` and `dqn`.
-    """
+    """Train for some minutes, and look at the process every few seconds."""
     found: list[dict[str, float]] = []
     with ExitStack() as stack:
         trainers = [
@@ -78,7 +69,6 @@ def look() -> dict[str, float]:
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """One process."""
     return subprocesses.call(soak, 1, minutes=options.minutes, every=EVERY)
 
 
@@ -96,7 +86,6 @@ def growth(runs: Sequence[Run]) -> float:
 
 
 def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """Nothing grows once it is settled."""
     verdicts = [at_most("growth of the memory, MiB a minute", growth(runs), MAX_GROWTH)]
     for held in ("threads", "handles"):
         counts = [run[held] for run in settled(runs)]
@@ -106,7 +95,6 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Where it is settled, half way, and at the end."""
     after = settled(runs)
     rows = [
         [f"{run['seconds'] / 60:.1f}", f"{run['rss_mib']:.1f}"]
@@ -118,7 +106,6 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Each as a share of what it was when it was settled."""
     minutes, first = [run["seconds"] / 60 for run in runs], settled(runs)[0]
     names = {"rss_mib": "memory (RSS)", "threads": "threads", "handles": "file handles"}
     for (name, label), color in zip(names.items(), COLORS, strict=False):

@@ -1,8 +1,7 @@
 """Is an algorithm of one's own better than its parent? Chapter 17 reads the answer.
 
-World, budget, score, number of seeds and the rule of decision are fixed here, before
-any of the runs: a commit shows it. The pilots had seeds from 101 on, which are no part
-of the comparison.
+World, budget, score, number of seeds and the rule of decision were fixed and committed
+before any of the runs. The pilots had seeds from 101 on.
 """
 
 from __future__ import annotations
@@ -41,12 +40,10 @@ SIDES = {"dqn": "DQN", "munchausen": "Munchausen DQN"}
 
 
 def settings() -> dict[str, Any]:
-    """What all runs have in common."""
     return {**SETTINGS, "episodes": EPISODES}
 
 
 def train(seed: int) -> dict[str, Any]:
-    """Both sides with one seed: their evaluations `[step, return]` and their scores."""
     runs = {side: trained(side, seed) for side in SIDES}
     return {
         "seed": seed,
@@ -56,7 +53,6 @@ def train(seed: int) -> dict[str, Any]:
 
 
 def trained(side: str, seed: int) -> tuple[list[list[float]], float]:
-    """The evaluations of a run, and its score."""
     points: list[list[float]] = []
     with trainer_of(side, seed) as trainer:
         for log in trainer():
@@ -66,7 +62,6 @@ def trained(side: str, seed: int) -> tuple[list[list[float]], float]:
 
 
 def trainer_of(side: str, seed: int) -> dqn.Trainer:
-    """DQN, or what chapter 17 makes of it, with the same settings."""
     from yieldrl.algorithms import dqn
     from yieldrl.exercises.ch17_your_own_algorithm import solution
 
@@ -76,7 +71,6 @@ def trainer_of(side: str, seed: int) -> dqn.Trainer:
 
 
 def scores(runs: Sequence[Run], side: str) -> np.ndarray:
-    """The scores of a side, `[runs]`."""
     return np.array(values(runs, "scores", side))
 
 
@@ -86,13 +80,11 @@ def decision(low: float, high: float) -> str:
 
 
 def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """Nothing is demanded of either side; only that no run was left out."""
     demand = "seeds of each side, as fixed beforehand"
     return [at_least(demand, len(runs), SEEDS)]
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Interquartile means, their difference, and what may be said."""
     of = {side: scores(runs, side) for side in SIDES}
     apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
     rows = [[SIDES[side], text(found), " "] for side, found in of.items()]
@@ -102,7 +94,6 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Curves of both sides, interquartile means in their intervals."""
     for color, (side, name) in zip((INK, COLORS[0]), SIDES.items(), strict=True):
         curves = [run["curves"][side] for run in runs]
         drawn = curve(name, [[value for _, value in points] for points in curves])

@@ -1,8 +1,6 @@
 """What exploring costs on a cliff: Q-learning beside SARSA, while they learn.
 
-Sutton & Barto 2018, example 6.6: of ten steps one is random, and stays so. Q-learning
-finds the shortest way, along the edge, from which it keeps falling; SARSA's way is
-longer, and on the whole it earns more.
+Sutton & Barto 2018, example 6.6, with one random step in ten for ever.
 """
 
 from __future__ import annotations
@@ -18,12 +16,7 @@ EPISODES_A_POINT = 50
 
 
 def online(seed: int) -> dict[str, Any]:
-    """Returns of the episodes in which both algorithms learned, with one config.
-
-    Returns:
-        Of each the line "NAME" (means of `EPISODES_A_POINT` episodes) and "return of
-        NAME", the mean over the second half of the steps.
-    """
+    """Returns of the episodes in which both algorithms learned, with one config."""
     measured: dict[str, Any] = {}
     for name in ALGORITHMS:
         fields = {"seed": seed, "eval_every": 0, "device": "cpu"}

@@ -1,7 +1,6 @@
 """What clipped errors do to DQN's values where returns are long.
 
-In CartPole-v1 every reward is 1, so no discounted return is above `1 / (1 - gamma)`.
-What keeps the values below it is the rare transition that ends an episode.
+In CartPole-v1 every reward is 1: no discounted return is above `1 / (1 - gamma)`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,7 @@ LOOKED_AT = 2_000  # remembered observations that are valued each time
 
 
 def in_cartpole(seed: int) -> dict[str, Any]:
-    """The highest value of remembered states, with DQN's errors clipped and not.
-
-    Returns:
-        Of each the line "NAME" and "highest with NAME", the maximum over the second
-        half of training; and the line "possible".
-    """
+    """The highest value of remembered states, with DQN's errors clipped and not."""
     measured: dict[str, Any] = {}
     for name, clip in ERROR_CLIPS.items():
         config = dqn.Config(
@@ -44,6 +38,5 @@ def in_cartpole(seed: int) -> dict[str, Any]:
 
 @torch.inference_mode()
 def highest_value(trainer: Any) -> float:
-    """The largest `Q(s, a)` of states drawn from the replay buffer."""
     obs = trainer.buffer.sample(LOOKED_AT)["obs"]
     return float(trainer.model.value(obs).max())

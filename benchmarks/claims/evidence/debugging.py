@@ -1,8 +1,5 @@
-"""What six silent bugs in PPO look like on CartPole, beside PPO as it is.
-
-The bugs are those of `exercises/ch14_debugging`. All runs are stopped half way, saved,
-and go on from what was saved.
-"""
+"""What the six silent bugs of `exercises/ch14_debugging` look like on CartPole, beside
+PPO as it is. All runs are stopped half way, saved, and go on from what was saved."""
 
 from __future__ import annotations
 
@@ -20,24 +17,22 @@ STEPS = 30_720
 LOOK_EVERY = 1_536  # environment steps: three rollouts
 LOGGED = ("entropy", "approx_kl", "explained_variance")
 READINGS = ("return", "promised", *LOGGED)
+# where the config differs from PPO's defaults
 SETTINGS: dict[str, Any] = {
     "num_epochs": 8,
     "gae_lambda": 0.9,
     "entropy_coef": 0.05,
     "normalize_observation": True,
 }
-"""Where the config differs from PPO's defaults."""
 
 Line = list[list[float]]
 
 
 def on_cartpole(seed: int) -> dict[str, Any]:
-    """PPO's readings and those of the six folders.
+    """PPO's readings and those of the six folders, and numbers to judge each folder by.
 
-    Returns:
-        The lines "NAME, return" (of evaluations), "NAME, promised" (the value of the
-        upright pole, less the discounted return of the episodes that ended since the
-        evaluation before) and those of `LOGGED`; and numbers to judge each folder by.
+    "promised" is the value of the upright pole, less the discounted return of the
+    episodes that ended since the evaluation before.
     """
     from yieldrl.exercises.ch14_debugging import diagnostics
 
@@ -123,19 +118,16 @@ def value(trainer: Any) -> float:
 
 
 def note(look: dict[str, float], lines: dict[str, Line]) -> None:
-    """Add what was seen to the lines of the readings."""
     for name, line in lines.items():
         if name in look:
             line.append([look["step"], round(look[name], 5)])
 
 
 def mean(line: Line) -> float:
-    """The mean of a line."""
     return round(statistics.mean(y for _, y in line), 5)
 
 
 def late(line: Line) -> float:
-    """The mean of a line's second half."""
     return mean(line[len(line) // 2 :])
 
 

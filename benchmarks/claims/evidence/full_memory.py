@@ -31,16 +31,8 @@ def errors(
     updates: int,
     **fields: Any,
 ) -> list[tuple[int, float]]:
-    """Learn from the memory alone; pairs of update and mean squared error.
-
-    Args:
-        name: Of DQN or a variant, the folder below `algorithms`.
-        env: Has the spaces.
-        memory: What the replay buffer holds.
-        truth: `Q*`, `[S, A]`.
-        updates: How many.
-        fields: Of the config: `gamma`, `buffer_size` and `seed`.
-    """
+    """Learn from the memory alone: pairs of update and mean squared error to `Q*` `[S,
+    A]`."""
     algorithm = importlib.import_module(f"yieldrl.algorithms.{name}")
     fields |= {"tau": 0.01, "batch_size": 32, "eval_every": 0, "device": "cpu"}
     line: list[tuple[int, float]] = []

@@ -12,15 +12,8 @@ STEPS = 1_000_000
 
 
 def in_taxi(seed: int) -> dict[str, Any]:
-    """Impossible actions among those that were sampled, and among the most likely.
-
-    Every action of the rollouts is held against the mask that its observation carried;
-    and so is the deterministic action of the current policy there.
-
-    Returns:
-        "actions" that were sampled, "impossible, sampled" and "impossible, predicted";
-        and "possible of 6", the mean number of actions that were possible.
-    """
+    """Impossible actions among those that were sampled, and among the most likely ones,
+    by the mask that each observation carried."""
     sampled = predicted = actions = possible = 0
     config = ppo_masked.Config(
         seed=seed, total_steps=STEPS, num_envs=64, eval_every=0, device="cpu"

@@ -1,9 +1,5 @@
-"""What more environments do to learning: PPO on CartPole, in rollouts of many widths.
-
-Runs get the same number of transitions. What differs is how many of them are collected
-before something is learned from them, in how many environments, and in how many
-gradient steps. And two of them go on until they have learned it, to compare the bills.
-"""
+"""What more environments do to learning: PPO on CartPole, with as many transitions in
+rollouts of many widths. Two of them go on until they have learned it."""
 
 from __future__ import annotations
 
@@ -28,32 +24,25 @@ class Width(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is called in the result."""
         shape = f"{self.num_envs} x {self.num_steps}"
         return f"{shape}, {self.num_minibatches} minibatches"
 
 
+# one size of rollout, in another shape each
 SHAPES = (Width(4, 128), Width(16, 32), Width(64, 8), Width(512, 1))
-"""One size of rollout, in another shape each."""
 
+# more environments for as many steps: fewer rollouts
 WIDER = (Width(64, 32), Width(256, 32), Width(1024, 32))
-"""More environments for as many steps: fewer rollouts."""
 
+# the same, in minibatches of 128: as many gradient steps as the shapes have
 PIECES = (Width(64, 32, 16), Width(256, 32, 64))
-"""The same, in minibatches of 128: as many gradient steps as the shapes have."""
 
-BILLED = (SHAPES[0], WIDER[-1])
-"""Those that go on until they have learned it."""
+BILLED = (SHAPES[0], WIDER[-1])  # those that go on until they have learned it
 
 
 def on_cartpole(seed: int) -> dict[str, Any]:
-    """PPO's returns for every width.
-
-    Returns:
-        Of each width the line NAME, of returns, and "late, NAME", the mean over the
-        second half of its evaluations; of those of `BILLED` "transitions, NAME" and
-        "gradient steps, NAME", what it took to get to `ENOUGH`.
-    """
+    """PPO's returns for every width; of those of `BILLED` what it took to get to
+    `ENOUGH`."""
     measured: dict[str, Any] = {}
     for width in (*SHAPES, *WIDER, *PIECES):
         line = [[at, value] for at, _, value in looks(width, seed, STEPS)]

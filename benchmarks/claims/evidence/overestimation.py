@@ -1,10 +1,8 @@
 """How far a value lies above what the policy earns: DQN beside Double DQN.
 
-The maximum over noisy estimates is too high on average, the more so the more actions
-there are (van Hasselt et al. 2016, arXiv:1509.06461, theorem 1 and figure 3). Here it
-is measured where nothing else is to be seen, in a game of chance, and in Pendulum with
-many torques to choose from. As in the paper, the target network is a copy that is
-renewed now and then.
+The maximum over noisy estimates is too high on average (van Hasselt et al. 2016,
+arXiv:1509.06461, theorem 1 and figure 3): measured in a game of chance, and in Pendulum
+with many torques. As in the paper, the target network is a copy, renewed now and then.
 """
 
 from __future__ import annotations
@@ -36,16 +34,11 @@ LOOK_EVERY = 1_000  # environment steps
 CHANCE_STEPS, PENDULUM_STEPS = 24_000, 30_000
 
 Look = Callable[[Any], tuple[float, float]]
-"""From a trainer to the mean value of the greedy action, and the truth."""
 
 
 def in_pendulum(seed: int) -> dict[str, Any]:
-    """Values along greedy episodes beside the returns that follow.
-
-    Returns:
-        Of each algorithm the lines "NAME, estimated" and "NAME, true", and "bias of
-        NAME", their mean difference over the second half of training.
-    """
+    """Values along greedy episodes beside the returns that follow; the bias is their
+    mean difference over the second half of training."""
     measured: dict[str, Any] = {}
     # From the time on at which it can swing up: before, values chase returns.
     when = {"first": 10_000, "total_steps": PENDULUM_STEPS}
@@ -59,12 +52,7 @@ def in_pendulum(seed: int) -> dict[str, Any]:
 
 
 def in_chance(seed: int) -> dict[str, Any]:
-    """Values in a game of chance, where every one should be 0.
-
-    Returns:
-        Of each algorithm the line "NAME", the line "truth", and "bias of NAME", the
-        mean over the second half of training.
-    """
+    """Values in a game of chance, where every one should be 0."""
     measured: dict[str, Any] = {}
     for name in ALGORITHMS:
         value, truth = _along_training(
@@ -86,13 +74,11 @@ class Chance(gymnasium.Env[np.ndarray, int]):
     length = 50
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        """Start with a random observation."""
         super().reset(seed=seed)
         self.steps = 0
         return self._obs(), {}
 
     def step(self, action: int) -> Any:
-        """A normal reward, and another random observation."""
         self.steps += 1
         reward = float(self.np_random.normal())
         return self._obs(), reward, self.steps == self.length, False, {}
@@ -151,8 +137,8 @@ def _beside_returns(
 ) -> tuple[float, float]:
     """The first `steps` of greedy episodes, and the discounted returns from each on.
 
-    Episodes go on until what is missing of a return weighs less than `rest`: the time
-    limit is no part of the task, so values look beyond it.
+    Values look beyond the time limit, so episodes go on until what is missing of a
+    return weighs less than `rest`.
     """
     gamma = trainer.config.gamma
     length = steps + math.ceil(math.log(rest) / math.log(gamma))

@@ -1,9 +1,7 @@
 """How fast values are learned where most actions do nothing: DQN beside dueling DQN.
 
-After the experiment of Wang et al. 2016, arXiv:1511.06581, section 4.1: a corridor with
-actions that lead nowhere. The memory holds every action of every room, so nothing is
-explored. Differs from the paper: it is control, not the evaluation of a policy, and
-both learn from replayed transitions.
+After Wang et al. 2016, arXiv:1511.06581, section 4.1. The memory holds every action of
+every room. Differs from the paper: it is control, and both learn from replay.
 """
 
 from __future__ import annotations
@@ -24,11 +22,7 @@ UPDATES, JUDGED_AT = 2_000, 1_000
 
 
 def in_corridor(seed: int) -> dict[str, Any]:
-    """The error of the values along the updates.
-
-    Returns:
-        Of each algorithm the line "NAME", and "error of NAME" halfway.
-    """
+    """The error of the values along the updates, and halfway."""
     measured: dict[str, Any] = {}
     config = {"gamma": GAMMA, "buffer_size": LENGTH * (2 + IDLE), "seed": seed}
     for name in ALGORITHMS:

@@ -1,7 +1,7 @@
 """What a trained LSTM holds of the T-maze's signpost, and whether it goes by that.
 
-The network is that of the task `ppo_lstm-tmaze`. Two episodes differ in their first
-observation alone. What they leave in the memory is looked at, exchanged and emptied.
+Two episodes differ in their first observation alone. What they leave in the memory is
+looked at, exchanged and emptied.
 """
 
 from __future__ import annotations
@@ -23,22 +23,19 @@ AT = 5  # observations after which the memories are exchanged, or emptied
 CELLS = 8  # how many are kept: those in which the episodes differ most at the end
 WAYS = ("north", "south")
 
+# what is done to the two memories half way down the corridor
 CHANGES = {
     "": None,
     ", exchanged": lambda memory: memory.flip(0),
     ", emptied": torch.zeros_like,
 }
-"""What is done to the two memories half way down the corridor."""
 
 
 def in_t_maze(seed: int) -> dict[str, Any]:
     """Train with PPO's LSTM, once as it is and once without a reset of its memory.
 
-    Returns:
-        The mean probability to turn right, "right turns", with the memory as it is and
-        as `turns` changes it; the final "return"; the lines "WAY, trained" and "WAY,
-        untrained", how probable it is to turn north if the junction came so many steps
-        after the signpost; and `details` for the figure of chapter 12.
+    The lines say how probable it is to turn north if the junction came so many steps
+    after the signpost; `details` are for the figure of chapter 12.
     """
     models, returns = trained(seed, resets=True)
     measured: dict[str, Any] = {
@@ -93,13 +90,8 @@ def corridor(steps: int) -> Tensor:
 
 @torch.no_grad()
 def walk(model: Any, seen: Tensor, change: Any = None) -> Tensor:
-    """The memories `[T, 2, M]` after each observation `[T, 2, 3]`.
-
-    Args:
-        model: A `ppo_lstm.Model`.
-        seen: What is observed.
-        change: From memories `[2, M]` to others, after the first `AT` observations.
-    """
+    """The memories `[T, 2, M]` after each observation `[T, 2, 3]`; `change` maps
+    memories `[2, M]` to others, after the first `AT` observations."""
     memory, first = torch.zeros(2, model.memory_size), torch.ones(2, dtype=torch.bool)
     memories = []
     for t, obs in enumerate(seen):
@@ -113,12 +105,8 @@ def walk(model: Any, seen: Tensor, change: Any = None) -> Tensor:
 
 @torch.no_grad()
 def north(model: Any, memories: Tensor) -> Tensor:
-    """Probabilities `[T, 2]` to turn north and not south, if the junction comes next.
-
-    Args:
-        model: A `ppo_lstm.Model`.
-        memories: What it remembers then, `[T, 2, M]`.
-    """
+    """Probabilities `[T, 2]` to turn north and not south, if the junction comes
+    next."""
     flat = memories.flatten(0, 1)
     junction = torch.tensor([0.0, 1.0, 0.0]).expand(len(flat), 3)
     first = torch.zeros(len(flat), dtype=torch.bool)
@@ -144,11 +132,8 @@ def right(model: Any, steps: int, change: Any) -> float:
 
 
 def details(models: dict[str, Any]) -> dict[str, Any]:
-    """The cells that differ most at the junction, and where it would turn, by step.
-
-    For the untrained network, for the trained one, and for that one emptied half way:
-    "cells" `[T, 2, CELLS]` and "north" `[T, 2]`, in the corridor of `LENGTH` steps.
-    """
+    """The cells that differ most at the junction, and where it would turn, by step:
+    "cells" `[T, 2, CELLS]` and "north" `[T, 2]`, in the corridor of `LENGTH` steps."""
     seen = corridor(LENGTH - 1)
     going = {name: walk(model, seen) for name, model in models.items()}
     going["emptied"] = walk(models["trained"], seen, torch.zeros_like)

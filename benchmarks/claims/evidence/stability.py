@@ -1,10 +1,8 @@
 """What DQN's values do without its target network, and without its replay buffer.
 
-In CartPole-v1 every reward is 1, so no discounted return is above `1 / (1 - gamma)`.
-Two states are looked at. Upright and at rest, a pole can be balanced for ever, so there
-the best policy reaches that bound. A pole that leans and moves outwards so much that it
-falls with the next step, whatever is done, is worth that step's reward: 1. The ones
-looked at are typical: about the mean of those that random actions let fall.
+In CartPole-v1 every reward is 1: a pole that is upright and at rest is worth at most
+`1 / (1 - gamma)`, one that falls with the next step, whatever is done, is worth 1. The
+falling ones are about the mean of those that random actions let fall.
 """
 
 from __future__ import annotations
@@ -17,14 +15,14 @@ import torch
 from yieldrl.algorithms import dqn
 
 BATCH_SIZE = 64
+# what DQN has -> its settings: a target that is copied after every gradient step is no
+# target network, and a buffer that holds one batch is the latest steps and no memory
 WITHOUT: dict[str, dict[str, Any]] = {
     "both": {},
     "no target network": {"tau": 1.0, "target_every": 1},
     "no replay": {"buffer_size": BATCH_SIZE},
     "neither": {"tau": 1.0, "target_every": 1, "buffer_size": BATCH_SIZE},
 }
-"""What DQN has -> its settings: a target that is copied after every gradient step is no
-target network, and a buffer that holds one batch is the latest steps and no memory."""
 
 STEPS = 10_000
 LOOK_EVERY = 200  # environment steps
@@ -39,20 +37,15 @@ COMMON: dict[str, Any] = {
     "eval_every": 0,
     "device": "cpu",
 }
+# the states that are valued: upright, and about to fall to either side
 POLES = torch.tensor(
     [[0.0, 0.0, 0.0, 0.0], [-0.1, -0.8, 0.2, 1.4], [0.1, 0.8, -0.2, -1.4]]
 )
-"""The states that are valued: upright, and about to fall to either side."""
 
 
 def in_cartpole(seed: int) -> dict[str, Any]:
-    """The values of both kinds of state, with each setting of `WITHOUT`.
-
-    Returns:
-        Of each setting the lines "NAME, upright" and "NAME, falling" (the mean of both
-        sides); of the second half of training "upright, NAME", the largest value,
-        "falling, NAME", the mean one, and "episode, NAME", the steps of an episode.
-    """
+    """The values of both kinds of state, with each setting of `WITHOUT`: the largest
+    and the mean of the second half of training, and the steps of an episode."""
     measured: dict[str, Any] = {}
     for name, settings in WITHOUT.items():
         looks, lengths = watched(seed, settings)
@@ -68,12 +61,8 @@ def in_cartpole(seed: int) -> dict[str, Any]:
 def watched(
     seed: int, settings: dict[str, Any]
 ) -> tuple[list[tuple[int, float, float]], list[float]]:
-    """Train, and look at the values on the way.
-
-    Returns:
-        Steps taken, the value of the upright pole and of the falling ones; and the
-        lengths of the episodes that ended in the second half.
-    """
+    """Train; steps taken with the values on the way, and the lengths of the episodes
+    that ended in the second half."""
     config = dqn.Config(**{**COMMON, **settings}, total_steps=STEPS, seed=seed)
     looks: list[tuple[int, float, float]] = []
     lengths: list[float] = []

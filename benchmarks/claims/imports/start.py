@@ -1,8 +1,5 @@
-"""How long it takes until yieldrl can be used.
-
-Whole processes, from their start to their end, in turn. Python alone takes some of it,
-and PyTorch most of what training takes.
-"""
+"""How long whole processes take, in turn. Python alone takes some of it, and PyTorch
+most of what training takes."""
 
 from __future__ import annotations
 
@@ -16,16 +13,13 @@ from typing import Any
 from yieldrl.benchmarks.claim import (
     Options,
     Run,
-    Table,
-    Verdict,
-    at_most,
-    median,
     values,
 )
 from yieldrl.benchmarks.style import COLORS
 
 ROUNDS = 4  # for each seed
 
+# what is started -> its arguments of Python
 PROCESSES = {
     "python": ["-c", "pass"],
     "import yieldrl": ["-c", "import yieldrl"],
@@ -33,7 +27,6 @@ PROCESSES = {
     "import torch": ["-c", "import torch"],
     "ready to train PPO": ["-c", "from yieldrl.algorithms import ppo; ppo.Trainer"],
 }
-"""What is started -> its arguments of Python."""
 
 MAX_SECONDS = {"import yieldrl": 1.5, "yieldrl --help": 0.5}
 SETTINGS = {"rounds": ROUNDS, "processes": PROCESSES}
@@ -49,7 +42,6 @@ def start(name: str) -> float:
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """Rounds of all, one process at a time; the first one is not counted."""
     runs: list[dict[str, Any]] = []
     for number in range(ROUNDS * options.seeds + 1):
         seconds = {name: round(start(name), 4) for name in PROCESSES}
@@ -58,27 +50,7 @@ def measure(options: Options) -> list[dict[str, Any]]:
     return runs
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """Nothing is imported that is not used yet."""
-    return [
-        at_most(f"seconds of `{name}`", median(runs, name), most)
-        for name, most in MAX_SECONDS.items()
-    ]
-
-
-def table(runs: Sequence[Run]) -> Table:
-    """Medians, and from least to most."""
-    rows: list[list[str]] = []
-    for name in PROCESSES:
-        of = values(runs, name)
-        rows.append(
-            [name, *(f"{x:.3f}" for x in (median(runs, name), min(of), max(of)))]
-        )
-    return ["process", "seconds", "least", "most"], rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Every process as a dot."""
     for place, (name, color) in enumerate(zip(PROCESSES, COLORS * 2, strict=False)):
         seconds, label = values(runs, name), f"{name}, {len(runs)} processes"
         at = [place] * len(runs)

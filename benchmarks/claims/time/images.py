@@ -1,8 +1,5 @@
-"""What training on images takes beside its products.
-
-Convolutions and products of matrices are calls of the same libraries under every
-framework. Here they are called alone, one after the other.
-"""
+"""What training on images takes beside its convolutions and products of matrices, which
+are calls of the same libraries under every framework and are timed alone here."""
 
 from __future__ import annotations
 
@@ -43,20 +40,19 @@ CASES: list[dict[str, Any]] = [
     for threads in (1, 2)
 ]
 SPEEDS = {"eager": "eager", "compiled": "compile"}
-"""Side -> the `speed` of its trainer."""
 
 SIDES = (*SPEEDS, "products")
 PARTS = {"collecting": "collecting", "steps": "gradient steps", "rest": "rest"}
 
 aten: Any = torch.ops.aten
 
+# the calls of libraries of linear algebra
 PRODUCTS = {
     aten.addmm.default,
     aten.mm.default,
     aten.convolution.default,
     aten.convolution_backward.default,
 }
-"""The calls of libraries of linear algebra."""
 
 Call = Callable[[], object]
 
@@ -130,7 +126,6 @@ def time_products(calls: dict[str, list[Call]], config: ppo.Config) -> dict[str,
 
 
 def take_turns(precision: Any, num_threads: int, seed: int) -> dict[str, Any]:
-    """Microseconds of an environment step: medians over the rollouts of each side."""
     fields = SETTINGS | {"precision": precision, "threads": num_threads, "seed": seed}
     config = ppo.Config.from_dict(fields)
     with ExitStack() as stack:
@@ -157,7 +152,6 @@ def take_turns(precision: Any, num_threads: int, seed: int) -> dict[str, Any]:
 
 
 def medians_of(runs: Sequence[Run]) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Case, side and microseconds of each part of an environment step."""
     for case in CASES:
         named = f"{case['precision']}, {case['num_threads']}"
         for side in SIDES:
@@ -169,7 +163,6 @@ def medians_of(runs: Sequence[Run]) -> Iterator[tuple[str, str, dict[str, float]
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Microseconds of each part, for every case and side."""
     rows = [
         [case, side, *(f"{x:.1f}" for x in (*parts.values(), sum(parts.values())))]
         for case, side, parts in medians_of(runs)
@@ -178,7 +171,6 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """The parts of each side beside one another, as bars."""
     rows = {
         f"{case}: {side}": {PARTS[part]: value for part, value in parts.items()}
         for case, side, parts in medians_of(runs)

@@ -1,8 +1,5 @@
-"""What a log costs, and each logger that it passes.
-
-A trainer that does nothing yields as many logs as a training would, of the same kinds:
-what a loop over it takes is the generator's and the loggers' alone. Loggers take turns.
-"""
+"""What a log costs, and each logger that it passes: a trainer that does nothing yields
+as many logs as a training would, of the same kinds."""
 
 from __future__ import annotations
 
@@ -17,15 +14,16 @@ from typing import Any
 from yieldrl import loggers
 from yieldrl.abstractions import LogData
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, median
+from yieldrl.benchmarks.claim import Run, median
 from yieldrl.benchmarks.style import bars
 
+# rollouts of a loop; logs of collecting in each, and of gradient steps
 ROLLOUTS, STEPS, UPDATES = 400, 128, 16
-"""Rollouts of a loop; logs of collecting in each, and of gradient steps."""
 
 SETTINGS = {"rollouts": ROLLOUTS, "collect": STEPS, "train": UPDATES}
 ROUNDS = 3  # loops of each logger in a seed
 
+# name -> makes the loggers
 LOGGERS: dict[str, Callable[[], list[Any]]] = {
     "none": list,
     "progress": lambda: [loggers.progress()],
@@ -39,7 +37,6 @@ LOGGERS: dict[str, Callable[[], list[Any]]] = {
         *(loggers.tensorboard(), loggers.progress()),
     ],
 }
-"""Name -> makes the loggers."""
 
 
 class Idle(ppo.Trainer):
@@ -60,7 +57,6 @@ class Idle(ppo.Trainer):
 
 
 def loop(name: str, seed: int) -> float:
-    """Microseconds of a log that passes these loggers."""
     steps = ROLLOUTS * STEPS * 4
     with tempfile.TemporaryDirectory() as folder:
         config = ppo.Config(
@@ -76,7 +72,6 @@ def loop(name: str, seed: int) -> float:
 
 
 def take_turns(seed: int) -> dict[str, Any]:
-    """The loops of all loggers; the first round is not counted."""
     rounds = [{name: loop(name, seed) for name in LOGGERS} for _ in range(ROUNDS + 1)]
     found = {
         name: round(statistics.median(one[name] for one in rounds[1:]), 3)
@@ -85,19 +80,5 @@ def take_turns(seed: int) -> dict[str, Any]:
     return {"seed": seed, **found}
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """A step of one environment takes some fifty."""
-    return [at_most("microseconds of a yield", median(runs, "none"), 5.0)]
-
-
-def table(runs: Sequence[Run]) -> Table:
-    """Microseconds of a log, and what each logger adds."""
-    bare = median(runs, "none")
-    times = {name: median(runs, name) for name in LOGGERS}
-    rows = [[name, f"{of:.2f}", f"{of - bare:.2f}"] for name, of in times.items()]
-    return ["loggers", "microseconds of a log", "of these the logger's"], rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """A bar for each."""
     bars(axes, {name: {"": median(runs, name)} for name in LOGGERS})

@@ -1,8 +1,5 @@
-"""Where the time of PPO goes, and what compiling takes off it.
-
-In one process trainers with more and more compiled functions take turns, rollout by
-rollout, in worlds of tensors.
-"""
+"""Where the time of PPO goes, and what compiling takes off it: trainers with more and
+more compiled functions take turns, rollout by rollout."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Table, Verdict, at_least
+from yieldrl.benchmarks.claim import Run, Table
 from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.timing import in_turns, learn_rollouts, time_method
 from yieldrl.collectors import FusedCollector
@@ -32,8 +29,8 @@ FIELDS: dict[str, Any] = {
     "device": "cpu",
     "threads": 1,
 }
-"""Of the config."""
 
+# side -> what is compiled; each has what those before it have
 SIDES = {
     "eager": "eager",
     "steps": "+ steps",
@@ -41,7 +38,6 @@ SIDES = {
     "acting": "+ acting",
     "whole": "+ whole",
 }
-"""Side -> what is compiled; each has what those before it have."""
 
 SETTINGS = {**FIELDS, "rollouts": ROLLOUTS, "sides": SIDES}
 
@@ -58,7 +54,6 @@ PARTS = {
 
 
 def trainer_of(side: str, seed: int) -> ppo.Trainer:
-    """A trainer that compiles what a side has."""
     speed = "eager" if side == "eager" else "compile"
     trainer = ppo.Trainer(ppo.Config(**FIELDS, seed=seed, speed=speed))
     order = [*SIDES]
@@ -103,7 +98,6 @@ class Watch:
 
 
 def take_turns(seed: int) -> dict[str, Any]:
-    """The rollouts of all sides, which take turns."""
     with ExitStack() as stack:
         watches: dict[str, Watch] = {}
         for side in SIDES:
@@ -121,18 +115,15 @@ def parts_of(runs: Sequence[Run], side: str) -> dict[str, float]:
 
 
 def whole_of(runs: Sequence[Run], side: str) -> float:
-    """Milliseconds of a rollout: the median."""
     return statistics.median(sum(x.values()) for run in runs for x in run[side])
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """What a long run gets is faster than what is plain."""
-    gain = whole_of(runs, "eager") / whole_of(runs, [*SIDES][-1])
-    return [at_least("time of all eager, in times of all compiled", gain, 1.1)]
+def gain(runs: Sequence[Run]) -> float:
+    """The time of a rollout, all eager, in times of all compiled."""
+    return whole_of(runs, "eager") / whole_of(runs, [*SIDES][-1])
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Milliseconds of each part, for every side."""
     size = FIELDS["num_envs"] * FIELDS["num_steps"]
     rows: list[list[str]] = []
     for side, words in SIDES.items():
@@ -143,7 +134,6 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """The parts of each side beside one another, as bars."""
     rows = {
         words: {PARTS[part]: value for part, value in parts_of(runs, side).items()}
         for side, words in SIDES.items()

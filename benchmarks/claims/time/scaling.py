@@ -1,8 +1,5 @@
-"""PPO by environments, threads and processes.
-
-Every case trains for some seconds in processes of its own. Cases take turns, and some
-have a neighbour: a process that keeps one core busy all the time.
-"""
+"""PPO by environments, threads and processes; some cases have a neighbour, a process
+that keeps one core busy all the time."""
 
 from __future__ import annotations
 
@@ -18,16 +15,17 @@ from contextlib import closing, contextmanager
 from itertools import product
 from typing import Any
 
-from yieldrl.benchmarks.claim import Options, Run, Table, Verdict, at_least, median
+from yieldrl.benchmarks.claim import Options, Run, median
 from yieldrl.benchmarks.style import COLORS
 
 from .profile_ppo import FIELDS
 
 SECONDS = 3.0  # of training that are timed; it ends with a rollout
 
+# environments, over all processes -> steps of each in a rollout
 STEPS = {4: 128, 64: 128, 1024: 32, 4096: 32}
-"""Environments, over all processes -> steps of each in a rollout."""
 
+# way -> threads of a process, processes, and whether there is a neighbour
 WAYS = {
     "1 thread": (1, 1, False),
     "2 threads": (2, 1, False),
@@ -36,7 +34,6 @@ WAYS = {
     "2 threads, a core busy": (2, 1, True),
     "2 processes, a core busy": (1, 2, True),
 }
-"""Way -> threads of a process, processes, and whether there is a neighbour."""
 
 BUSY = 1024  # environments of the cases that have a neighbour
 SETTINGS = {**FIELDS, "seconds": SECONDS, "steps": STEPS, "ways": WAYS}
@@ -49,10 +46,6 @@ CASES = [
 
 
 def train(num_envs: int, threads: int, seed: int) -> dict[str, Any] | None:
-    """Steps per second of all processes, and MB of memory of this one.
-
-    The first process answers; `torchrun` starts several.
-    """
     from yieldrl.algorithms import ppo
     from yieldrl.foundations import ranks
 
@@ -93,7 +86,6 @@ def neighbour(busy: bool) -> Iterator[None]:
 
 
 def run_case(num_envs: int, way: str, seed: int) -> dict[str, Any]:
-    """A case once."""
     threads, processes, busy = WAYS[way]
     module = ["-m", __name__, json.dumps([num_envs, threads, seed])]
     several = ["-m", "torch.distributed.run", "--standalone"]
@@ -111,7 +103,6 @@ def run_case(num_envs: int, way: str, seed: int) -> dict[str, Any]:
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """Rounds of all cases, one at a time; the first one, which compiles, is dropped."""
     runs: list[dict[str, Any]] = []
     for seed in range(options.seeds + 1):
         found = [run_case(**case, seed=seed) for case in CASES]
@@ -121,32 +112,10 @@ def measure(options: Options) -> list[dict[str, Any]]:
 
 
 def speed_of(runs: Sequence[Run], num_envs: int, way: str) -> float:
-    """Steps per second of a case."""
     return median(runs, "steps_per_second", num_envs=num_envs, way=way)
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """The default is never slowed down to a fraction."""
-    alone = speed_of(runs, BUSY, "1 thread")
-    beside = speed_of(runs, BUSY, "1 thread, a core busy")
-    demand = "of the speed of one thread, with a core busy"
-    return [at_least(demand, beside / alone, 0.8)]
-
-
-def table(runs: Sequence[Run]) -> Table:
-    """Steps per second by environments and ways, and memory."""
-    rows: list[list[str]] = []
-    for way in WAYS:
-        known = [case["num_envs"] for case in CASES if case["way"] == way]
-        row = [f"{speed_of(runs, n, way):,.0f}" if n in known else "" for n in STEPS]
-        used = median(runs, "megabytes", num_envs=BUSY, way=way)
-        rows.append([way, *row, f"{used:,.0f}"])
-    heads = [f"{n:,} environments" for n in STEPS]
-    return ["steps/s", *heads, f"MB of a process, {BUSY:,} environments"], rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Steps per second against environments, a line for each way on quiet cores."""
     quiet = [way for way, (_, _, busy) in WAYS.items() if not busy]
     for way, color in zip(quiet, COLORS, strict=False):
         speeds = [speed_of(runs, num_envs, way) for num_envs in STEPS]

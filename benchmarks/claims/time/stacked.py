@@ -1,8 +1,5 @@
-"""Actor and critic as one batched product a layer.
-
-Their hidden layers have the same shape, so `[2, B, F] x [2, F, F]` can take the place
-of two products: half as many calls. Whether that is faster is a matter of libraries.
-"""
+"""Actor and critic as one batched product a layer: `[2, B, F] x [2, F, F]` takes the
+place of two products. Whether that is faster is a matter of libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Table, median
+from yieldrl.benchmarks.claim import Run, median
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.timing import in_turns
 
@@ -31,12 +28,8 @@ SPACES = Box(-5.0, 5.0, (4,)), Discrete(2)
 
 
 class Stacked(ppo.Model):
-    """PPO's networks, whose hidden layers lie on one another.
-
-    Attributes:
-        weights: Of each hidden layer of both, `[2, F, F']`.
-        biases: `[2, 1, F']`.
-    """
+    """PPO's networks, whose hidden layers `[2, F, F']` and biases `[2, 1, F']` lie
+    together."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -83,7 +76,6 @@ def make_algorithm(side: str, seed: int, speed: Any = "compile") -> ppo.Algorith
 
 
 def take_turns(rows: int, seed: int) -> dict[str, Any]:
-    """Microseconds of a compiled gradient step of each side: medians over turns."""
     batch, count = make_batch(rows, seed), max(3, STEPS // rows)
 
     def timed(algorithm: ppo.Algorithm) -> float:
@@ -98,18 +90,7 @@ def take_turns(rows: int, seed: int) -> dict[str, Any]:
     return {"seed": seed, "rows": rows, **found}
 
 
-def table(runs: Sequence[Run]) -> Table:
-    """Microseconds of both, and how many times as long the stacked one takes."""
-    rows: list[list[str]] = []
-    for count in ROWS:
-        apart, stacked = (median(runs, side, rows=count) for side in SIDES)
-        row = [f"{count:,}", f"{apart:,.0f}", f"{stacked:,.0f}"]
-        rows.append([*row, f"{stacked / apart:.2f}"])
-    return ["rows", "apart, microseconds", "stacked, microseconds", "ratio"], rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Microseconds of a row against rows."""
     for side, color in zip(SIDES, COLORS, strict=False):
         times = [median(runs, side, rows=rows) / rows for rows in ROWS]
         axes.plot(ROWS, times, "o-", color=color, label=side)

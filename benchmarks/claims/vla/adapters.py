@@ -13,17 +13,11 @@ from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.claim import (
     Options,
     Run,
-    Table,
-    Verdict,
-    at_least,
-    at_most,
-    mean,
-    median,
 )
 from yieldrl.benchmarks.subprocesses import each
 from yieldrl.vla import add_lora
 
-from .learning import CLONE, EPISODES, PPO, clones, draw_success, learned, look, spread
+from .learning import CLONE, EPISODES, PPO, clones, draw_success, learned, look
 
 RANK = 8
 RATE = 3e-4  # learning rate of adapters; three times that of all weights
@@ -32,7 +26,6 @@ SIDES = ("full", "lora")
 
 
 def improve(path: str, side: str, seed: int) -> dict[str, Any]:
-    """Improve the clone of a file, in full or by adapters beside frozen weights."""
     config = vla_ppo.Config(**{**CLONE, **PPO}, seed=seed)
     with vla_ppo.Trainer(config) as trainer:
         policy = trainer.model
@@ -49,10 +42,6 @@ def improve(path: str, side: str, seed: int) -> dict[str, Any]:
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """Both sides of every seed, one after the other: they are timed.
-
-    Odd seeds begin with full fine-tuning.
-    """
     runs: list[dict[str, Any]] = []
     for clone in clones(options):
         path, seed = clone["path"], clone["seed"]
@@ -63,31 +52,5 @@ def measure(options: Options) -> list[dict[str, Any]]:
     return runs
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """A small part is trained, and it learns."""
-    improved = mean(runs, "improved", "success", side="lora")
-    gained = improved - mean(runs, "cloned", "success", side="lora")
-    share = mean(runs, "trained", side="lora") / mean(runs, "trained", side="full")
-    return [
-        at_most("share of the parameters that adapters train", share, 0.2),
-        at_least("adapters: success gained by PPO", gained, -0.02),
-    ]
-
-
-def table(runs: Sequence[Run]) -> Table:
-    """What is trained, what it takes and what it gives."""
-    rows: list[list[str]] = []
-    for side in SIDES:
-        row = [side, f"{mean(runs, 'trained', side=side):,.0f}"]
-        row.append(f"{mean(runs, 'kept_mebibytes', side=side):.2f}")
-        row.append(f"{median(runs, 'peak_mebibytes', side=side):.0f}")
-        row.append(f"{median(runs, 'ppo_seconds', side=side):.0f}")
-        when = ("cloned", "improved")
-        rows.append([*row, *(spread(runs, w, "success", side=side) for w in when)])
-    header = ["", "parameters trained", "gradients and moments, MiB", "peak, MiB"]
-    return [*header, "seconds of PPO", "cloned", "improved"], rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Success against steps."""
     draw_success(axes, runs, {side: side for side in SIDES})

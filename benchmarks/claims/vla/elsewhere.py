@@ -1,8 +1,5 @@
-"""A VLA whose inference runs elsewhere: PPO in turn, and beside it.
-
-Acting takes 100 ms a look that this process only waits for, as it would for another
-machine or a robot. Both sides go on from one clone, and learn from as many looks.
-"""
+"""A VLA whose inference takes 100 ms elsewhere: PPO in turn, and beside it. Both sides
+go on from one clone, and learn from as many looks."""
 
 from __future__ import annotations
 
@@ -20,11 +17,6 @@ from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.claim import (
     Options,
     Run,
-    Table,
-    Verdict,
-    at_least,
-    mean,
-    median,
     values,
 )
 from yieldrl.benchmarks.style import COLORS, INK
@@ -34,6 +26,7 @@ from .learning import CLONE, EPISODES, clones, look
 
 LOOK_SECONDS = 0.1
 SIDES: tuple[Any, ...] = ("sync", "async")
+# on two cores an update then takes about as long as a rollout
 PPO: dict[str, Any] = {
     "num_envs": 24,
     "num_steps": 8,
@@ -43,7 +36,6 @@ PPO: dict[str, Any] = {
     "demonstration_steps": 0,
     "eval_every": 0,
 }
-"""On two cores an update then takes about as long as a rollout."""
 
 SETTINGS = {"look_seconds": LOOK_SECONDS, **CLONE, **PPO, "episodes": EPISODES}
 
@@ -59,10 +51,8 @@ class Elsewhere(vla_ppo.Model):
 
 
 def pair(path: str, seed: int, cloned: dict[str, float]) -> dict[str, Any]:
-    """Seconds and success of both sides, from the clone of a file.
-
-    Odd seeds begin with the synchronous side.
-    """
+    """Seconds and success of both sides, from the clone of a file; odd seeds begin with
+    the synchronous side."""
     weights = torch.load(path, weights_only=True)
     taken: dict[str, Any] = {"seed": seed, "cloned": cloned["success"]}
     config = vla_ppo.Config(**{**CLONE, **PPO}, seed=seed)
@@ -72,11 +62,8 @@ def pair(path: str, seed: int, cloned: dict[str, float]) -> dict[str, Any]:
 
 
 def improved(config: vla_ppo.Config, weights: dict[str, Tensor]) -> dict[str, float]:
-    """What PPO makes of a clone, and in how long.
-
-    Looks of an evaluation take no time: deterministic actions do not pass through
-    `sample`.
-    """
+    """What PPO makes of a clone, and in how long. Deterministic actions do not pass
+    through `sample`: evaluations do not wait."""
     lags: list[float] = []
     with vla_ppo.Trainer(config, model=Elsewhere) as trainer:
         trainer.model.load_state_dict(weights)
@@ -91,35 +78,10 @@ def improved(config: vla_ppo.Config, weights: dict[str, Tensor]) -> dict[str, fl
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """A pair of every seed, one after the other: they are timed."""
     return each(pair, clones(options), 1)
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """Faster, and about as good."""
-    gains = [run["sync"]["seconds"] / run["async"]["seconds"] for run in runs]
-    share = mean(runs, "async", "success") / mean(runs, "sync", "success")
-    return [
-        at_least("times as fast as in turn", statistics.median(gains), 1.8),
-        at_least("share of the return", share, 0.95),
-    ]
-
-
-def table(runs: Sequence[Run]) -> Table:
-    """Medians of both sides."""
-    rows: list[list[str]] = []
-    for side in SIDES:
-        scores = values(runs, side, "success")
-        row = [side, f"{median(runs, side, 'seconds'):.1f}"]
-        row.append(f"{statistics.mean(scores):.3f}")
-        row.append(f"{min(scores):.3f} to {max(scores):.3f}")
-        rows.append([*row, f"{mean(runs, side, 'policy_lag'):.2f}"])
-    header = ["collection", "seconds (median)", "success (mean)", "seeds", "policy lag"]
-    return header, rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Success against seconds; a line joins the two sides of a pair."""
     for run in runs:
         ends = [(run[s]["seconds"], run[s]["success"]) for s in SIDES]
         axes.plot(*zip(*ends, strict=True), color=INK, linewidth=0.7, alpha=0.6)

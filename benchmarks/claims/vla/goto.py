@@ -9,9 +9,6 @@ from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.claim import (
     Run,
     Table,
-    Verdict,
-    at_least,
-    at_most,
     mean,
     values,
 )
@@ -27,27 +24,11 @@ CASES = [{"side": side} for side in POLICIES]
 
 
 def train(side: str, seed: int) -> dict[str, Any]:
-    """One policy, cloned and improved, in this process."""
     run = learned(side, vla_ppo.Config(**GOTO, seed=seed), obedience)
     return {"side": side, "seed": seed, **run}
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """The instruction matters to the VLA, and PPO improves what was cloned."""
-    seen, misled = (mean(runs, "improved", of, side="vla") for of in ("seen", "misled"))
-    gained = seen - mean(runs, "cloned", "seen", side="vla")
-    nothing = "VLA improved, told what means nothing (chance 1/3)"
-    return [
-        at_least(
-            "VLA improved, success that the sentence is worth", seen - misled, 0.2
-        ),
-        at_least("VLA, success gained by PPO", gained, 0.0),
-        at_most(nothing, misled, CHANCE + 0.05),
-    ]
-
-
 def table(runs: Sequence[Run]) -> Table:
-    """Success of every policy before and after PPO, by what it is told."""
     rows: list[list[str]] = []
     for side in POLICIES:
         size = f"{values(runs, 'parameters', side=side)[0]:,}"
@@ -59,7 +40,6 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Success against steps; the clone is the first point."""
     draw_success(axes, runs, {side: side.upper() for side in POLICIES})
     label = "who does not listen, at best"
     axes.axhline(CHANCE, color=INK, linewidth=0.9, linestyle="--", label=label)

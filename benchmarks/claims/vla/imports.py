@@ -12,10 +12,6 @@ from typing import Any
 from yieldrl.benchmarks.claim import (
     Options,
     Run,
-    Table,
-    Verdict,
-    at_most,
-    median,
     values,
 )
 from yieldrl.benchmarks.style import COLORS
@@ -25,6 +21,7 @@ SIDES = ("without", "installed")
 PAIRS = 4  # for each seed, in turn
 SETTINGS = {"pairs": PAIRS, "packages": list(EXTRA)}
 
+# imports what training PPO takes; on one side the extra's packages are hidden
 PROGRAM = """
 import json, resource, sys, time
 from importlib.machinery import PathFinder
@@ -44,7 +41,6 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 loaded = sorted({extra!r} & {{name.partition(".")[0] for name in sys.modules}})
 print(json.dumps({{"seconds": seconds, "mebibytes": peak, "loaded": loaded}}))
 """
-"""Imports what training PPO takes; on one side the extra's packages are hidden."""
 
 
 def start(side: str) -> dict[str, Any]:
@@ -56,7 +52,6 @@ def start(side: str) -> dict[str, Any]:
 
 
 def measure(options: Options) -> list[dict[str, Any]]:
-    """Pairs, in turn, one process at a time."""
     start("installed")  # the files are in memory from here on
     runs: list[dict[str, Any]] = []
     for number in range(1, PAIRS * options.seeds + 1):
@@ -72,31 +67,7 @@ def ratio(runs: Sequence[Run], what: str) -> float:
     )
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    """As fast and as small, and nothing of the extra is loaded."""
-    loaded = sum(len(run["installed"]["loaded"]) for run in runs)
-    return [
-        at_most("times the start-up without the extra", ratio(runs, "seconds"), 1.05),
-        at_most("times the memory without the extra", ratio(runs, "mebibytes"), 1.02),
-        at_most("packages of the extra that are loaded", loaded, 0),
-    ]
-
-
-def table(runs: Sequence[Run]) -> Table:
-    """Medians of both sides."""
-    rows = [
-        [
-            f"[vla] {side}",
-            f"{median(runs, side, 'seconds'):.3f}",
-            f"{median(runs, side, 'mebibytes'):.1f}",
-        ]
-        for side in SIDES
-    ]
-    return ["", "seconds of import", "MiB at its peak"], rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """Every process."""
     for color, side in zip(COLORS, SIDES, strict=False):
         points = (values(runs, side, what) for what in ("seconds", "mebibytes"))
         label = f"[vla] {side}, {len(runs)} processes"

@@ -23,6 +23,8 @@ from yieldrl.experiments.plot import Curve, aggregate
 
 from .policies import make_trainer
 
+# the tiny model on small grids, where three pairs of colour and shape are never named.
+# All else is the algorithm's defaults.
 GOTO: dict[str, Any] = {
     "env_id": "yieldrl/GoToPixels-v1",
     "env_kwargs": {"goals": "seen"},
@@ -31,19 +33,17 @@ GOTO: dict[str, Any] = {
     "device": "cpu",
     "threads": 1,
 }
-"""The tiny model on small grids, where three pairs of colour and shape are never named.
-All else is the algorithm's defaults."""
 
+# from half as many steps, where what comes after cloning is compared
 CLONE: dict[str, Any] = {
     **GOTO,
     "demonstration_steps": 10_000,
     "clone_epochs": 12,
     "eval_every": 4_000,
 }
-"""From half as many steps, where what comes after cloning is compared."""
 
+# what then differs, from a clone that is there already
 PPO: dict[str, Any] = {"demonstration_steps": 0, "total_steps": 12_000}
-"""What then differs, from a clone that is there already."""
 
 EPISODES = 512
 
@@ -51,7 +51,6 @@ Look = Callable[[Any], dict[str, float]]
 
 
 def look(trainer: Any) -> dict[str, float]:
-    """Success rate, and looks of an episode."""
     return rates(trainer, EPISODES, success="success_rate", looks="episode_length")
 
 
@@ -81,11 +80,8 @@ def clone(path: str, seed: int) -> dict[str, Any]:
 
 @functools.cache
 def clones(options: Options) -> list[dict[str, Any]]:
-    """A clone of every seed, as `clone` gives it; files go when this process ends.
-
-    They are made side by side, since nothing of it is timed, and claims of one command
-    share them.
-    """
+    """A clone of every seed, as `clone` gives it, which claims of one command share;
+    the files go when this process ends."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
     cases = [{"path": f"{folder}/{s}.pt", "seed": s} for s in options.numbers]
@@ -101,10 +97,7 @@ def learned(
 ) -> dict[str, Any]:
     """Train one of `POLICIES` to the end, from given weights or new ones.
 
-    Returns:
-        `cloned` (None without cloning) and `improved`, what `look` found; `curve`,
-        rows of environment step, success rate and return; seconds of cloning and of
-        PPO; and the numbers of parameters, all and trained.
+    `curve` has rows of environment step, success rate and return.
     """
     curve: list[tuple[int, float, float]] = []
     first, begin = None, time.perf_counter()
@@ -135,7 +128,6 @@ def learned(
 
 
 def spread(runs: Sequence[Run], *path: str, **where: Any) -> str:
-    """The mean over seeds, and the lowest and the highest, as text."""
     of = values(runs, *path, **where)
     return f"{np.mean(of):.3f} ({min(of):.3f} to {max(of):.3f})"
 

@@ -14,9 +14,9 @@ EPISODES = 512
 SIDE_BY_SIDE = 128
 SEED = 20_000  # of evaluations: the same grids for every policy
 
+# pairs of colour and shape that were named in training, those that were held out, and
+# sentences that name any of the objects, whichever is rewarded
 TOLD = ("seen", "unseen", "misled")
-"""Pairs of colour and shape that were named in training, those that were held out, and
-sentences that name any of the objects, whichever is rewarded."""
 
 
 class Misled(GoToVectorEnv):

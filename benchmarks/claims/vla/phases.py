@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import Run, Table, median
+from yieldrl.benchmarks.claim import Run, median
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.timing import time_method
 
 from .learning import GOTO
 from .policies import POLICIES, make_trainer
 
+# of a round of PPO: a rollout, and learning from it
 PHASES = {
     "world": "the world",
     "look": "looks of the policy",
     "learn": "gradient steps",
 }
-"""Of a round of PPO: a rollout, and learning from it."""
 
 ROUNDS = 4
 SETTINGS = {**GOTO, "rounds": ROUNDS}
@@ -27,10 +27,8 @@ CASES = [{"policy": policy} for policy in POLICIES]
 
 
 def profile(policy: str, seed: int) -> dict[str, Any]:
-    """Milliseconds of each phase per transition, medians over rounds of PPO.
-
-    The first round, in which everything is done for the first time, does not count.
-    """
+    """Milliseconds of each phase per transition, medians over rounds of PPO but the
+    first."""
     config = vla_ppo.Config(
         **{**GOTO, "eval_every": 0}, seed=seed, demonstration_steps=0, collection="sync"
     )
@@ -54,19 +52,7 @@ def profile(policy: str, seed: int) -> dict[str, Any]:
     return {"policy": policy, "seed": seed, "parameters": count, **found}
 
 
-def table(runs: Sequence[Run]) -> Table:
-    """Medians of every policy."""
-    rows: list[list[str]] = []
-    for policy in POLICIES:
-        parts = (f"{median(runs, of, policy=policy):.3f}" for of in PHASES)
-        size = f"{median(runs, 'parameters', policy=policy):,.0f}"
-        rows.append([policy, size, *parts])
-    units = [f"{words}, ms" for words in PHASES.values()]
-    return ["policy", "parameters", *units], rows
-
-
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    """A bar for every policy, of its phases."""
     left = [0.0] * len(POLICIES)
     for color, (phase, words) in zip(COLORS, PHASES.items(), strict=False):
         widths = [median(runs, phase, policy=policy) for policy in POLICIES]

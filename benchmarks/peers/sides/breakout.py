@@ -26,7 +26,6 @@ class Breakout(gymnasium.Env[np.ndarray, int]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin a game."""
         super().reset(seed=seed)
         if seed is not None:
             self.game.seed(seed)
@@ -34,7 +33,6 @@ class Breakout(gymnasium.Env[np.ndarray, int]):
         return self._board(), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Play one step."""
         reward, ended = self.game.act(self.meanings[int(action)])
         return self._board(), float(reward), bool(ended), False, {}
 

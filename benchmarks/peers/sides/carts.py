@@ -1,8 +1,4 @@
-"""CartPole-v1 in PyTorch, N carts at a time: what rsl-rl-lib is given to train in.
-
-The equations are Gymnasium's, in float32. An episode ends where the pole leans too far
-or the cart is too far out, and is cut after 500 steps; the next one begins at once.
-"""
+"""CartPole-v1 in PyTorch, N carts at a time, by Gymnasium's equations in float32."""
 
 from __future__ import annotations
 
@@ -34,15 +30,8 @@ def fallen(state: Tensor) -> Tensor:
 
 
 class Carts:
-    """N carts.
-
-    Args:
-        num_envs: N.
-
-    Attributes:
-        state: Position, velocity, angle and angular velocity, `[N, 4]`.
-        ages: Steps of the episodes so far, `[N]`.
-    """
+    """N carts: position, velocity, angle and angular velocity `[N, 4]`, and the
+    episodes' ages `[N]`. An episode is cut after 500 steps."""
 
     def __init__(self, num_envs: int) -> None:
         self.num_envs = num_envs

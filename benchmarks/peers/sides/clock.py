@@ -17,19 +17,8 @@ class TrainingEnds(Exception):  # noqa: N818 (it is none)
 
 class Clock:
     """Takes the time at the first step from `warm_up` on, and at the last one.
-
-    Evaluations go through it, so that their time does not count.
-
-    Args:
-        task: Has the steps of the marks.
-        evaluate: Plays deterministic episodes with what was learned so far; their mean
-            return.
-        is_ready: Whether what is slow only at first is over; the timing waits for it.
-
-    Attributes:
-        done: Whether training may stop.
-        steps: Environment steps taken so far.
-    """
+    Evaluations go through it, so that their time does not count; the timing waits until
+    `is_ready`."""
 
     def __init__(
         self,
@@ -67,12 +56,8 @@ class Clock:
             raise TrainingEnds
 
     def finish(self, updates: int, packages: tuple[str, ...]) -> dict[str, Any]:
-        """What the side answers.
-
-        Args:
-            updates: Gradient steps that were taken.
-            packages: Those whose versions decide the measurement.
-        """
+        """What the side answers, with the versions of the packages that decide a
+        measurement."""
         settles = self.task.only_settle
         untimed = not self._marks or self._marks[0][0] == self.steps
         if untimed and not settles:

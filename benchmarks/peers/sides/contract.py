@@ -19,42 +19,23 @@ class Task:
     """What to train, and what to look at while doing so."""
 
     workload: str
+    # hyper-parameters in the words of the yieldrl config, for all sides
     settings: dict[str, Any]
-    """Hyper-parameters in the words of the yieldrl config, for all sides."""
-
-    steps: int
-    """Environment steps after which training stops."""
-
-    warm_up: int
-    """Environment steps before the timing starts."""
-
-    planned: int
-    """Environment steps of the run that schedules and decisions go by."""
-
+    steps: int  # environment steps after which training stops
+    warm_up: int  # environment steps before the timing starts
+    planned: int  # environment steps of the run that schedules and decisions go by
     seed: int
-    threads: int
-    """Cores of the processor."""
-
-    episodes: int
-    """Deterministic episodes of an evaluation."""
-
+    threads: int  # cores of the processor
+    episodes: int  # deterministic episodes of an evaluation
+    # return at which an evaluation notes when training reached it
     target: float | None = None
-    """Return at which an evaluation notes when training reached it."""
-
+    # environment steps between evaluations, where there is a target
     evaluate_every: int | None = None
-    """Environment steps between evaluations, where there is a target."""
-
-    stop_at_target: bool = False
-    """Whether the run ends there."""
-
-    limited: bool = True
-    """Whether other cores are out of bounds, for compilers too."""
-
-    seconds: float | None = None
-    """Of training, after which it stops, too."""
-
+    stop_at_target: bool = False  # whether the run ends there
+    limited: bool = True  # whether other cores are out of bounds, for compilers too
+    seconds: float | None = None  # of training, after which it stops, too
+    # train only until what is compiled is compiled, and evaluate nothing
     only_settle: bool = False
-    """Train only until what is compiled is compiled, and evaluate nothing."""
 
     @property
     def batch_size(self) -> int:
@@ -76,11 +57,8 @@ Side = Callable[[Task], dict[str, Any]]
 
 
 def main(sides: dict[str, Side]) -> None:
-    """Read the task from the command line, train, and print the answer.
-
-    Args:
-        sides: Workload -> the function that trains it.
-    """
+    """Read the task from the command line, train by the workload's function, and
+    answer."""
     task = Task(**json.loads(sys.argv[1]))
     if task.limited:
         limit_threads(task.threads)
@@ -97,14 +75,8 @@ def limit_threads(threads: int) -> None:
 def mean_return(
     act: Callable[[Any], Any], make: Callable[[], Any], episodes: int, seed: int
 ) -> float:
-    """Mean return of whole episodes in one environment of Gymnasium's.
-
-    Args:
-        act: From an observation to the deterministic action.
-        make: Makes the environment.
-        episodes: How many.
-        seed: Of the first episode; those that follow go on from there.
-    """
+    """Mean return of whole deterministic episodes; the seed is that of the first
+    one."""
     with contextlib.closing(make()) as env:
         total = 0.0
         for episode in range(episodes):

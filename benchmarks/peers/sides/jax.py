@@ -1,7 +1,6 @@
-"""A small PPO in JAX, with CartPole in JAX: whole rollouts and updates as one program.
+"""A small PPO and CartPole in JAX alone: whole rollouts and updates as one program.
 
-Nothing but JAX: what a JAX library could reach at best on this machine. Episodes that
-were cut are bootstrapped from their own last observation.
+Episodes that were cut are bootstrapped from their own last observation.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ PACKAGES = ("jax", "jaxlib", "numpy")
 
 
 def network(key: Any, sizes: list[int], last_gain: float) -> list[Any]:
-    """Weights and biases of layers, orthogonal."""
     gains = [2**0.5] * (len(sizes) - 2) + [last_gain]
     keys = jax.random.split(key, len(gains))
     pairs = zip(keys, gains, sizes[:-1], sizes[1:], strict=True)
@@ -32,7 +30,6 @@ def network(key: Any, sizes: list[int], last_gain: float) -> list[Any]:
 
 
 def apply(layers: list[Any], x: Any) -> Any:
-    """A network's outputs `[..., O]`."""
     for weight, bias in layers[:-1]:
         x = jnp.tanh(x @ weight + bias)
     weight, bias = layers[-1]
@@ -40,7 +37,6 @@ def apply(layers: list[Any], x: Any) -> Any:
 
 
 def value_of(params: Any, obs: Any) -> Any:
-    """`V(s)`, `[...]`."""
     return apply(params["critic"], obs)[..., 0]
 
 
@@ -147,7 +143,6 @@ def episode_returns(params: Any, state: Any) -> Any:
 
 
 def train(task: Task) -> dict[str, Any]:
-    """PPO, as the settings say; compiled before the clock starts."""
     hyper, sizes = task.settings, list(task.settings["hidden_sizes"])
     keys = jax.random.split(jax.random.key(task.seed), 5)
     params = {

@@ -14,21 +14,15 @@ from .contract import Side, Task, main
 
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
 
-WATCHED_SECONDS = 5.0
-"""Some more than the two for which `speed="auto"` looks at a run."""
-
-COMPILER = "yieldrl.speed.warm_up"
-"""Module that runs as the process which compiles."""
-
+WATCHED_SECONDS = 5.0  # some more than the two for which `speed="auto"` looks at a run
+COMPILER = "yieldrl.speed.warm_up"  # module that runs as the process which compiles
+# after the compiler has ended: for training to load what it has made
 QUIET_SECONDS = 1.0
-"""After the compiler has ended: for training to load what it has made."""
 
 
 class Settled:
-    """Whether `speed="auto"` has decided and no compiler is at work any more.
-
-    While the compiler is at work this waits, so that it is done soon.
-    """
+    """Whether `speed="auto"` has decided and no compiler is at work any more; while one
+    is, this waits, so that it is done soon."""
 
     def __init__(self) -> None:
         self._begin = self._looked = time.perf_counter()
@@ -58,14 +52,11 @@ def is_compiling() -> bool:
 
 
 def trains(algorithm: str, **beside: Any) -> Side:
-    """The side of an algorithm's folder.
+    """The side of an algorithm's folder, with fields of its config that peers have
+    otherwise.
 
-    Args:
-        algorithm: Name of the folder.
-        beside: Fields of its config that other libraries have otherwise.
-
-    Among what it answers are the `decisions` on what to compile, and `kept`: whether
-    the code was kept by an earlier run; None if it had none.
+    It answers the `decisions` on what to compile, and whether the code was `kept` by an
+    earlier run; None if it had none.
     """
 
     def train(task: Task) -> dict[str, Any]:

@@ -1,8 +1,5 @@
-"""rsl-rl-lib: its `OnPolicyRunner` on many carts of PyTorch.
-
-It has continuous actions alone: a cart is pushed to the side that the sign of one
-number tells, which is Gaussian while exploring.
-"""
+"""rsl-rl-lib: its `OnPolicyRunner` on many carts of PyTorch. It has continuous actions
+alone: a cart is pushed to the side that the sign of a Gaussian number tells."""
 
 from __future__ import annotations
 
@@ -33,11 +30,9 @@ class CartPole(VecEnv):
 
     @property
     def episode_length_buf(self) -> Tensor:
-        """Steps of the episodes so far, `[N]`."""
         return self.carts.ages
 
     def get_observations(self) -> TensorDict:
-        """Where the carts are."""
         return TensorDict({"policy": self.carts.state}, [self.num_envs])
 
     def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict]:
@@ -49,7 +44,6 @@ class CartPole(VecEnv):
 
 
 def config(task: Task) -> dict[str, Any]:
-    """The runner's config."""
     settings = task.settings
     network = {
         "class_name": "MLPModel",
@@ -96,7 +90,6 @@ def evaluate(policy: Any, episodes: int) -> float:
 
 
 def train(task: Task) -> dict[str, Any]:
-    """PPO, as the settings say."""
     torch.manual_seed(task.seed)
     with quietly():
         env = CartPole(task.settings["num_envs"])

@@ -27,12 +27,7 @@ def train(
 ) -> dict[str, Any]:
     """Let a model learn, with a callback that hears every step.
 
-    Args:
-        task: What is trained, and for how long.
-        model: An algorithm of Stable-Baselines3, or of a library like it.
-        make: Makes an environment to evaluate in.
-        packages: Those whose versions decide the measurement.
-        updates_per_count: Gradient steps for each that the model counts.
+    The model may count one update for `updates_per_count` gradient steps.
     """
     normalizer = model.get_vec_normalize_env()
 
@@ -64,7 +59,6 @@ def environments(task: Task) -> Any:
 
 
 def ppo_options(task: Task) -> dict[str, Any]:
-    """Arguments of PPO."""
     settings = task.settings
     return {
         "learning_rate": settings["learning_rate"],
@@ -83,7 +77,6 @@ def ppo_options(task: Task) -> dict[str, Any]:
 
 
 def sac_options(task: Task) -> dict[str, Any]:
-    """Arguments of SAC."""
     settings = task.settings
     return {
         "learning_rate": settings["learning_rate"],
@@ -101,7 +94,6 @@ def sac_options(task: Task) -> dict[str, Any]:
 
 
 def ppo(task: Task) -> dict[str, Any]:
-    """PPO with two separate networks of tanh, the default of its `MlpPolicy`."""
     widths = list(task.settings["hidden_sizes"])
     policy = {"net_arch": {"pi": widths, "vf": widths}, "activation_fn": nn.Tanh}
     options = ppo_options(task) | {"policy_kwargs": policy}
@@ -142,7 +134,6 @@ def dqn(task: Task) -> dict[str, Any]:
 
 
 def sac(task: Task) -> dict[str, Any]:
-    """SAC, with its learned temperature."""
     model = SAC("MlpPolicy", environments(task), **sac_options(task))
     return train(task, model, lambda: gymnasium.make(task.settings["env_id"]))
 

@@ -16,7 +16,6 @@ PACKAGES = ("sbx-rl", "jax", "flax", "stable-baselines3", "gymnasium", "numpy")
 
 
 def ppo(task: Task) -> dict[str, Any]:
-    """PPO with two separate networks of tanh."""
     widths = list(task.settings["hidden_sizes"])
     policy = {"net_arch": {"pi": widths, "vf": widths}, "activation_fn": nn.tanh}
     options = ppo_options(task) | {"policy_kwargs": policy}
@@ -26,7 +25,6 @@ def ppo(task: Task) -> dict[str, Any]:
 
 
 def sac(task: Task) -> dict[str, Any]:
-    """SAC, with its learned temperature."""
     model = SAC("MlpPolicy", environments(task), **sac_options(task))
     make = partial(gymnasium.make, task.settings["env_id"])
     return train(task, model, make, PACKAGES)

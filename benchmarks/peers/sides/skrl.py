@@ -1,7 +1,5 @@
 """skrl: its PPO agent and its `SequentialTrainer` on Gymnasium's vector environment.
-
-Its advantages are normalized once a rollout, not in every minibatch.
-"""
+Its advantages are normalized once a rollout, not in every minibatch."""
 
 from __future__ import annotations
 
@@ -46,20 +44,16 @@ class Policy(GaussianMixin, Model):
         self.log_std = nn.Parameter(torch.zeros(self.num_actions))
 
     def compute(self, inputs: dict[str, Any], role: str) -> tuple[Tensor, dict]:
-        """Means."""
         return self.net(inputs["observations"]), {"log_std": self.log_std}
 
 
 class Value(DeterministicMixin, Model):
-    """`V(s)`."""
-
     def __init__(self, widths: list[int], **spaces: Any) -> None:
         Model.__init__(self, **spaces)
         DeterministicMixin.__init__(self)
         self.net = layers(self.num_observations, widths, 1)
 
     def compute(self, inputs: dict[str, Any], role: str) -> tuple[Tensor, dict]:
-        """Values."""
         return self.net(inputs["observations"]), {}
 
 
@@ -117,7 +111,6 @@ def clock_of(task: Task, agent: PPO) -> Clock:
 
 
 def ppo(task: Task) -> dict[str, Any]:
-    """PPO, as the settings say."""
     set_seed(task.seed)
     env_id, count = task.settings["env_id"], task.settings["num_envs"]
     env = gymnasium.make_vec(env_id, count, vectorization_mode="sync")

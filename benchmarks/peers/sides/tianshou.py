@@ -1,8 +1,5 @@
-"""Tianshou: its `OffPolicyTrainer`, with a collector of one environment.
-
-It counts gradient steps by the sample, starts with a buffer that random actions filled
-(`learning_starts`), and does not clip the gradients of DQN.
-"""
+"""Tianshou: its `OffPolicyTrainer`, with a collector of one environment. It counts
+gradient steps by the sample, and does not clip the gradients of DQN."""
 
 from __future__ import annotations
 
@@ -50,8 +47,6 @@ def algorithm_of(settings: dict[str, Any], net: Net, space: Any) -> DQN:
 
 
 def clock_of(task: Task, net: Net, make: Callable[[], Any]) -> Clock:
-    """One that evaluates with the actions of the greatest values."""
-
     def act(obs: Any) -> Any:
         with torch.no_grad():
             return int(net(obs[None])[0].argmax())
@@ -80,7 +75,6 @@ def parameters(
 
 
 def dqn(task: Task) -> dict[str, Any]:
-    """DQN, as the settings say."""
     np.random.seed(task.seed)
     torch.manual_seed(task.seed)
     settings, make = task.settings, partial(gymnasium.make, task.settings["env_id"])

@@ -33,12 +33,6 @@ PACKAGES = ("torchrl", "tensordict", "torch", "gymnasium", "mujoco", "numpy")
 
 
 class Parts:
-    """Networks, loss and environment.
-
-    Args:
-        task: Has their sizes.
-    """
-
     def __init__(self, task: Task) -> None:
         settings = task.settings
         self.env_id = settings["env_id"]
@@ -84,7 +78,6 @@ class Parts:
         )
 
     def evaluate(self, episodes: int) -> float:
-        """Mean return of deterministic episodes."""
         floats = DoubleToFloat(in_keys=["observation"])
         norm = self.norm.to_observation_norm()
         env = TransformedEnv(GymEnv(self.env_id), Compose(norm, floats))
@@ -97,14 +90,12 @@ class Parts:
 
 
 def minibatches(task: Task, rollout: Any, buffer: Any) -> Iterator[Any]:
-    """Those of all passes over a rollout."""
     for _ in range(task.settings["num_epochs"]):
         buffer.extend(rollout.reshape(-1))
         yield from buffer
 
 
 def ppo(task: Task) -> dict[str, Any]:
-    """PPO, as the settings say."""
     torch.manual_seed(task.seed)
     settings, parts = task.settings, Parts(task)
     rate, parameters = settings["learning_rate"], [*parts.loss.parameters()]
@@ -139,7 +130,6 @@ def ppo(task: Task) -> dict[str, Any]:
 
 
 def quiet_ppo(task: Task) -> dict[str, Any]:
-    """PPO, whose library may print."""
     with quietly():
         return ppo(task)
 
