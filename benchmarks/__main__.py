@@ -1,7 +1,5 @@
 """The command line: `python -m benchmarks` with the name of one of its commands."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """The circumstances of a measurement: command, date, revision, machine and versions."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import platform

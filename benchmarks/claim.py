@@ -11,18 +11,13 @@ Its code is a module with these names; all but the first are optional:
     draw(axes, runs)        the runs as a figure
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import evidence, subprocesses, terms
 from .terms import Run, Table, Verdict, at_least, at_most, mean, median, values
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["Claim", "Options", "Run", "Table", "Verdict"]
 __all__ += ["at_least", "at_most", "mean", "median", "values"]
@@ -122,7 +117,7 @@ class Claim:
             return terms.table(self.shown, runs, self.code)
         return getattr(self.code, "table", evidence.table)(runs)
 
-    def draw(self, axes: Axes, runs: Sequence[Run]) -> None:
+    def draw(self, axes: Any, runs: Sequence[Run]) -> None:
         self.code.draw(axes, runs)
         for name, value in self.figure.items():
             if value == "log2":

@@ -1,7 +1,5 @@
 """Train the policies that play on the pages of the site, before, half way and after."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 from pathlib import Path

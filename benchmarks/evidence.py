@@ -1,18 +1,13 @@
 """Claims that are judged seed by seed: comparisons, a table of numbers, and lines."""
 
-from __future__ import annotations
-
 import operator
 import re
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .style import COLORS, INK, line
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COMPARISONS = {"<": operator.lt, "<=": operator.le, "==": operator.eq}
 COMPARISONS |= {">": operator.gt, ">=": operator.ge}
@@ -64,7 +59,7 @@ def table(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]
     return ["seed", *names, "holds"], rows
 
 
-def draw(axes: Axes, result: Mapping[str, Any]) -> None:
+def draw(axes: Any, result: Mapping[str, Any]) -> None:
     """The lines; a name up to its comma chooses the colour, later ones are dashed."""
     import numpy as np
 

@@ -5,8 +5,6 @@ Beside a film lie a still picture, for readers who asked for less motion, and a 
 that says how well the agent plays in all episodes, trained and untrained.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import subprocess

@@ -4,8 +4,6 @@ Every seed trains in a fresh process and is then evaluated with deterministic ac
 The task's reference, another library's algorithm, can be trained on the same seeds.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import json

@@ -1,7 +1,5 @@
 """The commands of `python -m benchmarks`, and their options."""
 
-from __future__ import annotations
-
 import argparse
 import pkgutil
 from collections.abc import Collection, Sequence

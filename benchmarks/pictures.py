@@ -1,8 +1,6 @@
 """Draw the pictures of `docs/worlds.md`: each world as its own `render` shows it, or as
 a policy sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,11 +1,9 @@
 """Draw results as SVG: learning curves, comparisons, claims and speed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +17,12 @@ from .report import claim_of
 from .style import COLORS, INK, line, save_figure
 from .tasks import FIGURES, published_beside
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
 RETURN = "return of deterministic episodes"
 
 
 # draws a result, or results by the names of their tasks, on axes
-Fill = Callable[["Axes", dict[str, Any]], None]
+Fill = Callable[[Any, dict[str, Any]], None]
 
 
 class Figure(NamedTuple):
@@ -64,7 +59,7 @@ def draw(fill: Fill, data: dict[str, Any], path: Path) -> Path:
     return save_figure(lambda axes: fill(axes, data), path)
 
 
-def draw_learning(axes: Axes, result: dict[str, Any]) -> None:
+def draw_learning(axes: Any, result: dict[str, Any]) -> None:
     """One task: every seed, their mean and its interval, and what it stands beside."""
     for steps, returns in points(result["runs"]):
         axes.plot(steps, returns, color=COLORS[0], alpha=0.25, linewidth=0.7)
@@ -79,7 +74,7 @@ def draw_learning(axes: Axes, result: dict[str, Any]) -> None:
     axes.set(title=title, xlabel="environment steps", ylabel=RETURN)
 
 
-def draw_comparison(axes: Axes, compared: dict[str, dict[str, Any]]) -> None:
+def draw_comparison(axes: Any, compared: dict[str, dict[str, Any]]) -> None:
     if len(compared) > len(COLORS):
         raise ValueError(f"at most {len(COLORS)} tasks fit, got {len(compared)}")
     for color, result in zip(COLORS, compared.values(), strict=False):
@@ -88,7 +83,7 @@ def draw_comparison(axes: Axes, compared: dict[str, dict[str, Any]]) -> None:
     axes.set(title=title, xlabel="environment steps", ylabel=RETURN)
 
 
-def draw_worlds(axes: Axes, result: dict[str, Any]) -> None:
+def draw_worlds(axes: Any, result: dict[str, Any]) -> None:
     """Every side's median over N, and a band from its slowest run to its fastest."""
     from matplotlib.ticker import EngFormatter
 
@@ -108,7 +103,7 @@ def draw_worlds(axes: Axes, result: dict[str, Any]) -> None:
     axes.set(xlabel="environments", ylabel="environment steps per second")
 
 
-def draw_claim(axes: Axes, result: dict[str, Any]) -> None:
+def draw_claim(axes: Any, result: dict[str, Any]) -> None:
     claim_of(result).draw(axes, result["runs"])
 
 
@@ -127,7 +122,7 @@ def curve(label: str, runs: Sequence[dict[str, Any]]) -> Curve:
     return aggregate(f"{label}, {count}", points(runs))
 
 
-def marks(axes: Axes, result: dict[str, Any]) -> None:
+def marks(axes: Any, result: dict[str, Any]) -> None:
     """Level lines: what counts as learned, and what others report."""
     levels: list[tuple[float, str, str]] = []
     if result["threshold"] is not None:

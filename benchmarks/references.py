@@ -2,8 +2,6 @@
 many steps, in equal episodes. Stable-Baselines3 and sb3-contrib are used as their
 documentation does."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import time

@@ -1,7 +1,5 @@
 """All claims, by the command that measures them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from yieldrl.foundations.files import read_file

@@ -1,7 +1,5 @@
 """Claims, measured and written down; and every result as text."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

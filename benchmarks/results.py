@@ -1,7 +1,5 @@
 """Result files: how they are checked, written, read and printed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Agarwal et al. 2021, arXiv:2108.13264, section 4.3; a trial has one world, one stratum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

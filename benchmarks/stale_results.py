@@ -1,8 +1,6 @@
 """Whether a committed result is what its command would measure today: a task, a claim
 or a default of an algorithm may have changed since."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import shlex

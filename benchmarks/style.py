@@ -1,17 +1,10 @@
 """How figures look: all colours lie between light and dark, and there is no
 background."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from yieldrl.experiments.plot import Curve
+from typing import Any
 
 # text, axes and references
 INK = "#7f7f7f"
@@ -49,13 +42,13 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def line(axes: Axes, drawn: Curve, color: str, style: str = "-", **kwargs: Any) -> None:
+def line(axes: Any, drawn: Any, color: str, style: str = "-", **kwargs: Any) -> None:
     low, high = drawn.low, drawn.high
     axes.fill_between(drawn.steps, low, high, color=color, alpha=0.2, linewidth=0)
     axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)
 
 
-def bars(axes: Axes, rows: Mapping[str, Mapping[str, float]]) -> None:
+def bars(axes: Any, rows: Mapping[str, Mapping[str, float]]) -> None:
     """A bar for each row, the first one on top: its parts, from left to right."""
     for place, parts in enumerate(reversed(rows.values())):
         begin = 0.0
@@ -66,7 +59,7 @@ def bars(axes: Axes, rows: Mapping[str, Mapping[str, float]]) -> None:
     axes.set_yticks(range(len(rows)), [*reversed(rows)])
 
 
-def save_figure(fill: Callable[[Axes], None], path: Path) -> Path:
+def save_figure(fill: Callable[[Any], None], path: Path) -> Path:
     """Write a figure; `fill` draws the lines on its axes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -6,8 +6,6 @@ starts in an empty folder: there `yieldrl` can only be the installed package, an
 libraries leave behind (MuJoCo's log) goes with it.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

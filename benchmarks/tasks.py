@@ -1,7 +1,5 @@
 """Learning tasks, as `tasks.yaml` lists them, and the figures that compare several."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ growth()                        what it gives itself
 median a / median b             two of these, with " / " or " - "
 """
 
-from __future__ import annotations
-
 import operator
 import re
 import statistics

@@ -1,7 +1,5 @@
 """Timing of sides that take turns in one process, as what else runs changes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, closing

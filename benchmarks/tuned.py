@@ -1,8 +1,6 @@
 """What tuned config files reached: the first line of each, which `yieldrl list`
 shows."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Worlds that are each made to show one thing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

@@ -9,8 +9,6 @@ older Gymnasium than yieldrl, and runs with this one all the same: `pip install 
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
 # Optional packages.
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,8 +1,6 @@
 """N environments that are ready to be stepped with random actions, for timing: building
 draws the actions and takes a first step, and calls of `Batch.step` are timed."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

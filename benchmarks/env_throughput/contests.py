@@ -1,7 +1,5 @@
 """Worlds whose speed is measured, as `worlds.yaml` lists them: sides and demands."""
 
-from __future__ import annotations
-
 import inspect
 import statistics
 from collections.abc import Callable, Mapping, Sequence

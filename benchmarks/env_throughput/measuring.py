@@ -5,8 +5,6 @@ sides are built in it, called until they are warm, and then timed in turn (A B C
 ...), because what else a machine does changes by the minute.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import math

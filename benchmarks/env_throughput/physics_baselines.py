@@ -4,8 +4,6 @@ episodes."""
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
 # mujoco has no types for its compiled half; MuJoCo Warp is optional.
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from functools import partial

@@ -1,7 +1,5 @@
 """One workload with all its peers, measured and written down."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

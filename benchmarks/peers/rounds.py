@@ -4,8 +4,6 @@ Sides take turns (A B C A B C ...), because what else a machine does changes by 
 minute. Finished rounds are kept, so that a run that fails costs one of them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Rounds summed up: medians of every side, ratios within rounds, verdicts."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from collections.abc import Sequence

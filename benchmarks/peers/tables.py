@@ -1,7 +1,5 @@
 """Results of `peers` as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

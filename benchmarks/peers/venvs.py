@@ -1,8 +1,6 @@
 """A virtual environment for each peer, made when it is first needed: peers ask for
 versions of packages that contradict each other and ours."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

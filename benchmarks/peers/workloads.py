@@ -1,7 +1,5 @@
 """Workloads, as `workloads.yaml` lists them: settings, sides, steps and demands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

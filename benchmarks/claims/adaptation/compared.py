@@ -1,7 +1,5 @@
 """Teacher, student, blind, recurrent and told: the same budget, and two ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How well a student infers what is hidden, against the time it has had for it."""
 
-from __future__ import annotations
-
 import gymnasium
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """One run of a side: learned from one budget, and looked at where it ends."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

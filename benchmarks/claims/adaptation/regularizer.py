@@ -1,7 +1,5 @@
 """What the regulariser does to what is inferred, for both networks that infer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

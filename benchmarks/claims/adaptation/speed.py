@@ -1,7 +1,5 @@
 """What the phase train costs beside plain PPO: both take turns, rollout by rollout."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The worlds of hidden parameters, as `worlds.yaml` lists them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

@@ -1,8 +1,6 @@
 """What is learned from a collector in the background, whose policy is up to an update
 older than the one that learns, with each correction."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import statistics

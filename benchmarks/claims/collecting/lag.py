@@ -1,8 +1,6 @@
 """What the age of the policy that collects does to learning: the collector steps in
 turn with the learner, and acts with the weights of so many updates ago."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import statistics

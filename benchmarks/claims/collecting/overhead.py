@@ -4,8 +4,6 @@ In one work an environment costs nothing and nearly all of the time is the learn
 The other is W1 of `peers`, where both halves want the same interpreter.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing

@@ -4,8 +4,6 @@ Sleeps stand for a policy on another machine and for the update: collecting for 
 seconds and learning for `l` take `c + l` in turn, and at best the longer side by side.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import closing

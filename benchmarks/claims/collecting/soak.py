@@ -1,8 +1,6 @@
 """Whether anything grows while PPO and DQN train for long in one process, each with a
 collector in the background. Every few seconds the loops are left and entered again."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -3,8 +3,6 @@
 Sutton & Barto 2018, example 6.6, with one random step in ten for ever.
 """
 
-from __future__ import annotations
-
 import importlib
 import statistics
 from typing import Any

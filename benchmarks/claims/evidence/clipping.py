@@ -3,8 +3,6 @@
 In CartPole-v1 every reward is 1: no discounted return is above `1 / (1 - gamma)`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,8 +1,6 @@
 """What the six silent bugs of `exercises/ch14_debugging` look like on CartPole, beside
 PPO as it is. All runs are stopped half way, saved, and go on from what was saved."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Iterator

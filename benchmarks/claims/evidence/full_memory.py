@@ -1,7 +1,5 @@
 """Learning from a memory that is full already: how fast do the values become right?"""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any

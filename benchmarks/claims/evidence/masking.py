@@ -1,7 +1,5 @@
 """Whether PPO with action masks ever chooses what is impossible; in Taxi much is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,8 +1,6 @@
 """What more environments do to learning: PPO on CartPole, with as many transitions in
 rollouts of many widths. Two of them go on until they have learned it."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ arXiv:1509.06461, theorem 1 and figure 3): measured in a game of chance, and in 
 with many torques. As in the paper, the target network is a copy, renewed now and then.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Schaul et al. 2016, arXiv:1511.05952, figure 1: the memory holds every way throu
 blind cliffwalk, and one of its transitions has a reward. Nothing is explored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

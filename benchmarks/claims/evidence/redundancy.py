@@ -4,8 +4,6 @@ After Wang et al. 2016, arXiv:1511.06581, section 4.1. The memory holds every ac
 every room. Differs from the paper: it is control, and both learn from replay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

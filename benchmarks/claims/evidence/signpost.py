@@ -4,8 +4,6 @@ Two episodes differ in their first observation alone. What they leave in the mem
 looked at, exchanged and emptied.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

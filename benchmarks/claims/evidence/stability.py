@@ -5,8 +5,6 @@ In CartPole-v1 every reward is 1: a pole that is upright and at rest is worth at
 falling ones are about the mean of those that random actions let fall.
 """
 
-from __future__ import annotations
-
 import statistics
 from typing import Any
 

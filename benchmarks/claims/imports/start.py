@@ -1,8 +1,6 @@
 """How long whole processes take, in turn. Python alone takes some of it, and PyTorch
 most of what training takes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,8 +1,6 @@
 """What training on images takes beside its convolutions and products of matrices, which
 are calls of the same libraries under every framework and are timed alone here."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 import time

@@ -1,8 +1,6 @@
 """What a log costs, and each logger that it passes: a trainer that does nothing yields
 as many logs as a training would, of the same kinds."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import statistics

@@ -1,8 +1,6 @@
 """Where the time of PPO goes, and what compiling takes off it: trainers with more and
 more compiled functions take turns, rollout by rollout."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """PPO by environments, threads and processes; some cases have a neighbour, a process
 that keeps one core busy all the time."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,8 +1,6 @@
 """Actor and critic as one batched product a layer: `[2, B, F] x [2, F, F]` takes the
 place of two products. Whether that is faster is a matter of libraries."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Low-rank adapters beside full fine-tuning, from one clone each."""
 
-from __future__ import annotations
-
 import dataclasses
 import resource
 from collections.abc import Sequence

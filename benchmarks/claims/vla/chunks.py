@@ -1,7 +1,5 @@
 """Chunks of 1, 4 and 8 actions; ratios of tokens and of chunks."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 """A VLA whose inference takes 100 ms elsewhere: PPO in turn, and beside it. Both sides
 go on from one clone, and learn from as many looks."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 import time

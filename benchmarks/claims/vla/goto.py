@@ -1,7 +1,5 @@
 """Does a policy do what it is told? Cloned, improved, and told what means nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the extra `[vla]` costs a user who does not use it: nothing."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

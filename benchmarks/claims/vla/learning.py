@@ -1,7 +1,5 @@
 """Runs of `vla_ppo`: cloned, then improved; how they are summed up and drawn."""
 
-from __future__ import annotations
-
 import atexit
 import copy
 import functools

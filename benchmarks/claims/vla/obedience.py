@@ -1,7 +1,5 @@
 """How often a policy gets where it is told to go, and where it is told wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """Where the time goes: the world, a look, a gradient step, of three policies."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from typing import Any

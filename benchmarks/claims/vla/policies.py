@@ -1,7 +1,5 @@
 """Three policies behind one algorithm: an MLP, a CNN and a VLA."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

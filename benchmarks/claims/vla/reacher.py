@@ -1,7 +1,5 @@
 """A robot arm that sees: cloned from a script, then improved by PPO."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """MinAtar's Breakout of the package `minatar`, for Gymnasium, and a CNN to see it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """CartPole-v1 in PyTorch, N carts at a time, by Gymnasium's equations in float32."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,14 +1,12 @@
 """When a side was where: what counts as training's time, and what does not."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
 
-from .contract import Task
+from .contract import Task, mean_return
 
 
 class TrainingEnds(Exception):  # noqa: N818 (it is none)
@@ -33,6 +31,14 @@ class Clock:
         self.steps = 0
         self._marks: list[tuple[int, float, float]] = []
         self._begin = _now()
+
+    @classmethod
+    def of_episodes(
+        cls, task: Task, act: Callable[[Any], Any], make: Callable[[], Any]
+    ) -> "Clock":
+        """One that evaluates in episodes of an environment of Gymnasium's."""
+        seed = 10_000 + task.seed
+        return cls(task, lambda: mean_return(act, make, task.episodes, seed))
 
     def __call__(self, steps: int) -> None:
         """Hear that so many environment steps were taken in all."""

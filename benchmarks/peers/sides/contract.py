@@ -3,14 +3,13 @@
 Python's own library alone, because every peer's environment runs this file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -51,6 +50,11 @@ class Task:
     def gradient_steps(self) -> int:
         """Gradient steps of a rollout, of algorithms that make epochs."""
         return self.settings["num_epochs"] * self.settings["num_minibatches"]
+
+    def named(self, kind: str) -> dict[str, Any]:
+        """The settings that a library knows too, by the names in `names.json`."""
+        names = json.loads(Path(__file__).with_name("names.json").read_text("utf-8"))
+        return {theirs: self.settings[ours] for theirs, ours in names[kind].items()}
 
 
 Side = Callable[[Task], dict[str, Any]]

@@ -3,8 +3,6 @@
 Episodes that were cut are bootstrapped from their own last observation.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """yieldrl as a new user runs it: the config of an algorithm, and a loop."""
 
-from __future__ import annotations
-
 import importlib
 import time
 from contextlib import closing, suppress

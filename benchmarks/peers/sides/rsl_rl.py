@@ -1,8 +1,6 @@
 """rsl-rl-lib: its `OnPolicyRunner` on many carts of PyTorch. It has continuous actions
 alone: a cart is pushed to the side that the sign of a Gaussian number tells."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 
@@ -58,18 +56,11 @@ def config(task: Task) -> dict[str, Any]:
         "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
         "actor": network | {"distribution_cfg": gaussian},
         "critic": network,
-        "algorithm": {
+        "algorithm": task.named("rsl_rl PPO")
+        | {
             "class_name": "PPO",
-            "num_learning_epochs": settings["num_epochs"],
-            "num_mini_batches": settings["num_minibatches"],
-            "learning_rate": settings["learning_rate"],
             "schedule": "fixed",
-            "gamma": settings["gamma"],
-            "lam": settings["gae_lambda"],
-            "clip_param": settings["clip_coef"],
-            "entropy_coef": settings["entropy_coef"],
             "value_loss_coef": settings["value_coef"] / 2,  # ours halves the square
-            "max_grad_norm": settings["max_grad_norm"],
             "use_clipped_value_loss": False,
             "normalize_advantage_per_mini_batch": True,
         },

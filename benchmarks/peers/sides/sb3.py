@@ -1,8 +1,7 @@
 """Stable-Baselines3 as in its documentation: `make_vec_env`, the CPU, no output."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -13,7 +12,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
 from .clock import Clock
-from .contract import Side, Task, main, mean_return
+from .contract import Side, Task, main
 
 PACKAGES = ("stable-baselines3", "torch", "gymnasium", "numpy")
 
@@ -21,22 +20,20 @@ PACKAGES = ("stable-baselines3", "torch", "gymnasium", "numpy")
 def train(
     task: Task,
     model: Any,
-    make: Callable[[], Any],
+    make: Callable[[], Any] | None = None,
     packages: tuple[str, ...] = PACKAGES,
     updates_per_count: int = 1,
 ) -> dict[str, Any]:
-    """Let a model learn, with a callback that hears every step.
-
-    The model may count one update for `updates_per_count` gradient steps.
-    """
+    """Let a model of Stable-Baselines3, or of a library like it, learn, with a callback
+    that hears every step. It may count one update for several gradient steps."""
     normalizer = model.get_vec_normalize_env()
 
     def act(obs: Any) -> Any:
         seen = obs if normalizer is None else normalizer.normalize_obs(obs)
         return model.predict(seen, deterministic=True)[0]
 
-    seed = 10_000 + task.seed
-    clock = Clock(task, lambda: mean_return(act, make, task.episodes, seed))
+    known = partial(gymnasium.make, task.settings.get("env_id"))
+    clock = Clock.of_episodes(task, act, make or known)
 
     def after_step(*_: Any) -> bool:
         clock(model.num_timesteps)
@@ -58,84 +55,52 @@ def environments(task: Task) -> Any:
     return VecNormalize(envs, norm_obs=seen, norm_reward=paid, gamma=gamma)
 
 
-def ppo_options(task: Task) -> dict[str, Any]:
-    settings = task.settings
-    return {
-        "learning_rate": settings["learning_rate"],
-        "n_steps": settings["num_steps"],
-        "batch_size": task.minibatch_size,
-        "n_epochs": settings["num_epochs"],
-        "gamma": settings["gamma"],
-        "gae_lambda": settings["gae_lambda"],
-        "clip_range": settings["clip_coef"],
-        "ent_coef": settings["entropy_coef"],
-        "vf_coef": settings["value_coef"] / 2,  # ours halves the square
-        "max_grad_norm": settings["max_grad_norm"],
-        "seed": task.seed,
-        "device": "cpu",
-    }
+def options(task: Task, algorithm: str, **policy: Any) -> dict[str, Any]:
+    """Arguments of an algorithm, and of its policy."""
+    own = {"policy_kwargs": policy, "seed": task.seed, "device": "cpu"}
+    return task.named(f"sb3 {algorithm}") | own
 
 
-def sac_options(task: Task) -> dict[str, Any]:
-    settings = task.settings
-    return {
-        "learning_rate": settings["learning_rate"],
-        "buffer_size": settings["buffer_size"],
-        "learning_starts": settings["learning_starts"],
-        "batch_size": settings["batch_size"],
-        "tau": settings["tau"],
-        "gamma": settings["gamma"],
-        "train_freq": settings["train_every"],
-        "gradient_steps": settings["gradient_steps"],
-        "policy_kwargs": {"net_arch": list(settings["hidden_sizes"])},
-        "seed": task.seed,
-        "device": "cpu",
-    }
+def ppo_options(task: Task, **policy: Any) -> dict[str, Any]:
+    halved = task.settings["value_coef"] / 2  # ours halves the square
+    own = {"batch_size": task.minibatch_size, "vf_coef": halved}
+    return options(task, "PPO", **policy) | own
 
 
-def ppo(task: Task) -> dict[str, Any]:
+def ppo(
+    task: Task,
+    kind: Any = PPO,
+    activation_fn: Any = nn.Tanh,
+    packages: tuple[str, ...] = PACKAGES,
+) -> dict[str, Any]:
+    """PPO with two separate networks of tanh, the default of its `MlpPolicy`; it counts
+    epochs."""
     widths = list(task.settings["hidden_sizes"])
-    policy = {"net_arch": {"pi": widths, "vf": widths}, "activation_fn": nn.Tanh}
-    options = ppo_options(task) | {"policy_kwargs": policy}
-    model = PPO("MlpPolicy", environments(task), **options)
-    # It counts epochs, not gradient steps.
-    return train(
-        task,
-        model,
-        lambda: gymnasium.make(task.settings["env_id"]),
-        updates_per_count=task.settings["num_minibatches"],
-    )
+    policy = {"net_arch": {"pi": widths, "vf": widths}, "activation_fn": activation_fn}
+    model = kind("MlpPolicy", environments(task), **ppo_options(task, **policy))
+    return train(task, model, None, packages, task.settings["num_minibatches"])
 
 
 def dqn(task: Task) -> dict[str, Any]:
-    """DQN, whose loss is Huber's."""
+    """DQN, whose loss is Huber's; it counts environment steps."""
     settings = task.settings
     model = DQN(
         "MlpPolicy",
         environments(task),
-        learning_rate=settings["learning_rate"],
-        buffer_size=settings["buffer_size"],
-        learning_starts=settings["learning_starts"],
-        batch_size=settings["batch_size"],
-        tau=settings["tau"],
-        gamma=settings["gamma"],
-        train_freq=settings["train_every"],
-        gradient_steps=settings["gradient_steps"],
-        # It counts environment steps, not gradient steps.
+        **options(task, "DQN", net_arch=list(settings["hidden_sizes"])),
         target_update_interval=settings["target_every"] * settings["train_every"],
         exploration_fraction=settings["exploration_steps"] / task.planned,
-        exploration_final_eps=settings["epsilon_end"],
-        max_grad_norm=settings["max_grad_norm"],
-        policy_kwargs={"net_arch": list(settings["hidden_sizes"])},
-        seed=task.seed,
-        device="cpu",
     )
-    return train(task, model, lambda: gymnasium.make(settings["env_id"]))
+    return train(task, model)
 
 
-def sac(task: Task) -> dict[str, Any]:
-    model = SAC("MlpPolicy", environments(task), **sac_options(task))
-    return train(task, model, lambda: gymnasium.make(task.settings["env_id"]))
+def sac(
+    task: Task, kind: Any = SAC, packages: tuple[str, ...] = PACKAGES
+) -> dict[str, Any]:
+    """SAC, with its learned temperature."""
+    arguments = options(task, "SAC", net_arch=list(task.settings["hidden_sizes"]))
+    model = kind("MlpPolicy", environments(task), **arguments)
+    return train(task, model, None, packages)
 
 
 def breakout(task: Task) -> dict[str, Any]:
@@ -152,10 +117,9 @@ def breakout(task: Task) -> dict[str, Any]:
         "activation_fn": nn.Tanh,
     }
     envs = make_vec_env(make, task.settings["num_envs"], seed=task.seed)
-    model = PPO("CnnPolicy", envs, **ppo_options(task), policy_kwargs=policy)
-    return train(
-        task, model, make, (*PACKAGES, "minatar"), task.settings["num_minibatches"]
-    )
+    model = PPO("CnnPolicy", envs, **ppo_options(task, **policy))
+    packages = (*PACKAGES, "minatar")
+    return train(task, model, make, packages, task.settings["num_minibatches"])
 
 
 SIDES: dict[str, Side] = {

@@ -1,8 +1,6 @@
 """skrl: its PPO agent and its `SequentialTrainer` on Gymnasium's vector environment.
 Its advantages are normalized once a rollout, not in every minibatch."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -21,7 +19,7 @@ from skrl.utils import set_seed
 from torch import Tensor, nn
 
 from .clock import Clock, TrainingEnds
-from .contract import Task, main, mean_return, quietly
+from .contract import Task, main, quietly
 
 PACKAGES = ("skrl", "torch", "gymnasium", "mujoco", "numpy")
 
@@ -59,19 +57,9 @@ class Value(DeterministicMixin, Model):
 
 def config(task: Task, space: Any) -> dict[str, Any]:
     """The agent's config; it writes no files."""
-    settings = task.settings
-    return {
-        "rollouts": settings["num_steps"],
-        "learning_epochs": settings["num_epochs"],
-        "mini_batches": settings["num_minibatches"],
-        "discount_factor": settings["gamma"],
-        "gae_lambda": settings["gae_lambda"],
-        "learning_rate": settings["learning_rate"],
-        "grad_norm_clip": settings["max_grad_norm"],
-        "ratio_clip": settings["clip_coef"],
+    return task.named("skrl PPO") | {
         "value_clip": 0.0,
-        "entropy_loss_scale": settings["entropy_coef"],
-        "value_loss_scale": settings["value_coef"] / 2,  # ours halves the square
+        "value_loss_scale": task.settings["value_coef"] / 2,  # ours halves the square
         "time_limit_bootstrap": True,
         "observation_preprocessor": RunningStandardScaler,
         "observation_preprocessor_kwargs": {"size": space, "device": "cpu"},
@@ -106,8 +94,7 @@ def clock_of(task: Task, agent: PPO) -> Clock:
             means = agent.policy.net(agent._observation_preprocessor(seen))
         return means[0].clamp(-1, 1).numpy()
 
-    seed = 10_000 + task.seed
-    return Clock(task, lambda: mean_return(act, make, task.episodes, seed))
+    return Clock.of_episodes(task, act, make)
 
 
 def ppo(task: Task) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Tianshou: its `OffPolicyTrainer`, with a collector of one environment. It counts
 gradient steps by the sample, and does not clip the gradients of DQN."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -20,7 +18,7 @@ from tianshou.trainer import OffPolicyTrainerParams
 from tianshou.utils.net.common import Net
 
 from .clock import Clock, TrainingEnds
-from .contract import Task, main, mean_return, quietly
+from .contract import Task, main, quietly
 
 PACKAGES = ("tianshou", "torch", "gymnasium", "numpy")
 
@@ -51,8 +49,7 @@ def clock_of(task: Task, net: Net, make: Callable[[], Any]) -> Clock:
         with torch.no_grad():
             return int(net(obs[None])[0].argmax())
 
-    seed = 10_000 + task.seed
-    return Clock(task, lambda: mean_return(act, make, task.episodes, seed))
+    return Clock.of_episodes(task, act, make)
 
 
 def parameters(

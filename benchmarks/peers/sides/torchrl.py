@@ -1,7 +1,5 @@
 """TorchRL: collector, `GAE`, `ClipPPOLoss` and buffer, in the loop of its examples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
