@@ -3,8 +3,7 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from typing import Any
 from yieldrl.benchmarks import (
     demos,
     gallery,
-    learning,
     peers,
     pictures,
     plot,
@@ -20,10 +18,7 @@ from yieldrl.benchmarks import (
     results,
     tuned,
 )
-from yieldrl.benchmarks.env_throughput import measuring as throughput
 from yieldrl.benchmarks.parser import COMMANDS, parse
-
-Benchmark = Callable[..., dict[str, Any]]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -63,8 +58,12 @@ def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> No
         words = [word for word in arguments if word not in others]
         try:
             earlier = _earlier(path) if kind == "learning" else {}
-            command = _typed(_with_name(words, name))
-            result = _benchmark(kind)(name, command, **options, **earlier)
+            if name not in words:  # `all` stood for it
+                words.insert(1, name)
+            command = _typed(words)
+            claimed = [kind] if COMMANDS[kind].claims else []
+            measure = COMMANDS[kind].module.benchmark
+            result = measure(*claimed, name, command, **options, **earlier)
         except (RuntimeError, ValueError) as reason:
             print(f"{name}: {reason}", file=sys.stderr, flush=True)
             continue
@@ -89,23 +88,11 @@ def _earlier(path: Path | None) -> dict[str, Any]:
     return {"earlier": found}
 
 
-def _benchmark(kind: str) -> Benchmark:
-    modules = {"learning": learning, "worlds": throughput, "peers": peers}
-    if kind in modules:
-        return modules[kind].benchmark
-    return partial(report.benchmark, kind)
-
-
-def _with_name(words: list[str], name: str) -> list[str]:
-    """The words with the name after the command, where `all` stood for it."""
-    return words if name in words else [words[0], name, *words[1:]]
-
-
 def _typed(arguments: Sequence[str]) -> str:
+    """The command that measures the same again, wherever its files are."""
     where = argparse.ArgumentParser(add_help=False)
-    where.add_argument("--out")
-    where.add_argument("--out-folder")
-    where.add_argument("--venvs")
+    for option in ("--out", "--out-folder", "--venvs"):
+        where.add_argument(option)
     _, words = where.parse_known_args(list(arguments))
     return shlex.join(["python", "-m", "benchmarks", *words])
 

@@ -14,13 +14,30 @@ Its code is a module with these names; all but the first are optional:
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from yieldrl.foundations.files import read_file
 
 from . import evidence, subprocesses, terms
 from .terms import Run, Table, Verdict, at_least, at_most, mean, median, values
 
-__all__ = ["Claim", "Options", "Run", "Table", "Verdict"]
-__all__ += ["at_least", "at_most", "mean", "median", "values"]
+__all__ = ["Claim", "Options", "Run", "Table", "Verdict", "at_least", "at_most"]
+__all__ += ["constants", "mean", "median", "values"]
+
+
+def constants(name: str, *wanted: str) -> tuple[Any, ...]:
+    """Entries of `constants` in a claim's file, as "time/ppo": settings of its runs,
+    and words for them. Lists are tuples."""
+    path = Path(__file__).parent / "claims" / f"{name}.yaml"
+    found = read_file(path)["constants"]
+    return tuple(_with_tuples(found[key]) for key in wanted)
+
+
+def _with_tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_tuples(of) for key, of in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +67,7 @@ class Claim:
     demands: Sequence[dict[str, Any]] = ()
     # their table in these words: `rows`, `by` and `columns`
     shown: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)  # of its code
     # properties of the axes by Matplotlib's names (title, xlabel, yscale ...); a scale
     # may be "log2"
     figure: dict[str, Any] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """The commands of `python -m benchmarks`, and their options."""
 
 import argparse
+import importlib
 import pkgutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ class Command:
 
     help: str
     names: Collection[str] = ()  # what it measures, or makes
+    claims: str = ""
+    code: str = ""  # the module that measures and shows them; claims have `report`
     metavar: str = "CLAIM"
     prefix: str = ""  # of the files of its results
     all_by_default: bool = False
@@ -35,29 +38,24 @@ class Command:
         ]
         return f"{'; '.join(words)}, or all"
 
+    @property
+    def module(self) -> Any:
+        return importlib.import_module(f"yieldrl.benchmarks.{self.code or 'report'}")
+
 
 def _mapping(place: str) -> Any:
     return pkgutil.resolve_name(f"yieldrl.benchmarks.{place}")
 
 
-def _measured(name: str, fields: dict[str, Any]) -> Command:
+def _command(name: str, fields: dict[str, Any]) -> Command:
     place = fields.get("names")
-    names = CLAIMS[name] if place is None else _mapping(place)
+    names = _mapping(place) if place else CLAIMS.get(name, ())
     return Command(**{"prefix": f"{name}-", **fields, "names": names})
 
 
-def _made(fields: dict[str, Any]) -> Command:
-    return Command(
-        **fields | {"names": _mapping(of) if (of := fields.get("names")) else ()}
-    )
-
-
 _FILE = read_file(Path(__file__).with_name("commands.yaml"))
-# what measures
-COMMANDS = {name: _measured(name, of) for name, of in _FILE["measured"].items()}
-
-# what makes files of the site
-MADE = {name: _made(of) for name, of in _FILE["made"].items()}
+COMMANDS = {name: _command(name, of) for name, of in _FILE["measured"].items()}
+MADE = {name: _command(name, of) for name, of in _FILE["made"].items()}
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -3,10 +3,9 @@
 import dataclasses
 from typing import Any
 
-from . import evidence, learning, results
+from . import evidence, results
 from .claim import Claim, Options, Run
-from .env_throughput import measuring as throughput
-from .peers import tables as peers
+from .parser import COMMANDS
 from .registry import CLAIMS
 
 
@@ -52,14 +51,12 @@ def judged(claim: Claim, runs: list[Run]) -> list[dict[str, Any]]:
 
 def report(result: dict[str, Any]) -> str:
     """A result: title, table, notes with the verdicts, and circumstances."""
-    parts = {"learning": learning.shown, "worlds": throughput.shown}
-    parts["peers"] = peers.shown
-    title, table, notes = parts.get(result["kind"], _shown)(result)
+    title, table, notes = COMMANDS[result["kind"]].module.shown(result)
     lines = [title, "", results.table(*table), "", *notes, results.footer(result)]
     return "\n".join(lines)
 
 
-def _shown(result: dict[str, Any]) -> results.Shown:
+def shown(result: dict[str, Any]) -> results.Shown:
     """A claim's result as title, table and notes."""
     claim = claim_of(result)
     return claim.statement, claim.table(result["runs"]), results.verdicts(result)

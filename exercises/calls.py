@@ -1,6 +1,5 @@
-"""Calls of an answer's functions, with copies of their arguments."""
-
-from __future__ import annotations
+"""Calls of an answer's functions, and short training runs in which an answer is
+compared with the library."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from yieldrl.exercises.comparing import expect
+from yieldrl.exercises.comparing import expect, expect_close
 
 Function = str | Callable[..., Any]
 """The name of an answer's function, or a function of the answer and the arguments."""
@@ -59,3 +58,34 @@ def moved_by(result: Any, inputs: list[Tensor]) -> bool:
     sums = [part.sum() for part in tensors if part.requires_grad]
     found = torch.autograd.grad(sums, inputs, allow_unused=True) if sums else ()
     return any(part is not None and bool(part.any()) for part in found)
+
+
+def train(trainer: Any) -> None:
+    """Train to the end."""
+    with trainer:
+        for _ in trainer():
+            pass
+
+
+def variant(cls: Any, **members: Any) -> Any:
+    """A class with other members: `variant(Trainer, algorithm_class=Mine)`."""
+    return type(cls.__name__, (cls,), members)
+
+
+def watched(answer: Any, library: Any, *methods: str, tolerance: float = 1e-4) -> Any:
+    """A class whose named methods are compared with the library's whenever they are
+    called; of a tuple the first part."""
+
+    def compared(name: str) -> Any:
+        def method(self: Any, *inputs: Any) -> Any:
+            state = torch.get_rng_state()
+            want = getattr(library, name)(self, *inputs)
+            torch.set_rng_state(state)  # both draw the same random numbers
+            got = getattr(answer, name)(self, *inputs)
+            one, other = (of[0] if isinstance(of, tuple) else of for of in (got, want))
+            expect_close(one, other, named=name, tolerance=tolerance)
+            return got
+
+        return method
+
+    return variant(answer, **{name: compared(name) for name in methods})

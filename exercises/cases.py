@@ -10,8 +10,6 @@ A `check.py` has a few arguments, and a list of properties that it makes of them
     )
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 import sys
@@ -39,11 +37,8 @@ IN_PLACE = "the argument was changed in place: make a new tensor"
 
 
 class Chapter:
-    """Makes the properties of a `check.py`.
-
-    Args:
-        name: `__name__` of the `check.py`, which lies beside its `solution.py`.
-    """
+    """Makes the properties of a `check.py`, whose `__name__` it is given; `solution.py`
+    lies beside that."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -60,14 +55,9 @@ class Chapter:
     ) -> list[Property]:
         """In all cases an answer must give what the solution gives.
 
-        Args:
-            function: What is called, with copies of the arguments.
-            table: A property, in one sentence, and its cases, which are arguments; the
-                next property and its cases.
-            named: What the result is called, if not as the function.
-            hint: What to say of a mistake that is not known.
-            tolerance: Largest difference, absolute or relative.
-            solved: Whether each case ends with its right result.
+        `table` has a property, in one sentence, and its cases, which are arguments of
+        the function; the next property and its cases. If `solved`, each case ends with
+        its result. The `hint` is for mistakes that are not known.
         """
         close = {"named": named or name_of(function), "hint": hint}
         close |= {"tolerance": tolerance}
@@ -122,15 +112,8 @@ class Chapter:
         hint: str = "",
         in_place: str = IN_PLACE,
     ) -> Property:
-        """Arguments must stay as they were, and some must get no gradient.
-
-        Args:
-            says: The property, in one sentence.
-            calls: Functions, each with its arguments.
-            of: Numbers of the first function's arguments that must get no gradient.
-            hint: What to say if one gets a gradient.
-            in_place: What to say if an argument was changed.
-        """
+        """Arguments must stay as they were, and those numbered in `of` must get no
+        gradient."""
 
         def holds(answer: Any) -> None:
             for function, case in calls:
@@ -158,16 +141,8 @@ class Chapter:
         tolerance: float = 1e-4,
         want: Results | None = None,
     ) -> None:
-        """Raise `Wrong` unless an answer's results are the solution's.
-
-        Args:
-            answer: The answer's module.
-            solve: From a module to its results.
-            named: What the parts of a result are called.
-            hint: What to say of a mistake that is not known.
-            tolerance: Largest difference, absolute or relative.
-            want: The right results, if they are not those of the solution.
-        """
+        """Raise `Wrong` unless an answer's results are `want`, by default the
+        solution's; `solve` gives the results of a module."""
         got = solve(answer)
         want = want or solve(self.solution.right)
         names = [named] if isinstance(named, str) else named

@@ -4,8 +4,6 @@ A property is a function of the reader's module that raises `Wrong` if it does n
 The first line of its docstring states it.
 """
 
-from __future__ import annotations
-
 import inspect
 import traceback
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Verdicts on a result: what was found, what was expected, and where to look."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,12 +8,8 @@ import torch
 
 
 class Wrong(Exception):  # noqa: N818 - a verdict, no error of the program
-    """A property does not hold.
-
-    Args:
-        message: What was found, and what was expected.
-        hint: Where to look, or the mistake itself, if it is a known one.
-    """
+    """A property does not hold: what was found and expected, and a hint where to look,
+    or the mistake itself, if it is a known one."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -39,13 +33,7 @@ def expect_close(
 ) -> None:
     """Raise `Wrong` with the first wrong index, unless two results are equal.
 
-    Args:
-        got: The answer's, which may be anything.
-        want: The right one: a tensor, an array or a number.
-        named: What it is called in the message.
-        hint: What to say if the mistake is not known.
-        mistakes: Hint -> what comes out with that mistake.
-        tolerance: Largest difference, absolute or relative.
+    `mistakes` maps hints to what comes out with a mistake; `hint` is for others.
 
     Raises:
         ValueError: If a mistake gives the right result, so that it would go unnoticed.

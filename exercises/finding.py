@@ -1,7 +1,5 @@
 """Which exercises there are, and what an answer to one is read from."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import sys
@@ -94,14 +92,8 @@ def load(
     gaps: Sequence[str] = (),
     given: Mapping[str, Any] | None = None,
 ) -> ModuleType:
-    """An answer: `exercise.py`, with what a file and a caller put in its place.
-
-    Args:
-        exercise: The chapter's `exercise.py`, whose helpers need not be repeated.
-        path: The file with the answer; it may be the same.
-        gaps: The names that the file must define itself.
-        given: What takes the place of both.
-    """
+    """An answer: `exercise.py`, whose helpers need not be repeated, with what the file
+    `path` puts in the place of its `gaps`, and a caller in the place of both."""
     name = f"answer_{path.stem}"
     if path.suffix != ".py":
         raise ImportError(f"{path} is no Python file: its name must end in .py")

@@ -3,8 +3,6 @@
 If an answer gives what a changed solution gives, it has that mistake.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable
@@ -49,11 +47,7 @@ def parse(table: str) -> list[Mistake]:
 
 
 class Solution:
-    """A chapter's `solution.py`, and what `mistakes.txt` beside it says of it.
-
-    Args:
-        folder: The chapter's.
-    """
+    """A chapter's `solution.py`, and what `mistakes.txt` beside it says of it."""
 
     def __init__(self, folder: Path) -> None:
         self.path, table = folder / "solution.py", folder / "mistakes.txt"
@@ -89,11 +83,8 @@ class Solution:
     ) -> str:
         """The hint of the mistake that explains an answer best, or an empty string.
 
-        Args:
-            solve: From a module to its results.
-            got: The answer's results.
-            place: The case and the part that are wrong.
-            tolerance: Largest difference, absolute or relative.
+        `place` is the case and the part that are wrong; `solve` gives a module's
+        results.
         """
         i, j = place
         odd = kind(got[i][j]) != kind(solve(self.right)[i][j])

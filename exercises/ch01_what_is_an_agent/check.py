@@ -1,7 +1,5 @@
 """What holds of playing one episode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -13,8 +11,8 @@ from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import Wrong, expect
 
 LENGTH, SEED = 4, 7
+# what is observed before the first step, after it, ..., and beyond the end
 SEEN = (31, 14, 15, 92, 65, 35, 89)
-"""What is observed before the first step, after it, ..., and beyond the end."""
 
 
 class Script(gymnasium.Env[Any, Any]):
@@ -57,7 +55,6 @@ class Script(gymnasium.Env[Any, Any]):
 def _play(
     answer: Any, env: Any, policy: Any = lambda obs: 0, seed: int = SEED
 ) -> tuple[Any, Any]:
-    """The return and the length that the answer gives."""
     got = answer.play(env, policy, seed)
     expect(got is not None, "play returns None", "does the function return its result?")
     expect(
@@ -69,7 +66,6 @@ def _play(
 
 
 def _asked(answer: Any) -> np.ndarray:
-    """The observations that the policy is asked about."""
     asked: list[Any] = []
     _play(answer, Script(), lambda obs: asked.append(obs) or 0)
     hint = "let the policy, and nothing else, choose the actions"
@@ -108,7 +104,6 @@ def resets(answer: Any) -> None:
 
 
 def _lake(answer: Any) -> np.ndarray:
-    """Fifty episodes on the frozen lake; a row is return and length."""
     env = gymnasium.make("FrozenLake-v1")
     table: Any = env.unwrapped
     best = value_iteration(table.P, gamma=0.99)[1].argmax(1)

@@ -5,8 +5,6 @@ all holds, compare a random policy with a trained one by what you wrote:
     python -m yieldrl.exercises.ch01_what_is_an_agent.exercise
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One episode, played and added up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What holds of epsilon-greedy choices and of incremental means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,14 +7,13 @@ from tensordict import TensorDict
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
+from yieldrl.exercises.calls import train, variant
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import train, variant
 
 EARLY = "n is 0 at the first reward: count the reward, then divide"
 CONSTANT = "the learning rate is constant: for a mean it is 1 / n"
-DRAWS = 2_000
-"""Choices of which shares are taken: hardly ever is one off by 0.04."""
+DRAWS = 2_000  # choices of which shares are taken: hardly ever is one off by 0.04
 
 
 def chance(answer: Any) -> None:
@@ -54,7 +51,6 @@ def training(answer: Any) -> None:
 def _choices(
     answer: Any, value: np.ndarray, epsilon: float, count: int, seed: int = 2
 ) -> list[int]:
-    """So many choices; each must be the number of an action."""
     rng, chosen = np.random.default_rng(seed), []
     for _ in range(count):
         action = answer.epsilon_greedy(value, epsilon, rng)
@@ -69,7 +65,6 @@ def _choices(
 
 
 def _shares(answer: Any, value: list[float], epsilon: float) -> np.ndarray:
-    """How often each action is chosen."""
     chosen = _choices(answer, np.array(value), epsilon, DRAWS)
     return np.bincount(chosen, minlength=len(value)) / DRAWS
 
@@ -77,7 +72,6 @@ def _shares(answer: Any, value: list[float], epsilon: float) -> np.ndarray:
 def _updated(
     answer: Any, value: list[float], steps: list[tuple[int, float]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values and counts after rewards, which begin with the given values."""
     values, count = np.array(value), np.zeros(len(value))
     with np.errstate(all="ignore"):  # 1 / 0 is a mistake that has a hint
         for action, reward in steps:

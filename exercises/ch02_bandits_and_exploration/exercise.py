@@ -5,8 +5,6 @@ and, when all holds, cross the lake with what you wrote, beside the library:
     python -m yieldrl.exercises.ch02_bandits_and_exploration.exercise
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from tensordict import TensorDict

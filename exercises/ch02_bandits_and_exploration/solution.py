@@ -1,7 +1,5 @@
 """Epsilon-greedy choices and incremental means, written out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """What holds of a sweep of value iteration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -13,8 +11,8 @@ from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
 
 GAMMA, LIMIT = 0.9, 100  # Gymnasium cuts an episode on the lake after 100 steps
+# what the states of the small worlds below were thought to be worth
 VALUE = np.array([4.0, 10.0, 2.0, 6.0])
-"""What the states of the small worlds below were thought to be worth."""
 
 
 def _world(*choices: list[Outcome]) -> list[Any]:
@@ -24,7 +22,6 @@ def _world(*choices: list[Outcome]) -> list[Any]:
 
 
 def _random_world(rng: np.random.Generator) -> Table:
-    """Five states, three actions, three outcomes each, some of which end it."""
 
     def outcome(p: float) -> Outcome:
         return p, int(rng.integers(5)), float(rng.normal()), rng.random() < 0.1
@@ -60,7 +57,6 @@ def lake(answer: Any) -> None:
 
 
 def _arrives(table: Table, policy: np.ndarray, limit: int) -> float:
-    """The probability to be paid within so many steps from state 0, exactly."""
     here, paid = np.eye(len(table))[0], 0.0
     for _ in range(limit):
         there = np.zeros_like(here)

@@ -5,8 +5,6 @@ all holds, plan with what you wrote, and play 1 000 episodes by the plan:
     python -m yieldrl.exercises.ch03_mdps_returns_and_planning.exercise
 """
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 

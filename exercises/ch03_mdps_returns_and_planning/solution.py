@@ -1,7 +1,5 @@
 """Planning on a table, with its sweep written out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from yieldrl.envs.planning import Table

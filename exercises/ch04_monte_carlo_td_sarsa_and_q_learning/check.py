@@ -1,21 +1,18 @@
 """What holds of the targets of Q-learning and SARSA."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from yieldrl.algorithms import q_learning, sarsa
-from yieldrl.exercises.calls import flags
+from yieldrl.exercises.calls import flags, train, variant, watched
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.training import train, variant, watched
 
+# `Q`, four states and three actions; every entry is another
 TABLE = torch.tensor(
     [[1.0, 4.0, 2.0], [7.0, 3.0, 5.0], [6.0, 9.0, 11.0], [-3.0, -8.0, -2.0]]
 )
-"""`Q`, four states and three actions; every entry is another."""
 
 
 def _sarsa(terminated: Sequence[int] = (), truncated: Sequence[int] = ()) -> list[Any]:

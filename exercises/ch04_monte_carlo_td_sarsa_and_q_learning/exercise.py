@@ -5,8 +5,6 @@ and, when all holds, let both walk along the cliff with what you wrote:
     python -m yieldrl.exercises.ch04_monte_carlo_td_sarsa_and_q_learning.exercise
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tensordict import TensorDict

@@ -1,7 +1,5 @@
 """Q-learning and SARSA with a table, their targets written out."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 

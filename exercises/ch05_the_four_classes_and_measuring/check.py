@@ -1,7 +1,5 @@
 """What holds of an interquartile mean and of its stratified bootstrap interval."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -104,7 +102,6 @@ def coverage(answer: Any) -> None:
 
 
 def _resamples(answer: Any, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Many resamples `[count, tasks, runs]`, and what the scores are after that."""
     rng, own, drawn = np.random.default_rng(seed), SCORES.copy(), []
     for _ in range(count):
         got = answer.resample(own, rng)
@@ -118,7 +115,6 @@ def _resamples(answer: Any, count: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 
 def _iqm(answer: Any, scores: list[list[float]]) -> Any:
-    """The interquartile mean, if the scores stay as they were."""
     own = np.array(scores)
     got = answer.iqm(own)
     hint = "the argument was changed in place: `np.sort` makes a new array"

@@ -5,8 +5,6 @@ them and, when all holds, train on two lakes, ten seeds each, and read your own 
     python -m yieldrl.exercises.ch05_the_four_classes_and_measuring.exercise
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """The interquartile mean of several tasks, and its stratified bootstrap interval."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

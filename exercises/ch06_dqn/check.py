@@ -1,7 +1,5 @@
 """What holds of DQN's target and of its loss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,9 +8,8 @@ import torch
 from torch import nn
 
 from yieldrl.algorithms import dqn
-from yieldrl.exercises.calls import flags
+from yieldrl.exercises.calls import flags, train, variant, watched
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.training import train, variant, watched
 
 CONSTANT = "the target is a constant: ask the network under `torch.no_grad()`"
 NO_GRADIENT = "only the target is a constant: through Q(s, a) the network must learn"
@@ -21,7 +18,6 @@ NEXT = torch.tensor([1, 2, 0])
 
 
 def _network(*rows: Sequence[float]) -> nn.Linear:
-    """A network whose answer to the one-hot state `s` is row `s`."""
     network = nn.Linear(3, 3, bias=False)
     with torch.no_grad():
         network.weight.copy_(torch.tensor(rows).T)

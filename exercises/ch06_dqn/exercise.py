@@ -5,8 +5,6 @@ and, when all holds, train with what you wrote:
     python -m yieldrl.exercises.ch06_dqn.exercise
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """DQN with its target and its loss, written out."""
 
-from __future__ import annotations
-
 import math
 
 import torch

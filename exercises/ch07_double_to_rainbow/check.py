@@ -1,7 +1,5 @@
 """What holds of three of Rainbow's differences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,12 +15,12 @@ ONLINE = torch.tensor([[1.0, 4.0, 2.0], [7.0, 3.0, 5.0], [6.0, 9.0, 11.0]])
 TARGET = torch.tensor([[5.0, 1.5, 1.0], [2.0, 0.5, 9.0], [8.0, 7.0, 3.0]])
 REWARD = torch.tensor([[1.0, 2.0, 4.0, 8.0], [3.0, -1.0, 5.0, 2.0]])
 PROBABILITY = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+# arguments of `project`, with atoms that do not begin at 0 and are not 1 apart
 ANYWHERE = (
     PROBABILITY,
     torch.tensor([[-1.9, -0.6, -1.25, -1.0], [-1.1, -1.7, -0.5, -0.9]]),
     torch.tensor([-2.0, -1.5, -1.0, -0.5]),
 )
-"""Arguments of `project`, with atoms that do not begin at 0 and are not 1 apart."""
 
 
 def _steps(ends: Sequence[int] = (), cuts: Sequence[int] = ()) -> list[Any]:

@@ -5,8 +5,6 @@ when all holds, train with what you wrote:
     python -m yieldrl.exercises.ch07_double_to_rainbow.exercise
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

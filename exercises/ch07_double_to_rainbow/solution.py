@@ -1,7 +1,5 @@
 """Rainbow with its differences, written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

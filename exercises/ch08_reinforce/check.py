@@ -1,7 +1,5 @@
 """What holds of the returns and the loss of REINFORCE."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -9,14 +7,14 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import reinforce
+from yieldrl.exercises.calls import train, variant
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect
-from yieldrl.exercises.training import train, variant
 
 GAMMA = 0.8
 LOGITS = torch.tensor([[1.0, 0, 2], [0, 1, -1], [2, 1, 0], [-1, 0, 3]])
+# arguments of `policy_loss`: logits, actions, returns and baselines of four steps
 BATCH = (LOGITS, *map(torch.tensor, ([2, 0, 1, 1], [3.0, 1, 4, 2], [1.0, 2, 1, 2.5])))
-"""Arguments of `policy_loss`: logits, actions, returns and baselines of four steps."""
 LOGITS_LEARN = (
     "the loss must depend on the logits: detach what weighs log pi, not log pi"
 )
@@ -56,7 +54,6 @@ def training(answer: Any) -> None:
 
 
 def _expect_library(got: Any, want: Tensor, named: str) -> None:
-    """What training gives depends on chance: no numbers of it."""
     same = isinstance(got, Tensor) and got.shape == want.shape
     expect(
         same and torch.allclose(got, want, rtol=1e-4, atol=1e-4),

@@ -5,8 +5,6 @@ and, when all holds, train with what you wrote:
     python -m yieldrl.exercises.ch08_reinforce.exercise
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

@@ -1,7 +1,5 @@
 """REINFORCE with its returns and its loss written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,16 +1,13 @@
 """What holds of generalized advantage estimation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from yieldrl.algorithms import a2c
-from yieldrl.exercises.calls import flags
+from yieldrl.exercises.calls import flags, train, variant, watched
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.training import train, variant, watched
 
 
 def _walk(

@@ -5,8 +5,6 @@ holds, train with what you wrote:
     python -m yieldrl.exercises.ch09_actor_critic_and_gae.exercise
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

@@ -1,7 +1,5 @@
 """A2C with generalized advantage estimation, written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What holds of PPO's policy loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -9,9 +7,9 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
+from yieldrl.exercises.calls import train, variant
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect_close
-from yieldrl.exercises.training import train, variant
 
 GOOD_BAD = torch.tensor([7.0, 1.0, 2.0, 4.5, 5.0, 3.0])
 RECOMPUTED = "the ratio is always 1: data['log_prob'] is what was stored then"

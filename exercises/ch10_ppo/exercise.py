@@ -5,8 +5,6 @@ when all holds, train with what you wrote:
     python -m yieldrl.exercises.ch10_ppo.exercise
 """
 
-from __future__ import annotations
-
 from tensordict import TensorDict
 from torch import Tensor
 

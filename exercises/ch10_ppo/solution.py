@@ -1,7 +1,5 @@
 """PPO with its policy loss written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,23 +1,20 @@
 """What holds of the targets of TD3 and SAC."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from yieldrl.algorithms import sac, td3
-from yieldrl.exercises.calls import flags
+from yieldrl.exercises.calls import flags, train, variant, watched
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.training import train, variant, watched
 
 ACTION = torch.tensor([[0.1, -0.9], [0.8, 0.0], [-0.2, 0.6]])
 NOISE = torch.tensor([[0.1, -0.2], [0.7, -0.9], [0.4, -0.3]])
+# arguments of `squashed_log_prob`: u, mean and log std
 NORMALS = torch.tensor(
     [[0.3, -1.2, 0.9, 2.0], [0.5, -1.0, 0.0, 1.4], [-0.7, 0.4, -0.2, 0.1]]
 ).unsqueeze(2)
-"""Arguments of `squashed_log_prob`: u, mean and log std."""
 SEVERAL = torch.randn(3, 5, 3, generator=torch.Generator().manual_seed(11))
 SEVERAL[2] *= 0.5
 LARGE = torch.tensor([[2.0], [7.0], [-12.0], [20.0]])

@@ -5,8 +5,6 @@ when all holds, swing up the pendulum with what you wrote:
     python -m yieldrl.exercises.ch11_ddpg_td3_and_sac.exercise
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

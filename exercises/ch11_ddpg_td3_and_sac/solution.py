@@ -1,7 +1,5 @@
 """TD3 and SAC, their targets written out."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor

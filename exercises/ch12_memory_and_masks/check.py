@@ -1,29 +1,26 @@
 """What holds of a memory in a rollout, and of choices among what is possible."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo_lstm, ppo_masked
+from yieldrl.exercises.calls import train, variant
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import train, variant
 from yieldrl.networks import LSTM, Categorical
 
 MEMORY = torch.tensor([[0.6, -1.5], [-0.8, 2.5]])
+# what the network likes best is often impossible
 LOGITS = torch.tensor(
     [[2.0, -1, 0.5, 3], [-2, -1, 4, 1.5], [-0.5, -3, -1, 1], [0.7, 0.7, 0.7, 0.7]]
 )
-"""What the network likes best is often impossible."""
 MASK = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]).bool()
 NAN = "0 times -inf is NaN in the gradient as well: keep -inf out of the product"
 
 
 def _cell(x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-    """Both halves of the memory matter to the output, and to the memory after it."""
     h, c = memory.chunk(2, dim=-1)
     c = 0.5 * c + x
     h = torch.tanh(0.7 * h + c)
@@ -60,7 +57,6 @@ def through_time(answer: Any) -> None:
 
 
 def _log_probs(answer: Any, logits: Tensor) -> tuple[Any, Any]:
-    """Probabilities, and the logarithms of those of possible actions."""
     got = answer.log_probs(logits, MASK.clone())
     complete = isinstance(got, Tensor) and got.shape == logits.shape
     expect(complete, "log_probs does not give a tensor of the logits' shape")
@@ -68,12 +64,10 @@ def _log_probs(answer: Any, logits: Tensor) -> tuple[Any, Any]:
 
 
 def _possible(answer: Any, logits: Tensor) -> Tensor:
-    """Log-probabilities of possible actions."""
     return answer.log_probs(logits, MASK)[MASK]
 
 
 def _entropy(answer: Any, logits: Tensor) -> Tensor:
-    """Entropy, of the right log-probabilities."""
     return answer.entropy(CHAPTER.solution.right.log_probs(logits, MASK))
 
 

@@ -5,8 +5,6 @@ them and, when all holds, train on the T-maze and in Taxi with what you wrote:
     python -m yieldrl.exercises.ch12_memory_and_masks.exercise
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A memory that begins with its episode, and choices among what is possible."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What holds of a step of N environments that begin again within it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,10 +9,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.algorithms import ppo
 from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.exercises.calls import train
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.checking import Property
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
-from yieldrl.exercises.training import train
 
 NAMES: tuple[str, ...] = ("state", "elapsed", "obs", "reward")
 NAMES += ("terminated", "truncated", "final_obs")
@@ -48,7 +46,6 @@ class Line(NamedTuple):
 
 
 def _case(position: list[float], elapsed: list[int]) -> list[Tensor]:
-    """State, elapsed, action and noise: environments that are pushed outwards."""
     where = torch.tensor(position)
     state = torch.stack((where, 0.05 * where.sign()))
     generator = torch.Generator().manual_seed(13)
@@ -61,7 +58,6 @@ MIXED = _case([0.2, 0.95, -0.3, -0.95, 0.0, 0.97], elapsed=[8, 3, 9, 9, 2, 0])
 
 
 def _step(answer: Any, parts: Sequence[str], *given: Tensor) -> tuple[Any, ...]:
-    """Some parts of what a step comes to."""
     result = answer.step(Line(), *given)
     complete = isinstance(result, tuple) and len(result) == len(NAMES)
     expect(complete, f"the answer is {type(result).__name__}", "return an `Answer`")
@@ -69,7 +65,6 @@ def _step(answer: Any, parts: Sequence[str], *given: Tensor) -> tuple[Any, ...]:
 
 
 def _same(says: str, case: list[Tensor], *parts: str) -> Property:
-    """The parts of an answer must be the solution's."""
     return CHAPTER.same(_step, says, (parts, *case), named=parts)[0]
 
 
@@ -140,7 +135,6 @@ class Operations(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Count one, and do it."""
         self.count += 1
         name, meta = str(func).partition(".")[2], _has(args, torch.device("meta"))
         looks = name.startswith(("_local_scalar_dense", "nonzero", "masked_select"))
@@ -150,7 +144,6 @@ class Operations(TorchDispatchMode):
 
 
 def _has(args: Any, kind: torch.dtype | torch.device) -> bool:
-    """Whether a tensor is of this dtype, or on this device."""
     if isinstance(args, Tensor):
         return kind in (args.dtype, args.device)
     return isinstance(args, list | tuple) and any(_has(part, kind) for part in args)

@@ -5,8 +5,6 @@ and, when all holds, train in what you wrote:
     python -m yieldrl.exercises.ch13_batched_worlds_and_throughput.exercise
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """N worlds at once, and new episodes within the step that ends the old ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

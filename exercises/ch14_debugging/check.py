@@ -1,7 +1,5 @@
 """What holds of a diagnosis, and of folders that are mended."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 
@@ -18,6 +16,7 @@ from yieldrl.exercises.ch14_debugging.seen import SEEN
 from yieldrl.exercises.comparing import expect, expect_close
 from yieldrl.exercises.mistakes import Results
 
+# bug -> what to say if it is not named
 RULES = {
     "none": "no reading is exact: 1.0009 is 1, and 0.995 of the entropy is all of it",
     "end": "`value` is 5 where no step pays more than 1. It spoils `sides` a little:"
@@ -31,7 +30,6 @@ RULES = {
     " are learned, only not where they belong",
     "entropy": "where nothing but `entropy` pays there is none left",
 }
-"""Bug -> what to say if it is not named."""
 
 RATIO = (
     "the ratio is computed from one policy: data['log_prob'] was stored before the"
@@ -154,7 +152,6 @@ def circle(answer: Any) -> None:
 
 
 def _expect_named(answer: Any, bug: str) -> None:
-    """Compare the answer's diagnosis of recorded readings with what was wrong."""
     for seen in SEEN[bug]:
         found = answer.diagnose(seen)
         known = found in BUGS
@@ -163,7 +160,6 @@ def _expect_named(answer: Any, bug: str) -> None:
 
 
 def _mended(answer: Any, number: int) -> Any:
-    """The answer's class; before anything is mended no hint says what is wrong."""
     part = getattr(answer, f"Mended{number:02}")
     own = any(inspect.isfunction(member) for member in vars(part).values())
     hint = f"Mended{number:02} is what the folder has: override what is wrong in it"
@@ -172,13 +168,11 @@ def _mended(answer: Any, number: int) -> Any:
 
 
 def _expect_preference(trainer_class: type[ppo.Trainer], hint: str) -> None:
-    """Of two actions the one that pays must be preferred."""
     found = diagnostics.preference(trainer_class)
     expect(found > 0.9, f"the action that pays has a probability of {found:.2f}", hint)
 
 
 def _rollout() -> tuple[TensorDict, Tensor, Tensor]:
-    """Rollout, rewards and next values `[4, 2]`: one ends, one is cut, both go on."""
     value = torch.tensor([[1.0, 2], [3, 1], [2, 4], [5, 3]])
     next_value = torch.tensor([[3.0, 1], [7, 6], [5, 3], [2, 8]])
     reward = torch.tensor([[1.0, 0], [2, 1], [0, 1], [1, 2]])

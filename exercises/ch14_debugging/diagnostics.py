@@ -5,8 +5,6 @@
 tries them on PPO and on the six broken folders, which takes some seconds.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 import math
@@ -64,18 +62,14 @@ def known_value(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
 
 
 def known_cut(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
-    """What `ProbeCut` is worth, as a share of the truth: every step pays 1, for ever,
-    and after five of them the episode is cut.
-    """
+    """What `ProbeCut`, whose steps pay 1 for ever, is worth: a share of the truth."""
     trainer, answer = probed(trainer_class, "Cut", seed)
     return float(values(trainer, answer)[0] / answer.value[0])
 
 
 def known_sides(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
-    """How much more a step is worth that pays 1 than one that costs 1.
-
-    In `ProbeObservation`, where it sees beforehand which of them it is.
-    """
+    """How much more a step is worth that pays 1 than one that costs 1, in
+    `ProbeObservation`, where it sees beforehand which of them it is."""
     trainer, answer = probed(trainer_class, "Observation", seed)
     cost, pay = values(trainer, answer).tolist()
     return pay - cost
@@ -88,11 +82,8 @@ def preference(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
 
 
 def indecision(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
-    """The entropy of its policy, as a share of the most that two actions have.
-
-    In `ProbeObservation` actions do nothing: all that a policy can gain is the bonus
-    for entropy, which has a weight of 1 here.
-    """
+    """The entropy of its policy, as a share of the most that two actions have, where
+    actions do nothing and all to be gained is the bonus for entropy, of weight 1."""
     trainer, answer = probed(trainer_class, "Observation", seed, entropy_coef=1.0)
     log_prob = log_probs(trainer, answer.obs)
     entropy = -(log_prob.exp() * log_prob).sum(1).mean()
@@ -101,8 +92,7 @@ def indecision(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
 
 def one_rollout(trainer_class: type[ppo.Trainer], seed: int = 1) -> tuple[float, float]:
     """What a rollout on CartPole does: how far the actor's parameters move, at most,
-    and the largest `approx_kl`.
-    """
+    and the largest `approx_kl`."""
     trainer = trainer_class(settings(seed=seed, total_steps=128))
     before = [parameter.detach().clone() for parameter in actor_of(trainer)]
     logs = trained(trainer)
@@ -139,10 +129,7 @@ def trained(trainer: ppo.Trainer) -> list[dict[str, Any]]:
 
 
 def settings(**changes: Any) -> ppo.Config:
-    """Small and quick: 128 updates from 2 048 steps, on CartPole or in a probe world.
-
-    Rewards are not scaled, so that values can be read.
-    """
+    """Small and quick: 128 updates from 2 048 steps; rewards are not scaled."""
     quick: dict[str, Any] = {
         "num_envs": 8,
         "num_steps": 16,
@@ -172,22 +159,15 @@ def log_probs(trainer: ppo.Trainer, obs: Tensor) -> Tensor:
 
 
 def actor_of(trainer: ppo.Trainer) -> list[Tensor]:
-    """The actor's parameters."""
     return list(trainer.model.actor.parameters())
 
 
 def trainer_of(folder: str) -> type[ppo.Trainer]:
-    """The trainer of one of `FOLDERS`."""
     return importlib.import_module(f"{__package__}.{folder}").Trainer
 
 
 def with_part(folder: str, part: type) -> type[ppo.Trainer]:
-    """The trainer of one of `FOLDERS` with a class of one's own in it.
-
-    Args:
-        folder: Its name.
-        part: An algorithm or a model.
-    """
+    """The trainer of one of `FOLDERS` with one's own algorithm or model in it."""
     of, names = trainer_of(folder), {"algorithm_class": part}
     if issubclass(part, ppo.Model):
         names = {"model_class": part}

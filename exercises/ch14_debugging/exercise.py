@@ -11,8 +11,6 @@ and, when all holds, see what your own rules say of all of them, broken and mend
     python -m yieldrl.exercises.ch14_debugging.exercise
 """
 
-from __future__ import annotations
-
 from yieldrl.exercises.ch14_debugging import (
     broken_01,
     broken_02,

@@ -3,8 +3,6 @@
 `python -m yieldrl.exercises.ch14_debugging.diagnostics` measures the first of them.
 """
 
-from __future__ import annotations
-
 from yieldrl.exercises.ch14_debugging.diagnostics import Readings
 
 SEEN: dict[str, tuple[Readings, ...]] = {

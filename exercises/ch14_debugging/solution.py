@@ -1,7 +1,5 @@
 """The six folders, named by their readings, and mended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

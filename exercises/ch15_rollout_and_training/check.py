@@ -1,7 +1,5 @@
 """What holds of V-trace, and of PPO beside a collector in the background."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +8,9 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import appo
-from yieldrl.exercises.calls import flags
+from yieldrl.exercises.calls import flags, train
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import train
 
 ROLES = (
     "`start` and `log_prob` have changed places: which policy learns, and which acted?"
@@ -40,7 +37,6 @@ def _steps(
 
 
 def _last_step() -> list[Any]:
-    """The last step alone, in an environment for each ratio."""
     *tensors, gamma, gae_lambda, _, c_bar = _steps(WIDE)
     tensors = [of[-1:].expand(1, 4).clone() for of in tensors]
     tensors[0] = tensors[1] + torch.tensor([WIDE]).log()
@@ -48,7 +44,6 @@ def _last_step() -> list[Any]:
 
 
 def _side_by_side() -> list[Any]:
-    """Six steps of three environments."""
     numbers = torch.randn(7, 6, 3, generator=torch.Generator().manual_seed(15))
     return [*numbers[:5], *(numbers[5:] > 0.8), 0.9, 0.8, 1.0, 1.0]
 
@@ -110,7 +105,6 @@ def background(answer: Any) -> None:
 
 
 def _right(algorithm: Any, rollout: TensorDict, now: Tensor, then: Tensor) -> Tensor:
-    """The library's advantages, of whatever is taken for either log-probability."""
     whole = rollout.copy().update({"log_prob_now": now, "log_prob": then})
     reward = rollout["reward"]
     if algorithm.reward_scaler is not None:

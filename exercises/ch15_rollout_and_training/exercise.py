@@ -6,8 +6,6 @@ wrote:
     python -m yieldrl.exercises.ch15_rollout_and_training.exercise
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

@@ -1,7 +1,5 @@
 """PPO beside a collector in the background, with V-trace written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

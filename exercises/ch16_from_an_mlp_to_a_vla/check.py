@@ -1,7 +1,5 @@
 """What holds of the sums of a chunk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +7,10 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.exercises.calls import flags, parts
+from yieldrl.exercises.calls import flags, parts, train, variant
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.checking import Property
 from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import train, variant
 
 PARTS = ("reward", "discount", "num_steps")
 
@@ -21,13 +18,11 @@ PARTS = ("reward", "discount", "num_steps")
 def _chunk(
     terminated: Sequence[int] = (), truncated: Sequence[int] = ()
 ) -> list[Tensor]:
-    """Reward, terminated and truncated: four steps of one environment."""
     reward = torch.tensor([1.0, 3.0, 2.0, 6.0])
     return [of[:, None] for of in (reward, *flags(4, terminated, truncated))]
 
 
 def _environments() -> list[Tensor]:
-    """Five steps of seven environments."""
     generator = torch.Generator().manual_seed(16)
     reward = torch.randn(5, 7, generator=generator)
     terminated, truncated = torch.rand(2, 5, 7, generator=generator) < 0.15
@@ -45,7 +40,6 @@ def chunk_sums(
 def _same(
     says: str, *cases: tuple[Sequence[str], list[Tensor]], gamma: float = 0.5
 ) -> Property:
-    """Some parts of an answer's sums must be the solution's."""
     (names, _), *_ = cases
     rows = [(of, gamma, *given) for of, given in cases]
     return CHAPTER.same(chunk_sums, says, *rows, named=names)[0]

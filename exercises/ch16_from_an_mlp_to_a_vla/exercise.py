@@ -5,8 +5,6 @@ gap in `chunk_sums`, check it and, when all holds, train with what you wrote:
     python -m yieldrl.exercises.ch16_from_an_mlp_to_a_vla.exercise
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """PPO on chunks of actions, with what a chunk came to written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What holds of Munchausen DQN's target."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +8,9 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.exercises.calls import flags
+from yieldrl.exercises.calls import flags, train, variant
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import train, variant
 
 OVERFLOW = "exp(Q / tau) is beyond all numbers: take log_softmax, which is not"
 NO_GRAD = "the target has a gradient: `@torch.no_grad()`, it is a constant to the loss"
@@ -42,7 +39,6 @@ def _batch(
     truncated: Sequence[int] = (),
     discount: Sequence[float] = (0.8,) * 4,
 ) -> TensorDict:
-    """Four transitions."""
     columns: dict[str, Any] = {"obs": [0, 1, 2, 3], "action": [1, 2, 1, 0]}
     columns |= {"reward": [1.0, -0.5, 2.0, 0.25], "next_obs": [1, 2, 3, 0]}
     batch = {name: torch.tensor(of) for name, of in columns.items()}
@@ -54,7 +50,6 @@ def _batch(
 def _algorithm(
     answer: Any, coef: float, clip: float = -100.0, tau: float = 0.5, scale: float = 1.0
 ) -> Any:
-    """The answer's algorithm, with tables for networks, whose values are scaled."""
     settings = {"munchausen_coef": coef, "munchausen_clip": clip, "temperature": tau}
     config = answer.Config(**settings, gamma=0.8, device="cpu", speed="eager")
     algorithm = answer.Algorithm(Table(scale * ONLINE), config)

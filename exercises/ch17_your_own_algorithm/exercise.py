@@ -5,8 +5,6 @@ all holds, train what you wrote beside DQN, with the same seeds:
     python -m yieldrl.exercises.ch17_your_own_algorithm.exercise
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Munchausen DQN, as a difference to DQN: three settings and a target."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

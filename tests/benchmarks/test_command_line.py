@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from yieldrl.benchmarks import __main__ as command_line
-from yieldrl.benchmarks import peers, results
+from yieldrl.benchmarks import learning, peers, results
 from yieldrl.benchmarks.demos import DEMOS
 from yieldrl.benchmarks.env_throughput import measuring as throughput
 from yieldrl.benchmarks.env_throughput.contests import CONTESTS
@@ -112,7 +112,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
             raise RuntimeError("it crashed")
         return results.circumstances("learning", command, [1])
 
-    monkeypatch.setattr(command_line.learning, "benchmark", benchmark)
+    monkeypatch.setattr(learning, "benchmark", benchmark)
     monkeypatch.setattr(command_line.report, "report", lambda _: "a report")
     return called
 

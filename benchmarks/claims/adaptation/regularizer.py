@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, mean
+from yieldrl.benchmarks.claim import Run, Table, Verdict, at_most, constants, mean
 from yieldrl.benchmarks.scores import curve, text
 from yieldrl.benchmarks.style import COLORS, INK, line
 
@@ -13,22 +13,9 @@ from .inference import LATE, SOON
 from .learning import returns_of
 from .worlds import RANGES, WORLDS
 
-# without the regulariser the teacher may encode what cannot be inferred
-SIDES: dict[str, dict[str, Any]] = {
-    "mlp": {"adaptation": "mlp"},
-    "mlp, free": {"adaptation": "mlp", "regularizer_coef": 0.0},
-    "gru": {"adaptation": "gru", "gru_size": 64},
-    "gru, free": {"adaptation": "gru", "gru_size": 64, "regularizer_coef": 0.0},
-}
+SIDES, WORDS = constants("adaptation/regularizer", "SIDES", "WORDS")
 
 CASES = [{"side": side} for side in SIDES]
-
-WORDS = {
-    "mlp": "MLP over a window",
-    "mlp, free": "MLP, without the regulariser",
-    "gru": "GRU",
-    "gru, free": "GRU, without the regulariser",
-}
 
 COLUMNS = {
     "error of the latent, steps 17 to 50": ("latent", SOON),

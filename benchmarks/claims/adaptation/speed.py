@@ -5,39 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.algorithms import ppo, ppo_roa
-from yieldrl.benchmarks.claim import Run, Table
+from yieldrl.benchmarks.claim import Run, Table, constants
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.timing import learn_rollouts, trainers_in_turns
 
-from .worlds import COMMON
-
 SLICES = 8  # of each side of a seed, after one that is not counted
 
-FIELDS: dict[str, Any] = {
-    **COMMON,
-    "num_envs": 1024,
-    "num_steps": 32,
-    "num_epochs": 4,
-    "num_minibatches": 4,
-    "normalize_observation": True,
-    "anneal_learning_rate": False,
-    "total_steps": 10**9,
-    "speed": "compile",
-}
-
-# PPO-ROA is in the phase train all the time, and its regulariser is on at once: while
-# its weight is 0 it costs nothing
-TRAIN: dict[str, Any] = {
-    "phase_steps": (FIELDS["total_steps"], 0, 0),
-    "regularizer_ramp": (0.0, 0.0),
-}
-
-# world -> rollouts learned from in a slice, about a second
-WORLDS = {"yieldrl/HiddenCartPole-v1": 3, "yieldrl/HiddenHalfCheetah-v1": 1}
+FIELDS, TRAIN, WORLDS, SIDES = constants(
+    "adaptation/speed", "FIELDS", "TRAIN", "WORLDS", "SIDES"
+)
 
 SETTINGS = {**FIELDS, **TRAIN, "slices": SLICES, "rollouts": WORLDS}
 CASES = [{"env_id": env_id} for env_id in WORLDS]
-SIDES = {"ppo": "plain PPO", "mlp": "train, MLP", "gru": "train, GRU"}
 
 
 def trainer_of(side: str, env_id: str, seed: int) -> ppo.Trainer:

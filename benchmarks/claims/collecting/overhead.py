@@ -15,23 +15,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from yieldrl.algorithms import ppo
+from yieldrl.benchmarks.claim import constants
 from yieldrl.benchmarks.style import COLORS, INK
 from yieldrl.benchmarks.terms import Run
 from yieldrl.benchmarks.timing import trainers_in_turns
 
 SLICES = 20  # pairs of slices of a seed, after one that is not counted
-# work -> rollouts learned from in a slice, about a second
-UPDATES = {"free": 8, "W1": 30}
+UPDATES, COMMON = constants("collecting/overhead", "UPDATES", "COMMON")
 
 SETTINGS = {"slices": SLICES, "updates": UPDATES}
 SIDES = ("sync", "async")
-COMMON: dict[str, Any] = {
-    "anneal_learning_rate": False,
-    "normalize_reward": False,
-    "total_steps": 10**9,
-    "eval_every": 0,
-    "device": "cpu",
-}
 
 
 class Free(VectorEnv[Any, Any, Any]):

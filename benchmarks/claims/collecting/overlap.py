@@ -15,21 +15,15 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, values
+from yieldrl.benchmarks.claim import Run, constants, values
 from yieldrl.benchmarks.style import COLORS, INK
 
 STEP_SECONDS = 0.1  # of an action
 STEPS = 4  # of a rollout
 UPDATES = 20  # of every run; the first rollout has no update to lie beside
 SETTINGS = {"step_seconds": STEP_SECONDS, "steps": STEPS, "updates": UPDATES}
-# of collecting to learning
-RATIOS = {"1:4": 0.25, "1:2": 0.5, "1:1": 1.0, "2:1": 2.0, "4:1": 4.0}
+RATIOS, FIELDS = constants("collecting/overlap", "RATIOS", "FIELDS")
 
-FIELDS: dict[str, Any] = {
-    **dict.fromkeys(("num_envs", "num_epochs", "num_minibatches"), 1),
-    "eval_every": 0,
-    "device": "cpu",
-}
 CASES = [{"ratio": ratio} for ratio in RATIOS]
 SIDES = ("sync", "async")
 

@@ -11,22 +11,14 @@ import psutil
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.benchmarks import subprocesses
-from yieldrl.benchmarks.claim import Options, Run, Table, Verdict, at_most
+from yieldrl.benchmarks.claim import Options, Run, Table, Verdict, at_most, constants
 from yieldrl.benchmarks.style import COLORS
 
 EVERY = 5.0  # seconds between two looks
 SETTLED = 0.2  # share of the time after which nothing may grow any more
 MAX_GROWTH = 0.5  # MiB a minute: two bytes or so for each step of the environments
 
-COMMON: dict[str, Any] = {
-    "env_id": "CartPole-v1",
-    "total_steps": 10**9,
-    "anneal_learning_rate": False,
-    "eval_every": 100_000,
-    "eval_episodes": 2,
-    "device": "cpu",
-    "collection": "async",
-}
+(COMMON,) = constants("collecting/soak", "COMMON")
 SETTINGS = {"every": EVERY, "settled": SETTLED, **COMMON}
 
 

@@ -10,18 +10,13 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import ppo
+from yieldrl.benchmarks.claim import constants
 
 STEPS = 30_720
 LOOK_EVERY = 1_536  # environment steps: three rollouts
 LOGGED = ("entropy", "approx_kl", "explained_variance")
 READINGS = ("return", "promised", *LOGGED)
-# where the config differs from PPO's defaults
-SETTINGS: dict[str, Any] = {
-    "num_epochs": 8,
-    "gae_lambda": 0.9,
-    "entropy_coef": 0.05,
-    "normalize_observation": True,
-}
+(SETTINGS,) = constants("evidence/debugging-cartpole", "SETTINGS")
 
 Line = list[list[float]]
 

@@ -11,30 +11,13 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import dqn
+from yieldrl.benchmarks.claim import constants
 
 BATCH_SIZE = 64
-# what DQN has -> its settings: a target that is copied after every gradient step is no
-# target network, and a buffer that holds one batch is the latest steps and no memory
-WITHOUT: dict[str, dict[str, Any]] = {
-    "both": {},
-    "no target network": {"tau": 1.0, "target_every": 1},
-    "no replay": {"buffer_size": BATCH_SIZE},
-    "neither": {"tau": 1.0, "target_every": 1, "buffer_size": BATCH_SIZE},
-}
+WITHOUT, COMMON = constants("evidence/dqn-stability", "WITHOUT", "COMMON")
 
 STEPS = 10_000
 LOOK_EVERY = 200  # environment steps
-COMMON: dict[str, Any] = {
-    "batch_size": BATCH_SIZE,
-    "hidden_sizes": (64, 64),
-    "train_every": 1,
-    "learning_starts": 500,
-    "tau": 0.01,
-    "anneal_learning_rate": False,  # which would hide what drifts
-    "speed": "eager",
-    "eval_every": 0,
-    "device": "cpu",
-}
 # the states that are valued: upright, and about to fall to either side
 POLES = torch.tensor(
     [[0.0, 0.0, 0.0, 0.0], [-0.1, -0.8, 0.2, 1.4], [0.1, 0.8, -0.2, -1.4]]

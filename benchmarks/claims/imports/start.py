@@ -11,20 +11,14 @@ from typing import Any
 from yieldrl.benchmarks.claim import (
     Options,
     Run,
+    constants,
     values,
 )
 from yieldrl.benchmarks.style import COLORS
 
 ROUNDS = 4  # for each seed
 
-# what is started -> its arguments of Python
-PROCESSES = {
-    "python": ["-c", "pass"],
-    "import yieldrl": ["-c", "import yieldrl"],
-    "yieldrl --help": ["-m", "yieldrl", "--help"],
-    "import torch": ["-c", "import torch"],
-    "ready to train PPO": ["-c", "from yieldrl.algorithms import ppo; ppo.Trainer"],
-}
+(PROCESSES,) = constants("imports/start", "PROCESSES")
 
 MAX_SECONDS = {"import yieldrl": 1.5, "yieldrl --help": 0.5}
 SETTINGS = {"rounds": ROUNDS, "processes": PROCESSES}

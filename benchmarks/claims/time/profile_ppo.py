@@ -8,47 +8,16 @@ from contextlib import ExitStack
 from typing import Any
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Table
+from yieldrl.benchmarks.claim import Run, Table, constants
 from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.timing import in_turns, learn_rollouts, time_method
 from yieldrl.collectors import FusedCollector
 
 ROLLOUTS = 10  # of each side in a seed, after those that are not counted
 
-FIELDS: dict[str, Any] = {
-    "env_id": "yieldrl/CartPole-v1",
-    "num_envs": 1024,
-    "num_steps": 32,
-    "num_epochs": 4,
-    "num_minibatches": 4,
-    "anneal_learning_rate": False,
-    "total_steps": 10**9,
-    "eval_every": 0,
-    "device": "cpu",
-    "threads": 1,
-}
-
-# side -> what is compiled; each has what those before it have
-SIDES = {
-    "eager": "eager",
-    "steps": "+ steps",
-    "looking": "+ evaluation of rollouts",
-    "acting": "+ acting",
-    "whole": "+ whole",
-}
+FIELDS, SIDES, PARTS = constants("time/ppo", "FIELDS", "SIDES", "PARTS")
 
 SETTINGS = {**FIELDS, "rollouts": ROLLOUTS, "sides": SIDES}
-
-PARTS = {
-    "acting": "acting",
-    "worlds": "worlds",
-    "storing": "storing",
-    "collecting": "collect",
-    "looking": "evaluation",
-    "cutting": "cutting",
-    "steps": "steps",
-    "rest": "rest",
-}
 
 
 def trainer_of(side: str, seed: int) -> ppo.Trainer:

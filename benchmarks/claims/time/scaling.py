@@ -13,25 +13,14 @@ from contextlib import closing, contextmanager
 from itertools import product
 from typing import Any
 
-from yieldrl.benchmarks.claim import Options, Run, median
+from yieldrl.benchmarks.claim import Options, Run, constants, median
 from yieldrl.benchmarks.style import COLORS
 
 from .profile_ppo import FIELDS
 
 SECONDS = 3.0  # of training that are timed; it ends with a rollout
 
-# environments, over all processes -> steps of each in a rollout
-STEPS = {4: 128, 64: 128, 1024: 32, 4096: 32}
-
-# way -> threads of a process, processes, and whether there is a neighbour
-WAYS = {
-    "1 thread": (1, 1, False),
-    "2 threads": (2, 1, False),
-    "2 processes": (1, 2, False),
-    "1 thread, a core busy": (1, 1, True),
-    "2 threads, a core busy": (2, 1, True),
-    "2 processes, a core busy": (1, 2, True),
-}
+STEPS, WAYS = constants("time/scaling", "STEPS", "WAYS")
 
 BUSY = 1024  # environments of the cases that have a neighbour
 SETTINGS = {**FIELDS, "seconds": SECONDS, "steps": STEPS, "ways": WAYS}

@@ -15,6 +15,7 @@ from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.claim import (
     Options,
     Run,
+    constants,
     values,
 )
 from yieldrl.benchmarks.style import COLORS, INK
@@ -24,16 +25,7 @@ from .learning import CLONE, EPISODES, clones, look
 
 LOOK_SECONDS = 0.1
 SIDES: tuple[Any, ...] = ("sync", "async")
-# on two cores an update then takes about as long as a rollout
-PPO: dict[str, Any] = {
-    "num_envs": 24,
-    "num_steps": 8,
-    "num_epochs": 4,
-    "num_minibatches": 4,
-    "total_steps": 24 * 8 * 40,
-    "demonstration_steps": 0,
-    "eval_every": 0,
-}
+(PPO,) = constants("vla/elsewhere", "PPO")
 
 SETTINGS = {"look_seconds": LOOK_SECONDS, **CLONE, **PPO, "episodes": EPISODES}
 

@@ -14,34 +14,14 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import Options, Run, values
+from yieldrl.benchmarks.claim import Options, Run, constants, values
 from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.benchmarks.subprocesses import each
 from yieldrl.experiments.plot import Curve, aggregate
 
 from .policies import make_trainer
 
-# the tiny model on small grids, where three pairs of colour and shape are never named.
-# All else is the algorithm's defaults.
-GOTO: dict[str, Any] = {
-    "env_id": "yieldrl/GoToPixels-v1",
-    "env_kwargs": {"goals": "seen"},
-    "eval_every": 10_000,
-    "eval_episodes": 128,
-    "device": "cpu",
-    "threads": 1,
-}
-
-# from half as many steps, where what comes after cloning is compared
-CLONE: dict[str, Any] = {
-    **GOTO,
-    "demonstration_steps": 10_000,
-    "clone_epochs": 12,
-    "eval_every": 4_000,
-}
-
-# what then differs, from a clone that is there already
-PPO: dict[str, Any] = {"demonstration_steps": 0, "total_steps": 12_000}
+GOTO, CLONE, PPO = constants("vla/settings", "GOTO", "CLONE", "PPO")
 
 EPISODES = 512
 

@@ -1,7 +1,5 @@
 """The mathematics of PPO, with its advantages in a loop that can be read."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

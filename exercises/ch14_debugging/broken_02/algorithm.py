@@ -1,7 +1,5 @@
 """The mathematics of PPO, without log-probabilities in the rollout."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The mathematics of PPO, with a wider actor."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.ppo import Config, Model
 from yieldrl.networks import MLP, action_size

@@ -1,7 +1,5 @@
 """The networks of PPO, with observations of about one size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The mathematics of PPO, with the rows of Sutton & Barto."""
 
-from __future__ import annotations
-
 from tensordict import TensorDict
 from torch import Tensor
 

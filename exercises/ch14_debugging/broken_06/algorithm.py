@@ -1,7 +1,5 @@
 """The mathematics of PPO, with the whole objective in one place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tensordict import TensorDict
