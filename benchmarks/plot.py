@@ -29,7 +29,6 @@ class Figure(NamedTuple):
     """What can be drawn."""
 
     draw: Callable[[dict[str, Any], Path], Path]
-
     data: dict[str, Any]
 
 

@@ -1,6 +1,7 @@
 """N environments that are ready to be stepped with random actions, for timing: building
 draws the actions and takes a first step, and calls of `Batch.step` are timed."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,26 +44,35 @@ class Batch:
 Build = Callable[[Setting], Batch]
 
 
-def tensors_of(env_id: str, *, physics: bool = False, compiled: bool = False) -> Build:
+def builds(function: Callable[..., Batch]) -> Callable[..., Build]:
+    """Let a builder get its setting in a second call."""
+
+    @functools.wraps(function)
+    def chosen(*args: Any, **kwargs: Any) -> Build:
+        return lambda on: function(on, *args, **kwargs)
+
+    return chosen
+
+
+@builds
+def tensors_of(
+    on: Setting, env_id: str, *, physics: bool = False, compiled: bool = False
+) -> Batch:
     """A world of tensors; physics gets as many threads as allowed."""
-
-    def build(on: Setting) -> Batch:
-        kwargs: dict[str, Any] = {"threads": on.threads} if physics else {}
-        if compiled:
-            kwargs["compile"] = True
-        envs: Any = gymnasium.make_vec(
-            env_id, num_envs=on.num_envs, device=on.device, **kwargs
-        )
-        envs.reset(seed=SEED)
-        drawn = torch.as_tensor(actions(env_id, on.num_envs), device=on.device)
-        step, answer = in_turn(envs.step, drawn.unbind())
-        return Batch(
-            step=step,
-            wait=torch.cuda.synchronize if on.device.startswith("cuda") else nothing,
-            bytes_per_env=memory(envs, answer) / on.num_envs,
-        )
-
-    return build
+    kwargs: dict[str, Any] = {"threads": on.threads} if physics else {}
+    if compiled:
+        kwargs["compile"] = True
+    envs: Any = gymnasium.make_vec(
+        env_id, num_envs=on.num_envs, device=on.device, **kwargs
+    )
+    envs.reset(seed=SEED)
+    drawn = torch.as_tensor(actions(env_id, on.num_envs), device=on.device)
+    step, answer = in_turn(envs.step, drawn.unbind())
+    return Batch(
+        step=step,
+        wait=torch.cuda.synchronize if on.device.startswith("cuda") else nothing,
+        bytes_per_env=memory(envs, answer) / on.num_envs,
+    )
 
 
 def actions(env_id: str, num_envs: int, count: int = POOL) -> np.ndarray:

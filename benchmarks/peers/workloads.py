@@ -41,13 +41,11 @@ class Workload:
     # hyper-parameters in the words of the yieldrl config, the same for all sides
     settings: Mapping[str, Any]
     peers: tuple[str, ...]
-
     demands: tuple[Demand, ...]
     # deterministic return that counts as learned; in the median yieldrl has to reach
     # it, or its speed is worth nothing
     learned: float
     steps: int
-
     warm_up: int  # environment steps before the timing starts; past the first updates
     period: int  # environment steps of one round of collecting and updating
     quick_steps: int  # steps of a run for the short table

@@ -8,12 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks.claim import (
-    Options,
-    Run,
-    constants,
-    values,
-)
+from yieldrl.benchmarks.claim import Options, Run, constants, values
 from yieldrl.benchmarks.style import COLORS
 
 ROUNDS = 4  # for each seed

@@ -8,10 +8,7 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import (
-    Options,
-    Run,
-)
+from yieldrl.benchmarks.claim import Options, Run
 from yieldrl.benchmarks.subprocesses import each
 from yieldrl.vla import add_lora
 

@@ -12,12 +12,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import (
-    Options,
-    Run,
-    constants,
-    values,
-)
+from yieldrl.benchmarks.claim import Options, Run, constants, values
 from yieldrl.benchmarks.style import COLORS, INK
 from yieldrl.benchmarks.subprocesses import each
 

@@ -4,12 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import (
-    Run,
-    Table,
-    mean,
-    values,
-)
+from yieldrl.benchmarks.claim import Run, Table, mean, values
 from yieldrl.benchmarks.style import INK
 
 from .learning import GOTO, draw_success, learned, spread

@@ -7,11 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks.claim import (
-    Options,
-    Run,
-    values,
-)
+from yieldrl.benchmarks.claim import Options, Run, values
 from yieldrl.benchmarks.style import COLORS
 
 EXTRA = ("transformers", "peft", "accelerate", "safetensors", "tokenizers")
