@@ -4,5 +4,6 @@
 `--out benchmarks/results/NAME.json` a result keeps its command, hardware, versions,
 configs and seeds. What is measured lies in YAML: learning tasks and the figures that
 compare them in `tasks.yaml`, workloads in `peers/workloads.yaml`, worlds to time in
-`env_throughput/worlds.yaml`, claims in `claims/`.
+`env_throughput/worlds.yaml`, claims in `claims/`, a file each and its code; the
+commands, and the order of their claims, are in `commands.yaml`.
 """
