@@ -72,15 +72,3 @@ def looks(
             if log["sample_step"] >= due:
                 due += every
                 yield log["sample_step"], look(trainer)
-
-
-def evaluations(trainer: Any) -> Iterator[tuple[int, float]]:
-    """Train to the end; the environment step and the return of every evaluation."""
-    for log in trainer():
-        if log["log_type"] == "evaluate":
-            yield log["sample_step"], float(log["logs"]["episode_return"])
-
-
-def late(line: Any) -> list[Any]:
-    """What the second half of a line's points `[step, value, ...]` have as values."""
-    return [value for _, value, *_ in line[len(line) // 2 :]]

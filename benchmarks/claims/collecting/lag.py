@@ -18,7 +18,8 @@ from yieldrl.collectors import SyncCollector
 from yieldrl.experiments.plot import aggregate
 from yieldrl.foundations import derive_seed
 
-from .corrections import CORRECTIONS, STEPS, evaluations, learned, trainer_of  # noqa: F401
+from .corrections import CORRECTIONS, STEPS, learned, trainer_of
+from .corrections import evaluations as evaluations  # which lag.yaml names
 
 TASK = "ppo-cartpole"
 LAGS = (0, 1, 2, 4, 8)  # in updates, each of them from one rollout

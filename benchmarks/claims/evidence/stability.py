@@ -13,7 +13,6 @@ import torch
 from yieldrl.algorithms import dqn
 from yieldrl.benchmarks.claim import constants
 
-BATCH_SIZE = 64
 WITHOUT, COMMON = constants("evidence/dqn-stability", "WITHOUT", "COMMON")
 
 STEPS = 10_000

@@ -15,7 +15,6 @@ ROUNDS = 4  # for each seed
 
 (PROCESSES,) = constants("imports/start", "PROCESSES")
 
-MAX_SECONDS = {"import yieldrl": 1.5, "yieldrl --help": 0.5}
 SETTINGS = {"rounds": ROUNDS, "processes": PROCESSES}
 
 
