@@ -14,32 +14,18 @@ from yieldrl.functional import discounted_returns
 class Future(NamedTuple):
     """The rest of the episode of each transition `[B]` of a flattened rollout."""
 
-    left: Tensor
-    """Steps to the episode's end, including this one; 0 where a step only reset."""
-
-    end: Tensor
-    """Flat position of the episode's last transition."""
-
-    returns: Tensor
-    """Discounted sum of the rewards up to there."""
-
-    discount: Tensor
-    """Discount of the value after it: `gamma ** left`, 0 if the episode terminated."""
-
-    cut: bool
-    """Whether any episode ended otherwise than by termination."""
+    left: Tensor  # steps to its end, including this one; 0 where a step only reset
+    end: Tensor  # flat position of its last transition
+    returns: Tensor  # discounted sum of the rewards up to there
+    discount: Tensor  # of the value after it: `gamma ** left`, 0 if it terminated
+    cut: bool  # whether any episode ended otherwise than by termination
 
 
 def look_ahead(rollout: TensorDict, gamma: float) -> Future:
     """Steps to the episode's end and returns-to-go of a rollout `[T, N]`.
 
-    Episodes that have not ended at the last row count as truncated there. On a GPU this
-    waits for the device.
-
-    Args:
-        rollout: Has `reward`, `terminated`, `truncated`, and `valid` where steps may
-            only reset an environment.
-        gamma: Discount of a step.
+    Episodes that have not ended at the last row count as truncated there. Steps that
+    are not `valid` only reset. On a GPU this waits for the device.
 
     >>> flags = torch.tensor([[False], [True], [False]])
     >>> rollout = {"reward": torch.ones(3, 1), "truncated": torch.zeros_like(flags)}
@@ -50,17 +36,16 @@ def look_ahead(rollout: TensorDict, gamma: float) -> Future:
     terminated, truncated = rollout["terminated"], rollout["truncated"]
     steps, num_envs = rollout.batch_size
     row = torch.arange(steps, device=terminated.device).unsqueeze(1)
-    ends = torch.where(terminated | truncated, row, steps - 1)
-    end = ends.flip(0).cummin(0).values.flip(0)  # the first end that is to come
+    end = torch.where(terminated | truncated, row, steps - 1)
+    end = end.flip(0).cummin(0).values.flip(0)  # the first end that is to come
     left = end - row + 1
     valid = rollout.get("valid", None)
     if valid is not None:  # every reset comes after an end
         left = left * valid
     goes_on = ~terminated.gather(0, end)
     reward = rollout["reward"]
-    returns = discounted_returns(
-        reward, torch.zeros_like(reward), terminated, truncated, gamma
-    )
+    ends = torch.zeros_like(reward), terminated, truncated
+    returns = discounted_returns(reward, *ends, gamma)
     place = torch.arange(num_envs, device=terminated.device)
     return Future(
         left=left.flatten(),
@@ -74,8 +59,7 @@ def look_ahead(rollout: TensorDict, gamma: float) -> Future:
 class Windows:
     """Minibatches of windows: the next L actions from each step of a rollout.
 
-    No window reaches into another episode, or beyond the last row. The order of epoch k
-    follows from the seed and k, so that a minibatch's number says what it holds.
+    No window reaches into another episode, or beyond the last row.
 
     Args:
         rollout: Transitions `[T, N]`.
@@ -99,11 +83,7 @@ class Windows:
         self._epoch: tuple[int, bool, Tensor] | None = None
 
     def starts(self, *, whole: bool = False) -> Tensor:
-        """Flat positions `[W]` at which windows begin.
-
-        Args:
-            whole: Leave out those of which less than `L` actions exist.
-        """
+        """Flat positions `[W]` of windows; of `whole` ones, all L actions exist."""
         if whole not in self._starts:
             least = (self.length or 1) if whole else 1
             enough = self.future.left >= least
@@ -111,10 +91,9 @@ class Windows:
         return self._starts[whole]
 
     def num_minibatches(self, batch_size: int, *, whole: bool = False) -> int:
-        """Minibatches of an epoch, none of more than `batch_size` windows.
+        """Minibatches of an epoch of at most `batch_size` windows each.
 
-        Raises:
-            RuntimeError: If there is no window.
+        RuntimeError, as of `minibatch`, if there is no window.
         """
         count = len(self.starts(whole=whole))
         if count == 0:
@@ -137,14 +116,10 @@ class Windows:
             number: From 0 on, counted over all epochs.
             batch_size: Windows of each (of some, one less).
             whole: Leave out windows of which less than `L` actions exist.
-            values: Add what a critic regresses to: `returns [B]`, the rewards up to
-                the episode's end, discounted. Where any episode was cut, also
-                `next_obs`, its last observation, and `discount [B]` of its value: the
-                target is `returns + discount * V(next_obs)`. The discount is 0 where
-                the episode terminated.
-
-        Raises:
-            RuntimeError: If there is no window.
+            values: Add what a critic regresses to: discounted `returns [B]` up to the
+                episode's end. Where any episode was cut, also `next_obs`, its last
+                observation, and `discount [B]` of its value (0 if it terminated): the
+                target is `returns + discount * V(next_obs)`.
         """
         parts = self.num_minibatches(batch_size, whole=whole)
         epoch, place = divmod(number, parts)
@@ -157,7 +132,12 @@ class Windows:
         else:
             batch["num_steps"] = self.future.left[index].clamp(max=self.length)
             batch["action"] = self._flat["action"][self._steps(index, self.length)]
-        return self._with_values(batch, index) if values else batch
+        if values:
+            batch["returns"] = self.future.returns[index]
+        if values and self.future.cut:
+            batch["discount"] = self.future.discount[index]
+            batch["next_obs"] = self._flat["next_obs"][self.future.end[index]]
+        return batch
 
     def _steps(self, index: Tensor, length: int) -> Tensor:
         """Flat positions `[B, L]` of windows that begin at positions `[B]`."""
@@ -165,31 +145,19 @@ class Windows:
         last = self.future.left[index].unsqueeze(1) - 1
         return index.unsqueeze(1) + torch.minimum(ahead, last) * self._num_envs
 
-    def _with_values(self, batch: TensorDict, index: Tensor) -> TensorDict:
-        batch["returns"] = self.future.returns[index]
-        if self.future.cut:
-            batch["discount"] = self.future.discount[index]
-            batch["next_obs"] = self._flat["next_obs"][self.future.end[index]]
-        return batch
-
     def _order(self, epoch: int, whole: bool) -> Tensor:
         """Where the windows of an epoch begin, in its order: flat positions `[W]`."""
         if self._epoch is None or self._epoch[:2] != (epoch, whole):
             starts = self.starts(whole=whole)
             generator = Generator(self._device).manual_seed(self.seed + epoch)
-            order = torch.randperm(
-                len(starts), generator=generator, device=self._device
-            )
+            options = {"generator": generator, "device": self._device}
+            order = torch.randperm(len(starts), **options)
             self._epoch = epoch, whole, starts[order]
         return self._epoch[2]
 
 
 def actions_taken(num_steps: Tensor, length: int) -> Tensor:
-    """Mask `[B, L]` of the actions of chunks that exist, or were executed.
-
-    Args:
-        num_steps: How many of each chunk do, from the first one on: int64 `[B]`.
-        length: `L`.
+    """Mask `[B, L]` of the first `num_steps`, int64 `[B]`, of `length` actions.
 
     >>> actions_taken(torch.tensor([1, 3]), 3)
     tensor([[ True, False, False],

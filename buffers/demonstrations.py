@@ -59,23 +59,19 @@ class Demonstrations:
         device: torch.device | str = "cpu",
         seed: int = 0,
     ) -> None:
-        length = 1 if chunk_length is None else chunk_length
-        for name, number in (("num_steps", num_steps), ("chunk_length", length)):
-            if number < 1:
+        sizes = {"num_steps": num_steps, "chunk_length": chunk_length}
+        for name, number in sizes.items():
+            if number is not None and number < 1:
                 raise ValueError(f"{name} = {number}: choose at least 1")
         self.observation_space, self.action_space = observation_space, action_space
         self.num_steps, self.num_envs = num_steps, num_envs
         self.chunk_length, self.gamma, self.seed = chunk_length, gamma, seed
         self.device = torch.device(device)
-        self._storage = Storage(
-            num_steps,
-            num_envs,
-            transition_spec(observation_space, action_space),
-            self.device,
-            field="demonstration_steps",
-            value=num_steps * num_envs,
-            beside=5 * 8,  # its `Future`, and its place in an epoch
-        )
+        spec = transition_spec(observation_space, action_space)
+        size = {"field": "demonstration_steps", "value": num_steps * num_envs}
+        beside = 5 * 8  # its `Future`, and its place in an epoch
+        parts = num_steps, num_envs, spec, self.device
+        self._storage = Storage(*parts, beside=beside, **size)
         self._row = 0
         self._windows: Windows | None = None
 
@@ -91,17 +87,15 @@ class Demonstrations:
     def windows(self) -> Windows:
         """Minibatches of the transitions so far."""
         if self._windows is None:
-            self._windows = Windows(
-                self.rollout(), self.chunk_length, self.gamma, self.seed
-            )
+            options = self.chunk_length, self.gamma, self.seed
+            self._windows = Windows(self.rollout(), *options)
         return self._windows
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
-        Raises:
-            RuntimeError: If all rows are written.
-            ValueError: If an entry does not fit; the row is not counted then.
+        RuntimeError if it is full, ValueError if an entry does not fit: nothing is
+        counted then.
         """
         if self.full:
             raise RuntimeError("all demonstrations are there: learn from them")
@@ -112,9 +106,7 @@ class Demonstrations:
     def extend(self, rollout: TensorDict) -> None:
         """Write several steps at once, `[K, N]`.
 
-        Raises:
-            KeyError: If it lacks an entry.
-            ValueError: If that are other environments or more steps than there is room.
+        KeyError if it lacks an entry, ValueError if it is too long or not as wide.
         """
         count, width = rollout.batch_size
         end = self._row + count
@@ -166,11 +158,7 @@ class Demonstrations:
         return {"storage": self._storage.state_dict(self._row), "row": self._row}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        Raises:
-            ValueError: If it does not fit.
-        """
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
         self._row, self._windows = 0, None
         self._storage.load_state_dict(state["storage"])
         self._row = state["row"]

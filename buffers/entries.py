@@ -45,8 +45,7 @@ class Entries:
         entries: Names of what a row holds. A new set whenever it changes.
 
     Raises:
-        MemoryError: If they would take more than what the device has free. The
-            message says how much, of what, and how much would fit.
+        MemoryError: If they would take more than what the device has free.
     """
 
     def __init__(
@@ -85,11 +84,7 @@ class Entries:
                 " the same extras with every step, from the first one on (a buffer"
                 " that was cleared, or a new one, takes others)"
             )
-        leaves = {
-            path: leaf
-            for path, leaf in self._leaves.items()
-            if path[0] in got or not first
-        }
+        leaves = {p: f for p, f in self._leaves.items() if p[0] in got or not first}
         for name, value in transition.items():
             if name not in own:
                 leaves.update(self._new_leaves((name,), value))
@@ -112,10 +107,9 @@ class Entries:
                 " for each environment"
             )
         double = tensor.dtype == torch.float64
-        dtype = torch.float32 if double else tensor.dtype
-        shape = tuple(tensor.shape[1:])
-        self._check_memory(entry_bytes({path: (shape, dtype)}))
-        return {path: self._leaf(path, shape, dtype)}
+        layout = tuple(tensor.shape[1:]), torch.float32 if double else tensor.dtype
+        self._check_memory(entry_bytes({path: layout}))
+        return {path: self._leaf(path, *layout)}
 
     def _leaf(
         self, path: spaces.Path, shape: tuple[int, ...], dtype: torch.dtype
@@ -137,11 +131,10 @@ class Entries:
             for path, leaf in leaves.items()
             if len(path) == 1 and leaf.array is not None
         }
-        children: dict[spaces.Path, set[str]] = {}
+        self._children: dict[spaces.Path, set[str]] = {}
         for path in leaves:
             for depth in range(1, len(path)):
-                children.setdefault(path[:depth], set()).add(path[depth])
-        self._children = children
+                self._children.setdefault(path[:depth], set()).add(path[depth])
         self.entries = frozenset(path[0] for path in leaves)
 
     def _tensor(self, path: spaces.Path, value: Any) -> Tensor:

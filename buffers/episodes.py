@@ -11,7 +11,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.spec import transition_spec
-from yieldrl.buffers.storage import Storage, add_rows, is_rollout
+from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations.foreign_names import CalledHere
 
 
@@ -26,13 +26,12 @@ class _Progress(NamedTuple):
 class EpisodeBuffer:
     """Steps `[T, N]` until every environment has played its share of whole episodes.
 
-    How many that are is fixed beforehand. Taking the first episodes that end, wherever
-    they end, would favour short ones: those still under way would be missing, and they
-    are the long ones. So an environment that has done its share plays on, uncounted,
-    until the last one is done; then `clear`, and begin new episodes everywhere.
+    How many that are is fixed beforehand: taking the first episodes that end would
+    favour short ones. An environment that has done its share plays on, uncounted, until
+    the last one is done; then `clear`, and begin new episodes everywhere.
 
-    `T` is as long as it takes: the memory doubles where episodes are longer than ever
-    before. `full` is read on the CPU, so on a GPU every step synchronizes.
+    The memory doubles where episodes are longer than ever before. `full` is read on the
+    CPU, so on a GPU every step synchronizes.
 
     Args:
         num_episodes: Episodes to collect, over all environments.
@@ -65,13 +64,11 @@ class EpisodeBuffer:
             )
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
-        names = {"obs", "action", "reward", "terminated", "truncated"}
-        spec = {path: layout for path, layout in spec.items() if path[0] in names}
+        spec = {p: layout for p, layout in spec.items() if p[0] != "next_obs"}
+        self._names = {path[0] for path in spec}
         spec["valid",] = ((), torch.bool)
-        self._names = names
-        self._storage = Storage(
-            512, num_envs, spec, self.device, field="num_envs", value=num_envs
-        )
+        size = {"field": "num_envs", "value": num_envs}
+        self._storage = Storage(512, num_envs, spec, self.device, **size)
         place = torch.arange(num_envs, device=self.device)
         self._share = num_episodes // num_envs + (place < num_episodes % num_envs)
         self.clear()
@@ -85,16 +82,12 @@ class EpisodeBuffer:
         return self._now.full
 
     def add(self, transition: Mapping[str, Any]) -> None:
-        """Write one step of all environments, each entry `[N, ...]`.
+        """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
 
-        A rollout, a TensorDict `[T, N]`, is written row by row.
-
-        Raises:
-            RuntimeError: If the buffer is full.
-            ValueError: If an entry does not fit; the row is not counted then.
+        RuntimeError if it is full, ValueError if an entry does not fit: nothing is
+        counted then.
         """
-        if is_rollout(transition):
-            add_rows(self, transition)
+        if add_rollout(self, transition):
             return
         row, ended, full = self._now
         if full:
@@ -120,10 +113,7 @@ class EpisodeBuffer:
         self._storage.truncate(len(self) - 1)  # no return includes later rewards
 
     def episodes(self) -> TensorDict:
-        """The steps so far `[T, N]`, sharing the buffer's memory.
-
-        `valid` marks those that count: when the buffer is full, whole episodes.
-        """
+        """The steps so far `[T, N]`, in the buffer's memory; `valid` ones count."""
         return self._storage.tensordict(len(self))
 
     def clear(self) -> None:
@@ -139,11 +129,7 @@ class EpisodeBuffer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        Raises:
-            ValueError: If it does not fit.
-        """
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
         row = state["row"]
         self.clear()
         if row > self._storage.rows:

@@ -9,13 +9,8 @@ import psutil
 import torch
 
 CONTAINERS = (
-    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    (
-        "memory/memory.limit_in_bytes",
-        "memory/memory.usage_in_bytes",
-        "memory/memory.stat",
-        "total_inactive_file",
-    ),
+    ("", "max", "current", "inactive_file"),
+    ("memory", "limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
 )
 """Where Linux reports a container's memory limit and use: cgroups version 2 and 1."""
 
@@ -23,7 +18,7 @@ CONTAINERS = (
 def check_memory(
     count: int, entry: int, device: torch.device, *, field: str, value: int
 ) -> None:
-    """Refuse to allocate more memory than the device has free.
+    """Raise MemoryError, which names what would fit, if the device has less free.
 
     Args:
         count: How many transitions are to be held.
@@ -31,9 +26,6 @@ def check_memory(
         device: Where they are to be held.
         field: Name of the config field that decides how many, for the error.
         value: That number.
-
-    Raises:
-        MemoryError: If they do not fit. It names what would.
     """
     needed, free = count * entry, free_memory(device)
     if needed <= free:
@@ -62,11 +54,11 @@ def free_memory(device: torch.device) -> float:
 
 def container_memory(root: Path = Path("/sys/fs/cgroup")) -> float:
     """Bytes left of a container's limit; infinite without one."""
-    for limit, used, statistics, cached in CONTAINERS:
+    for folder, limit, used, cached in CONTAINERS:
         try:
-            allowed = int((root / limit).read_text())
-            taken = int((root / used).read_text())
-            lines = (root / statistics).read_text().splitlines()
+            allowed = int((root / folder / f"memory.{limit}").read_text())
+            taken = int((root / folder / f"memory.{used}").read_text())
+            lines = (root / folder / "memory.stat").read_text().splitlines()
         except (OSError, ValueError):  # no such file; or "max"
             continue
         files = dict(line.split(maxsplit=1) for line in lines).get(cached, 0)

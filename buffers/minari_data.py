@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
+import torch
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Dict
+from tensordict import TensorDict
 
 from yieldrl.buffers.demonstrations import Demonstrations
-from yieldrl.buffers.minari_episodes import episode_from_minari, episode_to_minari
-from yieldrl.foundations import text
+from yieldrl.foundations import spaces, text
 
 
 def write_dataset(
@@ -25,22 +27,19 @@ def write_dataset(
 ) -> Path:
     """Write demonstrations as a Minari data set, completely or not at all.
 
-    Images are kept bit by bit. An episode that was under way at the end is written as
-    truncated there. A folder below Minari's own, with a version in its name as
-    `cartpole/expert-v0`, is what `minari.load_dataset` finds under that name.
+    An episode that was under way at the end is written as truncated there. A folder
+    below Minari's own, with a version in its name as `cartpole/expert-v0`, is what
+    `minari.load_dataset` finds under that name.
 
     Args:
-        folder: The new folder; it must not exist.
+        folder: The new folder, which is returned.
         demonstrations: The demonstrations.
         env_spec: Their environment, if it can be made again from its spec.
         algorithm_name: Name of the policy that acted.
 
-    Returns:
-        The folder, which `read_dataset` reads.
-
     Raises:
         FileExistsError: If the folder exists.
-        ImportError: If Minari is not installed.
+        ImportError: If Minari is not installed, as of `read_dataset`.
     """
     minari = _minari()
     from minari.data_collector import EpisodeBuffer
@@ -53,23 +52,15 @@ def write_dataset(
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as new:
         place = Path(new, folder.name)
         place.mkdir()
-        storage = MinariStorage.new(
-            place / "data",
-            demonstrations.observation_space,
-            demonstrations.action_space,
-            env_spec if _is_json(env_spec) else None,
-            jpeg_encoding=False,  # JPEG is lossy
-        )
+        both = demonstrations.observation_space, demonstrations.action_space
+        spec = env_spec if _is_json(env_spec) else None
+        lossless = {"jpeg_encoding": False}
+        storage = MinariStorage.new(place / "data", *both, spec, **lossless)
         for number, episode in enumerate(demonstrations.episodes()):
-            parts = episode_to_minari(episode, demonstrations.action_space)
+            parts = _to_minari(episode, demonstrations.action_space)
             storage.update_episodes([EpisodeBuffer(id=number, **parts)])
-        storage.update_metadata(
-            {
-                "dataset_id": _identity(folder.name),
-                "minari_version": minari.__version__,
-                "algorithm_name": algorithm_name,
-            }
-        )
+        names = {"dataset_id": _identity(folder.name), "algorithm_name": algorithm_name}
+        storage.update_metadata({**names, "minari_version": minari.__version__})
         return place.rename(folder)
 
 
@@ -89,7 +80,6 @@ def read_dataset(
 
     Raises:
         FileNotFoundError: If there is no such data set.
-        ImportError: If Minari is not installed.
         ValueError: If it has no episode, or its spaces are not these.
     """
     data = _open(source)
@@ -99,8 +89,45 @@ def read_dataset(
         raise ValueError(f"{source}: the data set has no episode, there is no example")
     result = Demonstrations(data.total_steps, observed, acted, num_envs=1, **options)
     for episode in data:
-        result.extend(episode_from_minari(episode, observed).unsqueeze(1))
+        result.extend(_from_minari(episode, observed).unsqueeze(1))
     return result
+
+
+def _from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
+    """A Minari `EpisodeData` as transitions `[K]`, the last of which ends it."""
+    cpu, count = torch.device("cpu"), len(episode)
+    seen = spaces.to_tensor(text.encoded(observed, episode.observations), cpu)
+    obs = TensorDict({"obs": seen}, [count + 1])["obs"]
+    truncated = torch.as_tensor(episode.truncations).bool().clone()
+    terminated = torch.as_tensor(episode.terminations).bool()
+    truncated[-1] |= ~terminated[-1]  # the next row belongs to another episode
+    steps = {
+        "obs": obs[:-1],
+        "next_obs": obs[1:],
+        "action": spaces.to_tensor(np.asarray(episode.actions), cpu),
+        "reward": torch.as_tensor(episode.rewards).float(),
+        "terminated": terminated,
+        "truncated": truncated,
+    }
+    return TensorDict(steps, [count])
+
+
+def _to_minari(episode: TensorDict, acted: gym.Space[Any]) -> dict[str, Any]:
+    """Transitions `[K]` as what Minari's `EpisodeBuffer` takes, K + 1 observations.
+
+    If nothing ends the last one, it is truncated.
+    """
+    episode = episode.cpu()
+    truncated = episode["truncated"].clone()
+    truncated[-1] |= ~episode["terminated"][-1]
+    obs, next_obs = episode["obs"], episode["next_obs"]
+    return {
+        "observations": torch.cat([obs, next_obs[-1:]]).numpy(),
+        "actions": episode["action"].numpy().astype(acted.dtype),
+        "rewards": episode["reward"].numpy(),
+        "terminations": episode["terminated"].numpy(),
+        "truncations": truncated.numpy(),
+    }
 
 
 def _minari() -> Any:

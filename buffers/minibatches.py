@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from tensordict import TensorDict
 from torch import Generator, Tensor
+
+from yieldrl.foundations.moved import Renamed
 
 
 def transitions(rollout: TensorDict) -> TensorDict:
@@ -21,12 +23,8 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
     """The sequences `[N, T]` of a rollout `[T, N]`, one for each environment.
 
     Environments in which all steps only reset are left out; elsewhere such steps
-    (`valid` is False) stay.
-
-    Args:
-        rollout: What was collected.
-        starts: Entries that are needed at the first step alone, such as the state of a
-            recurrent network. They are expanded over all steps without a copy.
+    (`valid` is False) stay. Entries named in `starts`, such as the state of a recurrent
+    network, are needed at the first step alone: they are expanded without a copy.
     """
     rest = rollout.exclude(*starts)
     rows = rest.transpose(0, 1).contiguous()
@@ -36,17 +34,11 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
     return rows[rows["valid"].any(1)] if "valid" in set(rows.keys()) else rows
 
 
-class _Epoch(NamedTuple):
-    number: int
-    minibatches: tuple[TensorDict, ...]
-
-
 class Minibatches:
     """The minibatches of several epochs over pieces `[B]`, each in a random order.
 
-    The whole state is one number, `position`; the order of an epoch follows from the
-    seed and the epoch's number. So an exception between two calls leaves nothing half
-    done, and a checkpoint can be taken in the middle of an epoch.
+    The whole state is one number, `position`: the order of an epoch follows from the
+    seed and the epoch's number.
 
     >>> data = TensorDict({"reward": torch.arange(4)}, [4])
     >>> minibatches = Minibatches(data, num_epochs=2, num_minibatches=2, seed=0)
@@ -90,45 +82,30 @@ class Minibatches:
         self.num_epochs, self._at_most = num_epochs, num_minibatches
         self.num_minibatches = min(num_minibatches, len(pieces))
         self.position = 0
-        self._epoch: _Epoch | None = None
+        self._epoch: tuple[int, tuple[TensorDict, ...]] | None = None
 
     @property
     def exhausted(self) -> bool:
         """Whether all minibatches were learned from."""
         return self.position >= self.num_epochs * self.num_minibatches
 
-    @property
-    def learned(self) -> int:
-        """The old name of `position`."""
-        return self.position
-
-    @learned.setter
-    def learned(self, position: int) -> None:
-        self.position = position
+    learned = Renamed("position")
 
     def minibatch(self) -> TensorDict:
-        """The current minibatch; `advance` moves on to the next one.
+        """The current minibatch `[b]`, or `[T, n]` of sequences: copies.
 
-        Returns:
-            `[b]`, or `[T, n]` of sequences: copies, which outlive the pieces.
-
-        Raises:
-            RuntimeError: If nothing is left.
+        RuntimeError, as of `advance`, if nothing is left.
         """
         self._check_not_exhausted()
         number, position = divmod(self.position, self.num_minibatches)
         epoch = self._epoch
-        if epoch is None or epoch.number != number:
+        if epoch is None or epoch[0] != number:
             self._epoch = epoch = None  # frees the memory of the epoch before
-            epoch = self._epoch = _Epoch(number, self._cut(self._order(number)))
-        return epoch.minibatches[position]
+            epoch = self._epoch = number, self._cut(self._order(number))
+        return epoch[1][position]
 
     def advance(self) -> None:
-        """Count the current minibatch as learned from.
-
-        Raises:
-            RuntimeError: If nothing is left.
-        """
+        """Count the current minibatch as learned from, and move on to the next one."""
         self._check_not_exhausted()
         self.position += 1
 
@@ -138,8 +115,7 @@ class Minibatches:
 
     def state_dict(self) -> dict[str, Any]:
         """The pieces, the arguments, and how far they were learned from."""
-        # A view would save the memory of the whole tensor that it is a part of.
-        pieces = self.pieces.apply(lambda leaf: leaf.clone() if _part(leaf) else leaf)
+        pieces = self.pieces.apply(_whole)
         assert pieces is not None
         return {
             "pieces": pieces.to_dict(),
@@ -156,13 +132,9 @@ class Minibatches:
         cls, state: Mapping[str, Any], device: torch.device | str = "cpu"
     ) -> Minibatches:
         """The minibatches that a `state_dict` was taken of, on a device."""
-        minibatches = cls(
-            TensorDict(state["pieces"], state["size"]).to(device),
-            state["num_epochs"],
-            state["num_minibatches"],
-            state["seed"],
-            sequences=state["sequences"],
-        )
+        pieces = TensorDict(state["pieces"], state["size"]).to(device)
+        names = "num_epochs", "num_minibatches", "seed", "sequences"
+        minibatches = cls(pieces, **{name: state[name] for name in names})
         minibatches.position = state["learned"]
         return minibatches
 
@@ -196,5 +168,6 @@ def _gathered(leaf: Tensor, order: Tensor) -> Tensor:
     return leaf.index_select(0, order)
 
 
-def _part(leaf: Tensor) -> bool:
-    return leaf.untyped_storage().nbytes() > leaf.nbytes
+def _whole(leaf: Tensor) -> Tensor:
+    """A leaf that is saved without the memory of the tensor that it is a part of."""
+    return leaf.clone() if leaf.untyped_storage().nbytes() > leaf.nbytes else leaf

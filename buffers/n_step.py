@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -17,51 +16,36 @@ from yieldrl.functional import n_step_returns
 class NStepReplayBuffer(ReplayBuffer):
     """A replay buffer of single steps, sampled as n-step transitions.
 
-    Sutton 1988, "Learning to Predict by the Methods of Temporal Differences"; as it is
-    used here, without a correction for exploring actions, Hessel et al. 2018,
-    arXiv:1710.02298. A sample that begins at step t holds
+    Sutton 1988, "Learning to Predict by the Methods of Temporal Differences"; without a
+    correction for exploring actions, as here, Hessel et al. 2018, arXiv:1710.02298. A
+    sample that begins at step t holds
 
     - `reward`: `r_t + gamma r_{t+1} + ... + gamma^(k-1) r_{t+k-1}`,
     - `next_obs` and both flags: those of its last step, `t + k - 1`,
     - `discount`: `gamma^k`,
 
     with k = n, or fewer where the episode ends before. Where transitions bring a
-    `discount` of their own, their product replaces the power of gamma. Samples are
-    computed when they are drawn: nothing is stored twice. The latest n - 1 rows cannot
-    be drawn yet.
+    `discount` of their own, their product replaces the power of gamma. Nothing is
+    stored twice, and the latest n - 1 rows cannot be drawn yet.
 
     Args:
-        capacity: Transitions to keep, over all environments.
-        observation_space: Space of one observation.
-        action_space: Space of one action.
-        n_step: `n`, at least 1.
-        kwargs: The other arguments of `ReplayBuffer`.
-
-    Raises:
-        ValueError: If `n_step` is less than 1, or the capacity does not hold n rows.
+        args: The arguments of `ReplayBuffer`, as are `kwargs`.
+        n_step: `n`, at least 1 and at most the rows that the capacity holds.
+        kwargs: See `args`.
     """
 
-    def __init__(
-        self,
-        capacity: int,
-        observation_space: gym.Space[Any],
-        action_space: gym.Space[Any],
-        *,
-        n_step: int,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(capacity, observation_space, action_space, **kwargs)
+    def __init__(self, *args: Any, n_step: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         if not 1 <= n_step <= self.rows:
             raise ValueError(
                 f"n_step = {n_step}: choose at least 1 and at most the {self.rows} rows"
-                f" that a capacity of {capacity} is for {self.num_envs} environments"
+                f" of {self.num_envs} environments that the capacity holds"
             )
         self.horizon = n_step
         self._sample_bytes += 64 * n_step  # temporary positions, flags and rewards
         self._steps = torch.arange(n_step, device=self.device)
         powers = [self.gamma**k for k in range(n_step + 1)]
-        like = {"dtype": torch.float32, "device": self.device}
-        self._discounts = torch.tensor(powers, **like)
+        self._discounts = torch.tensor(powers, dtype=torch.float32, device=self.device)
 
     def _gather(self, index: Tensor) -> TensorDict:
         storage = self._storage

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium as gym
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -26,27 +25,18 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     `weight`.
 
     Args:
-        capacity: Transitions to keep, over all environments.
-        observation_space: Space of one observation.
-        action_space: Space of one action.
+        args: The arguments of `ReplayBuffer`, as are `kwargs`.
         alpha: How much priorities matter: 0 is uniform, 1 in full proportion.
         epsilon: Added to each error, so that a transition without one is still drawn.
-        kwargs: The other arguments of `ReplayBuffer`.
+        kwargs: See `args`.
     """
 
     beside = 9  # the sum tree: a float64, and one more above every 64
 
     def __init__(
-        self,
-        capacity: int,
-        observation_space: gym.Space[Any],
-        action_space: gym.Space[Any],
-        *,
-        alpha: float = 0.6,
-        epsilon: float = 1e-6,
-        **kwargs: Any,
+        self, *args: Any, alpha: float = 0.6, epsilon: float = 1e-6, **kwargs: Any
     ) -> None:
-        super().__init__(capacity, observation_space, action_space, **kwargs)
+        super().__init__(*args, **kwargs)
         self.alpha, self.epsilon = alpha, epsilon
         self._on_cpu = self.device.type == "cpu"  # where checks need no synchronization
         self._tree = SumTree(self.capacity, self.device)
@@ -63,9 +53,6 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         Args:
             batch_size: `B`.
             beta: How much of the bias `weight` corrects: 0 nothing, 1 all of it.
-
-        Raises:
-            RuntimeError: If nothing was added yet, or nothing but resets.
         """
         batch = super().sample(batch_size)
         # (N P(i))^-beta over the batch's largest: the size and the sum cancel out.
@@ -76,9 +63,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     def update_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """Give the transitions of a sample the priorities of their new TD errors.
 
-        Transitions that were overwritten since they were drawn are skipped. On a GPU,
-        where a check would synchronize, an error that is not finite counts as the
-        largest so far, without an exception.
+        Those that were overwritten since are skipped. On a GPU, where a check would
+        synchronize, an error that is not finite counts as the largest so far.
 
         Args:
             index: The sample's `index`, `[B]`.
@@ -137,10 +123,9 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, into a ring of this size or a larger one.
+        """Restore what `state_dict` returned, into a ring of its size or a larger one.
 
-        Raises:
-            ValueError: If it does not fit.
+        ValueError if it does not fit.
         """
         super().load_state_dict(state)
         priority = state["priority"]
@@ -159,12 +144,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         total = self._tree.total()
         if self._on_cpu and "valid" in self._storage and total == 0:
             raise RuntimeError("the replay buffer holds only resets: collect more")
-        uniform = torch.rand(
-            batch_size,
-            generator=self._generator,
-            dtype=total.dtype,
-            device=self.device,
-        )
+        like: dict[str, Any] = {"dtype": total.dtype, "device": self.device}
+        uniform = torch.rand(batch_size, generator=self._generator, **like)
         parts = torch.arange(batch_size, device=self.device)
         return self._tree.find((parts + uniform) * (total / batch_size))
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from yieldrl.buffers.memory import check_memory
 from yieldrl.buffers.spec import entry_bytes, transition_spec
-from yieldrl.buffers.storage import Storage, add_rows, is_rollout
+from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations import restore_generator
 from yieldrl.foundations.foreign_names import CalledHere
 
@@ -28,9 +28,8 @@ class ReplayBuffer:
         observation_space: Space of one observation.
         action_space: Space of one action.
         num_envs: `N`, environments that write side by side.
-        gamma: Discount; samples carry it as `discount`, so that a buffer of n-step
-            returns can carry `gamma ** n`. Transitions that bring a `discount` of their
-            own keep that.
+        gamma: Discount; samples carry it as `discount`, unless their transitions
+            brought one of their own.
         device: Where the tensors live.
         seed: Seed of the sampling.
 
@@ -41,10 +40,8 @@ class ReplayBuffer:
 
     horizon: int = 1
     """Steps of a sample; the latest `horizon - 1` rows cannot be drawn yet."""
-
     beside: int = 0
     """Bytes that each transition takes besides its entries."""
-
     get = CalledHere("sample(batch_size) draws a batch [B]")
     is_full = CalledHere("len(buffer) == buffer.capacity says it")
 
@@ -87,15 +84,11 @@ class ReplayBuffer:
         return self.rows * self.num_envs
 
     def add(self, transition: Mapping[str, Any]) -> None:
-        """Write one step of all environments, each entry `[N, ...]`.
+        """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
 
-        A rollout, a TensorDict `[T, N]`, is written row by row.
-
-        Raises:
-            ValueError: If an entry does not fit; the row is not counted then.
+        ValueError if an entry does not fit; the row is not counted then.
         """
-        if is_rollout(transition):
-            add_rows(self, transition)
+        if add_rollout(self, transition):
             return
         written = self._written
         self._begun = written + 1
@@ -117,12 +110,7 @@ class ReplayBuffer:
         return self._gather(self._sample_index(batch_size))
 
     def check_batch(self, batch_size: int) -> None:
-        """Refuse a batch size that is too small or does not fit into memory.
-
-        Raises:
-            ValueError: If it is less than 1.
-            MemoryError: If the device has less memory free than the batch needs.
-        """
+        """Raise as `sample` does if it is less than 1 or does not fit into memory."""
         if batch_size < 1:
             raise ValueError(f"batch_size = {batch_size}: choose at least 1")
         size = {"field": "batch_size", "value": batch_size}
@@ -145,10 +133,9 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, into a ring of this size or a larger one.
+        """Restore what `state_dict` returned, into a ring of its size or a larger one.
 
-        Raises:
-            ValueError: If it does not fit.
+        ValueError if it does not fit.
         """
         self._begun = self._written = 0
         self._storage.load_state_dict(state["storage"])

@@ -10,7 +10,6 @@ from yieldrl.buffers.minibatches import Minibatches
 
 NONE = -1
 """No segment: they are numbered from 0 on, as they are written."""
-
 SAVED = ("newest", "written", "claimed", "row", "seen", "last", "dropped", "taken")
 
 
@@ -62,7 +61,6 @@ class RingPositions:
 
     @property
     def next_segment(self) -> int:
-        """The segment that is read, or will be."""
         if self.claimed != NONE:
             return self.claimed
         return min([self.newest + (not self.open), *self.unread])
@@ -87,6 +85,11 @@ class RingPositions:
     def place(self, number: int, row: int = 0) -> int:
         """The index of a row in the memory of all slots."""
         return self.slots.index(number) * self.num_steps + row
+
+    @property
+    def places(self) -> list[int]:
+        """The rows of the segments that are still needed."""
+        return [self.place(n, row) for n in self.kept for row in range(self.rows(n))]
 
     def open_segment(self) -> None:
         """Find a place for the next row: a new segment replaces the oldest."""
@@ -129,7 +132,6 @@ class RingPositions:
         self.row += 1
 
     def hand_all_over(self) -> None:
-        """Hand over all rows of a segment."""
         self.claim()
         if self.claimed != NONE:
             self.row = self.rows(self.claimed)
@@ -163,6 +165,11 @@ class RingPositions:
             self.claimed, self.row, self.taken = NONE, 0, 0
             self._give_up(number, row)
 
+    def cleared(self) -> Self:
+        now = self.copy()
+        now.clear()
+        return now
+
     def _give_up(self, number: int, row: int) -> None:
         """Lose the rows of a segment from that one on."""
         self.dropped += self.rows(number) - row
@@ -172,15 +179,10 @@ class RingPositions:
     def state_dict(self) -> dict[str, Any]:
         """The numbers, and which segments are still needed."""
         state = {name: getattr(self, name) for name in ("num_steps", *SAVED)}
-        breaks = sorted([number, row] for number, row in self.breaks)
-        return {**state, "kept": self.kept, "breaks": breaks}
+        return {**state, "kept": self.kept, "breaks": sorted(map(list, self.breaks))}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, the kept segments in the first slots.
-
-        Raises:
-            ValueError: If they do not fit into this ring.
-        """
+        """Restore what `state_dict` returned, the kept segments in the first slots."""
         kept, steps, own = state["kept"], state["num_steps"], self.num_steps
         if kept and steps != own:
             raise ValueError(

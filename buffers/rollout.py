@@ -12,7 +12,7 @@ from tensordict import TensorDict
 
 from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.spec import entry_bytes, transition_spec
-from yieldrl.buffers.storage import Storage, add_rows, is_rollout
+from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations.foreign_names import CalledHere
 
 
@@ -20,10 +20,33 @@ from yieldrl.foundations.foreign_names import CalledHere
 class Progress:
     """All that `clear` forgets, in one object: an exception leaves no half of it."""
 
+    num_steps: int
     row: int = 0
     passes: Minibatches | None = None
     continues: bool = True  # episodes go on from the rollout before
     abandoned: bool = False  # no episode will go on in the next one
+
+    @property
+    def places(self) -> int:
+        return self.row  # those of the memory that are still needed
+
+    def cleared(self) -> Progress:
+        return Progress(self.num_steps, continues=not self.abandoned)
+
+    def state_dict(self) -> dict[str, Any]:
+        ends = {"begins_anew": not self.continues, "abandoned": self.abandoned}
+        return {"row": self.row, "num_steps": self.num_steps, **ends}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        own, saved = self.num_steps, state["num_steps"]
+        if state["passes"] is not None and own != saved:
+            raise ValueError(
+                f"num_steps = {own}, but the checkpoint was taken half way through"
+                f" learning from a rollout with num_steps = {saved}: go on with this"
+                " once, or load a checkpoint taken while collecting"
+            )
+        self.row, self.abandoned = state["row"], state["abandoned"]
+        self.continues = not state["begins_anew"]
 
 
 class RolloutBuffer:
@@ -33,22 +56,17 @@ class RolloutBuffer:
     `Minibatches`; `begin` keeps them beside the data. `clear` makes room for the next
     rollout, when they are `exhausted`.
 
-    >>> from yieldrl.buffers import Minibatches, transitions
     >>> space = gym.spaces.Discrete(2)
     >>> buffer = RolloutBuffer(2, space, space, num_envs=1)
     >>> step = {"obs": [0], "next_obs": [1], "action": [0], "reward": [1.0]}
     >>> for _ in range(2):
     ...     buffer.add({**step, "terminated": [False], "truncated": [False]})
-    >>> data = transitions(buffer.rollout())
-    >>> minibatches = Minibatches(data, num_epochs=3, num_minibatches=2, seed=0)
-    >>> buffer.begin(minibatches)
+    >>> data = buffer.rollout().flatten(0, 1)
+    >>> buffer.begin(Minibatches(data, num_epochs=3, num_minibatches=2, seed=0))
     >>> while not buffer.exhausted:
     ...     data = buffer.passes.minibatch()  # learn from it, then
     ...     buffer.passes.advance()
     >>> buffer.clear()
-
-    An exception between any two calls loses nothing: a minibatch that was not counted
-    is returned again. All of this is in `state_dict`.
 
     Args:
         num_steps: `T`, steps of a rollout.
@@ -59,16 +77,12 @@ class RolloutBuffer:
 
     Raises:
         ValueError: If `num_steps` is less than 1.
-        MemoryError: If the device has less memory free than a rollout and the shuffled
-            copy of an epoch need.
+        MemoryError: If a rollout and the shuffled copy of an epoch do not fit.
     """
 
     num_segments: int = 1
     """How many rollouts the memory holds."""
-
-    get = CalledHere(
-        "rollout() is [T, N], and yieldrl.buffers.transitions(rollout()) flattens it"
-    )
+    get = CalledHere("rollout() is [T, N], yieldrl.buffers.transitions() flattens it")
     is_full = CalledHere("the property `full` says it")
 
     def __init__(
@@ -91,7 +105,7 @@ class RolloutBuffer:
         rows, beside = num_steps * self.num_segments, -(-copied // self.num_segments)
         size = {"field": "num_steps", "value": num_steps, "beside": beside}
         self._storage = Storage(rows, num_envs, spec, self.device, **size)
-        self._progress = Progress()
+        self._progress = self._empty()
 
     def __len__(self) -> int:
         return self._progress.row
@@ -113,46 +127,32 @@ class RolloutBuffer:
 
     @property
     def continues(self) -> bool:
-        """Whether this rollout continues the episodes of the one before.
-
-        If not, `end_episodes` was called between them, or rows were lost: reset sums
-        over episodes that are carried from rollout to rollout. Within a rollout
-        `truncated` says as much.
-        """
+        """Whether it continues the episodes before: else reset sums over episodes."""
         return self._progress.continues
 
     @property
     def begins_anew(self) -> bool:
-        """The opposite of `continues`; its old name."""
+        """The opposite of `continues`, its old name."""
         return not self.continues
 
     def add(self, transition: Mapping[str, Any]) -> None:
-        """Write one step of all environments, each entry `[N, ...]`.
+        """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
 
-        A rollout, a TensorDict `[T, N]`, is written row by row.
-
-        Raises:
-            RuntimeError: If the buffer is full.
-            ValueError: If an entry does not fit; the row is not counted then.
+        RuntimeError if it is full, ValueError if an entry does not fit: nothing is
+        counted then.
         """
-        if is_rollout(transition):
-            add_rows(self, transition)
+        if add_rollout(self, transition):
             return
         now = self._progress
         if now.row == self.num_steps:
-            raise RuntimeError(
-                "the rollout is full: learn from it and clear() it first"
-            )
+            raise RuntimeError("the rollout is full: learn from it and clear() first")
         self._storage.write(now.row, transition, first=now.row == 0)
         now.row += 1
 
     def row_to_write(self) -> dict[str, Any] | None:
-        """The next row as tensors `[N, ...]` to write into, before `count_row`.
-
-        None if `add` must write it, as it must the first row.
-        """
-        now = self._progress
-        return self._storage.views(now.row) if 0 < now.row < self.num_steps else None
+        """The next row as tensors to write into, before `count_row`; None for `add`."""
+        row = self._progress.row
+        return self._storage.views(row) if 0 < row < self.num_steps else None
 
     def count_row(self) -> None:
         """Count the row of `row_to_write` as written."""
@@ -176,40 +176,26 @@ class RolloutBuffer:
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
-        self._progress = Progress(continues=not self._progress.abandoned)
+        self._progress = self._progress.cleared()
 
     def state_dict(self) -> dict[str, Any]:
-        """The rollout so far and its minibatches; nothing of an exhausted one."""
-        now = self._progress
-        if self.exhausted:
-            now = Progress(continues=not now.abandoned)
+        """What was collected, and its minibatches; nothing of an exhausted rollout."""
+        now = self._progress.cleared() if self.exhausted else self._progress
         return {
-            "storage": self._storage.state_dict(now.row),
-            "row": now.row,
-            "num_steps": self.num_steps,
+            **now.state_dict(),
+            "storage": self._storage.state_dict(now.places),
             "passes": None if now.passes is None else now.passes.state_dict(),
-            "begins_anew": not now.continues,
-            "abandoned": now.abandoned,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        Raises:
-            ValueError: If it does not fit this buffer.
-        """
-        saved, passes = state["num_steps"], state["passes"]
-        if passes is not None and self.num_steps != saved:
-            raise ValueError(
-                f"num_steps = {self.num_steps}, but the checkpoint was taken half way"
-                f" through learning from a rollout with num_steps = {saved}: go on with"
-                " this once, or load a checkpoint taken while collecting"
-            )
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
+        now, passes = self._empty(), state["passes"]
+        now.load_state_dict(state)
         self.clear()
         self._storage.load_state_dict(state["storage"])
-        self._progress = Progress(
-            state["row"],
-            None if passes is None else Minibatches.from_state(passes, self.device),
-            not state["begins_anew"],
-            state["abandoned"],
-        )
+        if passes is not None:
+            now.passes = Minibatches.from_state(passes, self.device)
+        self._progress = now
+
+    def _empty(self) -> Any:
+        return Progress(self.num_steps)

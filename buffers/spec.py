@@ -23,8 +23,7 @@ def transition_spec(
     spec: Spec = {}
     for key in ("obs", "next_obs"):
         for path, leaf in spaces.leaves(observation_space):
-            dtype = spaces.tensor_dtype(leaf)
-            spec[(key, *path)] = (spaces.shape_of(leaf), dtype)
+            spec[(key, *path)] = (spaces.shape_of(leaf), spaces.tensor_dtype(leaf))
     # A Gaussian chooses real numbers, even where the environment wants bytes.
     real = isinstance(action_space, gym.spaces.Box)
     dtype = torch.float32 if real else spaces.tensor_dtype(action_space)
@@ -57,11 +56,7 @@ def nest(leaves: Iterable[tuple[spaces.Path, Any]]) -> dict[str, Any]:
 def flatten(
     tree: Mapping[str, Any], path: spaces.Path = ()
 ) -> Iterator[tuple[spaces.Path, Tensor]]:
-    """The leaves of a dict of dicts, with their paths.
-
-    >>> dict(flatten({"obs": {"a": 1, "b": 2}, "reward": 3}))
-    {('obs', 'a'): 1, ('obs', 'b'): 2, ('reward',): 3}
-    """
+    """The leaves of a dict of dicts, with their paths: the inverse of `nest`."""
     for name, child in tree.items():
         if isinstance(child, Mapping):
             yield from flatten(child, (*path, name))

@@ -54,9 +54,8 @@ class StepBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
-        Raises:
-            RuntimeError: If the step before was not learned from.
-            ValueError: If an entry does not fit; the step is not counted then.
+        RuntimeError if the step before was not learned from, ValueError if an entry
+        does not fit: the step is not counted then.
         """
         if self.full:
             raise RuntimeError("the step is not learned from: learn and clear() first")
@@ -73,10 +72,8 @@ class StepBuffer:
     def transitions(self) -> TensorDict:
         """The step's transitions `[N]`, sharing the buffer's memory.
 
-        With NEXT_STEP autoreset, `valid` is False for steps that only reset.
-
-        Raises:
-            RuntimeError: If there are none.
+        `valid`, if there, is False for steps that only reset. RuntimeError if it is
+        empty.
         """
         if not self.full:
             raise RuntimeError("the step buffer is empty: collect first")
@@ -91,11 +88,7 @@ class StepBuffer:
         return {"storage": self._storage.state_dict(), "full": self.full}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        Raises:
-            ValueError: If it does not fit.
-        """
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
         self.full = False
         self._storage.load_state_dict(state["storage"])
         self._view()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
+import torch
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -16,10 +17,7 @@ from yieldrl.foundations.foreign_names import check_entries
 
 
 class Storage(Entries):
-    """Rows of batch shape `[N]`, written one by one and read together.
-
-    The arguments, and the errors, are those of `Entries`.
-    """
+    """Rows of batch shape `[N]`, written one by one and read together."""
 
     def write(self, row: int, transition: Mapping[str, Any], *, first: bool) -> None:
         """Copy a transition into a row, each entry `[N, ...]`, nested or not.
@@ -94,11 +92,7 @@ class Storage(Entries):
         self["truncated"][row] |= ~self["terminated"][row]
 
     def grown(self, rows: int) -> Storage:
-        """A larger one with the rows of this one.
-
-        Raises:
-            MemoryError: If the device has less memory free than that takes.
-        """
+        """A larger one with the rows of this one; MemoryError if it does not fit."""
         larger = Storage(rows, self.num_envs, self._spec, self.device, **self._size)
         larger.load_state_dict(self.state_dict())
         return larger
@@ -108,10 +102,11 @@ class Storage(Entries):
         for leaf in self._leaves.values():
             leaf.tensor[:rows] = leaf.tensor[:rows].roll(shift, 0)
 
-    def state_dict(self, rows: int | Tensor | None = None) -> dict[str, Any]:
+    def state_dict(self, rows: int | list[int] | None = None) -> dict[str, Any]:
         """The tensors, nested as observations are: the first rows, those, or all."""
-        if isinstance(rows, Tensor):
-            return self._nested(lambda leaf: leaf.tensor[rows])
+        if isinstance(rows, list):
+            index = torch.tensor(rows, dtype=torch.int64, device=self.device)
+            return self._nested(lambda leaf: leaf.tensor[index])
         # A slice would save the memory of the whole tensor: copy it.
         whole = rows in (None, self.rows)
         return self._nested(
@@ -147,13 +142,14 @@ class Storage(Entries):
         if leaf is None:
             self._write_nested(row, path, value)
             return
-        if leaf.array is not None and type(value) is np.ndarray:
-            self._check_shape(path, leaf, value.shape)
-            leaf.array[row] = value
+        array = leaf.array if type(value) is np.ndarray else None
+        value = self._tensor(path, value) if array is None else value
+        if value.shape != leaf.row:  # a shorter one might be broadcast
+            raise self._misfit(path, f"{tuple(value.shape)}")
+        if array is None:
+            leaf.tensor[row].copy_(value.detach(), non_blocking=True)
         else:
-            tensor = self._tensor(path, value)
-            self._check_shape(path, leaf, tensor.shape)
-            leaf.tensor[row].copy_(tensor.detach(), non_blocking=True)
+            array[row] = value
 
     def _write_nested(self, row: int, path: spaces.Path, value: Any) -> None:
         if not isinstance(value, Mapping):
@@ -168,27 +164,18 @@ class Storage(Entries):
             return False
         return saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
 
-    def _check_shape(
-        self, path: spaces.Path, leaf: Leaf, shape: tuple[int, ...]
-    ) -> None:
-        if shape != leaf.row:  # a shorter one might be broadcast
-            raise self._misfit(path, f"{tuple(shape)}")
 
+def add_rollout(buffer: Any, data: Mapping[str, Any]) -> bool:
+    """Add a rollout `[T, N]` row by row; False, and nothing is done, for a single step.
 
-def add_rows(buffer: Any, rollout: TensorDict) -> None:
-    """Add a rollout `[T, N]` row by row.
-
-    Raises:
-        ValueError: If entries of the rollout have names of other libraries.
+    ValueError if entries of the rollout have names of other libraries.
     """
-    check_entries(set(rollout.keys()))
-    for row in rollout.unbind(0):
+    if not isinstance(data, TensorDict) or data.batch_dims < 2:
+        return False
+    check_entries(set(data.keys()))
+    for row in data.unbind(0):
         buffer.add(row.to_dict())
-
-
-def is_rollout(data: Mapping[str, Any]) -> TypeGuard[TensorDict]:
-    """Whether data are a rollout `[T, N]` and not one step of all environments."""
-    return isinstance(data, TensorDict) and data.batch_dims > 1
+    return True
 
 
 def _layout(tensor: Tensor | None) -> str:

@@ -14,8 +14,8 @@ WIDTH = 64
 class SumTree:
     """Non-negative numbers, and above them a tree of the sums of every 64.
 
-    Every node holds the sum of its children, recomputed from them at each change: then
-    an index may come twice in a batch, and rounding errors do not add up.
+    Sums are recomputed from the children at each change: then an index may come twice
+    in a batch, and rounding errors do not add up.
 
     Args:
         size: How many numbers; all are zero at first.
@@ -74,8 +74,8 @@ class SumTree:
     def find(self, value: Tensor) -> Tensor:
         """Where the running sum of all numbers passes `value [B]`: positions `[B]`.
 
-        A value drawn evenly from `[0, total)` finds each position with a probability
-        in proportion to its number, and never one whose number is zero.
+        A value drawn evenly from `[0, total)` finds each in proportion to its number,
+        and never one whose number is zero.
         """
         self._repair()
         node = torch.zeros_like(value, dtype=torch.int64)
