@@ -54,8 +54,8 @@ def write_dataset(
         place.mkdir()
         both = demonstrations.observation_space, demonstrations.action_space
         spec = env_spec if _is_json(env_spec) else None
-        lossless = {"jpeg_encoding": False}
-        storage = MinariStorage.new(place / "data", *both, spec, **lossless)
+        where = place / "data"
+        storage = MinariStorage.new(where, *both, spec, jpeg_encoding=False)  # lossless
         for number, episode in enumerate(demonstrations.episodes()):
             parts = _to_minari(episode, demonstrations.action_space)
             storage.update_episodes([EpisodeBuffer(id=number, **parts)])

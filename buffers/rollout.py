@@ -191,7 +191,7 @@ class RolloutBuffer:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
         now, passes = self._empty(), state["passes"]
         now.load_state_dict(state)
-        self.clear()
+        self._progress = self._progress.cleared()
         self._storage.load_state_dict(state["storage"])
         if passes is not None:
             now.passes = Minibatches.from_state(passes, self.device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,6 @@ class Row(NamedTuple):
 
 class Acting:
     """Steps environments with a copy of an agent, and writes into a ring.
-
-    It holds nothing of the learner but the ring and the mailbox of weights.
 
     Args:
         envs: A vector environment.
@@ -54,7 +53,8 @@ class Acting:
     ) -> None:
         self.ring, self.weights, self.drops = ring, weights, drops
         self.actor = Signed(actor, envs.num_envs)
-        self.inner = SyncCollector(envs, self.actor, Written(ring), **options)
+        writer = SimpleNamespace(add=ring.write, end_episodes=ring.end_episodes)
+        self.inner = SyncCollector(envs, self.actor, writer, **options)
         self.limit, self.finished = 0, ring.next_written
         self._dropped = ring.dropped
         self.rows: dict[int, Row] = {}
@@ -133,7 +133,7 @@ class Signed:
 
     def __init__(self, agent: Any, num_envs: int) -> None:
         self.agent, self.num_envs = agent, num_envs
-        self.has_memory = agent.has_memory
+        self.has_memory, self.count_steps = agent.has_memory, agent.count_steps
         self.sign(agent.policy_version)
 
     @property
@@ -144,8 +144,8 @@ class Signed:
     def sign(self, version: int) -> None:
         """Act with the weights of another version from now on."""
         self.version = self.agent.policy_version = version
-        versions = np.full(self.num_envs, version)
-        on_cpu, device = self.agent.device.type == "cpu", self.agent.device
+        versions, device = np.full(self.num_envs, version), self.agent.device
+        on_cpu = device.type == "cpu"
         self._versions = versions if on_cpu else torch.as_tensor(versions).to(device)
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
@@ -153,17 +153,6 @@ class Signed:
         action, extras = self.agent.sample(obs)
         return action, {"policy_version": self._versions, **extras}
 
-    def count_steps(self, steps: int) -> None:
-        """Count environment steps, by which exploration goes."""
-        self.agent.count_steps(steps)
-
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
         """Tell the agent where episodes begin."""
         self.agent.begin_episode(where, exploring=exploring)
-
-
-class Written:
-    """The writer's side of a ring, as the buffer that a collector adds to."""
-
-    def __init__(self, ring: CircularBuffer) -> None:
-        self.add, self.end_episodes = ring.write, ring.end_episodes

@@ -15,7 +15,7 @@ from yieldrl.collectors.acting import Acting, Row
 from yieldrl.collectors.background import Background
 from yieldrl.collectors.policy_lag import LagLimit, PolicyLag
 from yieldrl.collectors.protocols import Collector, check_parts, made_of_parts
-from yieldrl.collectors.rollouts import collect
+from yieldrl.collectors.sync import collect
 from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.foundations import defer_keyboard_interrupt
 from yieldrl.foundations.foreign_names import arguments_here
@@ -27,13 +27,8 @@ class AsyncCollector(Collector):
     `step` hands over the next step that the thread has finished. It also publishes the
     learner's weights, if they changed; the thread copies them between two of its steps.
     Every transition has the `policy_version` that acted, and the `log_prob` of policies
-    that have one.
-
-    PyTorch, and environments that wait, compute in C or run in other processes, release
-    Python's lock meanwhile: then both sides take as long as the slower one.
-
-    The thread starts with the first `step`. It ends with `stop`, with the loop that
-    used it, with the collector and with the program.
+    that have one. The thread starts with the first `step`, and ends with `stop`, with
+    the loop that used it, with the collector and with the program.
 
     Args:
         envs: A vector environment in any autoreset mode, which nothing else may step.
@@ -45,9 +40,6 @@ class AsyncCollector(Collector):
             handed over before it was.
         when_stale: What to do at that limit: `wait`, or `drop` the oldest.
         report_every: Steps between reports of episodes, for tensor environments.
-
-    Raises:
-        ValueError: If the limit is negative, or there is no such `when_stale`.
     """
 
     @made_of_parts
@@ -69,21 +61,16 @@ class AsyncCollector(Collector):
         check_parts(envs, agent, buffer)
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
-        segments = max_policy_lag + 2
-        own = isinstance(buffer, CircularBuffer)
-        self.ring = buffer if own else _ring_of_steps(envs, agent, segments)
+        self.ring = buffer
+        if not isinstance(buffer, CircularBuffer):  # it takes steps one by one
+            both = envs.single_observation_space, envs.single_action_space
+            size = {"num_envs": envs.num_envs, "num_segments": max_policy_lag + 2}
+            self.ring = CircularBuffer(1, *both, device=agent.device, **size)
         actor = agent.actor()
         self._weights = Weights(agent.model, actor.model)
-        self._acting = Acting(
-            envs,
-            actor,
-            self.ring,
-            self._weights,
-            drops=self.drops,
-            seed=seed,
-            report_every=report_every,
-        )
-        acting = self._acting
+        options = {"drops": self.drops, "seed": seed, "report_every": report_every}
+        parts = envs, actor, self.ring, self._weights
+        self._acting = acting = Acting(*parts, **options)
         self._background = Background(acting.step, acting.ready, acting.stream)
         weakref.finalize(self, self._background.stop)
         self._lag = PolicyLag(agent.policy_version)
@@ -109,7 +96,7 @@ class AsyncCollector(Collector):
         while True:
             self._hand_weights_over()
             self._background.start()
-            self._background.wait(self._available)
+            self._background.wait(lambda: self._acting.finished > self.ring.next_row)
             number = self.ring.claim()  # from now on it is not overwritten
             row = self._acting.rows[number]
             if not self._limit.stale(row):
@@ -128,11 +115,10 @@ class AsyncCollector(Collector):
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
         Meanwhile, and while the caller learns from it, the thread runs ahead by
-        `max_policy_lag` rollouts of this length (of the buffer's, if that is shorter).
-        The next `collect` goes on with those; none is dropped but what is older than
-        the lag allows, as it may be after rollouts of another length. A loop that goes
-        on step by step begins with a whole rollout of the buffer's. With `reset` new
-        episodes begin everywhere, and steps that the thread was ahead are dropped.
+        `max_policy_lag` rollouts of this length (of the buffer's, if that is shorter),
+        with which the next `collect` goes on. A loop that goes on step by step begins
+        with a whole rollout of the buffer's. With `reset` new episodes begin, and steps
+        that the thread was ahead are dropped.
 
         Raises:
             RuntimeError: If half a rollout of the buffer was handed over already.
@@ -164,16 +150,12 @@ class AsyncCollector(Collector):
     def check(self) -> None:
         """Raise the exception that ended the thread, if there is one.
 
-        It has the traceback of the thread. Nothing that was collected before is lost,
-        and the next `step` begins new episodes.
+        Nothing that was collected before is lost; the next `step` begins new episodes.
         """
         self._background.check()
 
     def stop(self) -> None:
-        """Stop the thread between two steps; nothing that it collected is lost.
-
-        Warns, and leaves the thread behind, if a step does not return for 5 s.
-        """
+        """Stop the thread between two steps, or leave it behind, with a warning."""
         self._background.stop()
 
     def reset(self, seed: int | None) -> None:
@@ -212,28 +194,18 @@ class AsyncCollector(Collector):
             acting.limit = limit
             self._background.notify()
 
-    def _available(self) -> bool:
-        return self._acting.finished > self.ring.next_row
-
     def _hand_step_over(self, row: Row) -> None:
         ring = self.ring
         if row.written is not None:
             torch.cuda.current_stream(ring.device).wait_event(row.written)
-        if self.buffer is ring:
-            ring.hand_over()
-        else:
-            self._add()
-        self.agent.count_steps(self.envs.num_envs)
-
-    def _add(self) -> None:
-        """Move a row into the buffer; if that fails, it stays the next one."""
-        ring = self.ring
-        if ring.gap:
-            self.buffer.end_episodes()
-        self.buffer.add(ring.peek())
+        if self.buffer is not ring:
+            if ring.gap:
+                self.buffer.end_episodes()
+            self.buffer.add(ring.peek())  # if that fails, the row stays the next one
         ring.hand_over()
-        if ring.used_up:
+        if self.buffer is not ring and ring.used_up:
             ring.clear()
+        self.agent.count_steps(self.envs.num_envs)
 
     def _logs(self, row: Row) -> dict[str, Any]:
         self._lag.add(row.version)
@@ -243,12 +215,3 @@ class AsyncCollector(Collector):
         if self.ring.dropped > 0:
             logs["dropped_steps"] = self.ring.dropped * self.envs.num_envs
         return logs
-
-
-def _ring_of_steps(
-    envs: VectorEnv[Any, Any, Any], agent: Any, num_segments: int
-) -> CircularBuffer:
-    """Segments of one step each, for a buffer that takes transitions one by one."""
-    spaces = envs.single_observation_space, envs.single_action_space
-    parts = {"num_envs": envs.num_envs, "device": agent.device}
-    return CircularBuffer(1, *spaces, num_segments=num_segments, **parts)

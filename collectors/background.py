@@ -6,29 +6,22 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from queue import Empty, SimpleQueue
 
 from yieldrl.foundations import defer_keyboard_interrupt
 
-PATIENCE = 5.0
-"""Seconds to wait for the end of a step when the thread is to stop."""
-
-LONG = 60.0
-"""Seconds without a step after which `wait` warns that it still waits."""
-
+PATIENCE = 5.0  # seconds to wait for the end of a step when the thread is to stop
+LONG = 60.0  # seconds after which `wait` warns that it still waits
 _UNDER_WAY = "a step of the environments (or of the policy) in the background"
 
 
 class Background:
-    """Repeats `work` in a thread whenever it is `ready`.
+    """Repeats `work` in a daemon thread whenever it is `ready`.
 
-    The next `check` in the caller's thread raises the exception with which the work
-    failed, with its traceback. That ends the thread, and `start` begins another one. It
-    is a daemon thread, which does not keep a program from ending.
-
-    Ctrl-C may come between any two instructions of the caller. The two threads use
-    events instead of a condition variable, so that it cannot leave a lock held.
+    An exception of the work ends the thread; the caller's next `check` raises it, and
+    `start` begins another thread. Ctrl-C may come between any two instructions of the
+    caller: so the threads use events, which cannot leave a lock held.
 
     Args:
         work: One step; the thread stops before or after it.
@@ -54,11 +47,7 @@ class Background:
         return worker is not None and not worker.ending and worker.running.locked()
 
     def start(self) -> None:
-        """Start the thread, if it is not running.
-
-        Raises:
-            RuntimeError: If a step that began before has not returned.
-        """
+        """Start the thread, if it is not running; it raises as `end` does."""
         if self.running:
             return
         self.end()  # a stop that Ctrl-C cut short
@@ -68,10 +57,7 @@ class Background:
             self._worker = worker
 
     def stop(self) -> None:
-        """Stop the thread after its current step, and wait for that.
-
-        Warns and goes on, if it has not returned after `PATIENCE` seconds.
-        """
+        """Stop the thread after its current step; warn if that takes too long."""
         worker = self._worker
         told = worker is None or worker.left_behind
         if not self._join() and not told:
@@ -84,11 +70,7 @@ class Background:
             )
 
     def end(self) -> None:
-        """Stop as `stop` does, but raise if the thread still runs.
-
-        Raises:
-            RuntimeError: If the step has not returned after `PATIENCE` seconds.
-        """
+        """Stop as `stop` does, but raise RuntimeError if the thread still runs."""
         if not self._join():
             raise RuntimeError(
                 f"{_UNDER_WAY} has not returned, so the state of the environments is"
@@ -133,10 +115,7 @@ class Background:
         self._wanted.set()
 
     def wait(self, until: Callable[[], bool]) -> None:
-        """Wait in the caller's thread until a condition holds, or the work fails.
-
-        Warns once, if that takes longer than `LONG` seconds; Ctrl-C ends it.
-        """
+        """Wait in the caller's thread for a condition; raise as `check` does."""
         began, told = time.monotonic(), False
         while self._error is None and not until():
             self._wanted.set()  # Ctrl-C may have come before a `notify`
@@ -154,39 +133,29 @@ class Background:
     def _run(self, worker: _Worker) -> None:
         try:
             with self._context():
-                while self._has_work(worker):
-                    self._work()
-                    self._done.set()
+                while not worker.ending:
+                    if self._ready():
+                        self._work()
+                        self._done.set()
+                    else:
+                        self._wanted.wait()
         except BaseException as error:  # Ctrl-C too: the loop must raise it
             self._error = error
         finally:
             worker.running.release()
             self._done.set()
 
-    def _has_work(self, worker: _Worker) -> bool:
-        while not worker.ending:
-            if self._ready():
-                return True
-            self._wanted.wait()
-        return False
-
 
 class _Worker:
-    """A thread and its state.
-
-    Attributes:
-        ending: Whether it was told to end.
-        left_behind: Whether it did not do so in time.
-        running: A lock that is held until the thread has ended.
-    """
+    """A thread, and how far it is."""
 
     def __init__(self, work: Callable[[_Worker], None]) -> None:
-        self.ending = self.left_behind = False
-        self.running = threading.Lock()
+        self.ending = False  # whether it was told to end
+        self.left_behind = False  # whether it did not do so in time
+        self.running = threading.Lock()  # held until it has ended
         self.running.acquire()
-        self.thread = threading.Thread(
-            target=work, args=(self,), name="yieldrl collector", daemon=True
-        )
+        options = {"name": "yieldrl collector", "daemon": True}
+        self.thread = threading.Thread(target=work, args=(self,), **options)
 
 
 class _Event:
@@ -203,7 +172,5 @@ class _Event:
             self._queue.put(None)
 
     def wait(self, seconds: float | None = None) -> None:
-        try:
+        with suppress(Empty):
             self._queue.get(timeout=seconds)
-        except Empty:
-            return

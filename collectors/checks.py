@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -31,9 +33,7 @@ def check_values(
     a GPU it waits for the device.
     """
     for path, space, dtype in leaves:
-        leaf = obs
-        for key in path:
-            leaf = leaf[key]
+        leaf = reduce(getitem, path, obs)
         if _holds(leaf, dtype):
             continue
         array = _as_array(leaf)
@@ -44,10 +44,7 @@ def check_values(
 
 
 def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> None:
-    """Raise ValueError unless a step's rewards and flags are real numbers `[N]`.
-
-    It checks dtypes and shapes alone, so that no device is waited for.
-    """
+    """Raise ValueError unless dtypes and shapes are those of real numbers `[N]`."""
     names = ("reward", "terminated", "truncated")
     for name, value in zip(names, (reward, *flags), strict=True):
         shape, kind = np.shape(value), _kind(value)
@@ -96,11 +93,7 @@ def _kind(value: Any) -> str:
 
 
 def check_action(action: Any, reason: Exception | None = None) -> None:
-    """Raise if an action is not finite: then the policy is the cause of an error.
-
-    Raises:
-        FloatingPointError: If a number of it is NaN or infinite.
-    """
+    """Raise FloatingPointError if an action is not finite: the policy is the cause."""
     values = action.detach().cpu().numpy() if isinstance(action, Tensor) else action
     values = np.asarray(values)
     if values.dtype.kind != "f" or np.isfinite(values).all():
@@ -134,19 +127,12 @@ def check_finite(name: str, values: np.ndarray, when: str) -> None:
 
 def named_leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
     """The leaves of an observation, with names such as `observation['camera']`."""
-    if hasattr(obs, "items"):
-        return [
-            leaf for key in obs for leaf in named_leaves(obs[key], f"{name}[{key!r}]")
-        ]
-    return [(name, obs)]
+    if not hasattr(obs, "items"):
+        return [(name, obs)]
+    return [leaf for k in obs for leaf in named_leaves(obs[k], f"{name}[{k!r}]")]
 
 
 def float_arrays(obs: Any) -> list[tuple[str, np.ndarray]]:
     """The real-valued arrays of an observation, with their names."""
     leaves = named_leaves(obs, "observation")
     return [(name, leaf) for name, leaf in leaves if leaf.dtype.kind == "f"]
-
-
-def float_tensors(obs: Any) -> list[Tensor]:
-    """The real-valued tensors of an observation."""
-    return [leaf for _, leaf in named_leaves(obs, "") if leaf.is_floating_point()]

@@ -8,8 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.episode_logs import mean_logs
-from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics
+from yieldrl.collectors.checks import named_leaves
+from yieldrl.collectors.statistics import (
+    ArrayStatistics,
+    TensorStatistics,
+    mean_logs,
+)
 from yieldrl.collectors.stepping import Step
 from yieldrl.foundations import ranks, spaces
 
@@ -26,12 +30,7 @@ class DistributedStatistics:
         device: Device of the collective operations.
     """
 
-    def __init__(
-        self,
-        own: ArrayStatistics | TensorStatistics,
-        report_every: int,
-        device: torch.device,
-    ) -> None:
+    def __init__(self, own: Any, report_every: int, device: torch.device) -> None:
         self.own, self.report_every = own, report_every
         self._sums = torch.zeros(3, dtype=torch.float64, device=device)
         self._steps = 0
@@ -42,12 +41,10 @@ class DistributedStatistics:
 
     def next_row(self) -> dict[str, Tensor]:
         """Where to write rewards and ends of the next step of tensor environments."""
-        assert isinstance(self.own, TensorStatistics)
         return self.own.next_row()
 
     def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
         """Count the row as written; the logs that `update` returns."""
-        assert isinstance(self.own, TensorStatistics)
         return self._reduce(self.own.count_row(next_obs, action))
 
     def report(self) -> dict[str, float]:
@@ -59,13 +56,9 @@ class DistributedStatistics:
     ) -> dict[str, float]:
         """Add the logs of this process; the means of all processes, if they are due."""
         if logs:
-            self._sums += torch.tensor(
-                [
-                    logs["episodes"],
-                    logs["episodes"] * logs["episode_return"],
-                    logs["episodes"] * logs["episode_length"],
-                ]
-            ).to(self._sums)
+            means = 1.0, logs["episode_return"], logs["episode_length"]
+            sums = torch.tensor([logs["episodes"] * mean for mean in means])
+            self._sums += sums.to(self._sums)
         self._steps += not now
         if self._steps % self.report_every and not now:
             return {}
@@ -84,24 +77,19 @@ class DistributedStatistics:
             self._sums.copy_(state["unreported"])
 
 
-Statistics = ArrayStatistics | TensorStatistics | DistributedStatistics
-
-
 def make_statistics(
     obs: Any, num_envs: int, report_every: int, device: torch.device
-) -> Statistics:
-    """The statistics for environments with such observations.
+) -> Any:
+    """The statistics for environments with such observations, arrays or tensors.
 
     Args:
-        obs: The observations of all environments, arrays or tensors.
+        obs: The observations of all environments.
         num_envs: How many environments there are.
         report_every: Steps between reports, for tensors and for several processes.
         device: Device of collective operations.
     """
-    leaf = obs
-    while hasattr(leaf, "items"):
-        leaf = next(iter(leaf.values()))
     if spaces.holds_tensors(obs):
+        _, leaf = named_leaves(obs, "")[0]
         own = TensorStatistics(num_envs, leaf.device, report_every)
     else:
         own = ArrayStatistics(num_envs)

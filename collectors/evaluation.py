@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from gymnasium import Env
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
+from yieldrl import envs as environments
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.single_answers import SUCCESS, said_of_success
+from yieldrl.foundations import Config, derive_seed
 
 MAX_EPISODE_STEPS = 200_000
+
+OBJECTS = (Env, VectorEnv)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Returns and lengths of all evaluation episodes, `[episodes]` each.
+    """Returns, lengths and successes of evaluation episodes, `[episodes]` each.
 
-    `successes` says which ended in success, bool `[episodes]`; None if the environments
-    do not say.
+    Successes are None if the environments do not say what one is.
     """
 
     returns: np.ndarray
@@ -36,16 +41,17 @@ class Evaluation:
         """
         rate = {}
         if self.successes is not None:
-            rate["success_rate"] = float(self.successes.mean())
-        return {
+            rate["success_rate"] = self.successes.mean()
+        logs = {
             **rate,
-            "episode_return": float(self.returns.mean()),
-            "episode_return_std": float(self.returns.std()),
-            "episode_return_min": float(self.returns.min()),
-            "episode_return_max": float(self.returns.max()),
-            "episode_length": float(self.lengths.mean()),
-            "episodes": float(len(self.returns)),
+            "episode_return": self.returns.mean(),
+            "episode_return_std": self.returns.std(),
+            "episode_return_min": self.returns.min(),
+            "episode_return_max": self.returns.max(),
+            "episode_length": self.lengths.mean(),
+            "episodes": len(self.returns),
         }
+        return {name: float(value) for name, value in logs.items()}
 
 
 def evaluate(
@@ -53,9 +59,9 @@ def evaluate(
 ) -> Evaluation:
     """Play `episodes` whole episodes with `agent.predict`.
 
-    Environment `i` plays a number of episodes that is fixed beforehand. Counting the
-    first ones that end, wherever they end, would favour short episodes. A success is
-    what `success` or `is_success` says in the info of the step that ends an episode.
+    Environment `i` plays a number of episodes that is fixed beforehand: counting the
+    first ones that end would favour short episodes. A success is what `success` or
+    `is_success` says in the info of the step that ends an episode.
 
     Args:
         agent: Anything with `predict(obs) -> action`; if it `has_memory`, its
@@ -110,35 +116,83 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
     """Which of the episodes that a step ended were a success, bool `[N]`.
 
     Gymnasium's vector environments put that into `final_info` if they reset within the
-    step: merged into arrays, or, before Gymnasium 1.0, as one info for each.
-
-    Returns:
-        False for environments whose info says nothing, and meaningless for those whose
-        episode goes on; None if no info says anything.
+    step: merged into arrays, or, before Gymnasium 1.0, as one info for each. It is
+    meaningless where the episode goes on, and None if no info says anything.
     """
     final = info.get("final_info")
     if final is not None and not isinstance(final, Mapping):
-        return _success_of_each(final)
+        said = [said_of_success(each or {}) for each in final]
+        known = any(value is not None for value in said)
+        return np.array([bool(value) for value in said]) if known else None
     for name in SUCCESS:
         if name in info or name in (final or {}):
             values = final_info_entry(info, name)
             if not isinstance(values, Mapping):
-                return _flags(values, num_envs)
-    values = None if final is None else said_of_success(final)
-    values = said_of_success(info) if values is None else values
-    return None if values is None else _flags(values, num_envs)
-
-
-def _success_of_each(infos: Iterable[Mapping[str, Any] | None]) -> np.ndarray | None:
-    values = [said_of_success(info or {}) for info in infos]
-    if all(value is None for value in values):
-        return None
-    return np.array([bool(value) for value in values])
-
-
-def _flags(values: Any, num_envs: int) -> np.ndarray:
-    return _array(values).reshape(num_envs).astype(np.bool_)
+                break
+    else:
+        values = None if final is None else said_of_success(final)
+        values = said_of_success(info) if values is None else values
+    return None if values is None else _array(values).reshape(num_envs).astype(bool)
 
 
 def _array(values: Any) -> np.ndarray:
     return values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+
+
+class Evaluator:
+    """Evaluates an agent in environments that are made when they are first needed.
+
+    Args:
+        source: Name or maker of the environments, as in `yieldrl.envs.make`.
+        config: Has `eval_every`, `num_envs` and the seed.
+        device: Where the agent's tensors live.
+        as_it_is: Use an environment object itself. By default others like it are made,
+            because training steps the object: ValueError if none can be.
+        wrap: Wraps the environments.
+
+    Attributes:
+        seed: Default seed, the same for every evaluation, so that they compare.
+        evaluated_at: Environment steps at the latest evaluation.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        config: Config,
+        device: str,
+        *,
+        as_it_is: bool = False,
+        wrap: Callable[[Any], Any] = lambda envs: envs,
+    ) -> None:
+        self.source, self._config, self._device = source, config, device
+        self._as_it_is, self._wrap = as_it_is, wrap
+        self.seed = derive_seed(config.seed, "evaluation")
+        self.evaluated_at = 0
+        if config.eval_every > 0 and isinstance(source, OBJECTS):
+            _ = self.envs  # raise now if no second one can be made
+
+    @cached_property
+    def envs(self) -> VectorEnv[Any, Any, Any]:
+        """The environments."""
+        as_it_is = self._as_it_is and isinstance(self.source, OBJECTS)
+        make = environments.make if as_it_is else environments.make_eval
+        return self._wrap(make(self.source, self._config, device=self._device))
+
+    def due(self, sample_step: int, finished: Callable[[], bool]) -> bool:
+        """Whether `eval_every` was crossed, or the end reached, since the last one."""
+        every = self._config.eval_every
+        if every == 0 or sample_step == self.evaluated_at:
+            return False
+        return sample_step // every > self.evaluated_at // every or finished()
+
+    def __call__(
+        self, agent: Any, episodes: int, seed: int | None = None
+    ) -> dict[str, float]:
+        """Play whole episodes with `agent.predict`; returns and lengths to log."""
+        seed = self.seed if seed is None else seed
+        return evaluate(agent, self.envs, episodes, seed).logs()
+
+    def close(self) -> None:
+        """Close the environments, if there are any."""
+        if "envs" in vars(self):
+            self.envs.close()

@@ -9,10 +9,6 @@ from typing import Any, Self, TypeGuard
 import torch
 
 from yieldrl.buffers import RolloutBuffer
-from yieldrl.collectors.distributed_statistics import (
-    DistributedStatistics as StatisticsOfAll,
-)
-from yieldrl.collectors.statistics import TensorStatistics
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs.batched import fused
 from yieldrl.speed import CompiledCall
@@ -24,8 +20,7 @@ class FusedCollector(SyncCollector):
     """A `SyncCollector` for worlds of tensors that takes a step in one piece.
 
     Until there is compiled code, and wherever something is unusual, a step is that of
-    `SyncCollector`; the two do the same with the same random numbers, so training may
-    go over from one to the other at any step.
+    `SyncCollector`: the two do the same with the same random numbers.
 
     Args:
         envs: Worlds of tensors; `fits` says which.
@@ -69,17 +64,11 @@ class FusedCollector(SyncCollector):
             obs, last = fused.accept(self.envs, found)
         self.agent.signed({}, self.envs.num_envs)
         self.buffer.count_row()
-        logs = self.sums.count_row(last, found["action"])
+        logs = self.statistics.count_row(last, found["action"])
         self.agent.count_steps(self.envs.num_envs)
         self.stepper.steps += 1
         self.obs = obs
         return logs
-
-    @property
-    def sums(self) -> TensorStatistics | StatisticsOfAll:
-        """The statistics, which in worlds of tensors are not those of arrays."""
-        assert isinstance(self.statistics, TensorStatistics | StatisticsOfAll)
-        return self.statistics
 
     def collect_step(
         self, inputs: dict[str, Any], generator: torch.Generator
@@ -116,7 +105,7 @@ class FusedCollector(SyncCollector):
             "seen": fused.packed(self.envs, self.obs),
             "world": fused.inputs(self.envs),
             "row": _whole_tensors({**row, **packed}),
-            "sums": _whole_tensors(self.sums.next_row()),
+            "sums": _whole_tensors(self.statistics.next_row()),
         }
         with _in_compiled_form():
             return call.by_code(inputs, self.agent.generator)
@@ -132,8 +121,7 @@ def _in_compiled_form() -> Iterator[None]:
 def _whole_tensors(rows: Mapping[str, Any]) -> dict[str, Any]:
     """Rows of larger tensors as tensors of their own, in the same memory.
 
-    A compiler looks at where in its whole a part begins: each row would be another
-    case.
+    To a compiler each row, which begins elsewhere in its whole, is another case.
     """
     return {
         name: _whole_tensors(row) if isinstance(row, Mapping) else row.data

@@ -13,15 +13,11 @@ MAX_VERSIONS = 4096  # how many versions are remembered
 class PolicyLag:
     """Counts how many policies were handed over since the one of a transition.
 
-    Args:
-        version: The `policy_version` that acts first.
-
-    Attributes:
-        newest: The version that was handed over last.
+    `version` is the `policy_version` that acts first.
     """
 
     def __init__(self, version: int) -> None:
-        self.newest = version
+        self.newest = version  # what was handed over last
         self._numbers = {version: 0}
         self._total = self._count = self._max = 0
 
@@ -70,14 +66,8 @@ class PolicyLag:
 class LagLimit:
     """Limits how far a collector in the background runs ahead of the learner.
 
-    It says how many rows may be written, and which rows are too old to be learned from.
-    A policy is handed over for each segment that a loop reads, or for each `collect`.
-
-    Args:
-        agent: The agent that learns.
-        acting: The side that writes.
-        lag: Counts the policies that were handed over.
-        max_lag: How many of them may be newer than a row.
+    A policy is handed over for each segment that a loop reads, or for each `collect`;
+    at most `max_lag` of them may be newer than a row that is learned from.
     """
 
     def __init__(
@@ -105,10 +95,9 @@ class LagLimit:
         return self._until + self.max_lag * min(self._length, size)
 
     def stale(self, row: Row) -> bool:
-        """Whether the next row is too old to be learned from.
+        """Whether the next row is too old: by its lag, or the agent's `learns_since`.
 
-        It is if its lag is above the limit, or if its version is before the agent's
-        `learns_since`. The first row of a segment decides for all of them.
+        The first row of a segment decides for all of them.
         """
         if self._until is None and self.ring.next_row % self.ring.num_steps > 0:
             return False

@@ -20,35 +20,27 @@ made_of_parts = arguments_here(
 
 
 def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
-    """Check the parts of a collector.
-
-    Raises:
-        TypeError: If one is of another kind; the message says what to pass.
-    """
+    """Raise TypeError, which says what to pass, if a part is of another kind."""
     if not isinstance(envs, VectorEnv):
         raise TypeError(
             f"envs is {envs!r}: give it a vector environment, such as trainer.envs, or"
             " yieldrl.envs.SerialVectorEnv([make_env] * 4) of single ones"
         )
-    for name, part, methods in (
-        ("agent", agent, ("sample",)),
-        ("buffer", buffer, ("add", "end_episodes")),
+    for name, part, method in (
+        ("agent", agent, "sample"),
+        ("buffer", buffer, "add"),
+        ("buffer", buffer, "end_episodes"),
     ):
-        lacking = [m for m in methods if not callable(getattr(part, m, None))]
-        if lacking:
+        if not callable(getattr(part, method, None)):
             raise TypeError(
-                f"{name} is a {type(part).__name__}, which has no {lacking[0]}(): give"
+                f"{name} is a {type(part).__name__}, which has no {method}(): give"
                 f" it what trainer.{name} is, of a trainer for this policy"
             )
 
 
 @runtime_checkable
 class Buffer(Protocol):
-    """Storage for transitions.
-
-    How it returns them (`sample`, `rollout`, ...) is up to it and the trainer of its
-    algorithm.
-    """
+    """Storage for transitions, which it returns as its algorithm's trainer asks."""
 
     def __len__(self) -> int:
         """How much it holds, in units of its own."""
@@ -81,8 +73,7 @@ class Collector(Protocol):
     """Steps the environments, writes into the buffer and counts the agent's steps.
 
     It calls `agent.sample(obs)` to act, `buffer.add(transition)` to write, and
-    `agent.count_steps(n)` when `n` environment steps are written. One that works in
-    the background also overrides `check` and `stop`; others inherit them.
+    `agent.count_steps(n)` when `n` environment steps are written.
     """
 
     def step(self) -> dict[str, Any]:

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.checks import (
-    check_action,
-    check_finite,
-    float_arrays,
-    float_tensors,
-    named_leaves,
-)
-from yieldrl.collectors.episode_logs import mean_logs
+from yieldrl.collectors.checks import check_action, check_finite, named_leaves
 from yieldrl.collectors.stepping import Step
+
+
+def mean_logs(episodes: float, returns: float, lengths: float) -> dict[str, float]:
+    """The logs of episodes with such sums of returns and lengths, if there are any."""
+    if episodes == 0:
+        return {}
+    means = {"episode_return": returns / episodes, "episode_length": lengths / episodes}
+    return {**means, "episodes": episodes}
+
+
+def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The logs of several steps as one: the mean over all of their episodes.
+
+    Other entries are those of the latest step that has them.
+
+    >>> few = {"episode_return": 1.0, "episode_length": 1.0, "episodes": 1.0}
+    >>> more = {"episode_return": 4.0, "episode_length": 5.0, "episodes": 3.0}
+    >>> mean_episode([few, {}, more])
+    {'episode_return': 3.25, 'episode_length': 4.0, 'episodes': 4.0}
+    """
+    whole = {name: value for log in logs for name, value in log.items()}
+    ended = [log for log in logs if "episodes" in log]
+    count = sum(log["episodes"] for log in ended)
+    names = ("episode_return", "episode_length")
+    sums = [sum(log["episodes"] * log[name] for log in ended) for name in names]
+    return {**whole, **mean_logs(count, *sums)}
 
 
 class ArrayStatistics:
@@ -32,9 +51,8 @@ class ArrayStatistics:
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; the means over the episodes that it ended, if any.
 
-        Raises:
-            FloatingPointError: If neither that nor the action is finite.
-            ValueError: If a reward or an observation is not finite.
+        ValueError if a reward or an observation is not finite, FloatingPointError if
+        the action is not either.
         """
         reward, obs = step.reward, step.next_obs
         # A sum of squares is the cheapest check: NaN and infinity stay in it.
@@ -42,10 +60,12 @@ class ArrayStatistics:
         if type(obs) is np.ndarray and obs.dtype.kind == "f":
             total += np.vdot(obs, obs)
         elif type(obs) is not np.ndarray:
-            total += sum(np.vdot(leaf, leaf) for _, leaf in float_arrays(obs))
+            floats = (x for _, x in named_leaves(obs, "") if x.dtype.kind == "f")
+            total += sum(np.vdot(leaf, leaf) for leaf in floats)
         self.steps += 1
         if not math.isfinite(total):
-            self._check(step)
+            when = f"step {self.steps} since the latest reset of all"
+            _check(np.asarray(reward, dtype=np.float64), obs, step.action, when)
         self.returns += reward
         if step.valid is not None:
             self.started += ~step.valid
@@ -77,20 +97,12 @@ class ArrayStatistics:
         self.returns[:] = state["returns"].numpy()
         self.started[:] = self.steps - state["lengths"].numpy()
 
-    def _check(self, step: Step) -> None:
-        check_action(step.action)
-        when = f"step {self.steps} since the latest reset of all"
-        check_finite("reward", np.asarray(step.reward, dtype=np.float64), when)
-        for name, leaf in float_arrays(step.next_obs):
-            check_finite(name, leaf, when)
-
 
 class TensorStatistics:
     """For environments of tensors: rewards and flags are copied and read in blocks.
 
     Every `report_every` steps the episodes that ended are found from the whole block
-    `[K, N]`, with one synchronisation. The block is allocated once; its rows are
-    copies, because environments may write each reward into the same tensor.
+    `[K, N]`, with one synchronisation.
     """
 
     def __init__(self, num_envs: int, device: torch.device, report_every: int) -> None:
@@ -108,9 +120,7 @@ class TensorStatistics:
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; every `report_every` steps the means over ended episodes.
 
-        Raises:
-            FloatingPointError: If a number is not finite, and the action is not either.
-            ValueError: If a reward or an observation of the block is not finite.
+        It raises as of arrays, then.
         """
         reward, ended, valid = self._rows[self._row]
         reward.copy_(step.reward.detach())
@@ -148,11 +158,7 @@ class TensorStatistics:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        Raises:
-            ValueError: If it holds as many steps as are reported at once, or more.
-        """
+        """Restore what `state_dict` returned, with fewer steps than are reported."""
         pending = state["pending"]
         if len(pending) >= self.report_every:
             raise ValueError(
@@ -179,12 +185,14 @@ class TensorStatistics:
             torch.where(previous > 0, x.gather(0, (previous - 1).clamp(min=0)), 0)
             for x in (total, length)
         )
+        leaves = named_leaves(next_obs, "")
+        floats = [leaf for _, leaf in leaves if leaf.is_floating_point()]
         sums = torch.stack(
             [
                 ended.sum().float(),
                 ((total - return_before) * ended).sum(),
                 ((length - length_before) * ended).sum(),
-                reward.sum() + sum(x.sum() for x in float_tensors(next_obs)),
+                reward.sum() + sum(x.sum() for x in floats),
             ]
         )
         last = index[-1]
@@ -193,8 +201,14 @@ class TensorStatistics:
             own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
         episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
         if not math.isfinite(total_sum):
-            check_action(action)
-            check_finite("reward", reward.cpu().numpy(), "the latest steps")
-            for name, leaf in named_leaves(next_obs, "observation"):
-                check_finite(name, leaf.cpu().numpy(), "the latest step")
+            _check(reward, next_obs, action, "the latest steps")
         return mean_logs(episodes, return_sum, length_sum)
+
+
+def _check(reward: Any, obs: Any, action: Any, when: str) -> None:
+    """Say which value is not finite; that of the action comes first, as the cause."""
+    check_action(action)
+    for name, values in [("reward", reward), *named_leaves(obs, "observation")]:
+        array = values.cpu().numpy() if isinstance(values, Tensor) else values
+        if array.dtype.kind == "f":
+            check_finite(name, array, when)

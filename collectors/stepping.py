@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -29,9 +31,8 @@ class Stepper:
     """Steps a vector environment and finds the true next observation.
 
     In DISABLED mode it resets the environments whose episodes ended. The observations
-    that it returns are never overwritten, even if environments reuse their memory;
-    rewards and flags are valid until the next step. Environments get copies of actions,
-    because some write into them.
+    that it returns are never overwritten; rewards and flags are valid until the next
+    step. Environments get copies of actions, because some write into them.
 
     Args:
         envs: A vector environment in any autoreset mode.
@@ -59,11 +60,9 @@ class Stepper:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
 
         Raises:
-            ValueError: If the environments raise one, or if the observations do not
-                have the shape of the space or lie outside of its choices.
+            ValueError: If the reset fails, or the observations do not fit their space.
         """
-        self.resets = None
-        self.steps = 0
+        self.resets, self.steps = None, 0
         space = self.envs.single_observation_space
         try:
             obs, _ = self.envs.reset(seed=seed)
@@ -91,13 +90,13 @@ class Stepper:
         """Take one step in every environment.
 
         Raises:
-            FloatingPointError: If the environment raised an error and the action was
-                not finite.
+            FloatingPointError: If the environment failed and the action was not finite.
             ValueError: If an observation lies outside of its space of choices, or the
                 last observation of an episode is missing.
         """
         try:
-            given = action if self._careful else _copy_of(action)
+            copy = copied if hasattr(action, "dtype") else deepcopy
+            given = action if self._careful else copy(action)
             obs, reward, terminated, truncated, info = self.envs.step(given)
         except Exception as reason:
             check_action(action, reason)
@@ -135,9 +134,7 @@ class Stepper:
     def _check_choices(self, obs: Any) -> None:
         """Raise if an array holds a choice outside of its space."""
         for choice in self._choices:
-            leaf = obs
-            for key in choice.path:
-                leaf = leaf[key]
+            leaf = reduce(getitem, choice.path, obs)
             outside = choice.outside(leaf)
             if np.count_nonzero(outside):
                 env = int(np.argwhere(outside)[0][0])
@@ -149,19 +146,13 @@ class Stepper:
                 )
 
 
-def _copy_of(action: Any) -> Any:
-    """A copy for environments that write into their action."""
-    return copied(action) if hasattr(action, "dtype") else deepcopy(action)
-
-
 def _may_write_again(envs: Any, obs: Any) -> bool:
     """Whether a custom environment returns its state's memory as observations.
 
     Dynamics that change their state in place would change what was observed before.
     """
-    if not isinstance(envs, TorchVectorEnv) or type(envs).__module__.startswith(
-        "yieldrl."
-    ):
+    own = type(envs).__module__.startswith("yieldrl.")
+    if own or not isinstance(envs, TorchVectorEnv):
         return False
     return bool(_storages(obs) & _storages(envs.state))
 

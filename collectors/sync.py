@@ -10,9 +10,10 @@ import torch
 from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
-from yieldrl.collectors.distributed_statistics import Statistics, make_statistics
+from yieldrl.buffers import RolloutBuffer
+from yieldrl.collectors.distributed_statistics import make_statistics
 from yieldrl.collectors.protocols import Collector, check_parts, made_of_parts
-from yieldrl.collectors.rollouts import collect
+from yieldrl.collectors.statistics import mean_episode
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.foundations import spaces
@@ -25,9 +26,8 @@ class SyncCollector(Collector):
     A transition holds `obs`, `action`, `reward`, `terminated`, `truncated` and the
     true `next_obs`, which at an episode's end is its last observation, never the one
     after the reset; and whatever extras the agent returned (`log_prob`, the unclipped
-    `action`, ...), which take precedence. Environments may add entries: those that
-    their `recorded_info` names are taken from `info`, `[N]` each (`ActionChunks` adds
-    how long a transition lasted).
+    `action`, ...), which take precedence. Entries that the environments name in
+    `recorded_info` are taken from `info`, `[N]` each.
 
     Args:
         envs: A vector environment in any autoreset mode.
@@ -58,13 +58,13 @@ class SyncCollector(Collector):
         self.has_memory = getattr(agent, "has_memory", False)
         self.recorded: tuple[str, ...] = tuple(getattr(envs, "recorded_info", ()))
         self.obs: Any = None
-        self.statistics: Statistics | None = None
+        self.statistics: Any = None
 
     def step(self) -> dict[str, Any]:
         """Step all environments once; logs of the episodes that ended, if any.
 
-        An error or Ctrl-C leaves the environments in an unknown state: the next call
-        begins new episodes, and those under way count as truncated.
+        After an error or Ctrl-C within it the next call begins new episodes, and those
+        under way count as truncated.
         """
         if self.obs is None:
             self._begin()
@@ -72,7 +72,6 @@ class SyncCollector(Collector):
         action, extras = self.agent.sample(obs)
         self.obs = None  # until the step is written
         step = self.stepper.step(action)
-        assert self.statistics is not None
         logs = self.statistics.update(step)  # raises if a value is not finite
         transition = {
             "obs": obs,
@@ -127,7 +126,6 @@ class SyncCollector(Collector):
             return {"envs": save()}  # running statistics of wrappers
         if self.obs is None or save is None:
             return {}
-        assert self.statistics is not None
         resets = self.stepper.resets
         return {
             "envs": save(),
@@ -139,8 +137,7 @@ class SyncCollector(Collector):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, or begin new episodes.
 
-        Environments that cannot restore their state are reset at the next step, with a
-        seed that differs from every earlier one of the run.
+        The latter with a seed that differs from every earlier one of the run.
         """
         restore = getattr(self.envs, "load_state_dict", None)
         if restore is not None and state.keys() == {"envs"}:
@@ -151,7 +148,6 @@ class SyncCollector(Collector):
             self.buffer.end_episodes()  # no episode leads from its latest step
             return
         self._reset_envs(self.seed)  # what the agent remembers was restored with it
-        assert self.statistics is not None
         restore(state["envs"])
         self.obs = _like(state["obs"], self.obs)
         if state["resets"] is not None:
@@ -171,9 +167,35 @@ class SyncCollector(Collector):
     def _reset_envs(self, seed: int | None) -> None:
         obs = self.stepper.reset(seed)
         device = getattr(self.agent, "device", torch.device("cpu"))
-        count, every = self.envs.num_envs, self.report_every
-        statistics = make_statistics(obs, count, every, device)
+        size = self.envs.num_envs, self.report_every
+        statistics = make_statistics(obs, *size, device)
         self.obs, self.statistics = obs, statistics  # both, or none if Ctrl-C comes
+
+
+def collect(collector: Any, num_steps: int) -> TensorDict:
+    """Let a collector take `num_steps` steps into a rollout `[T, N]` of its own.
+
+    What it reports of episodes on the way is in its `logs` then.
+    """
+    envs, agent, buffer = collector.envs, collector.agent, collector.buffer
+    both = envs.single_observation_space, envs.single_action_space
+    device = getattr(agent, "device", "cpu")
+    into = RolloutBuffer(num_steps, *both, num_envs=envs.num_envs, device=device)
+    # These actions are none of those that wait in the collector's buffer.
+    remembers = hasattr(agent, "acted_version")
+    acted = agent.acted_version if remembers else None
+    collector.buffer = into
+    try:
+        if remembers:
+            agent.acted_version = None
+        logs = [collector.step() for _ in range(num_steps)]
+        collector.logs = mean_episode([*logs, collector.report()])
+        rollout = into.rollout()
+        return agent.complete(rollout) if hasattr(agent, "complete") else rollout
+    finally:
+        collector.buffer = buffer
+        if remembers:
+            agent.acted_version = acted
 
 
 def _like(saved: Any, current: Any) -> Any:

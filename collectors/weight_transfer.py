@@ -12,21 +12,18 @@ from torch import Tensor, nn
 class Weights:
     """A mailbox: the learner puts its newest weights in, the actor takes them out.
 
-    Both copy under one lock, so that weights are complete; neither waits longer than
-    for one copy. Weights that were not taken are replaced by newer ones.
+    Both copy under one lock, so that weights are complete. Weights that were not taken
+    are replaced by newer ones.
 
     Args:
         learner: The model that learns.
         actor: Its copy that acts, whose modules stay the same. Parameters that both
             share are skipped.
-
-    Attributes:
-        newest: The version that was put in last, None before the first.
     """
 
     def __init__(self, learner: nn.Module, actor: nn.Module) -> None:
         self.learner = learner
-        self.newest: int | None = None
+        self.newest: int | None = None  # the version that was put in last
         learned, self._copies = _tensors(learner), _tensors(actor)
         pairs = list(zip(learned, self._copies, strict=True))
         self._shared = [a if a is b else None for a, b in pairs]
@@ -41,8 +38,7 @@ class Weights:
     def put(self, version: int) -> None:
         """Put the learner's weights in, from its thread, between two gradient steps.
 
-        Raises:
-            RuntimeError: If the model has other tensors than the copy that acts.
+        RuntimeError if the model has other tensors than the copy that acts.
         """
         learned = self._learned()
         with self._lock:
@@ -52,11 +48,7 @@ class Weights:
 
     @torch.no_grad()
     def take(self) -> int | None:
-        """Copy the newest weights into the actor, from its thread.
-
-        Returns:
-            Their version; None if there are no newer ones.
-        """
+        """Copy newer weights into the actor, from its thread; their version, if any."""
         with self._lock:  # newer ones may be being copied
             version, self._version = self._version, None
             if version is not None:
