@@ -26,12 +26,6 @@ def look_ahead(rollout: TensorDict, gamma: float) -> Future:
 
     Episodes that have not ended at the last row count as truncated there. Steps that
     are not `valid` only reset. On a GPU this waits for the device.
-
-    >>> flags = torch.tensor([[False], [True], [False]])
-    >>> rollout = {"reward": torch.ones(3, 1), "truncated": torch.zeros_like(flags)}
-    >>> ahead = look_ahead(TensorDict({**rollout, "terminated": flags}, [3, 1]), 0.5)
-    >>> ahead.left.tolist(), ahead.returns.tolist(), ahead.discount.tolist()
-    ([2, 1, 1], [1.5, 1.0, 1.0], [0.0, 0.0, 0.5])
     """
     terminated, truncated = rollout["terminated"], rollout["truncated"]
     steps, num_envs = rollout.batch_size
@@ -43,9 +37,8 @@ def look_ahead(rollout: TensorDict, gamma: float) -> Future:
     if valid is not None:  # every reset comes after an end
         left = left * valid
     goes_on = ~terminated.gather(0, end)
-    reward = rollout["reward"]
-    ends = torch.zeros_like(reward), terminated, truncated
-    returns = discounted_returns(reward, *ends, gamma)
+    rewards = rollout["reward"], torch.zeros_like(rollout["reward"])
+    returns = discounted_returns(*rewards, terminated, truncated, gamma)
     place = torch.arange(num_envs, device=terminated.device)
     return Future(
         left=left.flatten(),

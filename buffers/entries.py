@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.buffers.memory import check_memory
-from yieldrl.buffers.spec import Spec, entry_bytes
+from yieldrl.buffers.spec import Spec, check_memory, entry_bytes
 from yieldrl.foundations import spaces
 
 VALID = ("valid",)
@@ -32,6 +31,8 @@ class Entries:
     All rows have the same entries: those of `spec`, and the extras that the agent
     returned with the first row. Only `valid` may come and go.
 
+    MemoryError if the device has less free than they take.
+
     Args:
         rows: Length of the first axis (time).
         num_envs: Length of the second axis.
@@ -40,13 +41,10 @@ class Entries:
         field: Name of the config's field that decides the size, for errors.
         value: Its value.
         beside: Bytes that a transition takes elsewhere, such as in a sum tree.
-
-    Attributes:
-        entries: Names of what a row holds. A new set whenever it changes.
-
-    Raises:
-        MemoryError: If they would take more than what the device has free.
     """
+
+    entries: frozenset[str]
+    """Names of what a row holds. A new set whenever it changes."""
 
     def __init__(
         self,

@@ -40,15 +40,6 @@ class Minibatches:
     The whole state is one number, `position`: the order of an epoch follows from the
     seed and the epoch's number.
 
-    >>> data = TensorDict({"reward": torch.arange(4)}, [4])
-    >>> minibatches = Minibatches(data, num_epochs=2, num_minibatches=2, seed=0)
-    >>> drawn = []
-    >>> while not minibatches.exhausted:
-    ...     drawn += minibatches.minibatch()["reward"].tolist()  # learn from it, then
-    ...     minibatches.advance()
-    >>> sorted(drawn)
-    [0, 0, 1, 1, 2, 2, 3, 3]
-
     Args:
         pieces: What is shuffled, `[B, ...]`: `transitions` or `sequences`.
         num_epochs: How many times each piece is learned from.
@@ -59,10 +50,6 @@ class Minibatches:
 
     Attributes:
         position: Minibatches that were learned from, over all epochs.
-        num_minibatches: Minibatches of an epoch, none of which is empty.
-
-    Raises:
-        ValueError: If a number is less than 1.
     """
 
     def __init__(

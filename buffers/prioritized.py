@@ -47,12 +47,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     def sample(self, batch_size: int, beta: float = 1.0) -> TensorDict:
         """A batch `[B]` drawn by priority, with its `index` and `weight`.
 
-        `index` is the number of a transition, counted from the first that was ever
-        written: unlike its place in the ring, it is never used again.
-
-        Args:
-            batch_size: `B`.
-            beta: How much of the bias `weight` corrects: 0 nothing, 1 all of it.
+        `index` counts transitions from the first ever written: unlike a place in the
+        ring, none comes again. `weight` corrects the bias; a `beta` of 1 all of it.
         """
         batch = super().sample(batch_size)
         # (N P(i))^-beta over the batch's largest: the size and the sum cancel out.
@@ -123,10 +119,6 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, into a ring of its size or a larger one.
-
-        ValueError if it does not fit.
-        """
         super().load_state_dict(state)
         priority = state["priority"]
         if self._resized(state):

@@ -10,8 +10,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.memory import check_memory
-from yieldrl.buffers.spec import entry_bytes, transition_spec
+from yieldrl.buffers.spec import check_memory, entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations import restore_generator
 from yieldrl.foundations.foreign_names import CalledHere

@@ -164,7 +164,6 @@ class CircularBuffer(RolloutBuffer):
         return self._storage.tensordict(begin + now.row, begin + now.taken)
 
     def begin(self, passes: Minibatches) -> None:
-        """Keep the minibatches of this segment until `clear`."""
         self._change(passes=passes)
 
     def clear(self) -> None:
@@ -172,7 +171,6 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.clear)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; ValueError if it does not fit."""
         self._progress = self._empty()  # and it stays so if that is refused
         super().load_state_dict(state)
 

@@ -138,8 +138,7 @@ class RolloutBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
 
-        RuntimeError if it is full, ValueError if an entry does not fit: nothing is
-        counted then.
+        RuntimeError if full, ValueError if an entry does not fit: it is not counted.
         """
         if add_rollout(self, transition):
             return

@@ -22,13 +22,8 @@ class Storage(Entries):
     def write(self, row: int, transition: Mapping[str, Any], *, first: bool) -> None:
         """Copy a transition into a row, each entry `[N, ...]`, nested or not.
 
+        If it is the `first` that is kept, the agent's extras may be others than before.
         An exception leaves the row incomplete: only count it after this returns.
-
-        Args:
-            row: Where to.
-            transition: The entries.
-            first: Whether no earlier row is kept. Then the agent's extras may be
-                others than before; else they must be those of the earlier rows.
 
         Raises:
             ValueError: If an entry is missing, is new, or has another shape.
@@ -68,9 +63,7 @@ class Storage(Entries):
     ) -> TensorDict:
         """Copies of the entries at flat positions `t * N + n`: a batch `[B]`.
 
-        Args:
-            index: The positions.
-            elsewhere: Names of entries that are read at other positions, and those.
+        `elsewhere` names entries that are read at other positions, and those.
         """
         others = elsewhere or {}
         nested = nest(
@@ -114,11 +107,7 @@ class Storage(Entries):
         )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Copy saved rows back in place; extras are those of the saved rows.
-
-        Raises:
-            ValueError: If a saved tensor has another shape or dtype, or one is missing.
-        """
+        """Copy saved rows back in place, or raise ValueError if they do not fit."""
         saved = dict(flatten(state))
         leaves = {path: self._leaves[path] for path in self._spec}
         for path, own in leaves.items():

@@ -15,18 +15,7 @@ class SumTree:
     """Non-negative numbers, and above them a tree of the sums of every 64.
 
     Sums are recomputed from the children at each change: then an index may come twice
-    in a batch, and rounding errors do not add up.
-
-    Args:
-        size: How many numbers; all are zero at first.
-        device: Where they live.
-
-    >>> tree = SumTree(1000, torch.device("cpu"))
-    >>> tree.write(torch.tensor([3, 900]), torch.tensor([2.0, 6.0]))
-    >>> float(tree.total())
-    8.0
-    >>> tree.find(torch.tensor([1.9, 2.0, 7.9])).tolist()
-    [3, 900, 900]
+    in a batch, and rounding errors do not add up. At first all `size` numbers are zero.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:

@@ -1,10 +1,10 @@
 """Collectors step environments with an agent; evaluation plays whole episodes."""
 
 from yieldrl.collectors.asynchronous import AsyncCollector
+from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.evaluation import Evaluation, Evaluator, evaluate
 from yieldrl.collectors.fused import FusedCollector
 from yieldrl.collectors.protocols import Buffer, Collector
-from yieldrl.collectors.statistics import mean_episode
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.foundations.foreign_names import moved_names
 

@@ -24,21 +24,10 @@ class Row(NamedTuple):
 
 
 class Acting:
-    """Steps environments with a copy of an agent, and writes into a ring.
+    """Steps environments with an `Agent.actor`, and writes into a ring.
 
-    Args:
-        envs: A vector environment.
-        actor: What acts, see `Agent.actor`.
-        ring: Where transitions are written.
-        weights: Where newer weights come from.
-        drops: Whether to go on where that overwrites what nobody has read.
-        options: What a `SyncCollector` takes.
-
-    Attributes:
-        limit: How many rows may be written in all, unless it `drops`.
-        finished: How many rows are written, with their entry in `rows`.
-        rows: Those that were not handed over yet, by their numbers.
-        released: Event after which memory that was released may be written again.
+    If it `drops`, it goes on where that overwrites what nobody has read. The `options`
+    are those of a `SyncCollector`.
     """
 
     def __init__(
@@ -55,10 +44,11 @@ class Acting:
         self.actor = Signed(actor, envs.num_envs)
         writer = SimpleNamespace(add=ring.write, end_episodes=ring.end_episodes)
         self.inner = SyncCollector(envs, self.actor, writer, **options)
-        self.limit, self.finished = 0, ring.next_written
+        self.limit = 0  # how many rows may be written in all, unless it `drops`
+        self.finished = ring.next_written  # how many are, with their entry in `rows`
+        self.rows: dict[int, Row] = {}  # by their numbers, if not handed over yet
         self._dropped = ring.dropped
-        self.rows: dict[int, Row] = {}
-        self.released: Any = None
+        self.released: Any = None  # event after which memory may be written again
         cuda = ring.device.type == "cuda"
         self._stream = torch.cuda.Stream(ring.device) if cuda else None
 
@@ -125,11 +115,7 @@ class Acting:
 
 
 class Signed:
-    """An agent whose every transition says which policy acted.
-
-    Attributes:
-        version: The `policy_version` of its weights.
-    """
+    """An agent whose every transition says which policy acted."""
 
     def __init__(self, agent: Any, num_envs: int) -> None:
         self.agent, self.num_envs = agent, num_envs

@@ -14,30 +14,26 @@ from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors.acting import Acting, Row
 from yieldrl.collectors.background import Background
 from yieldrl.collectors.policy_lag import LagLimit, PolicyLag
-from yieldrl.collectors.protocols import Collector, check_parts, made_of_parts
+from yieldrl.collectors.protocols import Collector, check_parts, collects, made_of_parts
 from yieldrl.collectors.sync import collect
 from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.foundations import defer_keyboard_interrupt
-from yieldrl.foundations.foreign_names import arguments_here
 
 
 class AsyncCollector(Collector):
     """Steps environments in a thread, with a copy of the policy, into a ring.
 
-    `step` hands over the next step that the thread has finished. It also publishes the
-    learner's weights, if they changed; the thread copies them between two of its steps.
-    Every transition has the `policy_version` that acted, and the `log_prob` of policies
-    that have one. The thread starts with the first `step`, and ends with `stop`, with
-    the loop that used it, with the collector and with the program.
+    `step` hands over the next step that the thread has finished, and newer weights to
+    the thread. Every transition has the `policy_version` that acted, and the `log_prob`
+    of policies that have one. The thread starts with the first `step`, and ends with
+    `stop`, with the loop that used it, with the collector and with the program.
 
     Args:
         envs: A vector environment in any autoreset mode, which nothing else may step.
         agent: The agent that learns; the thread acts with its `actor()`.
-        buffer: The learner's buffer. The thread writes into a `CircularBuffer` itself;
-            to any other buffer `step` adds each step.
+        buffer: A `CircularBuffer`, or one to which `step` adds each step.
         seed: Seed of the environments' first reset.
-        max_policy_lag: The largest lag of a transition: how many newer policies were
-            handed over before it was.
+        max_policy_lag: How many newer policies may be handed over before a transition.
         when_stale: What to do at that limit: `wait`, or `drop` the oldest.
         report_every: Steps between reports of episodes, for tensor environments.
     """
@@ -69,8 +65,8 @@ class AsyncCollector(Collector):
         actor = agent.actor()
         self._weights = Weights(agent.model, actor.model)
         options = {"drops": self.drops, "seed": seed, "report_every": report_every}
-        parts = envs, actor, self.ring, self._weights
-        self._acting = acting = Acting(*parts, **options)
+        acting = Acting(envs, actor, self.ring, self._weights, **options)
+        self._acting = acting
         self._background = Background(acting.step, acting.ready, acting.stream)
         weakref.finalize(self, self._background.stop)
         self._lag = PolicyLag(agent.policy_version)
@@ -79,17 +75,15 @@ class AsyncCollector(Collector):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            "an AsyncCollector has a thread of its own, and cannot be copied or"
-            " pickled. Save the trainer and load it instead:"
+            "an AsyncCollector has a thread, and cannot be copied or pickled. Instead:"
             " trainer.save('copy.pt'), then type(trainer).load('copy.pt')"
         )
 
     def step(self) -> dict[str, Any]:
         """Hand over one step of all environments; logs of the episodes that ended.
 
-        The logs of a segment's last step, and of ended episodes, have `policy_lag` (the
-        mean since the last report), `policy_lag_max` and, once steps were dropped,
-        `dropped_steps` (the sum so far).
+        These, and those of a segment's last step, have `policy_lag`, the mean since the
+        last report, `policy_lag_max` and, once any were dropped, `dropped_steps`.
         """
         if self.buffer is self.ring and self.ring.taken > 0:
             self.ring.clear()  # what `collect` left of the segment is no rollout
@@ -108,20 +102,14 @@ class AsyncCollector(Collector):
         self._acting.rows.pop(number, None)
         return self._logs(row)
 
-    @arguments_here(
-        "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
-    )
+    @collects
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
         Meanwhile, and while the caller learns from it, the thread runs ahead by
         `max_policy_lag` rollouts of this length (of the buffer's, if that is shorter),
-        with which the next `collect` goes on. A loop that goes on step by step begins
-        with a whole rollout of the buffer's. With `reset` new episodes begin, and steps
-        that the thread was ahead are dropped.
-
-        Raises:
-            RuntimeError: If half a rollout of the buffer was handed over already.
+        with which the next `collect` goes on; with `reset` they are dropped.
+        RuntimeError if half a rollout of the buffer was handed over already.
         """
         if self.buffer is not self.ring:
             self.buffer.end_episodes()
@@ -148,10 +136,7 @@ class AsyncCollector(Collector):
         return self._lag.report()
 
     def check(self) -> None:
-        """Raise the exception that ended the thread, if there is one.
-
-        Nothing that was collected before is lost; the next `step` begins new episodes.
-        """
+        """Raise the exception that ended the thread; nothing collected is lost."""
         self._background.check()
 
     def stop(self) -> None:
@@ -159,7 +144,6 @@ class AsyncCollector(Collector):
         self._background.stop()
 
     def reset(self, seed: int | None) -> None:
-        """Begin new episodes everywhere; those under way count as truncated."""
         self._background.end()
         self.ring.end_episodes()
         self._acting.inner.reset(seed)
@@ -168,8 +152,7 @@ class AsyncCollector(Collector):
         """The environments, the acting agent, and the unread rows."""
         self._background.end()
         own = None if self.buffer is self.ring else self.ring.state_dict()
-        lag = self._lag.state_dict()
-        return {"ring": own, "lag": lag, **self._acting.state_dict()}
+        return {"ring": own, "lag": self._lag.state_dict(), **self._acting.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, with the learner's weights."""

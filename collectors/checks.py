@@ -14,23 +14,12 @@ from torch import Tensor
 from yieldrl.envs.arrays import MisfitError, in_dtype
 from yieldrl.foundations import spaces
 
-Leaf = tuple[spaces.Path, Any, np.dtype[Any]]
-"""Path, space and dtype of an observation's entry."""
 
-
-def observation_entries(envs: VectorEnv[Any, Any, Any]) -> list[Leaf]:
-    """The entries of the observations, with the dtypes that they should have."""
-    found = spaces.leaves(envs.single_observation_space)
-    return [(path, space, np.dtype(space.dtype)) for path, space in found]
-
-
-def check_values(
-    envs: VectorEnv[Any, Any, Any], leaves: list[Leaf], obs: Any, step: int
-) -> None:
+def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
     """Raise ValueError if observations hold a value that their dtype cannot hold.
 
-    Arrays of that dtype need no check. Tensors are checked at resets alone, because on
-    a GPU it waits for the device.
+    Leaves are paths, spaces and dtypes. Arrays of that dtype need no check. Tensors are
+    checked at resets alone, because on a GPU it waits for the device.
     """
     for path, space, dtype in leaves:
         leaf = reduce(getitem, path, obs)
@@ -47,7 +36,11 @@ def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> N
     """Raise ValueError unless dtypes and shapes are those of real numbers `[N]`."""
     names = ("reward", "terminated", "truncated")
     for name, value in zip(names, (reward, *flags), strict=True):
-        shape, kind = np.shape(value), _kind(value)
+        shape, kind = np.shape(value), "f"
+        if not isinstance(value, Tensor):
+            kind = np.asarray(value).dtype.kind
+        elif value.is_complex():
+            kind = "c"
         if shape != (envs.num_envs,) or kind not in "biuf":
             raise ValueError(
                 f"{envs} returned {name} of shape {tuple(shape)} and dtype"
@@ -84,12 +77,6 @@ def _as_array(leaf: Any) -> np.ndarray:
         return np.asarray(leaf)
     leaf = leaf.detach().cpu()
     return (leaf.float() if leaf.dtype == torch.bfloat16 else leaf).numpy()
-
-
-def _kind(value: Any) -> str:
-    if not isinstance(value, Tensor):
-        return np.asarray(value).dtype.kind
-    return "c" if value.is_complex() else "f"
 
 
 def check_action(action: Any, reason: Exception | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Returns and lengths of episodes over all processes of distributed training."""
+"""Returns and lengths of episodes over several processes, or several steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,12 +22,7 @@ class DistributedStatistics:
     """Sums the episode statistics of all processes, every `report_every` steps.
 
     All processes report the same logs at the same step, so that a loop which stops
-    because of them stops in every process.
-
-    Args:
-        own: The statistics of this process.
-        report_every: Steps between reports.
-        device: Device of the collective operations.
+    because of them stops in every process. `own` are the statistics of this one.
     """
 
     def __init__(self, own: Any, report_every: int, device: torch.device) -> None:
@@ -82,11 +77,7 @@ def make_statistics(
 ) -> Any:
     """The statistics for environments with such observations, arrays or tensors.
 
-    Args:
-        obs: The observations of all environments.
-        num_envs: How many environments there are.
-        report_every: Steps between reports, for tensors and for several processes.
-        device: Device of collective operations.
+    `device` is that of collective operations.
     """
     if spaces.holds_tensors(obs):
         _, leaf = named_leaves(obs, "")[0]
@@ -96,3 +87,21 @@ def make_statistics(
     if ranks().count == 1:
         return own
     return DistributedStatistics(own, report_every, device)
+
+
+def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The logs of several steps as one: the mean over all of their episodes.
+
+    Other entries are those of the latest step that has them.
+
+    >>> few = {"episode_return": 1.0, "episode_length": 1.0, "episodes": 1.0}
+    >>> more = {"episode_return": 4.0, "episode_length": 5.0, "episodes": 3.0}
+    >>> mean_episode([few, {}, more])
+    {'episode_return': 3.25, 'episode_length': 4.0, 'episodes': 4.0}
+    """
+    whole = {name: value for log in logs for name, value in log.items()}
+    ended = [log for log in logs if "episodes" in log]
+    count = sum(log["episodes"] for log in ended)
+    names = ("episode_return", "episode_length")
+    sums = [sum(log["episodes"] * log[name] for log in ended) for name in names]
+    return {**whole, **mean_logs(count, *sums)}

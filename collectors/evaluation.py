@@ -25,14 +25,11 @@ OBJECTS = (Env, VectorEnv)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Returns, lengths and successes of evaluation episodes, `[episodes]` each.
-
-    Successes are None if the environments do not say what one is.
-    """
+    """Returns, lengths and successes of evaluation episodes, `[episodes]` each."""
 
     returns: np.ndarray
     lengths: np.ndarray
-    successes: np.ndarray | None = None
+    successes: np.ndarray | None = None  # if the environments do not say
 
     def logs(self) -> dict[str, float]:
         """Mean return, its spread and extremes, mean length, number of episodes.

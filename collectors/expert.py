@@ -25,9 +25,7 @@ Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
 def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
     """What `Config.demonstrations` stands for; None if it is a data set.
 
-    Raises:
-        ValueError: If it is `module:function`, and that is not there; or `expert`, and
-            the environments have none.
+    ValueError if there is no such `module:function`, or no expert of the environments.
     """
     if name == "expert":
         ask = environments.find_expert(envs)
@@ -36,13 +34,12 @@ def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
         return None
     module, _, attribute = name.partition(":")
     try:
-        rule = getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)
     except (AttributeError, ImportError) as reason:
         raise ValueError(
             f"demonstrations = {name!r}: no such function ({reason}); name"
             " my_module:function, which is called with (envs, obs)"
         ) from None
-    return rule
 
 
 def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
@@ -73,10 +70,6 @@ class Expert:
         agent: Whose steps it counts, and whose generator it draws from.
         noise: Probability of executing a random action. What is written down is the
             rule's all the same.
-
-    Raises:
-        ValueError: If a random action is to be drawn from a space without bounds; when
-            asked, if the rule's actions are not one for each environment.
     """
 
     def __init__(

@@ -13,8 +13,6 @@ from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs.batched import fused
 from yieldrl.speed import CompiledCall
 
-OBSERVATIONS = ("obs", "next_obs")
-
 
 class FusedCollector(SyncCollector):
     """A `SyncCollector` for worlds of tensors that takes a step in one piece.
@@ -99,7 +97,7 @@ class FusedCollector(SyncCollector):
         row = self.buffer.row_to_write()
         if row is None:
             return None
-        packed = {k: fused.packed(self.envs, row[k]) for k in OBSERVATIONS}
+        packed = {k: fused.packed(self.envs, row[k]) for k in ("obs", "next_obs")}
         inputs = {
             "obs": self.obs,
             "seen": fused.packed(self.envs, self.obs),

@@ -41,11 +41,9 @@ class PolicyLag:
 
     def state_dict(self) -> dict[str, Any]:
         """The versions that are remembered, their numbers, and what is not reported."""
-        return {
-            "versions": list(self._numbers),
-            "numbers": list(self._numbers.values()),
-            "pending": [self._total, self._count, self._max],
-        }
+        versions, numbers = list(self._numbers), list(self._numbers.values())
+        pending = [self._total, self._count, self._max]
+        return {"versions": versions, "numbers": numbers, "pending": pending}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""

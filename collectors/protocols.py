@@ -18,6 +18,11 @@ made_of_parts = arguments_here(
 )
 """Decorator of a collector's `__init__` that explains arguments of other libraries."""
 
+collects = arguments_here(
+    "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
+)
+"""Decorator of a collector's `collect`, likewise."""
+
 
 def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
     """Raise TypeError, which says what to pass, if a part is of another kind."""
@@ -53,11 +58,9 @@ class Buffer(Protocol):
         With NEXT_STEP autoreset `valid`, False where the step only reset; and whatever
         the agent returned beside its action (`log_prob`, `policy_version`, ...).
         """
-        ...
 
     def end_episodes(self) -> None:
         """Mark the episodes under way as truncated: the next step begins others."""
-        ...
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that is needed to resume, as tensors and plain values."""
@@ -65,7 +68,6 @@ class Buffer(Protocol):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        ...
 
 
 @runtime_checkable
@@ -83,8 +85,8 @@ class Collector(Protocol):
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
-        With `reset` it begins with new episodes everywhere. Those that end in it are
-        reported in an attribute `logs`, as `step` reports them.
+        With `reset` it begins with new episodes. Those that end in it are reported in
+        an attribute `logs`, as `step` reports them.
         """
         raise NotImplementedError(f"{type(self).__name__} collects step by step")
 
@@ -96,7 +98,6 @@ class Collector(Protocol):
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere."""
-        ...
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the environments, if they can save it."""
@@ -104,4 +105,3 @@ class Collector(Protocol):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, or begin new episodes."""
-        ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,24 +20,6 @@ def mean_logs(episodes: float, returns: float, lengths: float) -> dict[str, floa
         return {}
     means = {"episode_return": returns / episodes, "episode_length": lengths / episodes}
     return {**means, "episodes": episodes}
-
-
-def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The logs of several steps as one: the mean over all of their episodes.
-
-    Other entries are those of the latest step that has them.
-
-    >>> few = {"episode_return": 1.0, "episode_length": 1.0, "episodes": 1.0}
-    >>> more = {"episode_return": 4.0, "episode_length": 5.0, "episodes": 3.0}
-    >>> mean_episode([few, {}, more])
-    {'episode_return': 3.25, 'episode_length': 4.0, 'episodes': 4.0}
-    """
-    whole = {name: value for log in logs for name, value in log.items()}
-    ended = [log for log in logs if "episodes" in log]
-    count = sum(log["episodes"] for log in ended)
-    names = ("episode_return", "episode_length")
-    sums = [sum(log["episodes"] * log[name] for log in ended) for name in names]
-    return {**whole, **mean_logs(count, *sums)}
 
 
 class ArrayStatistics:
@@ -93,7 +75,6 @@ class ArrayStatistics:
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Restore what `state_dict` returned."""
         self.returns[:] = state["returns"].numpy()
         self.started[:] = self.steps - state["lengths"].numpy()
 
@@ -118,10 +99,7 @@ class TensorStatistics:
         self._row = 0  # how many of them are written
 
     def update(self, step: Step) -> dict[str, float]:
-        """Add a step; every `report_every` steps the means over ended episodes.
-
-        It raises as of arrays, then.
-        """
+        """Add a step; every `report_every` steps the means over ended episodes."""
         reward, ended, valid = self._rows[self._row]
         reward.copy_(step.reward.detach())
         torch.logical_or(step.terminated, step.truncated, out=ended)

@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from yieldrl.collectors.checks import (
-    check_action,
-    check_rewards,
-    check_values,
-    observation_entries,
-)
+from yieldrl.collectors.checks import check_action, check_rewards, check_values
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.arrays import copied, replaced
 from yieldrl.envs.autoreset import Step, StepReader
@@ -34,26 +29,22 @@ class Stepper:
     that it returns are never overwritten; rewards and flags are valid until the next
     step. Environments get copies of actions, because some write into them.
 
-    Args:
-        envs: A vector environment in any autoreset mode.
-
-    Attributes:
-        mode: The autoreset mode.
-        resets: In NEXT_STEP mode, which environments the next step resets, bool `[N]`.
-        steps: How many were taken since the latest `reset`.
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
         self.envs = envs
         self.reader = StepReader(envs)
         self.mode = self.reader.mode
-        self.resets: Any = None
-        self.steps = 0
+        self.resets: Any = (
+            None  # NEXT_STEP mode: which the next step resets, bool `[N]`
+        )
+        self.steps = 0  # since the latest `reset`
         self._resets_here = self.mode is AutoresetMode.DISABLED
         self._choices: list[ChoiceRange] = []  # to check, where it is cheap
         # SerialVectorEnv copies actions and checks observations itself.
         self._careful = isinstance(envs, SerialVectorEnv) and self.reader.new_memory
-        self._entries = [] if self._careful else observation_entries(envs)
+        leaves = [] if self._careful else spaces.leaves(envs.single_observation_space)
+        self._entries = [(path, leaf, np.dtype(leaf.dtype)) for path, leaf in leaves]
         self._checks = False
 
     def reset(self, seed: int | None) -> Any:

@@ -11,13 +11,11 @@ from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
 from yieldrl.buffers import RolloutBuffer
-from yieldrl.collectors.distributed_statistics import make_statistics
-from yieldrl.collectors.protocols import Collector, check_parts, made_of_parts
-from yieldrl.collectors.statistics import mean_episode
+from yieldrl.collectors.distributed_statistics import make_statistics, mean_episode
+from yieldrl.collectors.protocols import Collector, check_parts, collects, made_of_parts
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.foundations import spaces
-from yieldrl.foundations.foreign_names import arguments_here
 
 
 class SyncCollector(Collector):
@@ -94,15 +92,12 @@ class SyncCollector(Collector):
         self.obs = step.obs
         return logs
 
-    @arguments_here(
-        "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
-    )
+    @collects
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
-        The episodes under way in the buffer count as truncated. `Agent.complete` adds
-        log-probabilities and values. It continues the current episodes, or with `reset`
-        begins new ones. `logs` has the means of the episodes that ended in it.
+        It continues the current episodes, which count as truncated in the buffer, or
+        with `reset` begins new ones. `logs` has the means of those that ended in it.
         """
         self.buffer.end_episodes()
         if reset and self.obs is not None:  # else they are reset at the first step
@@ -114,7 +109,6 @@ class SyncCollector(Collector):
         return {} if self.statistics is None else self.statistics.report()
 
     def reset(self, seed: int | None) -> None:
-        """Begin new episodes everywhere."""
         if self.has_memory:
             self.agent.begin_episode(exploring=True)
         self._reset_envs(seed)
@@ -135,10 +129,7 @@ class SyncCollector(Collector):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, or begin new episodes.
-
-        The latter with a seed that differs from every earlier one of the run.
-        """
+        """Restore what `state_dict` returned, or begin new episodes, by a new seed."""
         restore = getattr(self.envs, "load_state_dict", None)
         if restore is not None and state.keys() == {"envs"}:
             restore(state["envs"])
@@ -150,26 +141,24 @@ class SyncCollector(Collector):
         self._reset_envs(self.seed)  # what the agent remembers was restored with it
         restore(state["envs"])
         self.obs = _like(state["obs"], self.obs)
-        if state["resets"] is not None:
-            as_arrays = not spaces.holds_tensors(self.obs)
-            resets = state["resets"]
-            self.stepper.resets = resets.numpy() if as_arrays else resets
+        resets = state["resets"]
+        if resets is not None and not spaces.holds_tensors(self.obs):
+            resets = resets.numpy()
+        self.stepper.resets = resets
         self.statistics.load_state_dict(state["statistics"])
 
     def _begin(self) -> None:
-        """Begin episodes: the first of all, or new ones after a step that failed."""
-        if self.statistics is None:
+        if self.statistics is None:  # the first episodes of all
             self.reset(self.seed)
-        else:
+        else:  # new ones after a step that failed
             self.buffer.end_episodes()
             self.reset(None)
 
     def _reset_envs(self, seed: int | None) -> None:
         obs = self.stepper.reset(seed)
         device = getattr(self.agent, "device", torch.device("cpu"))
-        size = self.envs.num_envs, self.report_every
-        statistics = make_statistics(obs, *size, device)
-        self.obs, self.statistics = obs, statistics  # both, or none if Ctrl-C comes
+        parts = obs, self.envs.num_envs, self.report_every, device
+        self.obs, self.statistics = obs, make_statistics(*parts)  # both, or none
 
 
 def collect(collector: Any, num_steps: int) -> TensorDict:

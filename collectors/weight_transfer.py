@@ -13,12 +13,7 @@ class Weights:
     """A mailbox: the learner puts its newest weights in, the actor takes them out.
 
     Both copy under one lock, so that weights are complete. Weights that were not taken
-    are replaced by newer ones.
-
-    Args:
-        learner: The model that learns.
-        actor: Its copy that acts, whose modules stay the same. Parameters that both
-            share are skipped.
+    are replaced by newer ones. Parameters that both models share are skipped.
     """
 
     def __init__(self, learner: nn.Module, actor: nn.Module) -> None:
@@ -69,8 +64,7 @@ class Weights:
     def _learned(self) -> list[Tensor]:
         """The learner's tensors, without those that the actor shares."""
         learned = _tensors(self.learner)
-        shapes = [[tensor.shape for tensor in own] for own in (learned, self._copies)]
-        if shapes[0] != shapes[1]:
+        if [x.shape for x in learned] != [x.shape for x in self._copies]:
             raise RuntimeError(
                 "the model was given other parts since the collector was made, and the"
                 " copy that acts lacks them: make the trainer with the changed model"

@@ -16,9 +16,9 @@ from yieldrl.buffers import (
     CircularBuffer,
     Minibatches,
     RolloutBuffer,
-    memory,
     transitions,
 )
+from yieldrl.buffers import spec as memory
 
 ENVS = 2
 SPACE = Dict(a=Box(-np.inf, np.inf, (2,)), camera=Box(0, 255, (2, 2), np.uint8))

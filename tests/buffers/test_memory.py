@@ -16,10 +16,14 @@ from yieldrl.buffers import (
     ReplayBuffer,
     RolloutBuffer,
     StepBuffer,
-    memory,
 )
-from yieldrl.buffers.memory import check_memory, container_memory
-from yieldrl.buffers.spec import entry_bytes, transition_spec
+from yieldrl.buffers import spec as memory
+from yieldrl.buffers.spec import (
+    check_memory,
+    container_memory,
+    entry_bytes,
+    transition_spec,
+)
 
 VECTOR, IMAGE = Box(-1, 1, (3,)), Box(0, 255, (84, 84, 4), np.uint8)
 CPU = torch.device("cpu")
