@@ -59,16 +59,13 @@ class Windows:
         length: `L`, actions of a window; None for single actions.
         gamma: Discount of the returns.
         seed: Epoch k has the order that a generator seeded with `seed + k` draws.
-
-    Attributes:
-        future: The rest of every transition's episode, in the order `t * N + n`.
     """
 
     def __init__(
         self, rollout: TensorDict, length: int | None, gamma: float, seed: int
     ) -> None:
         self.length, self.seed = length, seed
-        self.future = look_ahead(rollout, gamma)
+        self.future = look_ahead(rollout, gamma)  # in the order `t * N + n`
         self._num_envs = rollout.batch_size[1]
         self._flat = rollout.flatten(0, 1)
         self._device = self.future.left.device

@@ -29,18 +29,9 @@ class Entries:
     """Tensors of batch shape `[rows, N]`, one for every leaf of a transition.
 
     All rows have the same entries: those of `spec`, and the extras that the agent
-    returned with the first row. Only `valid` may come and go.
-
-    MemoryError if the device has less free than they take.
-
-    Args:
-        rows: Length of the first axis (time).
-        num_envs: Length of the second axis.
-        spec: Shapes and dtypes of the leaves that every transition has.
-        device: Where the tensors live.
-        field: Name of the config's field that decides the size, for errors.
-        value: Its value.
-        beside: Bytes that a transition takes elsewhere, such as in a sum tree.
+    returned with the first row. Only `valid` may come and go. MemoryError, which names
+    the config's `field` and its `value`, if the device has less free than they take and
+    the bytes that each transition takes `beside`, such as in a sum tree.
     """
 
     entries: frozenset[str]

@@ -37,8 +37,8 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
 class Minibatches:
     """The minibatches of several epochs over pieces `[B]`, each in a random order.
 
-    The whole state is one number, `position`: the order of an epoch follows from the
-    seed and the epoch's number.
+    The whole state is `position`, how many minibatches were learned from: the order of
+    an epoch follows from the seed and the epoch's number.
 
     Args:
         pieces: What is shuffled, `[B, ...]`: `transitions` or `sequences`.
@@ -47,9 +47,6 @@ class Minibatches:
             a minibatch: none is empty. Without pieces, they are exhausted at once.
         seed: Epoch k has the order that a generator seeded with `seed + k` draws.
         sequences: Whether pieces are `[N, T]` and a minibatch of n of them `[T, n]`.
-
-    Attributes:
-        position: Minibatches that were learned from, over all epochs.
     """
 
     def __init__(

@@ -117,9 +117,3 @@ def named_leaves(obs: Any, name: str) -> list[tuple[str, Any]]:
     if not hasattr(obs, "items"):
         return [(name, obs)]
     return [leaf for k in obs for leaf in named_leaves(obs[k], f"{name}[{k!r}]")]
-
-
-def float_arrays(obs: Any) -> list[tuple[str, np.ndarray]]:
-    """The real-valued arrays of an observation, with their names."""
-    leaves = named_leaves(obs, "observation")
-    return [(name, leaf) for name, leaf in leaves if leaf.dtype.kind == "f"]

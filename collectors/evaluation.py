@@ -146,10 +146,6 @@ class Evaluator:
         as_it_is: Use an environment object itself. By default others like it are made,
             because training steps the object: ValueError if none can be.
         wrap: Wraps the environments.
-
-    Attributes:
-        seed: Default seed, the same for every evaluation, so that they compare.
-        evaluated_at: Environment steps at the latest evaluation.
     """
 
     def __init__(
@@ -163,8 +159,8 @@ class Evaluator:
     ) -> None:
         self.source, self._config, self._device = source, config, device
         self._as_it_is, self._wrap = as_it_is, wrap
-        self.seed = derive_seed(config.seed, "evaluation")
-        self.evaluated_at = 0
+        self.seed = derive_seed(config.seed, "evaluation")  # so that they compare
+        self.evaluated_at = 0  # environment steps at the latest evaluation
         if config.eval_every > 0 and isinstance(source, OBJECTS):
             _ = self.envs  # raise now if no second one can be made
 

@@ -64,12 +64,8 @@ def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
 class Expert:
     """Acts by a rule, to a collector as an agent does; counts and draws as another.
 
-    Args:
-        rule: Chooses the actions.
-        envs: The environments.
-        agent: Whose steps it counts, and whose generator it draws from.
-        noise: Probability of executing a random action. What is written down is the
-            rule's all the same.
+    `noise` is the probability of executing a random action, by the agent's generator.
+    What is written down is the rule's all the same.
     """
 
     def __init__(
