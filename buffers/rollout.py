@@ -52,9 +52,8 @@ class Progress:
 class RolloutBuffer:
     """A rollout `[T, N]`: filled, learned from, cleared.
 
-    `add` fills row after row until `full`. An algorithm cuts the rollout into
-    `Minibatches`; `begin` keeps them beside the data. `clear` makes room for the next
-    rollout, when they are `exhausted`.
+    An algorithm cuts it into `Minibatches`; `begin` keeps them beside the data. `clear`
+    makes room for the next rollout, when they are `exhausted`.
 
     >>> space = gym.spaces.Discrete(2)
     >>> buffer = RolloutBuffer(2, space, space, num_envs=1)
@@ -66,7 +65,6 @@ class RolloutBuffer:
     >>> while not buffer.exhausted:
     ...     data = buffer.passes.minibatch()  # learn from it, then
     ...     buffer.passes.advance()
-    >>> buffer.clear()
 
     Args:
         num_steps: `T`, steps of a rollout.
@@ -80,9 +78,10 @@ class RolloutBuffer:
         MemoryError: If a rollout and the shuffled copy of an epoch do not fit.
     """
 
-    num_segments: int = 1
-    """How many rollouts the memory holds."""
-    get = CalledHere("rollout() is [T, N], yieldrl.buffers.transitions() flattens it")
+    num_segments: int = 1  # rollouts that the memory holds
+    get = CalledHere(
+        "rollout() is [T, N], and yieldrl.buffers.transitions(rollout()) flattens it"
+    )
     is_full = CalledHere("the property `full` says it")
 
     def __init__(
@@ -131,8 +130,7 @@ class RolloutBuffer:
         return self._progress.continues
 
     @property
-    def begins_anew(self) -> bool:
-        """The opposite of `continues`, its old name."""
+    def begins_anew(self) -> bool:  # its old name, with the opposite meaning
         return not self.continues
 
     def add(self, transition: Mapping[str, Any]) -> None:
@@ -144,7 +142,9 @@ class RolloutBuffer:
             return
         now = self._progress
         if now.row == self.num_steps:
-            raise RuntimeError("the rollout is full: learn from it and clear() first")
+            raise RuntimeError(
+                "the rollout is full: learn from it and clear() it first"
+            )
         self._storage.write(now.row, transition, first=now.row == 0)
         now.row += 1
 

@@ -75,7 +75,8 @@ class AsyncCollector(Collector):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            "an AsyncCollector has a thread, and cannot be copied or pickled. Instead:"
+            "an AsyncCollector has a thread of its own, and cannot be copied or"
+            " pickled. Save the trainer and load it instead:"
             " trainer.save('copy.pt'), then type(trainer).load('copy.pt')"
         )
 
@@ -132,7 +133,6 @@ class AsyncCollector(Collector):
                 self.ring.set_aside()
 
     def report(self) -> dict[str, Any]:
-        """The lag since the latest report; episodes come with a step alone."""
         return self._lag.report()
 
     def check(self) -> None:
