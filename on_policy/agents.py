@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.foundations import Config
+from yieldrl.foundations import Config, spaces
 from yieldrl.networks import Memory
 
 
@@ -26,6 +28,10 @@ class SamplingAgent(abstractions.Agent):
 class RememberingAgent(abstractions.Agent):
     """A memory for `sample` and another for `predict`, of `model.memory_size` numbers.
 
+    `act` and `act_best` find the `memory [B, M]` from before the observations, and bool
+    `first [B]` where episodes begin, beside `obs`; the buffer keeps both. `act` answers
+    with the memory to keep, `remembered [B, M]`, too.
+
     Attributes:
         sampling: What it remembers of the episodes that it learns from.
         predicting: What it remembers of the episodes in which it acts well.
@@ -41,6 +47,26 @@ class RememberingAgent(abstractions.Agent):
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
         """Forget the episodes that ended."""
         (self.sampling if exploring else self.predicting).begin(where)
+
+    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """A random action `[B, ...]`, and from which memory it was chosen."""
+        memory, first = self.sampling.recall(spaces.batch_size(obs))
+        before = {"memory": memory, "first": first}
+        extras = {**self.acting({"obs": obs, **before}, self.generator)}
+        self.sampling.keep(extras.pop("remembered"))
+        return extras.pop("action"), {**extras, **before}
+
+    def exploit(self, obs: Any) -> Tensor:
+        """The most likely action `[B, ...]`."""
+        memory, first = self.predicting.recall(spaces.batch_size(obs))
+        inputs = {"obs": obs, "memory": memory, "first": first}
+        action, remembered = self.act_best(inputs)
+        self.predicting.keep(remembered)
+        return action
+
+    @abstractmethod
+    def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
+        """The most likely action `[B, ...]`, and the memory to keep."""
 
     def state_dict(self) -> dict[str, Any]:
         """Every agent's, and what is remembered of the episodes that it learns from."""

@@ -50,9 +50,15 @@ class Model(ActorCritic):
         return self.critic(self.critic_features(obs, features)).squeeze(-1)
 
     def distribution(self, output: Tensor) -> Distribution:
-        counts = self.choice_counts
-        return make_distribution(self.action_space, output, self.log_std, counts)
+        log_std, counts = self.acting_log_std, self.choice_counts
+        return make_distribution(self.action_space, output, log_std, counts)
+
+    @property
+    def acting_log_std(self) -> nn.Parameter | None:
+        """Of a Gaussian policy, `[D]`: of the actor that acts, if there are several."""
+        return self.log_std
 
     def metrics(self) -> Logs:
         """The mean standard deviation of a Gaussian, as `policy_std`."""
-        return {} if self.log_std is None else {"policy_std": self.log_std.exp().mean()}
+        log_std = self.acting_log_std
+        return {} if log_std is None else {"policy_std": log_std.exp().mean()}

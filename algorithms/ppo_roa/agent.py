@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations import spaces
@@ -15,27 +16,17 @@ from yieldrl.on_policy import RememberingAgent
 
 from .algorithm import Algorithm
 from .config import Config
-from .student import export_student
+from .phases import MODULES, PHASES
 
 
 class Agent(RememberingAgent, ppo.Agent):
     """PPO's, with the history of its episodes as memory.
 
-    Who acts follows from the phase: the teacher in `train`, the student in the others.
+    The phase says who acts: the teacher in `train`, the student in the others.
     """
 
     algorithm: Algorithm
     config: Config
-
-    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """A random action `[B, ...]`, what was inferred, and from which history."""
-        memory, first = self.sampling.recall(spaces.batch_size(obs))
-        inputs = {"obs": obs, "memory": memory, "first": first}
-        extras = {**self.acting(inputs, self.generator)}
-        self.sampling.keep(extras.pop("remembered"))
-        action = extras.pop("action")
-        extras |= {"memory": memory, "first": first}
-        return action, extras
 
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         model = self.algorithm.model
@@ -46,16 +37,11 @@ class Agent(RememberingAgent, ppo.Agent):
         remembered = model.remember(watched, accepted)
         return {**answer, "priv_pred": priv_pred, "remembered": remembered}
 
-    def exploit(self, obs: Any) -> Tensor:
-        """The most likely action `[B, ...]`."""
+    def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
         model = self.algorithm.model
-        memory, first = self.predicting.recall(spaces.batch_size(obs))
-        seen = {"obs": obs, "memory": memory, "first": first}
-        priv_pred, watched = model.infer(seen)
-        action = model.predict({**seen, "priv_pred": priv_pred})
-        accepted = self.border.actions.to_env(action)
-        self.predicting.keep(model.remember(watched, accepted))
-        return action
+        priv_pred, watched = model.infer(inputs)
+        action = model.predict({"obs": inputs["obs"], "priv_pred": priv_pred})
+        return action, model.remember(watched, self.border.actions.to_env(action))
 
     @property
     def learns_since(self) -> int:
@@ -91,6 +77,54 @@ class Agent(RememberingAgent, ppo.Agent):
         without privileged entries, `memory [B, M]` (zeros at first) and bool `first
         [B]`, where an episode begins. It answers with the environment's action and
         the memory that goes into the next call. M is `agent.model.memory_size`.
+
+        Raises:
+            RuntimeError: If PyTorch cannot trace the model.
         """
         agent = self.as_student()
-        export_student(agent.algorithm.model, agent.border.actions, path)
+        model: Any = agent.algorithm.model
+        obs = {}
+        for name in model.actor_obs:
+            leaf = model.observation_space[name]
+            shape, dtype = spaces.shape_of(leaf), spaces.tensor_dtype(leaf)
+            obs[name] = torch.zeros(2, *shape, dtype=dtype)
+        memory = torch.zeros(2, model.memory_size, dtype=torch.float32)
+        inputs = obs, memory, torch.ones(2, dtype=torch.bool)
+        batch = torch.export.Dim.DYNAMIC
+        shapes: Any = {name: {0: batch} for name in obs}, {0: batch}, {0: batch}
+        student = Student(agent).cpu().eval()
+        with torch.no_grad():
+            program = torch.export.export(student, inputs, dynamic_shapes=shapes)
+        path, whole = Path(path), io.BytesIO()
+        torch.export.save(program, whole)
+        part = path.with_name(f".{path.name}.part")
+        part.write_bytes(whole.getvalue())
+        part.replace(path)  # never half a file
+
+
+class Student(nn.Module):
+    """From observations and a memory to the action, and the memory after it.
+
+    It uses an agent up: what only a teacher or a critic has is taken out of the model.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        self.model: Any = agent.algorithm.model
+        self.actions = agent.border.actions
+        for name in MODULES:
+            if getattr(PHASES["finetune"], name).rollout == "rest":
+                delattr(self.model, name)
+        self.model.critic_encoder = self.model.log_std = None
+        number = int(self.model.phase_number)  # a constant of the program
+        del self.model.phase_number
+        vars(self.model)["phase_number"] = number
+
+    def forward(
+        self, obs: dict[str, Tensor], memory: Tensor, first: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        seen = {"obs": obs, "memory": memory, "first": first}
+        inferred, watched = self.model.infer(seen)
+        action = self.model.predict({**seen, "latent": inferred})
+        accepted = self.actions.to_env(action)
+        return accepted, self.model.remember(watched, accepted)

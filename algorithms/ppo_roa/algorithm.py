@@ -6,7 +6,8 @@ the phases, modules and losses of the ROA that trains a teacher and a student ap
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import torch
 from tensordict import TensorDict
@@ -14,17 +15,17 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from yieldrl.abstractions import Logs
-from yieldrl.buffers import Minibatches, sequences
-from yieldrl.networks import TargetUpdate, set_train_mode
+from yieldrl.algorithms import ppo
+from yieldrl.buffers import Minibatches, sequences, transitions
+from yieldrl.networks import set_train_mode
 
 from .config import Config
 from .model import Model
 from .phases import PHASES, Use
-from .schedule import PhasedAlgorithm
 
 
-class Algorithm(PhasedAlgorithm):
-    """PPO of whoever acts, then adaptation, on each rollout.
+class Algorithm(ppo.Algorithm):
+    """PPO of the actor that acts, then adaptation, on each rollout.
 
     With `z` what the encoder makes of the privileged observations and `z'` what the
     adaptation module infers, the losses are, `sg` being a stopped gradient,
@@ -45,10 +46,15 @@ class Algorithm(PhasedAlgorithm):
         regularizer: The regulariser's weight of now, 0-dim.
         student_optimizer: Takes the steps of PPO while the student acts; `optimizer`
             those of the teacher.
+        phase_since: The `policy_version` with which the phase of now began.
+        rollout_since: The `policy_version` when the rollout of now was begun.
     """
 
     config: Config
     model: Model
+
+    phase_since = rollout_since = 0
+    adapting = False
 
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
@@ -57,11 +63,9 @@ class Algorithm(PhasedAlgorithm):
         names = (*PHASES["train"].trained("adapt"), *PHASES["train"].trained("imitate"))
         self.adaptation_optimizer = self.optimizer_of(names, rate)
         self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
-        self.adapting = False
         self.enter(config.phase_at(0))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """What takes the gradient steps of PPO while the teacher acts."""
         return self.optimizer_of(PHASES["train"].trained("ppo"))
 
     def optimizer_of(
@@ -71,6 +75,73 @@ class Algorithm(PhasedAlgorithm):
         parameters = [p for name in modules for p in self.model.parameters_of(name)]
         rate = self.config.learning_rate if rate is None else rate
         return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
+
+    def _param_groups(self) -> list[dict[str, Any]]:
+        """Those whose learning rate is annealed, or follows the KL: of PPO alone."""
+        return self.optimizer.param_groups + self.student_optimizer.param_groups
+
+    @property
+    def phase(self) -> str:
+        """The phase of now."""
+        return self.model.phase
+
+    def learns(self, by: Use) -> bool:
+        """Whether a module learns in this way, in the phase of now."""
+        return bool(PHASES[self.phase].trained(by))
+
+    def enter(self, phase: str) -> None:
+        """Begin a phase, if it is not the one of now.
+
+        The moving average begins anew, and what acted before is another policy: nothing
+        that it began is learned from in this phase.
+        """
+        if phase == self.phase:
+            return
+        self.model.enter(phase)
+        self.model.move_average(1.0)
+        self.counters.policy_version += 1
+        self.phase_since = self.counters.policy_version
+
+    def advance(self) -> None:
+        """Begin the phase that is due, if it is a later one than that of now.
+
+        A run that is done and goes on to more `total_steps` does not begin again.
+        """
+        due, order = self.config.phase_at(self.counters.sample_step), list(PHASES)
+        if order.index(due) > order.index(self.phase):
+            self.enter(due)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the rollout of now was begun in another phase."""
+        return self.rollout_since < self.phase_since
+
+    def acting_copy(self) -> Self:
+        """One that only acts; its moving average is its own, for ours moves."""
+        acting, average = super().acting_copy(), copy.deepcopy(self.model.adapt_ema)
+        acting.model.adapt_ema = average.requires_grad_(False).eval()
+        return acting
+
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """Add what PPO adds, and the `phase [T, N]` in which it was collected."""
+        rollout = super().complete(rollout)
+        phase = self.model.phase_number.to(self.device)
+        return rollout.set("phase", phase.expand(rollout.batch_size).clone())
+
+    def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
+        """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
+
+        Raises:
+            RuntimeError: If it was collected in another phase.
+        """
+        phase = rollout.get("phase", None)
+        if phase is not None and bool((phase != self.model.phase_number).any()):
+            collected = [*PHASES][int(phase.flatten()[0])]
+            raise RuntimeError(
+                f"the rollout was collected in the phase {collected!r}, and this is"
+                f" {self.phase!r}, in which another policy acts: collect another one"
+            )
+        return super().begin(rollout)
 
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
@@ -104,19 +175,9 @@ class Algorithm(PhasedAlgorithm):
         logs = learn(minibatches.minibatch())
         minibatches.advance()
         if minibatches.exhausted:
-            self.average()
+            self.model.move_average(self.config.ema_coef)
             self.advance()
         return logs
-
-    def average(self) -> None:
-        """Move the moving average towards the adaptation module, by `ema_coef`."""
-        module, average = self.model.adapt_module, self.model.adapt_ema
-        TargetUpdate(module, average, self.config.ema_coef)()
-
-    def _param_groups(self) -> list[dict[str, Any]]:
-        """Those whose learning rate is annealed, or follows the KL: of PPO alone."""
-        optimizers = self.optimizer, self.student_optimizer
-        return [group for one in optimizers for group in one.param_groups]
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move running statistics; those of observations while the teacher acts.
@@ -175,9 +236,10 @@ class Algorithm(PhasedAlgorithm):
         loss = mse_loss(inferred, encoded)
         logs = {"adaptation_loss": loss}
         if self.learns("imitate"):
+            features = model.encode_obs(obs)
             with torch.no_grad():
-                teacher = model.output_of("actor", obs, encoded)
-            student = model.output_of("actor_adapt", obs, inferred.detach())
+                teacher = model.actor(torch.cat((features, encoded), dim=-1))
+            student = model.actor_adapt(torch.cat((features, inferred.detach()), -1))
             logs["imitation_loss"] = mse_loss(student, teacher)
             loss = loss + logs["imitation_loss"]
         logs = {"loss": loss, **logs}
@@ -186,5 +248,4 @@ class Algorithm(PhasedAlgorithm):
 
 def flattened(data: TensorDict) -> TensorDict:
     """Transitions `[B]` of sequences `[T, n]`, without steps that only reset."""
-    flat = data.exclude("memory", "last_action", "first").flatten(0, 1)
-    return flat[flat["valid"]] if "valid" in set(flat.keys()) else flat
+    return transitions(data.exclude("memory", "last_action", "first"))

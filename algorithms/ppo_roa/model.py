@@ -13,18 +13,8 @@ from gymnasium.spaces import Dict
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.networks import (
-    GRU,
-    MLP,
-    Distribution,
-    History,
-    TargetUpdate,
-    WindowMLP,
-    make_distribution,
-    make_encoder,
-)
+from yieldrl.networks import GRU, MLP, History, TargetUpdate, WindowMLP, make_encoder
 
 from .config import Config
 from .phases import PHASES
@@ -40,15 +30,9 @@ class Model(ppo.Model):
         actor_adapt   observations, z'        -> student's action    [B, A]
         critic        all observations        -> value               [B]
 
-    Where PPO's model takes observations, this one takes a mapping: `obs [B, ...]` and
-    `priv_pred [B, Z]`, what was inferred when acting; with `latent [B, Z]` too, if who
-    acts has it already. `phase` says who that is; it is saved, and goes wherever the
-    weights go.
-
-    Args:
-        observation_space: Dict with the `privileged_obs` and something else.
-        action_space: As for PPO.
-        config: Says the sizes, and who reads what.
+    Observations are a mapping: `obs [B, ...]`, and `priv_pred [B, Z]`, inferred when
+    acting, or the actor's `latent [B, Z]`. Which actor acts follows from the `phase`,
+    which is saved with the weights.
 
     Raises:
         ValueError: If the observations lack an entry that is to be read, or the actors
@@ -63,11 +47,9 @@ class Model(ppo.Model):
     ) -> None:
         actor_obs = config.actor_obs or _others(observation_space, config)
         if shared := {*actor_obs} & {*config.privileged_obs}:
-            raise config.error(
-                "actor_obs",
-                f"the student never sees {sorted(shared)}: leave out what is in"
-                " privileged_obs",
-            )
+            remedy = "leave out what is in privileged_obs"
+            never = f"the student never sees {sorted(shared)}"
+            raise config.error("actor_obs", f"{never}: {remedy}")
         config = dataclasses.replace(config, actor_obs=actor_obs)
         super().__init__(observation_space, action_space, config)
         self.privileged_obs = config.privileged_obs
@@ -84,7 +66,6 @@ class Model(ppo.Model):
         self.register_buffer("phase_number", torch.tensor(first))
 
     def actor_size(self, config: Any) -> int:
-        """Width of what both actors read: features and a latent."""
         return super().actor_size(config) + config.latent_size
 
     def make_adaptation(self, config: Config) -> History:
@@ -107,7 +88,7 @@ class Model(ppo.Model):
 
     @property
     def needed_obs(self) -> tuple[str, ...]:
-        """What whoever acts must see: the student nothing that is privileged."""
+        """What must be seen to act: by the student nothing that is privileged."""
         return self.actor_obs + (self.privileged_obs if self.teaches else ())
 
     @torch.no_grad()
@@ -121,96 +102,64 @@ class Model(ppo.Model):
         self.phase_number.fill_(_NAMES.index(phase))
         if not taught or self.teaches:
             return
-        self.restart_average()
+        self.move_average(1.0)
         if self.log_std is not None:
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
+
+    def move_average(self, share: float) -> None:
+        """Move the moving average towards the adaptation module; by 1 it is a copy."""
+        TargetUpdate(self.adapt_module, self.adapt_ema, share)()
 
     def frozen(self) -> list[nn.Module]:
         """What is not trained; the moving average is moved all the same."""
         return [part for part in super().frozen() if part is not self.adapt_ema]
 
-    def restart_average(self) -> None:
-        """Make the moving average a copy of the adaptation module of now."""
-        TargetUpdate(self.adapt_module, self.adapt_ema, 1.0)()
-
     def parts_of(self, module: str) -> list[nn.Module]:
-        """One of the six modules, and what belongs to it.
-
-        What both actors see with is the teacher's, the critic's own encoder the
-        critic's.
-        """
+        """One of the six modules, and the encoder of observations that learns by it."""
         beside = {"actor": self.encoder, "critic": self.critic_encoder}
         parts = getattr(self, module), beside.get(module)
         return [part for part in parts if part is not None]
 
     def parameters_of(self, module: str) -> list[nn.Parameter]:
-        """The parameters of one of the six modules and of what belongs to it.
-
-        A Gaussian's standard deviation is its actor's.
-        """
-        beside = {"actor": self.log_std, "actor_adapt": self.log_std_adapt}
+        """The parameters of `parts_of`, and of an actor's standard deviation."""
         found = [p for part in self.parts_of(module) for p in part.parameters()]
-        log_std = beside.get(module)
+        log_std = {"actor": self.log_std, "actor_adapt": self.log_std_adapt}.get(module)
         return found if log_std is None else [*found, log_std]
 
     def inputs(self, data: TensorDict) -> TensorDict:
-        """Observations, and what was inferred from those before."""
         return data.select("obs", "priv_pred")
 
     def next_inputs(self, data: TensorDict) -> TensorDict:
-        """Last observations: to the critic no latent matters."""
-        return data.select("next_obs").rename_key_("next_obs", "obs")
+        return data.select("next_obs").rename_key_("next_obs", "obs")  # for the critic
 
     def features(self, obs: Any) -> Tensor:
-        """Observations as vectors `[B, F]`, without a latent.
+        """Observations as vectors `[B, F]`, without a latent."""
+        return self.encode_obs(obs["obs"], learns=self.teaches)
 
-        The encoder is the teacher's: where the student acts it is frozen.
-        """
-        with torch.set_grad_enabled(self.teaches and torch.is_grad_enabled()):
-            return super().features(obs["obs"])
-
-    @torch.no_grad()
-    def frozen_features(self, obs: Any) -> Tensor:
-        """Observations as vectors `[B, F]`, by an encoder that does not learn now."""
-        return super().features(obs)
+    def encode_obs(self, obs: Any, *, learns: bool = False) -> Tensor:
+        """Observations as vectors `[B, F]`: the teacher's encoder, frozen otherwise."""
+        with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
+            return super().features(obs)
 
     def critic_features(self, obs: Any, features: Tensor) -> Tensor:
         """What the critic reads, `[B, C]`: no latent."""
         return super().critic_features(obs["obs"], features)
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:
-        """Logits `[B, A]`, or means `[B, D]`, of who acts in this phase."""
+        """Logits `[B, A]`, or means `[B, D]`, of the actor that acts in this phase."""
         there = "latent" in obs.keys()  # noqa: SIM118 - TensorDict iterates otherwise
         latent = obs["latent"] if there else self.latent(obs["obs"], obs["priv_pred"])
         actor = getattr(self, PHASES[self.phase].acts)
         return actor(torch.cat((features, latent), dim=-1))
 
     def latent(self, obs: Any, priv_pred: Tensor) -> Tensor:
-        """What who acts in this phase reads beside features, `[B, Z]`.
-
-        Args:
-            obs: Observations `[B, ...]`; the teacher has what is privileged encoded.
-            priv_pred: What was inferred when acting, `[B, Z]`, for the student.
-        """
+        """What the actor of this phase reads beside features, `[B, Z]`."""
         return self.encoded(obs) if self.teaches else priv_pred
 
-    def output_of(self, actor: str, obs: Any, latent: Tensor) -> Tensor:
-        """Logits or means of either actor for observations and a latent `[B, Z]`.
-
-        The encoder gets no gradient.
-        """
-        features = self.frozen_features(obs)
-        return getattr(self, actor)(torch.cat((features, latent), dim=-1))
-
-    def distribution(self, output: Tensor) -> Distribution:
-        log_std = self.log_std if self.teaches else self.log_std_adapt
-        counts = self.choice_counts
-        return make_distribution(self.action_space, output, log_std, counts)
-
-    def metrics(self) -> Logs:
-        log_std = self.log_std if self.teaches else self.log_std_adapt
-        return {} if log_std is None else {"policy_std": log_std.exp().mean()}
+    @property
+    def acting_log_std(self) -> nn.Parameter | None:
+        return self.log_std if self.teaches else self.log_std_adapt
 
     def encoded(self, obs: Any) -> Tensor:
         """The latent `z [B, Z]` of privileged observations."""
@@ -218,43 +167,33 @@ class Model(ppo.Model):
 
     @property
     def memory_size(self) -> int:
-        """Numbers that are remembered of an episode: its history, and the last
-        action."""
+        """Numbers that are remembered: a history, and the last action's code."""
         return self.adapt_ema.memory_size + self.action_code.size
 
     def infer(self, inputs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
         """What is inferred while acting, `[B, Z]`, and the history then.
 
-        Args:
-            inputs: `obs [B, ...]`, `memory [B, M]` from before them, and bool `first
-                [B]` where an episode begins and the memory counts as empty.
+        From `obs [B, ...]`, the `memory [B, M]` before them, and bool `first [B]`.
         """
-        features, first = self.frozen_features(inputs["obs"]), inputs["first"]
-        memory, last_action = self.split(inputs["memory"])
-        x = _joined(features, last_action, first)
+        first, (history, last_action) = inputs["first"], self.split(inputs["memory"])
+        x = _joined(self.encode_obs(inputs["obs"]), last_action, first)
         module: History = getattr(self, PHASES[self.phase].infers)
-        inferred, after = module(x[None], memory, first[None])
+        inferred, after = module(x[None], history, first[None])
         return inferred[0], after
 
     def infer_sequence(self, data: TensorDict) -> Tensor:
-        """What the adaptation module infers in sequences, `[T, n, Z]`.
-
-        Args:
-            data: `obs`, `first`, `last_action [T, n, A]` as a code, and `memory`, of
-                which the history before the first step counts, `[T, n]`.
-        """
-        features = self.frozen_features(data["obs"].flatten(0, 1))
-        first = data["first"]
-        features = features.unflatten(0, first.shape)
+        """What the adaptation module infers in `Algorithm.pieces`, `[T, n, Z]`."""
+        first, obs = data["first"], data["obs"].flatten(0, 1)
+        features = self.encode_obs(obs).unflatten(0, first.shape)
         x = _joined(features, data["last_action"], first)
         return self.adapt_module(x, data["memory"][0], first)[0]
 
-    def remember(self, watched: Tensor, action: Tensor) -> Tensor:
+    def remember(self, history: Tensor, action: Tensor) -> Tensor:
         """The memory `[B, M]` of a history and the action that follows it."""
-        return torch.cat((watched, self.action_code(action)), dim=-1)
+        return torch.cat((history, self.action_code(action)), dim=-1)
 
     def split(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """The history `[..., H]` of a memory `[..., M]`, and the last action's code."""
+        """The history of a memory `[..., M]`, and the last action's code."""
         sizes = [self.adapt_ema.memory_size, self.action_code.size]
         history, last_action = memory.split(sizes, dim=-1)
         return history, last_action
@@ -276,11 +215,7 @@ def _joined(features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:
 
 
 def _others(space: gymnasium.Space[Any], config: Config) -> tuple[str, ...]:
-    """The entries of observations that are not privileged.
-
-    Raises:
-        ValueError: If there are none.
-    """
+    """The entries of observations that are not privileged; an error without any."""
     entries = space.spaces if isinstance(space, Dict) else {}
     others = tuple(name for name in entries if name not in config.privileged_obs)
     if not others:

@@ -13,13 +13,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Use = Literal["infer", "ppo", "adapt", "imitate", "average", "rest"]
 
 
-@dataclass(frozen=True)
-class Module:
+class Module(NamedTuple):
     """What a module does in a phase."""
 
     rollout: Use
@@ -43,13 +42,12 @@ class Phase:
 
     @property
     def acts(self) -> str:
-        """The actor that acts: `actor`, the teacher, or `actor_adapt`, the student."""
-        teaches = self.actor.rollout == "infer"
-        return "actor" if teaches else "actor_adapt"
+        """The actor that acts: the teacher or the student."""
+        return "actor" if self.actor.rollout == "infer" else "actor_adapt"
 
     @property
     def infers(self) -> str:
-        """The module that infers while acting: `adapt_module`, or its average."""
+        """The module that infers while acting."""
         learner = self.adapt_module.rollout == "infer"
         return "adapt_module" if learner else "adapt_ema"
 
@@ -82,6 +80,6 @@ PHASES = {
         critic=Module(rollout="rest", training="ppo"),
     ),
 }
-"""The phases in their order. `train` and `finetune` are the document's; in `adapt` the
-student acts, and learns from the frozen teacher in the states that it gets into itself
-(Kumar et al. 2021, "RMA", arXiv:2107.04034, section III-B)."""
+"""The phases in their order; `adapt` is that of Kumar et al. 2021, "RMA",
+arXiv:2107.04034, section III-B: the student acts, and learns from the frozen teacher in
+the states that it gets into itself."""

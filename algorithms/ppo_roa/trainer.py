@@ -36,8 +36,10 @@ class Trainer(ppo.Trainer):
 
     def _run_collect(self) -> LogData:
         algorithm = self.agent.algorithm
-        if len(self.buffer) > 0 and algorithm.outdated:
-            self._drop_rollout()
+        if len(self.buffer) > 0 and algorithm.outdated:  # give up what is there
+            self.buffer.clear()
+            if self.config.collection == "sync":
+                self.buffer.end_episodes()  # no row leads into the next rollout
         if len(self.buffer) == 0 or self.buffer.exhausted:
             algorithm.advance()  # it may have been loaded into a run of other phases
             algorithm.rollout_since = algorithm.counters.policy_version
@@ -53,12 +55,6 @@ class Trainer(ppo.Trainer):
 
     def _log(self, kind: LogType, logs: Logs) -> LogData:
         return super()._log(kind, {**logs, "phase": self._phase})
-
-    def _drop_rollout(self) -> None:
-        """Give up what was collected in another phase; the episodes go on."""
-        self.buffer.clear()
-        if self.config.collection == "sync":
-            self.buffer.end_episodes()  # no row leads into the next rollout
 
     @property
     def _phase(self) -> float:
