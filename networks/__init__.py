@@ -28,6 +28,7 @@ from yieldrl.networks.train_mode import (
     drops_or_norms_batches,
     frozen_parts,
     set_train_mode,
+    train_mode_concern,
 )
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "noisy_layers",
     "orthogonal",
     "set_train_mode",
+    "train_mode_concern",
 ]
 
 _MOVED = (

@@ -58,20 +58,28 @@ def drops_or_norms_batches(model: nn.Module) -> dict[str, str]:
     }
 
 
-_DROPOUT = (
-    nn.Dropout,
-    nn.Dropout1d,
-    nn.Dropout2d,
-    nn.Dropout3d,
-    nn.AlphaDropout,
-    nn.FeatureAlphaDropout,
-)
+def train_mode_concern(model: nn.Module) -> str | None:
+    """A sentence that names such parts of a model; None if it has none."""
+    parts = drops_or_norms_batches(model)
+    if not parts:
+        return None
+    kinds = " and ".join(sorted(set(parts.values())))
+    first, more = next(iter(parts)), len(parts) - 1
+    names = f"{first} and {more} more" if more else first
+    return (
+        f"{type(model).__name__} has {kinds} ({names}), which compute something else in"
+        " train mode, where it learns, than when acting"
+    )
+
+
+_DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
+_ALPHA_DROPOUT = (nn.AlphaDropout, nn.FeatureAlphaDropout)
 _BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _INSTANCE_NORM = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 
 
 def _differs(part: nn.Module) -> bool:
-    if isinstance(part, _DROPOUT):
+    if isinstance(part, _DROPOUT + _ALPHA_DROPOUT):
         return part.p > 0
     if isinstance(part, nn.RNNBase):
         return part.dropout > 0 and part.num_layers > 1

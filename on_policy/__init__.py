@@ -8,9 +8,8 @@ what learning asks of a whole rollout before it begins, and the schedule around 
 from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
 from yieldrl.on_policy.agents import RememberingAgent, SamplingAgent
 from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
-from yieldrl.on_policy.config import OnPolicyConfig
+from yieldrl.on_policy.config import ActorCriticConfig, OnPolicyConfig
 from yieldrl.on_policy.model import ActorCritic
-from yieldrl.on_policy.network_config import ActorCriticConfig
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 __all__ = [

@@ -13,9 +13,8 @@ LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2
 def follow_kl(algorithm: Any, approx_kl: float, desired_kl: float) -> None:
     """Lower the learning rate after too far a move, raise it after too short a one.
 
-    The first minibatch of a rollout, before which nothing has moved, raises the rate
-    there as here. Differs from it: `approx_kl` is estimated from the actions that were
-    taken, so that any distribution will do.
+    Differs from rsl_rl: `approx_kl` is estimated from the actions that were taken, so
+    that any distribution will do.
     """
     rate = algorithm.learning_rate
     if approx_kl > 2 * desired_kl:
@@ -29,12 +28,13 @@ def check_desired_kl(config: Any) -> None:
     if config.desired_kl is None:
         return
     if config.anneal_learning_rate:
-        remedy = "the learning rate cannot follow it and fall linearly as well: set"
-        raise config.error("desired_kl", f"{remedy} anneal_learning_rate=False")
+        both = "the learning rate cannot follow it and fall linearly as well"
+        raise config.error("desired_kl", f"{both}: set anneal_learning_rate=False")
     if not LOWEST_RATE <= config.learning_rate <= HIGHEST_RATE:
         remedy = f"desired_kl keeps it from {LOWEST_RATE} to {HIGHEST_RATE}"
         raise config.error("learning_rate", f"{remedy}: begin there")
     if config.num_epochs * config.num_minibatches == 1:
-        remedy = "the policy has not moved before the first gradient step of a"
-        remedy += " rollout: choose more num_epochs or num_minibatches"
-        raise config.error("desired_kl", remedy)
+        still = "the policy has not moved before the first gradient step of a rollout"
+        raise config.error(
+            "desired_kl", f"{still}: choose more num_epochs or num_minibatches"
+        )

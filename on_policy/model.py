@@ -18,7 +18,7 @@ from yieldrl.networks import (
     frozen_parts,
     make_encoder,
 )
-from yieldrl.on_policy.network_config import ActorCriticConfig
+from yieldrl.on_policy.config import ActorCriticConfig
 
 
 class ActorCritic(Policy):
@@ -29,18 +29,13 @@ class ActorCritic(Policy):
     that reads other entries of a Dict than the actor has an encoder of its own (Pinto
     et al. 2018, "Asymmetric Actor Critic", arXiv:1710.06542).
 
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Space of one action.
-        config: Says who reads what, and whether observations are normalized.
-
     Raises:
         ValueError: If the observations lack an entry that is to be read.
 
     Attributes:
         normalizer: Of observations; None where they stay as they are.
         encoder: From observations to the actor's features.
-        critic_encoder: The critic's own encoder; None where both read alike.
+        critic_encoder: None where both read the same entries.
         shares_layers: Whether both go through layers that are learned, as a CNN's are.
     """
 
@@ -70,11 +65,7 @@ class ActorCritic(Policy):
         return self.actor_obs
 
     def group(self, config: ActorCriticConfig, field: str) -> gymnasium.Space[Any]:
-        """The space of the entries of observations that a field of the config names.
-
-        Raises:
-            ValueError: If the observations do not have them.
-        """
+        """The space of the entries of observations that a field of the config names."""
         try:
             return spaces.part(self.observation_space, getattr(config, field))
         except ValueError as reason:
@@ -85,19 +76,16 @@ class ActorCritic(Policy):
         return self.encoder.size
 
     def actor_size(self, config: ActorCriticConfig) -> int:
-        """Width of what the actor reads, which `actor_output` makes of features."""
+        """Width of what the actor reads."""
         return self.feature_size(config)
 
     def critic_size(self, config: ActorCriticConfig) -> int:
-        """Width `C` of what the critic reads, its features of observations."""
+        """Width `C` of what the critic reads."""
         own = self.critic_encoder
         return self.feature_size(config) if own is None else own.size
 
     def observed(self, obs: Any, names: tuple[str, ...] = ()) -> Any:
-        """Observations `[B, ...]` or entries of them, normalized if the config says so.
-
-        Without names it is all of them.
-        """
+        """Observations `[B, ...]`, or entries of them, normalized if they are to be."""
         seen = {name: obs[name] for name in names} if names else obs
         return seen if self.normalizer is None else self.normalizer(seen)
 
@@ -106,11 +94,7 @@ class ActorCritic(Policy):
         return self.encoder(self.observed(obs, self.actor_obs))
 
     def critic_features(self, obs: Any, features: Tensor) -> Tensor:
-        """What the critic reads, `[B, C]`.
-
-        Where both read the same entries it is the actor's features, which they share.
-        A critic that sees more, or otherwise, makes its own from the observations.
-        """
+        """What the critic reads, `[B, C]`: the actor's features, or its own."""
         if self.critic_encoder is None:
             return features
         return self.critic_encoder(self.observed(obs, self.critic_obs))
@@ -159,10 +143,9 @@ class ActorCritic(Policy):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act, `action [B, ...]`, with the actor alone where the critic is beside it.
 
-        Log-probabilities and values of the whole rollout take one batch after it, a
-        tenth of the time that they would take step by step; `record` keeps the
-        `log_prob [B]` all the same. Who acts through a CNN that the critic shares has
-        seen already what takes the time, and keeps `value [B]`, too.
+        The rest takes a tenth of the time in one batch after the rollout, unless
+        `record` asks for the `log_prob [B]` now. Where a CNN is shared it is computed
+        already, and `log_prob` and `value [B]` are kept.
         """
         features = self.features(obs)
         policy = self.distribution(self.actor_output(features, obs))
@@ -179,14 +162,9 @@ class ActorCritic(Policy):
         return self.distribution(self.action(obs)).mode()
 
     def update_normalization(self, data: TensorDict) -> None:
-        """Fold observations into running statistics, if there are any.
-
-        They stand still where a frozen part reads by them: it goes on to see as it saw.
-        """
-        encoders = [
-            own for own in (self.encoder, self.critic_encoder) if own is not None
-        ]
-        normalizer = self.normalizer
+        """Fold in observations, unless a frozen part reads them normalized."""
+        both, normalizer = (self.encoder, self.critic_encoder), self.normalizer
+        encoders = [own for own in both if own is not None]
         if normalizer is not None and not normalizer.feeds(self.frozen(), encoders):
             normalizer.update(data["obs"], data.get("valid", None))
 

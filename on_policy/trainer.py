@@ -15,10 +15,7 @@ from yieldrl.on_policy.config import OnPolicyConfig
 
 
 class OnPolicyTrainer(abstractions.Trainer):
-    """Collects whole rollouts, each with the policy that learns from it.
-
-    A subclass says by `learning_due` and `_run_train` how it learns from them.
-    """
+    """Collects whole rollouts, and passes over each as its algorithm says."""
 
     config: OnPolicyConfig
     buffer: RolloutBuffer
@@ -28,6 +25,10 @@ class OnPolicyTrainer(abstractions.Trainer):
     @property
     def training_done(self) -> bool:
         return self.collecting_done and (len(self.buffer) == 0 or self.buffer.exhausted)
+
+    @property
+    def learning_due(self) -> bool:
+        return self.buffer.full and not self.buffer.exhausted
 
     def make_buffer(self) -> RolloutBuffer:
         config, parts = self.config, self.transition_parts
@@ -52,9 +53,8 @@ class OnPolicyTrainer(abstractions.Trainer):
         """
         known = set(rollout.keys())
         check_entries(known)
-        waits = "log_prob" not in known
         logs = self.algorithm.update(self.agent.annotated(rollout))
-        if waits:
+        if "log_prob" not in known:
             self.agent.acted_version = None
         return logs
 
@@ -74,3 +74,13 @@ class OnPolicyTrainer(abstractions.Trainer):
         if len(self.buffer) == 0:  # also where somebody else has cleared it
             self.agent.acted_version = None
         return super()._run_collect()
+
+    def _run_train(self) -> LogData:
+        minibatches, logs = self.buffer.passes, {}
+        if minibatches is None:  # advantages first, for the whole rollout
+            minibatches, logs = self.begin_learning()
+        if not minibatches.exhausted:  # as it is at once where all steps only reset
+            logs |= self.algorithm.learn_from(minibatches, self.agent.learn)
+        if minibatches.exhausted:
+            self.buffer.clear()
+        return self._log("train", logs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from yieldrl.abstractions import LogData
 from yieldrl.algorithms.ppo import Model
 from yieldrl.on_policy import OnPolicyTrainer
 
@@ -28,16 +27,3 @@ class Trainer(OnPolicyTrainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-
-    @property
-    def learning_due(self) -> bool:
-        return self.buffer.full and not self.buffer.exhausted
-
-    def _run_train(self) -> LogData:
-        whole, logs = self.buffer.passes, {}
-        if whole is None:  # advantages first
-            whole, logs = self.begin_learning()
-        if not whole.exhausted:  # as it is at once where all steps only reset
-            logs |= self.algorithm.learn_from(whole, self.agent.learn)
-        self.buffer.clear()
-        return self._log("train", logs)

@@ -64,8 +64,5 @@ class Algorithm(ppo.Algorithm):
         They are equal, and so the critic's targets are `advantage + value`, as PPO's.
         """
         log_ratio = rollout["log_prob_now"] - rollout["log_prob"]
-        ends = rollout["terminated"], rollout["truncated"]
-        gamma = rollout.get("discount", self.config.gamma)
-        rest = gamma, self.config.gae_lambda, rollout.get("valid", None)
-        steps = reward, rollout["value"], next_value, *ends
-        return vtrace(log_ratio, *steps, *rest)[0]
+        steps = reward, rollout["value"], next_value
+        return vtrace(log_ratio, *steps, *self.recursion(rollout))[0]

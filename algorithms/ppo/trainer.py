@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from yieldrl.abstractions import LogData
 from yieldrl.on_policy import OnPolicyTrainer
 
 from .agent import Agent
@@ -30,17 +29,3 @@ class Trainer(OnPolicyTrainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-
-    @property
-    def learning_due(self) -> bool:
-        return self.buffer.full and not self.buffer.exhausted
-
-    def _run_train(self) -> LogData:
-        minibatches, logs = self.buffer.passes, {}
-        if minibatches is None:  # advantages first, for the whole rollout
-            minibatches, logs = self.begin_learning()
-        if not minibatches.exhausted:  # as it is at once where all steps only reset
-            logs |= self.algorithm.learn_from(minibatches, self.agent.learn)
-        if minibatches.exhausted:
-            self.buffer.clear()
-        return self._log("train", logs)
