@@ -1,7 +1,6 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
 from yieldrl.foundations.foreign_names import moved_names
-from yieldrl.networks.critic import ActionCritic
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -14,7 +13,7 @@ from yieldrl.networks.distributions import (
 from yieldrl.networks.encoder import DictEncoder, NatureCNN, make_encoder
 from yieldrl.networks.ensemble import EnsembleMLP
 from yieldrl.networks.history import GRU, History, WindowMLP
-from yieldrl.networks.layers import MLP, orthogonal
+from yieldrl.networks.layers import MLP, ActionCritic, orthogonal
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
 from yieldrl.networks.normalizer import (
     ObservationNormalizer,

@@ -90,15 +90,26 @@ class MultiCategorical:
         return joint.reshape(*joint.shape[:-1], *self.shape)
 
 
-class Gaussian:
-    """Independent normals, `mean [B, D]`, `log_std [D]`, actions `[B, *shape]`."""
+class _Normals:
+    """Independent normals, `mean [B, D]` and `log_std`, for actions `[B, *shape]`."""
 
     def __init__(self, mean: Tensor, log_std: Tensor, shape: tuple[int, ...]) -> None:
         self.mean, self.log_std, self.shape = mean, log_std, shape
 
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+    @property
+    def _constant(self) -> float:
+        return 0.5 * math.log(2 * math.pi) * self.mean.shape[-1]
+
+    def _normal(self, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         noise = torch.empty_like(self.mean).normal_(generator=generator)
-        return (self.mean + self.log_std.exp() * noise).reshape(-1, *self.shape)
+        return self.mean + self.log_std.exp() * noise, noise
+
+
+class Gaussian(_Normals):
+    """Independent normals, `mean [B, D]`, `log_std [D]`, actions `[B, *shape]`."""
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        return self._normal(generator)[0].reshape(-1, *self.shape)
 
     def mode(self) -> Tensor:
         return self.mean.reshape(-1, *self.shape)
@@ -113,52 +124,31 @@ class Gaussian:
         total = self.log_std.sum(-1) + 0.5 * self.mean.shape[-1] + self._constant
         return total.expand(len(self.mean))
 
-    @property
-    def _constant(self) -> float:
-        return 0.5 * math.log(2 * math.pi) * self.mean.shape[-1]
 
-
-class SquashedGaussian:
+class SquashedGaussian(_Normals):
     """`tanh` of independent normals, `mean [B, D]`, `log_std [B, D]`: in [-1, 1].
 
     Haarnoja et al. 2018, "Soft Actor-Critic", arXiv:1801.01290, appendix C.
-
-    Args:
-        mean: Of the normals, before `tanh`.
-        log_std: Logarithm of their standard deviations.
-        shape: Shape of one action.
     """
-
-    def __init__(self, mean: Tensor, log_std: Tensor, shape: tuple[int, ...]) -> None:
-        self.mean, self.log_std, self.shape = mean, log_std, shape
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """One action each, `[B, ...]`; gradients flow through it."""
         return torch.tanh(self._normal(generator)[0]).reshape(-1, *self.shape)
 
     def sample_with_log_prob(self) -> tuple[Tensor, Tensor]:
-        """One action each, `[B, ...]`, and the log of its density, `[B]`.
-
-        The density is that of the action in [-1, 1]. In a box of half the width `h` it
-        is lower by `log h` in every dimension.
-        """
+        """One action each, `[B, ...]`, and the log of its density in [-1, 1], `[B]`."""
         normal, noise = self._normal(None)
         # log N(u; mu, sigma) - log|d tanh u / du|, and the last of them without the
         # 1 - tanh^2 u that float32 rounds to zero from |u| = 9 on:
         # log(1 - tanh^2 u) = 2 (log 2 - u - softplus(-2 u)).
         slope = 2 * (math.log(2) - normal - softplus(-2 * normal))
         log_prob = -0.5 * noise.square() - self.log_std - slope
-        constant = 0.5 * math.log(2 * math.pi) * self.mean.shape[-1]
         action = torch.tanh(normal).reshape(-1, *self.shape)
-        return action, log_prob.sum(-1) - constant
+        return action, log_prob.sum(-1) - self._constant
 
     def mode(self) -> Tensor:
-        """Where the most likely normal lands, `tanh(mean)`, `[B, ...]`."""
+        """`tanh(mean)`, `[B, ...]`, where the most likely normal lands."""
         return torch.tanh(self.mean).reshape(-1, *self.shape)
-
-    def _normal(self, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        noise = torch.empty_like(self.mean).normal_(generator=generator)
-        return self.mean + self.log_std.exp() * noise, noise
 
 
 def action_size(space: gym.Space[Any]) -> int:
@@ -175,10 +165,8 @@ def action_size(space: gym.Space[Any]) -> int:
         return 2 * math.prod(space.shape)
     if isinstance(space, Box):
         return math.prod(space.shape)
-    raise TypeError(
-        f"action space {space} is not supported: use Discrete, MultiDiscrete,"
-        " MultiBinary or Box"
-    )
+    remedy = "use Discrete, MultiDiscrete, MultiBinary or Box"
+    raise TypeError(f"action space {space} is not supported: {remedy}")
 
 
 def make_distribution(
@@ -187,16 +175,13 @@ def make_distribution(
     log_std: Tensor | None,
     counts: list[int] | None = None,
 ) -> Distribution:
-    """The distribution that an actor's `output [B, action_size]` stands for.
-
-    Of `bfloat16` outputs the probabilities are float32 all the same.
+    """The float32 distribution that an actor's `output [B, action_size]` stands for.
 
     Args:
         space: Of one action.
         output: Logits, or a Gaussian's means.
         log_std: Logarithm of a Gaussian's standard deviations.
-        counts: `spaces.choices(space)`, for code that is compiled: it cannot look at
-            the numbers in an array.
+        counts: `spaces.choices(space)`, which compiled code cannot look up itself.
     """
     if output.dtype == torch.bfloat16:
         output = output.float()

@@ -16,11 +16,7 @@ from yieldrl.networks.layers import orthogonal
 
 
 class Encoder(nn.Module):
-    """From observations `[B, ...]` to features `[B, size]`.
-
-    Attributes:
-        size: Number of features.
-    """
+    """From observations `[B, ...]` to features `[B, size]`."""
 
     size: int
 
@@ -123,13 +119,8 @@ class NatureCNN(Encoder):
     convolutions find lies in memory as the image did, and the head reads it in that
     order: cell by cell with all channels where these come last.
 
-    Args:
-        space: An image. Its numbers are divided by the larger of its bounds, 255 for
-            usual bytes, so that they lie in [-1, 1]: see `spaces.image_divisor`.
-
-    Attributes:
-        scale: What an image is multiplied by: a number, or `[C, H, W]` where bounds
-            differ.
+    An image is multiplied by `scale`, a number, or `[C, H, W]` where bounds differ, so
+    that it lies in [-1, 1]: see `spaces.image_divisor`.
     """
 
     scale: float | Tensor

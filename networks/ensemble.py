@@ -17,14 +17,7 @@ class EnsembleMLP(nn.Module):
     Each layer of all members is one batched product, and the optimizer sees as many
     tensors as for one network. Every member is initialised on its own, as `nn.Linear`.
 
-    Args:
-        members: `K`, how many networks.
-        sizes: Input width, hidden widths, output width.
-        activation: `tanh` or `relu`, between the layers; none after the last.
-
-    Attributes:
-        weights: Of each layer, `[K, inputs, outputs]`.
-        biases: Of each layer, `[K, 1, outputs]`.
+    `weights` are `[K, inputs, outputs]` of each layer, `biases` `[K, 1, outputs]`.
 
     >>> EnsembleMLP(2, [3, 8, 1])(torch.zeros(5, 3)).shape
     torch.Size([2, 5, 1])

@@ -40,12 +40,7 @@ class History(nn.Module, ABC):
 class WindowMLP(History):
     """An MLP over the latest W inputs of an episode; zeros stand for those before it.
 
-    Args:
-        inputs: Width of an input, F.
-        window: W, how many inputs it sees, the one of now among them.
-        hidden_sizes: Widths of the hidden layers.
-        outputs: Width of the output, Z.
-        activation: `tanh` or `relu`.
+    The `window` W counts the input of now.
     """
 
     def __init__(
@@ -85,13 +80,8 @@ class GRU(History):
         n = tanh(W_n x_t + b_n + r (U_n h_{t-1} + c_n))
         h_t = (1 - z) n + z h_{t-1}
 
-    where `h_{t-1}` is zero if an episode begins with `x_t`. The output is a linear
-    layer on `h_t`. Orthogonal weights, zero biases.
-
-    Args:
-        inputs: Width of an input, F.
-        size: Width of `h`, H: what is remembered.
-        outputs: Width of the output, Z.
+    where `h_{t-1}`, of `size` numbers, is zero if an episode begins with `x_t`. The
+    output is a linear layer on `h_t`. Orthogonal weights, zero biases.
     """
 
     def __init__(self, inputs: int, size: int, outputs: int) -> None:

@@ -22,13 +22,8 @@ class NoisyMLP(MLP):
     of `p * q`. Between `draw` and `silence` it is noisy; otherwise its noise is zero,
     and what it computes is the mean weights' and the same every time.
 
-    Args:
-        sizes: Input width, hidden widths, output width.
-        activation: `tanh` or `relu`, between the layers; none after the last.
-        last_gain: As in `MLP`, for the means. Without, they keep PyTorch's
-            initialisation, uniform in `1 / sqrt(p)`, which is the paper's.
-        sigma: Standard deviation that the weights start with, in units of
-            `1 / sqrt(p)`.
+    Means are initialised as in `MLP`, by default as in the paper; `sigma` is the
+    standard deviation at the start, in units of `1 / sqrt(p)`.
 
     >>> layers, x = NoisyMLP([3, 8, 2]), torch.ones(1, 3)
     >>> before = layers(x)

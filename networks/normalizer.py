@@ -37,10 +37,7 @@ class RunningMean(nn.Module):
 
 
 class RunningMoments(nn.Module):
-    """Mean and variance of all values seen, over every axis but those of `shape`.
-
-    float32, because MPS has no other.
-    """
+    """Mean and variance of all values seen, over every axis but those of `shape`."""
 
     mean: Tensor
     var: Tensor
@@ -48,6 +45,7 @@ class RunningMoments(nn.Module):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
+        # float32, because MPS has no other.
         self.register_buffer("mean", torch.zeros(shape, dtype=torch.float32))
         self.register_buffer("var", torch.ones(shape, dtype=torch.float32))
         self.register_buffer("count", torch.zeros((), dtype=torch.float32))
@@ -75,12 +73,7 @@ class ObservationNormalizer(nn.Module):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
     Only quantities are touched: images, sentences, choices and flags pass (see
-    `spaces.quantities`). The statistics move only in `update`, which training calls
-    once a rollout: evaluation never does.
-
-    Args:
-        space: Space of one observation.
-        limit: Bound of the result.
+    `spaces.quantities`). The statistics move only in `update`, once a rollout.
     """
 
     def __init__(self, space: gym.Space[Any], limit: float = 10.0) -> None:
@@ -95,14 +88,7 @@ class ObservationNormalizer(nn.Module):
         return self._map(obs, ())
 
     def update(self, obs: Any, valid: Tensor | None = None) -> None:
-        """Fold in observations.
-
-        Args:
-            obs: Observations `[..., *shape]`.
-            valid: Which of them count, bool `[...]`; by default all. A rollout's
-                `valid` leaves out last observations, on which NEXT_STEP environments
-                only reset.
-        """
+        """Fold in observations `[..., *shape]` that are `valid`, bool `[...]`."""
         for path in self.paths:
             leaf = obs
             for key in path:
@@ -112,9 +98,7 @@ class ObservationNormalizer(nn.Module):
     def feeds(self, parts: Sequence[nn.Module], encoders: Sequence[nn.Module]) -> bool:
         """Whether any of some parts of a model may read what is normalized.
 
-        Args:
-            parts: Parts of the model.
-            encoders: Of its observations: of a Dict's, images and words are not.
+        Of the encoders' parts, those of images and words do not.
         """
         unfed = [own for encoder in encoders for own in _unfed(encoder, self.paths)]
         known = {id(part) for own in unfed for part in own.modules()}
@@ -153,15 +137,8 @@ class RewardScaler(nn.Module):
     """Divides rewards by the running standard deviation of the discounted return.
 
     Engstrom et al. 2020, "Implementation Matters in Deep RL", arXiv:2005.12729,
-    section 3: rewards keep their sign and their mean, so the task stays the same.
-
-    Args:
-        num_envs: `N`, environments whose returns are followed.
-        gamma: Discount of the return.
-        limit: Bound of the scaled reward.
-
-    Attributes:
-        carry: The returns of the episodes under way, `[N]`.
+    section 3: rewards keep their sign, so the task stays the same; they are clipped to
+    `limit`. `carry [N]` are the returns of the episodes under way.
     """
 
     carry: Tensor
@@ -180,11 +157,7 @@ class RewardScaler(nn.Module):
 
     @torch.no_grad()
     def update(self, rollout: TensorDict) -> None:
-        """Follow the returns through a rollout `[T, N]` and fold them in.
-
-        Steps that only reset (`valid` is False) are left out. Where transitions bring
-        their `discount`, that counts.
-        """
+        """Follow the returns through a rollout `[T, N]`, fold in the `valid` ones."""
         goes_on = ~(rollout["terminated"] | rollout["truncated"])
         returns, gamma = rollout["reward"].clone(), rollout.get("discount", None)
         row, first = returns.unbind(), self.gamma if gamma is None else gamma[0]
@@ -198,11 +171,10 @@ class RewardScaler(nn.Module):
         self.moments.update(returns if valid is None else returns[valid])
 
     def forget(self) -> None:
-        """Drop the returns of the episodes under way: they will not go on.
+        """Drop the returns of the episodes under way.
 
-        For environments that were reset between the latest rollout that `update` saw
-        and the next one. Where the reset came after some steps of the next one, that
-        rollout says so itself, by a `truncated` in the row of the episodes' last steps.
+        For environments that were reset between two rollouts; a reset within one shows
+        as `truncated` in the row before it.
         """
         self.carry.zero_()
 

@@ -14,15 +14,8 @@ from torch import Tensor, nn
 class StateIndex(nn.Module):
     """From observations `[B, ...]` to the numbers of their states, `[B]`.
 
-    Args:
-        space: Discrete, or MultiDiscrete, of which every combination of choices is a
-            state.
-
-    Attributes:
-        count: How many states there are.
-
-    Raises:
-        TypeError: If states cannot be numbered.
+    Of a MultiDiscrete every combination of choices is a state; there are `count`. A
+    TypeError says that states cannot be numbered.
     """
 
     start: Tensor

@@ -169,7 +169,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         return torch.cat([self.model.get_value(part) for part in obs.split(CHUNK)])
 
     def normalized(self, advantage: Tensor) -> Tensor:
-        """A minibatch's advantages, standardized over all processes if so configured."""
+        """A minibatch's advantages, standardized over all processes if configured."""
         if not self.config.normalize_advantage or len(advantage) * ranks().count < 2:
             return advantage
         mean, std = mean_and_std(advantage)
