@@ -25,15 +25,13 @@ def gae(
         delta_t = r_t + gamma_t V(s_{t+1}) (1 - terminated_t) - V(s_t)
         A_t     = delta_t + gamma_t lambda (1 - ended_t) A_{t+1}
 
-    A terminated episode has no future: nothing is bootstrapped. A truncated one was
-    only cut short: the recursion stops, but `V` of its last observation still counts.
-    That is why `next_value` is asked for by itself: at an episode's end it belongs to
-    the observation before the reset (`final_obs`), not to the one after it.
+    A termination ends the future; a truncation stops the recursion, but `V` of the last
+    observation still counts.
 
     Args:
         reward: `[T, N]` float32.
         value: `[T, N]`, `V(obs)`.
-        next_value: `[T, N]`, `V(next_obs)`.
+        next_value: `[T, N]`, `V(next_obs)`: of `final_obs` where an episode ends.
         terminated: `[T, N]` bool, the episode ended in the environment's own terms.
         truncated: `[T, N]` bool, the episode was cut, by a time limit say.
         gamma: Discount: a number, or `[T, N]` where transitions last longer than one
@@ -43,8 +41,7 @@ def gae(
             (NEXT_STEP autoreset). They get advantage 0 and cut the recursion.
 
     Returns:
-        Advantages `[T, N]`; add `value` for the returns that a critic regresses to.
-        Detached: to a loss they are constants, even if `value` has a graph.
+        Advantages `[T, N]`, detached; with `value` added, a critic's targets.
 
     Raises:
         ValueError: If `gamma` is a tensor of another shape.

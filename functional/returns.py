@@ -25,11 +25,10 @@ def discounted_returns(
         next_value: `[T, N]`, `V(next_obs)`; zeros for plain Monte Carlo returns.
         terminated: `[T, N]` bool.
         truncated: `[T, N]` bool.
-        gamma: Discount: a number, or `[T, N]` where transitions last longer than one
-            step (`gamma ** k` of a chunk of k actions, whose rewards are discounted).
+        gamma: Discount: a number, or `[T, N]`, as in `gae`.
 
     Returns:
-        Returns `[T, N]`, detached: to a loss they are constants.
+        Returns `[T, N]`, detached.
 
     Raises:
         ValueError: If `gamma` is a tensor of another shape.
@@ -82,9 +81,8 @@ def explained_variance(
     """The share of the returns' variance that a critic explains.
 
     `1 - Var(G - V) / Var(G)`: 1 for a perfect critic, 0 for one that is as good as any
-    constant, negative for a worse one. It is 0 if the returns do not vary (beyond
-    rounding), so that means over several rollouts stay defined. In distributed training
-    it is computed over the returns of all processes.
+    constant, negative for a worse one; 0 if the returns do not vary beyond rounding. In
+    distributed training it is computed over the returns of all processes.
 
     Args:
         value: Predictions, of any shape.

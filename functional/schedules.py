@@ -4,13 +4,7 @@ from __future__ import annotations
 
 
 def linear(start: float, end: float, step: int, steps: float) -> float:
-    """Linear interpolation from `start` to `end`, constant after `steps`.
-
-    Args:
-        start: The value at step 0.
-        end: The value at step `steps` and after it.
-        step: The current step.
-        steps: Length of the schedule; with 0 the value is `end` at once.
+    """Linear interpolation from `start` to `end` over `steps`, constant after them.
 
     >>> linear(1.0, 0.5, 25, 100), linear(1.0, 0.5, 200, 100), linear(1.0, 0.5, 0, 0)
     (0.875, 0.5, 0.5)
@@ -20,13 +14,7 @@ def linear(start: float, end: float, step: int, steps: float) -> float:
 
 
 def updates_due(step: int, first: int, every: int, count: int) -> int:
-    """The number of updates that should have been made by a step.
-
-    Args:
-        step: The current step.
-        first: Step at which the first updates are due.
-        every: Steps between updates, from `first` on.
-        count: Updates that are due at each of these steps.
+    """Updates that are due by a step: `count` at `first` and `every` steps from then.
 
     >>> [updates_due(step, first=4, every=2, count=3) for step in (0, 3, 4, 5, 6)]
     [0, 0, 3, 3, 6]

@@ -38,27 +38,22 @@ def vtrace(
     `A + value`.
 
     Differs from the paper: with `lambda < 1` its `A` bootstraps from `v_{t+1}` itself,
-    which at `pi = mu` is not the advantage of its own `v_t`; `u` is (as in DeepMind's
-    rlax). With `lambda = 1` the two are one.
+    which at `pi = mu` is not the advantage of its own `v_t`; `u` is, as in rlax.
 
     Args:
         log_ratio: `[T, N]`, `log pi(a | s) - log mu(a | s)`.
-        reward: `[T, N]` float32; this and what follows are as in `gae`.
+        reward: `[T, N]`; this and what follows, up to `valid`, are as in `gae`.
         value: `[T, N]`, `V(obs)`.
-        next_value: `[T, N]`, `V(next_obs)`: of `final_obs` where an episode ends.
-        terminated: `[T, N]` bool, the episode ended in the environment's own terms.
-        truncated: `[T, N]` bool, the episode was cut, by a time limit say.
-        gamma: Discount: a number, or `[T, N]` where transitions last longer than one
-            step.
-        gae_lambda: 0 looks one step ahead, 1 to the end of the data: less bias of the
-            critic, more variance.
-        valid: `[T, N]` bool; False marks steps that only reset an environment
-            (NEXT_STEP autoreset). Their targets are their values and their advantages
-            0, and they cut the recursion.
-        rho_bar: The largest weight of a step. It says what is learned: with infinity
-            the values are pi's own, the lower it is the closer they are to mu's.
-        c_bar: The largest weight with which a step passes later errors back. It says
-            only how fast: lower means less variance. At most `rho_bar`, says the paper.
+        next_value: `[T, N]`, `V(next_obs)`.
+        terminated: `[T, N]` bool.
+        truncated: `[T, N]` bool.
+        gamma: A number, or `[T, N]`.
+        gae_lambda: From 0 (one step ahead) to 1 (to the end of the data).
+        valid: `[T, N]` bool.
+        rho_bar: The largest weight of a step. With infinity the values that are learned
+            are pi's own, the lower it is the closer they are to mu's.
+        c_bar: The largest weight with which a step passes later errors back, at most
+            `rho_bar`: lower means less variance and slower learning.
 
     Returns:
         Advantages `A` for the policy gradient and targets `v` for the critic, `[T, N]`

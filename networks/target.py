@@ -45,5 +45,5 @@ def _tensors(network: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
     parts = list(network.modules())
     parameters = [p for part in parts for p in part._parameters.values()]
     buffers = [b for part in parts for b in part._buffers.values()]
-    there = [p for p in parameters if p is not None]
+    there: list[Tensor] = [p for p in parameters if p is not None]
     return there, [b for b in buffers if b is not None]

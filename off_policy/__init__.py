@@ -2,9 +2,8 @@
 
 from yieldrl.off_policy.box_model import BoxModel
 from yieldrl.off_policy.config import OffPolicyConfig
-from yieldrl.off_policy.epsilon import EpsilonConfig, EpsilonGreedy
+from yieldrl.off_policy.exploration import EpsilonConfig, EpsilonGreedy, RandomWarmUp
 from yieldrl.off_policy.trainer import OffPolicyTrainer
-from yieldrl.off_policy.warm_up import RandomWarmUp
 
 __all__ = [
     "BoxModel",

@@ -14,18 +14,8 @@ from yieldrl import abstractions
 class BoxModel(abstractions.Model):
     """A model whose actions lie in [-1, 1], whatever the environment's bounds.
 
-    The agent stretches them, and the buffer keeps them as they are.
-
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Box, bounded on every side.
-
-    Attributes:
-        action_shape: Shape of one action.
-        action_size: How many numbers it has.
-
-    Raises:
-        TypeError: If actions are not numbers.
+    The agent stretches them, and the buffer keeps them as they are. The action space is
+    a Box, bounded on every side; anything else is a TypeError.
     """
 
     unit_box = True

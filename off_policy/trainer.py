@@ -14,10 +14,7 @@ from yieldrl.off_policy.config import OffPolicyConfig
 
 
 class OffPolicyTrainer(abstractions.Trainer):
-    """Steps into a replay buffer, with as many gradient steps as the config calls for.
-
-    A subclass overrides `_replay` where a gradient step is another one.
-    """
+    """Steps into a replay buffer, and learns from it as often as the config says."""
 
     config: OffPolicyConfig
     buffer: ReplayBuffer

@@ -33,8 +33,6 @@ class Config(OnPolicyConfig):
     )
 
     num_envs: int = 8
-    """Number of environments stepped side by side. More give more varied data for each
-    update, with gradients of less noise."""
 
     num_steps: int = 16
     """Steps that every environment takes before each update (t_max; the paper has 5).

@@ -32,9 +32,8 @@ class Algorithm(ppo.Algorithm):
 
     def __init__(self, model: Policy, config: ppo.Config) -> None:
         super().__init__(model, config)
-        self.evaluating = self.runtime.function(
-            "evaluation by the learner", self.evaluate
-        )
+        function = self.runtime.function
+        self.evaluating = function("evaluation by the learner", self.evaluate)
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:

@@ -14,16 +14,7 @@ from .config import Config
 
 
 class Model(dqn.Model):
-    """`Z(s, a)`: probabilities of `K` returns, the atoms; `Q` is their mean.
-
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Discrete.
-        config: Says the hidden layers and the atoms.
-
-    Attributes:
-        atoms: The returns `[K]`.
-    """
+    """`Z(s, a)`: probabilities of `K` returns, the `atoms [K]`; `Q` is their mean."""
 
     config: Config
     atoms: Tensor

@@ -19,7 +19,6 @@ class Config(OffPolicyConfig):
     first."""
 
     total_steps: int = 20_000
-    """Environment steps to train for, counted over all environments."""
 
     learning_rate: LearningRate = 1e-3
     """Learning rate of Adam, of the actor and of the critic. Higher learns faster, too

@@ -22,7 +22,6 @@ class Config(OffPolicyConfig, EpsilonConfig):
     them. By default nothing is forgotten."""
 
     train_every: Steps = 2
-
     batch_size: BatchSize = 128
 
     learning_rate: LearningRate = 1e-3

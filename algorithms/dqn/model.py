@@ -21,11 +21,6 @@ class Model(abstractions.Model):
     A variant overrides `make_mlp` (layers), `make_head` (streams, numbers per action)
     or `action_values` (how those numbers become `Q`).
 
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Discrete.
-        config: Says the hidden layers.
-
     Raises:
         TypeError: If actions are not a single choice.
     """

@@ -16,8 +16,8 @@ class DuelingHead(nn.Module):
 
     Args:
         make_mlp: Makes a stream's layers, of given widths; shared ones are plain.
-        sizes: Width of the features, then of the hidden layers. Each stream has the
-            last one to itself; those before are shared.
+        sizes: Widths of the features and of the hidden layers, the last of which each
+            stream has to itself.
         num_actions: `A`.
         per_action: Numbers for every action: 1 for `Q`, more for a distribution.
     """

@@ -24,14 +24,10 @@ class Config(ppo.Config):
     there must be at least `num_minibatches` of them."""
 
     num_minibatches: int = 4
-    """Minibatches into which each pass is cut, with one gradient step on each: of the
-    sequences of whole environments, so at most `num_envs`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.num_minibatches > self.num_envs:
-            raise self.error(
-                "num_minibatches",
-                f"sequences stay whole, and there are only {self.num_envs}: choose"
-                " fewer, or more num_envs",
-            )
+            few = f"sequences stay whole, and there are only {self.num_envs}"
+            remedy = "choose fewer, or more num_envs"
+            raise self.error("num_minibatches", f"{few}: {remedy}")

@@ -37,29 +37,21 @@ class Model(ppo.Model):
         return self.lstm.memory_size
 
     def feature_size(self, config: Any) -> int:
-        """Width of the LSTM's output."""
         return config.lstm_size
 
     def critic_size(self, config: Any) -> int:
-        """Width of the LSTM's output, and of the critic's own encoder if it has one."""
         own = self.critic_encoder
         return config.lstm_size + (0 if own is None else own.size)
 
     def features(self, obs: Any) -> Tensor:
-        """The LSTM's output `[B, H]`; for sequences `[T, n]` it is `[T * n, H]`.
-
-        A sequence is walked through from the memory of its first row.
-        """
+        """The LSTM's output `[B, H]`; for sequences `[T, n]` it is `[T * n, H]`."""
         if obs["first"].ndim == 1:
             return self.step(obs)[0]
         seen = super().features(obs["obs"].flatten(0, 1)).unflatten(0, obs.batch_size)
         return self.lstm(seen, obs["memory"][0], obs["first"])[0].flatten(0, 1)
 
     def critic_features(self, obs: Any, features: Tensor) -> Tensor:
-        """The LSTM's output `[B, H]`, by which the critic remembers what the actor saw.
-
-        If it reads other entries than the actor, they stand beside it, `[B, C]`.
-        """
+        """The LSTM's output `[B, H]`, beside what the critic alone reads, `[B, C]`."""
         if self.critic_encoder is None:
             return features
         now = obs["obs"] if obs["first"].ndim == 1 else obs["obs"].flatten(0, 1)

@@ -16,12 +16,7 @@ class Config(ppo.Config):
     `info["action_mask"]`, a method `action_masks()`, or in Dict observations."""
 
     num_envs: int = 8
-    """Number of environments stepped side by side. More give more varied data for each
-    update."""
-
     total_steps: int = 200_000
-    """Environment steps to train for, counted over all environments. Annealing runs
-    over them."""
 
     wrappers: tuple[str, ...] = ("yieldrl.envs:ActionMask",)
     """Wrappers to put around every environment, the innermost first. `ActionMask`

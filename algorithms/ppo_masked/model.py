@@ -21,12 +21,8 @@ class Model(ppo.Model):
     Then they have probability 0, and so they are never sampled, never the most likely,
     and their logits get no gradient (Huang & Ontañón 2020, section 3).
 
-    Args:
-        observation_space: Dict with `action_mask [A]`, which the networks do not see,
-            and anything else.
-        action_space: Discrete, MultiDiscrete or MultiBinary. The masks of several
-            choices lie one behind the other, as their logits do.
-        config: Says the hidden layers and the normalization.
+    Observations are a Dict with `action_mask [A]`, which the networks do not see. The
+    masks of several choices lie one behind the other, as their logits do.
 
     Raises:
         TypeError: If there is no mask in the observations, or no choice in the actions.

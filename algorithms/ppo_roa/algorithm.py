@@ -6,8 +6,7 @@ the phases, modules and losses of the ROA that trains a teacher and a student ap
 
 from __future__ import annotations
 
-import copy
-from typing import Any, Self
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -15,16 +14,16 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from yieldrl.abstractions import Logs
-from yieldrl.algorithms import ppo
 from yieldrl.buffers import Minibatches, sequences, transitions
 from yieldrl.networks import set_train_mode
 
 from .config import Config
 from .model import Model
 from .phases import PHASES, Use
+from .schedule import PhasedAlgorithm
 
 
-class Algorithm(ppo.Algorithm):
+class Algorithm(PhasedAlgorithm):
     """PPO of the actor that acts, then adaptation, on each rollout.
 
     With `z` what the encoder makes of the privileged observations and `z'` what the
@@ -44,23 +43,19 @@ class Algorithm(ppo.Algorithm):
     Attributes:
         adapting: Whether the minibatch that is due is one of adaptation.
         regularizer: The regulariser's weight of now, 0-dim.
-        student_optimizer: Takes the steps of PPO while the student acts; `optimizer`
-            those of the teacher.
-        phase_since: The `policy_version` with which the phase of now began.
-        rollout_since: The `policy_version` when the rollout of now was begun.
+        student_optimizer: PPO's while the student acts; `optimizer` the teacher's.
     """
 
     config: Config
     model: Model
 
-    phase_since = rollout_since = 0
     adapting = False
 
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
-        rate = config.adaptation_learning_rate
         self.student_optimizer = self.optimizer_of(PHASES["finetune"].trained("ppo"))
         names = (*PHASES["train"].trained("adapt"), *PHASES["train"].trained("imitate"))
+        rate = config.adaptation_learning_rate
         self.adaptation_optimizer = self.optimizer_of(names, rate)
         self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
         self.enter(config.phase_at(0))
@@ -80,68 +75,9 @@ class Algorithm(ppo.Algorithm):
         """Those whose learning rate is annealed, or follows the KL: of PPO alone."""
         return self.optimizer.param_groups + self.student_optimizer.param_groups
 
-    @property
-    def phase(self) -> str:
-        """The phase of now."""
-        return self.model.phase
-
     def learns(self, by: Use) -> bool:
         """Whether a module learns in this way, in the phase of now."""
         return bool(PHASES[self.phase].trained(by))
-
-    def enter(self, phase: str) -> None:
-        """Begin a phase, if it is not the one of now.
-
-        The moving average begins anew, and what acted before is another policy: nothing
-        that it began is learned from in this phase.
-        """
-        if phase == self.phase:
-            return
-        self.model.enter(phase)
-        self.model.move_average(1.0)
-        self.counters.policy_version += 1
-        self.phase_since = self.counters.policy_version
-
-    def advance(self) -> None:
-        """Begin the phase that is due, if it is a later one than that of now.
-
-        A run that is done and goes on to more `total_steps` does not begin again.
-        """
-        due, order = self.config.phase_at(self.counters.sample_step), list(PHASES)
-        if order.index(due) > order.index(self.phase):
-            self.enter(due)
-
-    @property
-    def outdated(self) -> bool:
-        """Whether the rollout of now was begun in another phase."""
-        return self.rollout_since < self.phase_since
-
-    def acting_copy(self) -> Self:
-        """One that only acts; its moving average is its own, for ours moves."""
-        acting, average = super().acting_copy(), copy.deepcopy(self.model.adapt_ema)
-        acting.model.adapt_ema = average.requires_grad_(False).eval()
-        return acting
-
-    def complete(self, rollout: TensorDict) -> TensorDict:
-        """Add what PPO adds, and the `phase [T, N]` in which it was collected."""
-        rollout = super().complete(rollout)
-        phase = self.model.phase_number.to(self.device)
-        return rollout.set("phase", phase.expand(rollout.batch_size).clone())
-
-    def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
-        """The passes over a rollout `[T, N]`, and what to log of it; nothing moves.
-
-        Raises:
-            RuntimeError: If it was collected in another phase.
-        """
-        phase = rollout.get("phase", None)
-        if phase is not None and bool((phase != self.model.phase_number).any()):
-            collected = [*PHASES][int(phase.flatten()[0])]
-            raise RuntimeError(
-                f"the rollout was collected in the phase {collected!r}, and this is"
-                f" {self.phase!r}, in which another policy acts: collect another one"
-            )
-        return super().begin(rollout)
 
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
@@ -161,10 +97,7 @@ class Algorithm(ppo.Algorithm):
         return self.config.num_epochs if self.learns("ppo") else 0
 
     def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
-        """Let `learn` take a step; after the last one of a rollout, move the average.
-
-        Then the next rollout may begin another phase.
-        """
+        """Let `learn` take a step; the last one of a rollout may end the phase."""
         first = self.ppo_epochs * minibatches.num_minibatches
         self.adapting = minibatches.position >= first
         if not self.adapting:
@@ -180,20 +113,14 @@ class Algorithm(ppo.Algorithm):
         return logs
 
     def update_normalization(self, rollout: TensorDict) -> None:
-        """Move running statistics; those of observations while the teacher acts.
-
-        Afterwards it is frozen, and must go on to see as it saw.
-        """
+        """Move running statistics; those of observations while the teacher acts."""
         if self.model.teaches:
             super().update_normalization(rollout)
         elif self.reward_scaler is not None:
             self.reward_scaler.update(rollout)
 
     def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on a minibatch of sequences `[T, n]`.
-
-        Where train mode matters, only those that learn by this step are in it.
-        """
+        """One gradient step on sequences `[T, n]`; only its learners in train mode."""
         if self.model.training:
             kinds: tuple[Use, ...] = ("adapt", "imitate") if self.adapting else ("ppo",)
             learners = [name for by in kinds for name in PHASES[self.phase].trained(by)]
@@ -211,7 +138,7 @@ class Algorithm(ppo.Algorithm):
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """PPO's objective, and the regulariser while the teacher learns."""
-        flat = flattened(data)
+        flat = transitions(data.exclude("memory", "last_action", "first"))
         latent = self.model.latent(flat["obs"], flat["priv_pred"])  # once, for both
         inputs = self.model.inputs(flat).set("latent", latent)
         evaluated = self.model.evaluate_actions(inputs, flat["action"])
@@ -229,7 +156,8 @@ class Algorithm(ppo.Algorithm):
         On sequences `[T, n]`: the gradient flows back through time to their start.
         """
         model = self.model
-        flat = flattened(data.copy().set("inferred", model.infer_sequence(data)))
+        steps = data.select("obs", "valid", strict=False)
+        flat = transitions(steps.set("inferred", model.infer_sequence(data)))
         obs, inferred = flat["obs"], flat["inferred"]
         with torch.no_grad():
             encoded = model.encoded(obs)
@@ -244,8 +172,3 @@ class Algorithm(ppo.Algorithm):
             loss = loss + logs["imitation_loss"]
         logs = {"loss": loss, **logs}
         return loss, {name: metric.detach() for name, metric in logs.items()}
-
-
-def flattened(data: TensorDict) -> TensorDict:
-    """Transitions `[B]` of sequences `[T, n]`, without steps that only reset."""
-    return transitions(data.exclude("memory", "last_action", "first"))

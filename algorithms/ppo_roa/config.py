@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+
+from gymnasium.spaces import Dict
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations import Coefficient, LearningRate, Range
@@ -27,8 +29,6 @@ class Config(ppo.Config):
     of the advantage, longer sequences to adapt from, and fewer updates."""
 
     total_steps: int = 1_000_000
-    """Environment steps to take, over all environments and phases. More train
-    longer."""
 
     privileged_obs: tuple[str, ...] = ("privileged",)
     """Names of the entries of a Dict observation that are there in training alone. The
@@ -79,42 +79,42 @@ class Config(ppo.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_ramp()
-        self._check_phases()
-        if not self.privileged_obs:
-            raise self.error(
-                "privileged_obs",
-                "there is nothing to adapt to: name entries of the observation, or"
-                " take PPO",
-            )
-        if self.num_minibatches > self.num_envs:
-            raise self.error(
-                "num_minibatches",
-                f"sequences stay whole, and there are only {self.num_envs}: choose"
-                " fewer, or more num_envs",
-            )
-
-    def _check_ramp(self) -> None:
         begin, end = self.regularizer_ramp
         if not 0 <= begin <= end <= 1:
-            raise self.error(
-                "regularizer_ramp", "choose two shares, 0 <= begin <= end <= 1"
-            )
+            remedy = "choose two shares, 0 <= begin <= end <= 1"
+            raise self.error("regularizer_ramp", remedy)
+        steps, total = self.phase_steps, self.total_steps
+        if steps and (len(steps) != len(PHASES) or min(steps) < 0):
+            remedy = f"give three numbers, 0 or more, for {', '.join(PHASES)}"
+            raise self.error("phase_steps", remedy)
+        if steps and sum(steps) != total:
+            differ = f"they add up to {sum(steps)}, and total_steps is {total}"
+            raise self.error("phase_steps", f"{differ}: choose the same for both")
+        if not self.privileged_obs:
+            nothing = "there is nothing to adapt to: name entries of the observation"
+            raise self.error("privileged_obs", f"{nothing}, or take PPO")
+        if self.num_minibatches > self.num_envs:
+            few = f"sequences stay whole, and there are only {self.num_envs}"
+            remedy = "choose fewer, or more num_envs"
+            raise self.error("num_minibatches", f"{few}: {remedy}")
 
-    def _check_phases(self) -> None:
-        steps = self.phase_steps
-        if not steps:
-            return
-        if len(steps) != len(PHASES) or min(steps) < 0:
-            raise self.error(
-                "phase_steps", f"give three numbers, 0 or more, for {', '.join(PHASES)}"
-            )
-        if sum(steps) != self.total_steps:
-            raise self.error(
-                "phase_steps",
-                f"they add up to {sum(steps)}, and total_steps is {self.total_steps}:"
-                " choose the same for both",
-            )
+    def student_obs(self, space: Any) -> tuple[str, ...]:
+        """Entries of observations that both actors read: by default all others.
+
+        Raises:
+            ValueError: If there are none, or privileged ones are among them.
+        """
+        entries = space.spaces if isinstance(space, Dict) else {}
+        hidden = self.privileged_obs
+        names = tuple(name for name in entries if name not in hidden)
+        if not (self.actor_obs or names):
+            alone = f"the observations {space} have nothing beside them that the"
+            remedy = "give a Dict with both, such as that of yieldrl/HiddenPendulum-v1"
+            raise self.error("privileged_obs", f"{alone} student could see: {remedy}")
+        if shared := {*self.actor_obs} & {*hidden}:
+            never = f"the student never sees {sorted(shared)}: leave out what is in"
+            raise self.error("actor_obs", f"{never} privileged_obs")
+        return self.actor_obs or names
 
     def planned_learn_steps(self) -> int:
         """Gradient steps of a run whose passes are all made, adaptation's too."""

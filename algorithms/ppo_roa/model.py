@@ -9,7 +9,6 @@ from typing import Any
 
 import gymnasium
 import torch
-from gymnasium.spaces import Dict
 from tensordict import TensorDict
 from torch import Tensor, nn
 
@@ -33,10 +32,6 @@ class Model(ppo.Model):
     Observations are a mapping: `obs [B, ...]`, and `priv_pred [B, Z]`, inferred when
     acting, or the actor's `latent [B, Z]`. Which actor acts follows from the `phase`,
     which is saved with the weights.
-
-    Raises:
-        ValueError: If the observations lack an entry that is to be read, or the actors
-            were to read privileged ones.
     """
 
     def __init__(
@@ -45,12 +40,8 @@ class Model(ppo.Model):
         action_space: gymnasium.Space[Any],
         config: Config,
     ) -> None:
-        actor_obs = config.actor_obs or _others(observation_space, config)
-        if shared := {*actor_obs} & {*config.privileged_obs}:
-            remedy = "leave out what is in privileged_obs"
-            never = f"the student never sees {sorted(shared)}"
-            raise config.error("actor_obs", f"{never}: {remedy}")
-        config = dataclasses.replace(config, actor_obs=actor_obs)
+        seen = config.student_obs(observation_space)
+        config = dataclasses.replace(config, actor_obs=seen)
         super().__init__(observation_space, action_space, config)
         self.privileged_obs = config.privileged_obs
         privileged = make_encoder(self.group(config, "privileged_obs"))
@@ -95,8 +86,8 @@ class Model(ppo.Model):
     def enter(self, phase: str) -> None:
         """Begin a phase.
 
-        Where the student takes over it explores as much as the teacher did, for
-        imitation is of means alone, and infers with the newest weights.
+        A student that takes over explores as much as the teacher did, for imitation is
+        of means alone, and infers with the newest weights.
         """
         taught = self.teaches
         self.phase_number.fill_(_NAMES.index(phase))
@@ -171,10 +162,7 @@ class Model(ppo.Model):
         return self.adapt_ema.memory_size + self.action_code.size
 
     def infer(self, inputs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-        """What is inferred while acting, `[B, Z]`, and the history then.
-
-        From `obs [B, ...]`, the `memory [B, M]` before them, and bool `first [B]`.
-        """
+        """What is inferred while acting, `[B, Z]`, and the history then."""
         first, (history, last_action) = inputs["first"], self.split(inputs["memory"])
         x = _joined(self.encode_obs(inputs["obs"]), last_action, first)
         module: History = getattr(self, PHASES[self.phase].infers)
@@ -212,16 +200,3 @@ _NAMES = tuple(PHASES)
 def _joined(features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:
     """What adaptation goes by: features beside the last action of the episode."""
     return torch.cat((features, last_action * ~first.unsqueeze(-1)), dim=-1)
-
-
-def _others(space: gymnasium.Space[Any], config: Config) -> tuple[str, ...]:
-    """The entries of observations that are not privileged; an error without any."""
-    entries = space.spaces if isinstance(space, Dict) else {}
-    others = tuple(name for name in entries if name not in config.privileged_obs)
-    if not others:
-        raise config.error(
-            "privileged_obs",
-            f"the observations {space} have nothing beside them that the student could"
-            " see: give a Dict with both, such as that of yieldrl/HiddenPendulum-v1",
-        )
-    return others

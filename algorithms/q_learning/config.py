@@ -14,7 +14,6 @@ class Config(EpsilonConfig):
     """Q-learning with a table; the defaults learn the slippery FrozenLake-v1."""
 
     uncompiled: ClassVar[str | None] = "it has a table and no gradient"
-
     precision: ClassVar[str] = "float32"
 
     env_id: str = "FrozenLake-v1"
@@ -28,9 +27,7 @@ class Config(EpsilonConfig):
     """Environment steps to train for, over which exploration falls."""
 
     device: str = "cpu"
-
     eval_every: int = 20_000
-
     eval_episodes: int = 100
 
     learning_rate: Annotated[float, Range(0, 1, above=True)] = 1.0
@@ -47,5 +44,4 @@ class Config(EpsilonConfig):
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
     epsilon_end: UnitInterval = 0.1
-
     exploration_fraction: UnitInterval = 0.5

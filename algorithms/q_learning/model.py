@@ -18,16 +18,7 @@ LARGEST_TABLE = 2**28  # entries: one gigabyte, and as much again for their visi
 
 
 class Model(abstractions.Model):
-    """`Q(s, a)` as a table: a row for every state, a column for every action.
-
-    Args:
-        observation_space: Discrete, or MultiDiscrete, of which every combination of
-            choices is a state.
-        action_space: Discrete.
-        config: As every model gets it; a table needs nothing of it.
-
-    Attributes:
-        table: `Q`, `[S, A]`.
+    """`Q(s, a)` as a `table [S, A]`, for states and actions that are choices.
 
     Raises:
         TypeError: If states or actions cannot be numbered.
@@ -41,18 +32,15 @@ class Model(abstractions.Model):
         config: Config,
     ) -> None:
         if not isinstance(action_space, Discrete):
-            raise TypeError(
-                f"a table needs a Discrete action space, got {action_space}: take PPO"
-                " for continuous or several actions"
-            )
+            need = f"a table needs a Discrete action space, got {action_space}"
+            raise TypeError(f"{need}: take PPO for continuous or several actions")
         super().__init__(observation_space, action_space)
         self.index = StateIndex(observation_space)
         self.num_states, self.num_actions = self.index.count, int(action_space.n)
         if self.num_states * self.num_actions > LARGEST_TABLE:
-            raise ValueError(
-                f"a table of {self.num_states:.3g} states x {self.num_actions} actions"
-                " is too large to fill: take DQN, whose network generalises"
-            )
+            size = f"{self.num_states:.3g} states x {self.num_actions} actions"
+            remedy = "take DQN, whose network generalises"
+            raise ValueError(f"a table of {size} is too large to fill: {remedy}")
         table = torch.zeros(self.num_states, self.num_actions)
         self.table = nn.Parameter(table, requires_grad=False)
 

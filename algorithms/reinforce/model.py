@@ -24,11 +24,8 @@ from .config import Config
 class Model(abstractions.Model):
     """A policy `pi(a | s)`, and nothing else: there is no critic.
 
-    Args:
-        observation_space: Box, Discrete, MultiDiscrete, MultiBinary or Dict of them.
-        action_space: Discrete, MultiDiscrete, MultiBinary (categorical) or Box
-            (Gaussian with a state-independent standard deviation).
-        config: Says the hidden layers.
+    A Box has a Gaussian policy with a state-independent standard deviation, every other
+    action space a categorical one for each choice.
     """
 
     def __init__(
@@ -42,11 +39,8 @@ class Model(abstractions.Model):
         outputs = action_size(action_space)
         sizes = [self.encoder.size, *config.hidden_sizes, outputs]
         self.actor = MLP(sizes, "tanh", last_gain=0.01)
-        self.log_std = (
-            nn.Parameter(torch.zeros(outputs))
-            if isinstance(action_space, Box)
-            else None
-        )
+        log_std = nn.Parameter(torch.zeros(outputs))
+        self.log_std = log_std if isinstance(action_space, Box) else None
 
     def action(self, obs: Any) -> Tensor:
         """Logits `[B, A]`, or a Gaussian's means `[B, D]`."""
