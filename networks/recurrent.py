@@ -9,8 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from yieldrl.networks.history import History
 
-class LSTM(nn.Module):
+
+class LSTM(History):
     """Long short-term memory over sequences in which episodes begin, time first.
 
     Hochreiter & Schmidhuber 1997, "Long Short-Term Memory", Neural Computation 9(8),
@@ -33,7 +35,7 @@ class LSTM(nn.Module):
 
     def __init__(self, inputs: int, size: int) -> None:
         super().__init__()
-        self.size = size
+        self.size, self.memory_size = size, 2 * size  # `h` and `c` side by side
         self.input_weight = nn.Parameter(torch.empty(4 * size, inputs))
         self.hidden_weight = nn.Parameter(torch.empty(4 * size, size))
         self.bias = nn.Parameter(torch.zeros(4 * size))  # of the gates i, f, o and g
@@ -42,24 +44,10 @@ class LSTM(nn.Module):
                 nn.init.orthogonal_(gate)
         self.bias.data[size : 2 * size] = 1.0
 
-    @property
-    def memory_size(self) -> int:
-        """Numbers that it remembers, M: `h` and `c` side by side."""
-        return 2 * self.size
-
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Walk through sequences.
-
-        Args:
-            x: Inputs `[T, N, F]`.
-            memory: What is remembered from before the first step, `[N, M]`.
-            first: Where an episode begins, bool `[T, N]`.
-
-        Returns:
-            The outputs `h`, `[T, N, H]`, and what is remembered after the last step.
-        """
+        """The outputs `h`, `[T, N, H]`, and what is remembered, `[N, 2 * H]`."""
         products = linear(x, self.input_weight, self.bias).unbind()
         goes_on = (~first).unsqueeze(-1).to(x.dtype).unbind()
         weight = self.hidden_weight.t()

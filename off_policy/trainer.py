@@ -47,10 +47,7 @@ class OffPolicyTrainer(abstractions.Trainer):
         return {}
 
     def update(self, rollout: TensorDict) -> Logs:
-        """Put a rollout into the replay buffer, and learn from that as the loop does.
-
-        At least once, also before `learning_starts`.
-        """
+        """Put a rollout into the replay buffer, and learn from that, at least once."""
         return self._replay_rows(rollout)
 
     def _run_train(self) -> LogData:

@@ -47,10 +47,7 @@ class OnPolicyTrainer(abstractions.Trainer):
         return self.config.num_steps
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
-        """Learn all there is to learn from a rollout `[T, N]`; means of metrics.
-
-        It is annotated first, if it was not collected by `collector.collect`.
-        """
+        """Learn all there is to learn from a rollout `[T, N]`; means of metrics."""
         known = set(rollout.keys())
         check_entries(known)
         logs = self.algorithm.update(self.agent.annotated(rollout))

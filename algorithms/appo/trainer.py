@@ -19,6 +19,5 @@ class Trainer(ppo.Trainer):
     """
 
     config: Config
-
     config_class = Config
     algorithm_class = Algorithm

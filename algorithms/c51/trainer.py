@@ -13,7 +13,6 @@ class Trainer(dqn.Trainer):
     """DQN's schedule around distributions of returns."""
 
     config: Config
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

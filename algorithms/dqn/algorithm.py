@@ -45,12 +45,7 @@ class Algorithm(abstractions.Algorithm):
         return self.model.value(obs).argmax(1)
 
     def next_action(self, data: TensorDict, target_q_value: Tensor) -> Tensor:
-        """The action `[B]` that the next state is valued by: the target network's best.
-
-        Args:
-            data: The batch `[B]`.
-            target_q_value: `Q'(s', .)`, `[B, A]`.
-        """
+        """The action `[B]` that values the next state: the best of `Q'(s', .)`."""
         return target_q_value.argmax(1)
 
     @torch.no_grad()

@@ -19,6 +19,5 @@ class Trainer(appo.Trainer):
     """
 
     config: Config
-
     config_class = Config
     algorithm_class = Algorithm

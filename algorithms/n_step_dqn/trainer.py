@@ -30,7 +30,6 @@ class Trainer(dqn.Trainer):
 
     config: Config
     buffer: NStepReplayBuffer
-
     config_class = Config
     buffer_class = NStepReplayBuffer
 

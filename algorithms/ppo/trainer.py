@@ -24,7 +24,6 @@ class Trainer(OnPolicyTrainer):
 
     config: Config
     agent: Agent
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

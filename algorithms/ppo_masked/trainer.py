@@ -20,7 +20,6 @@ class Trainer(ppo.Trainer):
     """
 
     config: Config
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

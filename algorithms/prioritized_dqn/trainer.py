@@ -25,7 +25,6 @@ class Trainer(dqn.Trainer):
 
     config: Config
     buffer: PrioritizedReplayBuffer
-
     config_class = Config
     algorithm_class = Algorithm
     buffer_class = PrioritizedReplayBuffer

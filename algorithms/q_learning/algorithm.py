@@ -46,10 +46,7 @@ class Algorithm(abstractions.Algorithm):
         return self.model.value(data["next_obs"]).amax(1)
 
     def td_target(self, data: TensorDict) -> Tensor:
-        """`r + gamma V(s')`, `[B]`; only a termination ends the future.
-
-        Transitions that bring a `discount` have that in place of gamma.
-        """
+        """`r + gamma V(s')`, `[B]`; only a termination ends the future."""
         future = data.get("discount", self.config.gamma) * self.next_value(data)
         return data["reward"] + future * ~data["terminated"]
 
@@ -66,9 +63,8 @@ class Algorithm(abstractions.Algorithm):
     def entry_rate(self, state: Tensor, action: Tensor) -> Tensor:
         """How far each transition moves its entry, `[B]`: `learning_rate / n^omega`.
 
-        `n` counts the entry's updates, these included. Transitions of one and the same
-        entry, from several environments, add up; but together they take it no further
-        than to the mean of their targets.
+        `n` counts the entry's updates, these included. Transitions of one entry add up,
+        but together they take it no further than to the mean of their targets.
         """
         before = self.visits[state, action]
         once = torch.ones_like(before)

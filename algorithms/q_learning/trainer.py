@@ -30,7 +30,6 @@ class Trainer(abstractions.Trainer):
     config: Config
     agent: Agent
     buffer: StepBuffer
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

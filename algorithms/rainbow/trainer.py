@@ -17,7 +17,6 @@ class Trainer(prioritized_dqn.Trainer, n_step_dqn.Trainer):
     config: Config
     agent: Agent
     buffer: PrioritizedNStepReplayBuffer
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

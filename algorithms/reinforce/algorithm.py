@@ -67,10 +67,8 @@ class Algorithm(abstractions.Algorithm):
     def prepare(self, episodes: TensorDict) -> TensorDict:
         """From steps `[T, N]` to those of whole episodes `[B]`, with their `returns`.
 
-        There is no critic to say what would have come after a time limit, so nothing
-        is added there: the return is the one within the limit, which is also what
-        evaluation reports. To the policy, which does not see the clock, two equal
-        states with different time left then have different returns.
+        There is no critic to say what would have come after a time limit, so the return
+        is the one within the limit, which is also what evaluation reports.
         """
         episodes["returns"] = discounted_returns(
             episodes["reward"],

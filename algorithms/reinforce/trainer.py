@@ -29,7 +29,6 @@ class Trainer(abstractions.Trainer):
     config: Config
     agent: Agent
     buffer: EpisodeBuffer
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

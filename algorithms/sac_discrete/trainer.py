@@ -14,7 +14,6 @@ class Trainer(sac.Trainer):
     """After each step into the replay buffer, learn."""
 
     config: Config
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

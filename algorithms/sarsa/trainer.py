@@ -25,7 +25,6 @@ class Trainer(q_learning.Trainer):
 
     config: Config
     agent: Agent
-
     config_class = Config
     algorithm_class = Algorithm
     agent_class = Agent

@@ -35,10 +35,7 @@ class Algorithm(ddpg.Algorithm):
         self.critic_steps = 0
 
     def target_action(self, data: TensorDict) -> Tensor:
-        """The target actor's action with clipped noise, `[B, ...]`.
-
-        Actions that are alike should have similar values.
-        """
+        """The target actor's action with clipped noise, which smooths values."""
         action = super().target_action(data)
         limit = self.config.noise_clip
         noise = torch.randn_like(action) * self.config.policy_noise

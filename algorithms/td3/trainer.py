@@ -13,7 +13,6 @@ class Trainer(ddpg.Trainer):
     """After each step into the replay buffer, learn; the actor every other time."""
 
     config: Config
-
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm
