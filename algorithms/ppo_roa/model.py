@@ -84,16 +84,12 @@ class Model(ppo.Model):
 
     @torch.no_grad()
     def enter(self, phase: str) -> None:
-        """Begin a phase.
-
-        A student that takes over explores as much as the teacher did, for imitation is
-        of means alone, and infers with the newest weights.
-        """
+        """Begin a phase; a student that takes over explores as much as the teacher."""
         taught = self.teaches
         self.phase_number.fill_(_NAMES.index(phase))
         if not taught or self.teaches:
             return
-        self.move_average(1.0)
+        self.move_average(1.0)  # it infers with the newest weights
         if self.log_std is not None:
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
