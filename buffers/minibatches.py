@@ -10,7 +10,7 @@ import torch
 from tensordict import TensorDict
 from torch import Generator, Tensor
 
-from yieldrl.foundations.moved import Renamed
+from yieldrl.foundations.foreign_names import Renamed
 
 
 def transitions(rollout: TensorDict) -> TensorDict:

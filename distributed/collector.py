@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 
-from yieldrl.collectors.episode_logs import mean_episode
+from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.policy_lag import PolicyLag
 from yieldrl.collectors.protocols import Collector
-from yieldrl.collectors.rollouts import collect
+from yieldrl.collectors.sync import collect
 from yieldrl.distributed.pool import DeadWorkerError, WorkerError, WorkerPool
 from yieldrl.distributed.weights import Signature, learned, packed
 from yieldrl.distributed.worker import AgentRecipe, Part

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
+import sysconfig
 import time
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -76,7 +79,7 @@ class WorkerPool:
 
     def begin(self, agent: Any, seed: int, states: Any = None) -> None:
         """Give every worker its agent and begin episodes, or go on from states."""
-        self._begun = self.cluster.ray.put(cloudpickle.dumps(agent)), seed
+        self._begun = self.cluster.ray.put(pickled(agent)), seed
         states = [None] * self.count if states is None else states
         started = [self._begin(i, state) for i, state in enumerate(states)]
         for index, ref in enumerate(started):
@@ -134,9 +137,37 @@ class WorkerPool:
 
     def _made(self, index: int) -> Any:
         recipe = dataclasses.replace(self._recipe, index=index, life=self.lives[index])
-        parts = cloudpickle.dumps(recipe), self.count, self.stats
+        parts = pickled(recipe), self.count, self.stats
         return self.cluster.actor(RolloutWorkerActor, index, *parts)
 
     def _begin(self, index: int, state: Any) -> Any:
         assert self._begun is not None
         return self.call(index, "begin", *self._begun, state)
+
+
+def pickled(value: Any) -> bytes:
+    """A value with the code of all modules that no worker could import.
+
+    That is what the program defines, and modules that are installed nowhere, such as
+    the copied folder of an algorithm.
+    """
+    own = [module for module in [*sys.modules.values()] if _is_own(module)]
+    for module in own:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return cloudpickle.dumps(value)
+    finally:
+        for module in own:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_own(module: Any) -> bool:
+    """Whether a module is a file of the user's that is installed nowhere."""
+    name, file = getattr(module, "__name__", ""), getattr(module, "__file__", None)
+    if file is None or name.partition(".")[0] in ("yieldrl", "__main__"):
+        return False
+    paths = sysconfig.get_paths()
+    installed = [paths[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return not Path(file).resolve().is_relative_to(sys.prefix) and not any(
+        Path(file).is_relative_to(folder) for folder in installed
+    )

@@ -156,6 +156,7 @@ class RolloutWorkerActor:
             load(self._actor.agent.model, weights, signature)
             self._actor.sign(signature.version)
         self._actor.agent.counters.sample_step = sample_step
+        self._rows.clear()  # what came before an error was not sent
         logs = [self._collector.step() for _ in range(num_rows)]
         rows, breaks = self._rows.take()
         if self._stats is not None:
@@ -185,16 +186,17 @@ class _Share(Signed):
 
     def __init__(self, agent: Any, num_envs: int, count: int) -> None:
         super().__init__(agent, num_envs)
-        self.count = count
-
-    def count_steps(self, steps: int) -> None:
-        super().count_steps(steps * self.count)
+        self.count_steps = lambda steps: agent.count_steps(steps * count)
 
 
 class _Rows:
     """The buffer of a worker: transitions that wait to be sent."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
         self._rows: list[dict[str, Any]] = []
         self._breaks: list[int] = []
 
@@ -208,9 +210,9 @@ class _Rows:
 
     def take(self) -> tuple[dict[str, Any], list[int]]:
         """All rows as arrays `[T, n, ...]`, and the numbers of the breaks."""
-        rows, breaks = self._rows, self._breaks
-        self._rows, self._breaks = [], []
-        return _stacked(rows), breaks
+        rows, breaks = _stacked(self._rows), self._breaks
+        self.clear()
+        return rows, breaks
 
 
 def _arrays(value: Any) -> Any:

@@ -10,7 +10,7 @@ from gymnasium.spaces import Space
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.foundations.choices import choice_ranges
+from yieldrl.foundations.spaces import choice_ranges
 
 
 class ActionReader:
