@@ -9,8 +9,6 @@ They are composed from the inside out, `Agent(Algorithm(Model(...)))`, and the t
 builds whatever its caller does not pass. Axes: `T` time, `N` environments, `B` batch.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any, ClassVar

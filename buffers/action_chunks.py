@@ -1,7 +1,5 @@
 """Chunks of an expert's actions and their returns, in minibatches."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

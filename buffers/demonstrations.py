@@ -1,7 +1,5 @@
 """Demonstrations: what an expert did, to be learned from over and over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the rows of a storage hold: a preallocated tensor for every entry."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

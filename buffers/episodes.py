@@ -1,7 +1,5 @@
 """The episode buffer: whole episodes of N environments, learned from once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Demonstrations as Minari data sets, a format that other libraries share."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A replay buffer that samples n-step transitions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Prioritized replay: transitions drawn in proportion to their TD errors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The replay buffer: a ring of the latest transitions, sampled at random."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

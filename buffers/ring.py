@@ -1,7 +1,5 @@
 """The circular buffer: one thread writes rollouts while another learns from them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress

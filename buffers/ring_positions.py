@@ -1,7 +1,5 @@
 """Where the writer and the reader of a ring of segments are: numbers alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """What a transition holds, how its leaves nest, and whether so many fit in memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

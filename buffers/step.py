@@ -1,7 +1,5 @@
 """The step buffer: the latest step of all environments, learned from at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

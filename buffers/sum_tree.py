@@ -1,7 +1,5 @@
 """A sum tree: draw positions in proportion to their priorities, and change these."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import torch

@@ -4,8 +4,6 @@ Only what a command needs is imported, and only when it runs: `yieldrl --help` a
 before PyTorch would have been read from the disk.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The algorithms of the package, and how each differs from its parent."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib

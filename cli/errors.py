@@ -1,7 +1,5 @@
 """Usage errors: one line on stderr, exit code 2, no traceback."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

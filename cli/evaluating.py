@@ -1,7 +1,5 @@
 """`yieldrl evaluate`, and the evaluation at the end of training."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tyro.conf import Positional

@@ -1,7 +1,5 @@
 """Fields of a dataclass as options of a command line, their docstrings as the help."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

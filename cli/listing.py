@@ -1,7 +1,5 @@
 """`yieldrl list`: the algorithms with their tuned configs, or as a family tree."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Models by name: of another algorithm, or a vision-language-action model."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib

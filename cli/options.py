@@ -1,7 +1,5 @@
 """From the words of a command line, and a file, to a run: its spec and its config."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

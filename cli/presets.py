@@ -1,7 +1,5 @@
 """Find config files: paths, and the tuned ones in the folder of an algorithm."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ What is not there raises ImportError, what does not fit ValueError; the message 
 the one who wrote the file.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Restore runs: from a checkpoint to its trainer class, and to a trainer."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run as a file describes it: algorithm, model and loggers, beside the config."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

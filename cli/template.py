@@ -1,7 +1,5 @@
 """`yieldrl new`: an algorithm's folder as the start of your own."""
 
-from __future__ import annotations
-
 import importlib.util
 import keyword
 import re

@@ -1,7 +1,5 @@
 """The side of an asynchronous collector that acts, in a thread of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The asynchronous collector: it steps environments while the learner learns."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Mapping
 from typing import Any, Literal, NoReturn

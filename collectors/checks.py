@@ -1,7 +1,5 @@
 """Checks of observations, rewards and actions, before anything learns from them."""
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import getitem
 from typing import Any

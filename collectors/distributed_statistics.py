@@ -1,7 +1,5 @@
 """Returns and lengths of episodes over several processes, or several steps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Evaluation: whole episodes with deterministic actions, every one counted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

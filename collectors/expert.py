@@ -1,7 +1,5 @@
 """Experts: rules that choose the actions of demonstrations."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Callable

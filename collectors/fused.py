@@ -1,7 +1,5 @@
 """Acting, stepping, writing down and adding up as one compiled function."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self, TypeGuard

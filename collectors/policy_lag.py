@@ -1,7 +1,5 @@
 """Policy lag: how many newer policies there are than the one that acted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

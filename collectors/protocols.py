@@ -1,7 +1,5 @@
 """The protocols of a buffer and of a collector, as a trainer uses them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 

@@ -1,7 +1,5 @@
 """Returns and lengths of ended episodes; they refuse values that are not finite."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps vector environments of any autoreset mode, and checks what they return."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from functools import reduce
 from operator import getitem

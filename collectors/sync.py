@@ -1,7 +1,5 @@
 """The synchronous collector: it acts, steps and writes in one thread."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Transfers weights from the model that learns to the copy that acts."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

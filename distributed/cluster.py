@@ -1,7 +1,5 @@
 """A running Ray: started here, or joined; and where on it actors are placed."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """The collector on Ray: it hands over, step by step, what rollout workers collect."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Environments that are stepped somewhere else: here are only their spaces."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """The rollout workers of a run: made alike, and made again when one dies."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import sys

@@ -1,7 +1,5 @@
 """Statistics of the episodes of all workers, in an actor of their own."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any

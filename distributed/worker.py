@@ -1,7 +1,5 @@
 """What steps environments in a process of its own, on this machine or another."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 from collections.abc import Mapping

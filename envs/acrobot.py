@@ -1,7 +1,5 @@
 """Acrobot: two links hang from a bar; swing the free end above it."""
 
-from __future__ import annotations
-
 import math
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """Observations of a batch: arrays or tensors `[N, ...]`, in nested dicts or not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Atari 2600 games in ALE's own vector environment, and a window into it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """CartPole: balance a pole on a cart that is pushed to the left or to the right."""
 
-from __future__ import annotations
-
 import cmath
 import math
 from types import MappingProxyType

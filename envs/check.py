@@ -1,7 +1,5 @@
 """Whether a vector environment does what its interface says, before training in it."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

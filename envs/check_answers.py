@@ -1,7 +1,5 @@
 """What `check` sees: the answers of a run, each looked at as it comes."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from functools import reduce

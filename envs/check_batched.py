@@ -1,7 +1,5 @@
 """The part of the conformance test that is for batched tensor environments."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `check` concludes from runs: which must be alike, and how episodes end."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Environments to evaluate in, apart from those that training steps."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from typing import Any

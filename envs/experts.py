@@ -1,7 +1,5 @@
 """Actions of experts that know the state, for demonstrations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

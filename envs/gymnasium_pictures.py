@@ -1,7 +1,5 @@
 """Pictures of a batched world, drawn by Gymnasium's environment of the same kind."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import gymnasium

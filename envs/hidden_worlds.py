@@ -1,7 +1,5 @@
 """Ready worlds of hidden parameters, with ranges to train in and ranges held out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """From an id, a class, a function or an object to a vector environment."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Action masks: which actions are possible now, as a part of the observation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

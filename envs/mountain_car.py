@@ -1,7 +1,5 @@
 """Mountain car: too weak for the hill, so first it has to go the other way."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Mountain car with a gas pedal: every push costs, and the goal pays 100."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

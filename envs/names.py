@@ -1,7 +1,5 @@
 """Names of environments: what they stand for, and what to call an environment."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 from typing import Any

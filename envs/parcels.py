@@ -1,7 +1,5 @@
 """Makers of environments, and errors, packed for another process."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Pendulum: swing it up with a motor that is too weak, and hold it there."""
 
-from __future__ import annotations
-
 import math
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """The trainer's ends of its connections with worker processes: no wait is endless."""
 
-from __future__ import annotations
-
 import queue
 import select
 import warnings

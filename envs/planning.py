@@ -4,8 +4,6 @@ The tables are those of Gymnasium's small worlds, `env.unwrapped.P` of FrozenLak
 CliffWalking and Taxi.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ Jones 2021, "Debugging RL, Without the Agonizing Pain", has five such worlds; he
 have two actions each, which do nothing in the first four, and there is one that is cut.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """Environments in processes of their own, which can be interrupted and always close."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Gymnasium environments one after the other in one process, with little overhead."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """One environment of a batch, for code that steps one at a time."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable

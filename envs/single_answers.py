@@ -1,7 +1,5 @@
 """What a single environment returns: taken if it can be, else refused by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """How processes of environments start, afresh and without the program, and end."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 import threading

@@ -1,7 +1,5 @@
 """T-maze: a signpost at the start says where to turn at the end of a corridor."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small worlds that are tables: FrozenLake and CliffWalking."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Taxi: a table whose states say which actions are possible."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sentences in observations, as bytes that fit into a tensor."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """Single environments as a batch, and whether a batch can be trained in."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from typing import cast

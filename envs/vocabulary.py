@@ -1,7 +1,5 @@
 """Between sentences and tokens."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

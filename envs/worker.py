@@ -1,7 +1,5 @@
 """A process that steps one environment of a `ProcessVectorEnv`."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

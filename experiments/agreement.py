@@ -1,7 +1,5 @@
 """Processes that train together start alike, each with random numbers of its own."""
 
-from __future__ import annotations
-
 import dataclasses
 import platform
 import zlib

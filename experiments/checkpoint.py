@@ -1,7 +1,5 @@
 """Checkpoint files: written whole or not at all, read without running any code."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import zlib

@@ -4,8 +4,6 @@ That is what PyTorch reads with `weights_only=True`, and NumPy's numbers, text a
 arrays of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath, PureWindowsPath

@@ -1,7 +1,5 @@
 """A run on disk: its folder, and checkpoints from which it goes on."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

@@ -8,8 +8,6 @@ checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import sys

@@ -1,7 +1,5 @@
 """One writer for a run: a lock on its folder that the system frees with the process."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Find the runs below a folder, and read curves from their `logs.csv`."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

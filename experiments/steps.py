@@ -1,7 +1,5 @@
 """Single steps of a training, in the trainer's loop or in one of your own."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import closing
 from typing import Any

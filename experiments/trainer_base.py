@@ -1,7 +1,5 @@
 """The base of trainers, which builds the parts."""
 
-from __future__ import annotations
-
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a trainer's checkpoint holds; a deep copy trains by itself."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What of which algorithm's model makes up its deterministic policy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

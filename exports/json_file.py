@@ -1,7 +1,5 @@
 """A policy as JSON: what it observes, its layers with their weights, what comes out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The policy in a JSON file, in NumPy alone: this file may be copied."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """From PyTorch's modules and from spaces to the values of JSON in a policy file."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any

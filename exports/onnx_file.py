@@ -1,7 +1,5 @@
 """A policy as ONNX, which many runtimes and languages read."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

@@ -1,7 +1,5 @@
 """Convert a policy's actions to those that an environment accepts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 `ALIASES` is the table. `to_fields` reads the blocks of a file, by those names or ours.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

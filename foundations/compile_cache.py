@@ -1,7 +1,5 @@
 """The folder of PyTorch's compiled code, which no other user may write into."""
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The base of every algorithm's config: typed, frozen, validated, loadable."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 

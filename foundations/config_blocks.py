@@ -1,7 +1,5 @@
 """A whole run in one file: its blocks, and which config fields each of them holds."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Configs from files and mappings, those of earlier versions too, and back."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Convert observations to tensors on a device, and actions back for environments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

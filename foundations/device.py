@@ -1,7 +1,5 @@
 """The machine that a run uses: which device, how many threads."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

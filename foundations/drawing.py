@@ -1,7 +1,5 @@
 """Random numbers of a function, drawn outside of it: a graph has no generator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

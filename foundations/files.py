@@ -1,7 +1,5 @@
 """Config files (JSON with comments, YAML, TOML), and what files may be called."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import os

@@ -1,7 +1,5 @@
 """Names of other libraries and of earlier versions: what they are called here."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping

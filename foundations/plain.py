@@ -5,8 +5,6 @@ whose keys are text. Tuples and other keys have a mapping of one key in their pl
 `{"__tuple__": [3, 4]}` and `{"__mapping__": [[0, "left"]]}`.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import types

@@ -4,8 +4,6 @@
 in a union with None too (`Positive | None`) and for every number of a tuple.
 """
 
-from __future__ import annotations
-
 import inspect
 import types
 import typing

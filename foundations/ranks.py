@@ -4,8 +4,6 @@ Each has environments of its own and the same weights. They agree on gradients, 
 statistics, and on when to evaluate; the first one alone writes files.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import os

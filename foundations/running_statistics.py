@@ -1,7 +1,5 @@
 """Running mean and variance, and values standardized by them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

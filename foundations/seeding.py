@@ -4,8 +4,6 @@ The framework draws from generators of its own, each with a seed derived for its
 purpose. The global ones are for networks' first weights, and for code of users.
 """
 
-from __future__ import annotations
-
 import random
 import warnings
 from typing import Any

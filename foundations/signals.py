@@ -1,7 +1,5 @@
 """Delay KeyboardInterrupt until the end of a block."""
 
-from __future__ import annotations
-
 # `signal` takes ten times as long, to look for members of enumerations.
 import _signal  # pyright: ignore[reportMissingImports]
 import threading

@@ -1,7 +1,5 @@
 """Gymnasium's spaces: their leaves, and what kinds of numbers these hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Sentences as tensors of fixed size: their bytes in UTF-8."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions of every tensor in dicts, lists and tuples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

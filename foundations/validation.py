@@ -1,7 +1,5 @@
 """Checks of a config's values: types, ranges, and sizes that machines can hold."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """Generalized advantage estimation (GAE)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from yieldrl.functional.returns import discounted_cumsum, expand_discount

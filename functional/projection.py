@@ -1,7 +1,5 @@
 """Distributions of returns on fixed atoms."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

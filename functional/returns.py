@@ -1,7 +1,5 @@
 """Discounted returns, n-step returns, and how well a critic predicts them."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

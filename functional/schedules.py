@@ -1,7 +1,5 @@
 """Schedules: values and numbers of updates as functions of the step."""
 
-from __future__ import annotations
-
 
 def linear(start: float, end: float, step: int, steps: float) -> float:
     """Linear interpolation from `start` to `end` over `steps`, constant after them.

@@ -1,7 +1,5 @@
 """V-trace: off-policy correction of advantages and value targets."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from yieldrl.functional.returns import discounted_cumsum, expand_discount

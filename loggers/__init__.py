@@ -10,8 +10,6 @@ proxy that is the trainer in all else, and never changes the class; in a class b
 decorates `__call__`. Nothing is imported (wandb, for one) until a loop uses it.
 """
 
-from __future__ import annotations
-
 from yieldrl.loggers.base import Decorated, Logger, Target
 from yieldrl.loggers.checkpoint_index import list_checkpoints
 from yieldrl.loggers.checkpoints import checkpoint, latest_checkpoint

@@ -1,7 +1,5 @@
 """Loops under way: one for each trainer, all closed when Python exits."""
 
-from __future__ import annotations
-
 import atexit
 import inspect
 import weakref

@@ -1,7 +1,5 @@
 """Checks of what loggers are given: errors come at once, not after an hour."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import math

@@ -4,8 +4,6 @@ That order is not that of their steps: a run may have gone on from an older one.
 that of the files' times: copying a folder changes those. So there is an index.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Stop when it is good enough, or no longer gets better."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal

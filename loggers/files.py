@@ -3,8 +3,6 @@
 What cannot be written raises `DiskFullError` or `UnwritableError`.
 """
 
-from __future__ import annotations
-
 import codecs
 import os
 import shutil

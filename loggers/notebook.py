@@ -1,7 +1,5 @@
 """Detect Jupyter notebooks."""
 
-from __future__ import annotations
-
 import sys
 
 

@@ -1,7 +1,5 @@
 """Curves as a string of SVG: a millisecond, where a drawing library takes hundreds."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """Logs for TensorBoard."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

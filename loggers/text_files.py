@@ -1,7 +1,5 @@
 """Loggers that append rows to one text file: CSV and JSON Lines."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

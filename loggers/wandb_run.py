@@ -1,7 +1,5 @@
 """Logs for Weights & Biases."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Errors that say in one sentence why a file could not be written."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Distributions over actions, as few tensor operations as their formulas have."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Protocol
 

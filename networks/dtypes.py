@@ -1,7 +1,5 @@
 """Models compute in float32, whatever PyTorch's default dtype is."""
 
-from __future__ import annotations
-
 import itertools
 
 import torch

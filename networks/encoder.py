@@ -1,7 +1,5 @@
 """From any supported observation to one vector of features."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """Several networks of one shape as one batched network."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Networks that go by the history of an episode: a window of it, or all of it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

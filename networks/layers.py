@@ -1,7 +1,5 @@
 """Plain layers, and a critic of actions that are numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, cast

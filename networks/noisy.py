@@ -1,7 +1,5 @@
 """Layers with learned noise on their weights: exploration that a network chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise

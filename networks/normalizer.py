@@ -1,7 +1,5 @@
 """Running statistics, kept as buffers of a model: saved, loaded and shipped with it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any

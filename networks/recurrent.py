@@ -1,7 +1,5 @@
 """Networks that remember: an LSTM over sequences, and a store of what it remembers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

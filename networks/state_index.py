@@ -1,7 +1,5 @@
 """Numbers for states that are choices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """Target networks: slow copies that the online network learns from."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """Which parts of a model are in train mode: those that are trained."""
 
-from __future__ import annotations
-
 from torch import nn
 
 

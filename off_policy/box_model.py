@@ -1,7 +1,5 @@
 """Models whose actions are numbers in bounds."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

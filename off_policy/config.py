@@ -1,7 +1,5 @@
 """Hyper-parameters of algorithms that learn from a replay buffer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

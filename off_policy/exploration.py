@@ -1,7 +1,5 @@
 """Exploration that becomes less and less: random actions now and then, or at first."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The schedule around a replay buffer."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from tensordict import TensorDict

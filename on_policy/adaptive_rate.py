@@ -3,8 +3,6 @@
 Rudin et al. 2022, "Learning to Walk in Minutes", arXiv:2109.11978, and its rsl_rl.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2

@@ -1,7 +1,5 @@
 """Agents that sample from their policy, and that remember their episodes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any

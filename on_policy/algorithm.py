@@ -1,7 +1,5 @@
 """What learning from a rollout asks of all of it, before the first gradient step."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Hyper-parameters of actor-critic methods, and of those that learn from rollouts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

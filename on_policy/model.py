@@ -1,7 +1,5 @@
 """Actor-critic networks around one encoder of observations."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

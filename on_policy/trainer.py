@@ -1,7 +1,5 @@
 """The schedule around a rollout: where it is stored, and when it begins and ends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tensordict import TensorDict

@@ -1,7 +1,5 @@
 """The gradients of a large batch, from parts that fit into memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Which weights chose the actions that are learned from, and what they say of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What every agent does alike: its functions, its counters, saving."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """What several processes make of the gradients that each of them has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A gradient step whose loss, gradients and clipping are one compiled function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The one place that takes a gradient step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every algorithm does alike: gradient steps, learning rates, saving."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """A context in which a model is in train mode, and a check that its loss is finite."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An optimizer's step, by the shortest way that does the same."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import Any

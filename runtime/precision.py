@@ -1,7 +1,5 @@
 """Products of matrices in fewer digits, where a config asks for it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Literal, ParamSpec, TypeVar

@@ -1,7 +1,5 @@
 """How functions of tensors are executed: compiled or eager, and in which precision."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A function of tensors that draws random numbers, as one compiled function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether functions are compiled, and when: by what is gained in the run ahead."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """What is used of PyTorch beyond its public names, in one place (seen in 2.13)."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import copy_context

@@ -1,7 +1,5 @@
 """A process beside the training that fills PyTorch's cache, and measures the gain."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

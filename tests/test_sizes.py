@@ -20,39 +20,20 @@ ROOTS = ["a2c", "ddpg", "dqn", "ppo", "q_learning", "reinforce", "sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 520,
-    "ppo_lstm": 251,
-    "ppo_roa": 1066,
-    "vla_ppo": 543,
+    "behavior_cloning": 444,
+    "ppo_lstm": 217,
+    "ppo_roa": 879,
+    "vla_ppo": 442,
 }
 LONGER_FILES = {
-    "abstractions.py": 299,
-    "algorithms/ppo_roa/model.py": 292,
-    "buffers/replay.py": 202,
-    "buffers/ring.py": 282,
-    "buffers/rollout.py": 215,
-    "cli/app.py": 220,
-    "collectors/asynchronous.py": 254,
-    "collectors/background.py": 209,
-    "envs/minatar/space_invaders.py": 202,
-    "envs/physics/simulation.py": 202,
-    "experiments/check_algorithm/runner.py": 203,
-    "experiments/run.py": 242,
-    "experiments/trainer_base.py": 311,
-    "foundations/aliases.py": 203,
-    "foundations/config.py": 255,
-    "foundations/spaces.py": 213,
-    "networks/distributions.py": 210,
-    "networks/normalizer.py": 210,
-    "on_policy/algorithm.py": 245,
-    "runtime/learner.py": 246,
-    "vla/lora.py": 204,
-    "vla/observations.py": 206,
-    "vla/policy.py": 207,
-    "vla/statistics.py": 211,
+    "abstractions.py": 284,
+    "distributed/collector.py": 309,
+    "distributed/worker.py": 228,
+    "experiments/trainer_base.py": 218,
+    "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 44_713
+LINES = 40_619
 """Of the product, which are to become 34 000."""
 
 

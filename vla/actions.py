@@ -1,7 +1,5 @@
 """How an environment's actions are chunks of tokens."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Files of adapters: what training changes, without the pretrained weights."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers as tokens: [-1, 1] cut into bins, each an entry of the vocabulary."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

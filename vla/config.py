@@ -1,7 +1,5 @@
 """What says which vision-language-action model to take, and how to train it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reads models' files, without running code; finds packages of the extra `vla`."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Heads: from hidden states to a distribution over each token, and to a value."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """What a vision-language-action model can do, and what a backbone under it can."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 

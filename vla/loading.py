@@ -1,7 +1,5 @@
 """Loads vision-language-action models: by backend, as a config says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """Low-rank adapters: a small part that is trained in place of the whole."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A vision-language-action model: a pretrained network with two heads put on."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Asks any model that follows `VLAModelInterface` what it does and thinks."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

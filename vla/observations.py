@@ -1,7 +1,5 @@
 """From an environment's observations to those that a model reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a prompt to the tokens of a chunk in one pass."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import torch

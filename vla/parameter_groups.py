@@ -1,7 +1,5 @@
 """Which parameters of a model are which."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

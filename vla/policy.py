@@ -1,7 +1,5 @@
 """A vision-language-action model as a policy like any other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 

@@ -1,7 +1,5 @@
 """Where a leaf of what a model reads comes from, and what becomes of it."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,8 +9,7 @@ from gymnasium.spaces import Box
 from torch import Tensor
 
 from yieldrl.foundations import spaces
-from yieldrl.foundations.spaces import UNBOUNDED
-from yieldrl.foundations.spaces import Path
+from yieldrl.foundations.spaces import UNBOUNDED, Path
 
 
 class Picture(NamedTuple):

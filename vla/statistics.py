@@ -1,7 +1,5 @@
 """Between a robot's units and [-1, 1]: buffers that are saved with the model."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from typing import Any, Self

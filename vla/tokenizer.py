@@ -1,7 +1,5 @@
 """From sentences to the tokens of a language model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Puts tensors by name into modules, and reads those of a folder one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

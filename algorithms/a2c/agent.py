@@ -1,7 +1,5 @@
 """The agent of A2C: explores by sampling from its policy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

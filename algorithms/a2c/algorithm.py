@@ -4,8 +4,6 @@ Mnih et al. 2016, "Asynchronous Methods for Deep Reinforcement Learning",
 arXiv:1602.01783, algorithm S3, with its threads in step.
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

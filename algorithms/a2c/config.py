@@ -1,7 +1,5 @@
 """Hyper-parameters of A2C."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The schedule of A2C."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms.ppo import Model
 from yieldrl.on_policy import OnPolicyTrainer
 

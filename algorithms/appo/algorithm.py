@@ -9,8 +9,6 @@ learning from the rollout begins. theta is the one of the moment, which every gr
 step moves away from pi. Where collecting and learning take turns, mu is pi.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

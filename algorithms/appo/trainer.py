@@ -1,7 +1,5 @@
 """The schedule of asynchronous PPO is that of PPO."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import ppo
 
 from .algorithm import Algorithm

@@ -1,7 +1,5 @@
 """The agent of behaviour cloning: acts as its policy, and learns as the expert did."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The mathematics of behaviour cloning (Pomerleau 1989, "ALVINN", NIPS 1)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

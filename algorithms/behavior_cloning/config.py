@@ -1,7 +1,5 @@
 """Hyper-parameters of behaviour cloning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """The schedule of behaviour cloning."""
 
-from __future__ import annotations
-
 import copy
 from functools import cached_property
 from pathlib import Path

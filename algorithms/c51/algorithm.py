@@ -1,7 +1,5 @@
 """The mathematics of C51: learn the distribution of the return, not its mean alone."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The network of C51: for every action a distribution of returns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """The agent of DDPG: explores by adding noise to what the actor chose."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@ Lillicrap et al. 2016, "Continuous control with deep reinforcement learning",
 arXiv:1509.02971, algorithm 1.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The actor and the critic of DDPG."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The schedule of DDPG."""
 
-from __future__ import annotations
-
 from yieldrl.off_policy import OffPolicyTrainer
 
 from .agent import Agent

@@ -1,7 +1,5 @@
 """The mathematics of Double DQN: one network chooses, the other judges."""
 
-from __future__ import annotations
-
 from tensordict import TensorDict
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """The schedule of Double DQN: that of DQN."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import dqn
 
 from .algorithm import Algorithm

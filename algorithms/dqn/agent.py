@@ -1,7 +1,5 @@
 """The agent of DQN: explores by acting at random now and then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

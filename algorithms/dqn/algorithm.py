@@ -1,7 +1,5 @@
 """The mathematics of DQN (Mnih et al. 2015, Nature 518:529-533, algorithm 1)."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

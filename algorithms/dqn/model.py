@@ -1,7 +1,5 @@
 """The Q-network of DQN."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

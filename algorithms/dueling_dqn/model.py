@@ -1,7 +1,5 @@
 """The dueling network: how good the state is, and what each action adds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

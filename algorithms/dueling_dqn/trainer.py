@@ -1,7 +1,5 @@
 """The schedule of dueling DQN: that of DQN."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import dqn
 
 from .model import Model

@@ -4,8 +4,6 @@ Lu et al. 2026, "GIPO: Gaussian Importance Sampling Policy Optimization",
 arXiv:2603.03955.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from yieldrl.algorithms import ppo

@@ -1,7 +1,5 @@
 """The schedule of GIPO is that of asynchronous PPO."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import appo
 
 from .algorithm import Algorithm

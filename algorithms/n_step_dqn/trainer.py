@@ -1,7 +1,5 @@
 """The schedule of n-step DQN: that of DQN, with samples that look further ahead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from yieldrl.algorithms import dqn

@@ -3,8 +3,6 @@
 With what "The 37 Implementation Details of PPO" (Huang et al. 2022) found to matter.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The schedule of PPO."""
 
-from __future__ import annotations
-
 from yieldrl.on_policy import OnPolicyTrainer
 
 from .agent import Agent

@@ -1,7 +1,5 @@
 """The agent of recurrent PPO: it remembers the episodes that it is in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

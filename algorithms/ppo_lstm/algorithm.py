@@ -1,7 +1,5 @@
 """The mathematics of recurrent PPO: PPO's, over sequences."""
 
-from __future__ import annotations
-
 from tensordict import TensorDict
 from torch import Tensor
 

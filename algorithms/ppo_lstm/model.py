@@ -1,7 +1,5 @@
 """The recurrent actor-critic network."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

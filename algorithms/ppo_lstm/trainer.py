@@ -1,7 +1,5 @@
 """The schedule of recurrent PPO is that of PPO."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import ppo
 
 from .agent import Agent

@@ -4,8 +4,6 @@ Huang & Ontañón 2020, "A Closer Look at Invalid Action Masking in Policy Gradi
 Algorithms", arXiv:2006.14171.
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 

@@ -1,7 +1,5 @@
 """Hyper-parameters of PPO with action masks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from yieldrl.algorithms import ppo

@@ -1,7 +1,5 @@
 """The actor-critic network of PPO, whose actor leaves out what is impossible."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """The schedule of PPO with action masks, which is PPO's."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import ppo
 
 from .algorithm import Algorithm

@@ -1,7 +1,5 @@
 """The agent of PPO-ROA: it watches the episodes that it is in, and infers from them."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Fu, Cheng & Pathak 2022, "Deep Whole-Body Control", arXiv:2210.10044, section 3.
 the phases, modules and losses of the ROA that trains a teacher and a student apart.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The six modules of PPO-ROA: teacher, student, and who tells them what is hidden."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Mapping

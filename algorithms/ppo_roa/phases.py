@@ -10,8 +10,6 @@
     rest     takes no part, and stays bitwise as it is
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

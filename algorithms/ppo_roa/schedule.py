@@ -1,7 +1,5 @@
 """How PPO-ROA goes from phase to phase, and what is learned from in which of them."""
 
-from __future__ import annotations
-
 import copy
 from typing import Self
 

@@ -1,7 +1,5 @@
 """The schedule of PPO-ROA is that of PPO; rollouts move from phase to phase."""
 
-from __future__ import annotations
-
 from yieldrl.abstractions import LogData, Logs, LogType
 from yieldrl.algorithms import ppo
 

@@ -1,7 +1,5 @@
 """The mathematics of prioritized replay: weights that undo its bias, and priorities."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

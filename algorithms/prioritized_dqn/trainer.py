@@ -1,7 +1,5 @@
 """The schedule of prioritized replay: sample, learn, write the priorities back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from yieldrl.abstractions import Logs

@@ -1,7 +1,5 @@
 """The agent of Q-learning: explores by acting at random now and then."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

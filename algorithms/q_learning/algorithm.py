@@ -4,8 +4,6 @@ Watkins 1989, "Learning from Delayed Rewards", PhD thesis, Cambridge; Watkins & 
 1992, "Q-learning", Machine Learning 8:279-292.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of Q-learning."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

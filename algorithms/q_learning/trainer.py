@@ -1,7 +1,5 @@
 """The schedule of Q-learning."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 from tensordict import TensorDict

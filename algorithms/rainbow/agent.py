@@ -1,7 +1,5 @@
 """The agent of Rainbow: explores by the noise that its network has learned."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tensordict import TensorDict

@@ -1,7 +1,5 @@
 """The mathematics of Rainbow: nothing but that of its parts."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from yieldrl.abstractions import Logs

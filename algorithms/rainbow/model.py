@@ -1,7 +1,5 @@
 """Rainbow's network: two streams of distributions through noisy layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from yieldrl.algorithms import c51, dueling_dqn

@@ -1,7 +1,5 @@
 """The schedule of Rainbow: that of prioritized replay, n steps at a time."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import n_step_dqn, prioritized_dqn
 from yieldrl.buffers import PrioritizedNStepReplayBuffer
 

@@ -3,8 +3,6 @@
 Williams 1992, Machine Learning 8:229-256; Sutton & Barto 2018, section 13.3.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Hyper-parameters of REINFORCE."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

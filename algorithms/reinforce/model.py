@@ -1,7 +1,5 @@
 """The policy network of REINFORCE."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

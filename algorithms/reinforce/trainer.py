@@ -1,7 +1,5 @@
 """The schedule of REINFORCE."""
 
-from __future__ import annotations
-
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import EpisodeBuffer

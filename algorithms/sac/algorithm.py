@@ -4,8 +4,6 @@ Haarnoja et al. 2018, "Soft Actor-Critic", arXiv:1801.01290, and "Soft Actor-Cri
 Algorithms and Applications", arXiv:1812.05905, algorithm 1.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The networks of SAC: a stochastic actor, two critics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

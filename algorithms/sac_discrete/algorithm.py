@@ -1,7 +1,5 @@
 """The mathematics of SAC for discrete actions (Christodoulou 2019, algorithm 1)."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Hyper-parameters of SAC for discrete actions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from yieldrl.algorithms import sac

@@ -1,7 +1,5 @@
 """The networks of SAC for discrete actions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """The trainer of SAC for discrete actions: SAC's schedule around its classes."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import sac
 
 from .agent import Agent

@@ -1,7 +1,5 @@
 """The agent of SARSA: decides on the next action before it learns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

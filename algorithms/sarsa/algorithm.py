@@ -4,8 +4,6 @@ Rummery & Niranjan 1994, "On-line Q-learning using connectionist systems", Cambr
 University Engineering Department, CUED/F-INFENG/TR 166; the name is from Sutton 1996.
 """
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

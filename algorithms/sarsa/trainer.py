@@ -1,7 +1,5 @@
 """The schedule of SARSA: that of Q-learning."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 

@@ -4,8 +4,6 @@ Fujimoto et al. 2018, "Addressing Function Approximation Error in Actor-Critic M
 arXiv:1802.09477, algorithm 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

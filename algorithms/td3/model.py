@@ -1,7 +1,5 @@
 """The networks of TD3: one actor, two critics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

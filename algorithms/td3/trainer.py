@@ -1,7 +1,5 @@
 """The trainer of TD3: DDPG's schedule around its classes."""
 
-from __future__ import annotations
-
 from yieldrl.algorithms import ddpg
 
 from .algorithm import Algorithm

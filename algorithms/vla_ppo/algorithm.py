@@ -1,7 +1,5 @@
 """The mathematics of PPO for policies whose actions are many tokens."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Hyper-parameters of PPO for vision-language-action policies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 

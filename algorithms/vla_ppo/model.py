@@ -1,7 +1,5 @@
 """The policy of vla_ppo: a vision-language-action model behind PPO's interface."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

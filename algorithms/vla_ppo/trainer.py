@@ -1,7 +1,5 @@
 """The schedule of vla_ppo: clone an expert, then improve by PPO."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Actions as callers give them, as tensors that `dynamics` takes; bad ones refused."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 import numpy as np

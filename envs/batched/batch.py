@@ -1,7 +1,5 @@
 """N copies of a world: their state, their random numbers, and checkpoints of both."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Whether a world's arguments fit, and its functions agree with its spaces."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

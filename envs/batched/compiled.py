@@ -1,7 +1,5 @@
 """A step of a world compiled for its device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Acting, stepping and storing can then be compiled as one, with the numbers of `step`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

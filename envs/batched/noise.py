@@ -1,7 +1,5 @@
 """Random numbers of a batch of worlds: from one generator, seeded by one or N seeds."""
 
-from __future__ import annotations
-
 import operator
 import secrets
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Constants of worlds: one number for all environments, or one for each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

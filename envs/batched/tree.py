@@ -1,7 +1,5 @@
 """Nested dicts of tensors, and whether they are computed by compiled code."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The base class of batched worlds: `reset` and `step` as Gymnasium has them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A world of tensors as pure functions: first states, dynamics, observations."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

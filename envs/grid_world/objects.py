@@ -1,7 +1,5 @@
 """What lies in a grid: coloured shapes, drawn by chance, of which one is named."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import product

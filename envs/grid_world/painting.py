@@ -1,7 +1,5 @@
 """Pictures of grids: one for people, and small ones of a cell for policies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

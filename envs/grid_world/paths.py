@@ -1,7 +1,5 @@
 """The shortest way to a cell around others, for N grids at once."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d

@@ -1,7 +1,5 @@
 """What a policy sees of grids: symbols and tokens, or pixels and bytes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The grid: its dynamics, observations and expert."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Asterix of MinAtar: fetch gold and keep away from enemies."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

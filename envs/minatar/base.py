@@ -1,7 +1,5 @@
 """What the five games of MinAtar share: actions, chance, pictures."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Breakout of MinAtar: bounce a ball off a paddle to break a wall."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

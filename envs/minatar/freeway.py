@@ -1,7 +1,5 @@
 """Freeway of MinAtar: cross eight lanes of cars."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

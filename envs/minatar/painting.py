@@ -5,8 +5,6 @@ one by one, so there a board is first made of bits, in few numbers for many cell
 four bits become four bytes at a time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Seaquest of MinAtar: rescue divers, shoot fish and submarines, mind the oxygen."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -12,8 +12,6 @@ All is int64 and flags are masks, no bit or all bits set: in compiled code, othe
 and conditions cost more than the bits do.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """How enemies, divers and shots come and move in Seaquest."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Space Invaders of MinAtar: shoot a fleet of aliens before it comes down."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

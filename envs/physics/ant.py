@@ -1,7 +1,5 @@
 """Ant: four legs in space, which feel the ground."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

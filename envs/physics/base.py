@@ -1,7 +1,5 @@
 """Rewards, ends and first states of MuJoCo's worlds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

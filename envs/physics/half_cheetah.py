@@ -1,7 +1,5 @@
 """HalfCheetah: a flat cat that is paid for running."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from yieldrl.envs.physics.legged import RunningVectorEnv

@@ -1,7 +1,5 @@
 """Hopper: one leg that is paid for hopping forward."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any, ClassVar
 

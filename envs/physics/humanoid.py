@@ -1,7 +1,5 @@
 """Humanoid: a robot with two legs and two arms, in space."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

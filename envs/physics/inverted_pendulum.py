@@ -1,7 +1,5 @@
 """InvertedPendulum: CartPole's pole, with a force that can be measured out."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import torch

@@ -1,7 +1,5 @@
 """What the robots have in common that run, and those of them that can fall."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import torch

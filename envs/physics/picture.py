@@ -3,8 +3,6 @@
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
 
-from __future__ import annotations
-
 import copy
 import importlib
 import os

@@ -3,8 +3,6 @@
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

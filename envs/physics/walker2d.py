@@ -1,7 +1,5 @@
 """Walker2d: Hopper with a second leg."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -3,8 +3,6 @@
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
 # An optional package, with types for parts of it.
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

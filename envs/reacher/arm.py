@@ -3,8 +3,6 @@
 Positions are `(x, y)` in metres, with the shoulder at the origin; angles in radians.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 UPPER, FORE = 0.1, 0.11  # metres from shoulder to elbow, from elbow to fingertip

@@ -1,7 +1,5 @@
 """Gymnasium's Reacher-v5 for policies that see and read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

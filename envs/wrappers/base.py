@@ -1,7 +1,5 @@
 """The base of wrappers of vector environments, in every autoreset mode."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """Rewards and actions brought into bounds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

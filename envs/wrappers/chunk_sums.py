@@ -1,7 +1,5 @@
 """Sums over a chunk of actions, for each environment until its episode ended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

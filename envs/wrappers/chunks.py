@@ -1,7 +1,5 @@
 """Several actions chosen at once, as slow policies do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Between environments of NumPy arrays and environments of tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Wrappers that follow episodes: how they went, and how long they may last."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

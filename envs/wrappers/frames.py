@@ -1,7 +1,5 @@
 """Several observations side by side, for policies that must see motion."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Worlds whose parameters change from episode to episode, and are not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The intervals of `HiddenParameters`: read, checked, and drawn from."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Observations and rewards brought to a common scale, by what was seen of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

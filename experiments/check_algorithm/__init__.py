@@ -1,7 +1,5 @@
 """Check that an algorithm keeps acting and learning apart."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Callable

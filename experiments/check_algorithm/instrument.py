@@ -1,7 +1,5 @@
 """Wraps the methods of a trainer's parts: what acts, what learns, in which mode."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import threading

@@ -1,7 +1,5 @@
 """Observers of acting and learning: what changes through which call, in which mode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

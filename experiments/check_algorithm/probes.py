@@ -1,7 +1,5 @@
 """Checks around training: predict, evaluate, save and load, acting copies."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

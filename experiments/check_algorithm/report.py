@@ -1,7 +1,5 @@
 """The checks, what was found, and how values before and after are compared."""
 
-from __future__ import annotations
-
 import math
 import random
 import warnings

@@ -1,7 +1,5 @@
 """Whether stored actions have the log-probability under which they were chosen."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Where models come from, a file for each kind; imported on use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

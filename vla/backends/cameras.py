@@ -1,7 +1,5 @@
 """The images among observations, as vision encoders take them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

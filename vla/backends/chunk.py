@@ -1,7 +1,5 @@
 """Models that make a whole chunk of numbers: the mean of a Gaussian."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, NamedTuple
 

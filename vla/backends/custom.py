@@ -1,7 +1,5 @@
 """A class of one's own: `package.module:Class`."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from typing import Any

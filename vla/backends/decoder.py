@@ -1,7 +1,5 @@
 """Passes through the decoder of a language model of transformers."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Policies of LeRobot, and whatever else has their `predict_action_chunk`."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """OpenVLA's folders, as the hub has them: `config.json`, shards, statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A folder in OpenVLA's layout as a model that acts by what it was trained for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

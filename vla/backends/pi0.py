@@ -1,7 +1,5 @@
 """PI0: a vision-language model with an expert that denoises chunks of actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """SigLIP and DINOv2, a projector, and Llama: the network of OpenVLA and of `tiny`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

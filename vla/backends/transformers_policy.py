@@ -1,7 +1,5 @@
 """Vision-language models that transformers knows by itself: LLaVA, PaliGemma ..."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

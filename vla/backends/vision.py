@@ -1,7 +1,5 @@
 """Vision transformers, with the names that OpenVLA's checkpoints have for them."""
 
-from __future__ import annotations
-
 import itertools
 from collections import OrderedDict
 from dataclasses import dataclass
