@@ -12,8 +12,9 @@ import cloudpickle
 
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.envs import RemoteEnvs
+from yieldrl.distributed.recipes import EnvRecipe
 from yieldrl.distributed.stats import StatsActor
-from yieldrl.distributed.worker import EnvRecipe, RolloutWorkerActor
+from yieldrl.distributed.worker import RolloutWorkerActor
 from yieldrl.foundations import Config
 
 log = logging.getLogger("yieldrl.distributed")

@@ -8,66 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.vector import VectorEnv
 
-from yieldrl import envs as environments
 from yieldrl.collectors.acting import Signed
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.distributed.weights import Signature, load
-from yieldrl.foundations import Config, derive_seed, seed_everything
-
-
-@dataclass
-class EnvRecipe:
-    """What the environments of a worker are made of.
-
-    Attributes:
-        source: What `yieldrl.envs.make` takes.
-        config: With the number of environments of one worker, on the CPU.
-        trainer_class: Its `wrap_envs` wraps them.
-        index: The worker's number.
-        life: How many workers of this number there were before.
-    """
-
-    source: Any
-    config: Config
-    trainer_class: Any
-    index: int = 0
-    life: int = 0
-
-    @property
-    def seed(self) -> int:
-        """The first worker has that of a run without workers."""
-        own, where = self.config.seed, f"rollout worker {self.index}, {self.life}"
-        return own if self.index == self.life == 0 else derive_seed(own, where)
-
-    def make(self) -> VectorEnv[Any, Any, Any]:
-        """The environments, wrapped."""
-        seed_everything(self.seed)
-        made = environments.make(self.source, self.config)
-        trainer: Any = object.__new__(self.trainer_class)
-        trainer.config = self.config  # all that `wrap_envs` may go by
-        return trainer.wrap_envs(made)
-
-
-@dataclass
-class AgentRecipe:
-    """What the agent of a worker is made of.
-
-    Attributes:
-        agent_class: Called with an algorithm and a config.
-        algorithm_class: Called with a model and a config.
-        model: On the CPU.
-    """
-
-    agent_class: Any
-    algorithm_class: Any
-    model: Any
-
-    def make(self, config: Config) -> Any:
-        """An agent that explores, and annotates each action when it is taken."""
-        agent = self.agent_class(self.algorithm_class(self.model, config), config)
-        return agent.actor()
+from yieldrl.foundations import derive_seed
 
 
 @dataclass

@@ -18,7 +18,7 @@ config = ppo.Config(collection="ray", num_envs=2, num_steps=8, total_steps=64,
 trainer = ppo.Trainer(config)
 for number, log in enumerate(trainer()):
     if number == 10:
-        print("RAY", trainer.collector.pool.cluster.ray.nodes()[0]["NodeID"])
+        print("RAY", trainer.collector.segments.pool.cluster.ray.nodes()[0]["NodeID"])
         END
 """
 

@@ -132,12 +132,13 @@ def test_what_was_collected_ahead_is_saved(tmp_path):
             if log["sample_step"] == 40:
                 break
         trainer.save(tmp_path / "checkpoint.pt")
-        ahead = trainer.collector.state_dict()["segments"]
-        expected = [part["rows"]["obs"] for _, part in ahead]
-    assert [row for row, _ in ahead] == [2, 0, 0]
+        state = trainer.collector.state_dict()
+        expected = [part["rows"]["obs"] for part in state["parts"]]
+    assert state["row"] == 2
+    assert [len(obs) for obs in expected] == [8, 8]
     with type(trainer).load(tmp_path / "checkpoint.pt") as resumed:
-        found = resumed.collector.state_dict()["segments"]
-        same = zip(expected, (part["rows"]["obs"] for _, part in found), strict=True)
+        found = resumed.collector.state_dict()["parts"]
+        same = zip(expected, (part["rows"]["obs"] for part in found), strict=True)
         assert all(torch.equal(one, other) for one, other in same)
         assert list(resumed())[-1]["sample_step"] == 128
 
@@ -202,12 +203,14 @@ def test_a_worker_that_is_killed_is_started_again():
             if trainer.buffer.full:
                 check_rows(trainer.buffer.rollout())
             if log["sample_step"] in (20, 100) and log["log_type"] == "collect":
-                victim = trainer.collector.pool.actors[log["sample_step"] % 3 % 2]
+                victim = trainer.collector.segments.pool.actors[
+                    log["sample_step"] % 3 % 2
+                ]
                 ray.kill(victim)
     assert trainer.agent.sample_step == 256
     assert seen == 128
     assert 1 <= max(lost) <= 4
-    assert sum(trainer.collector.pool.lives) == 2
+    assert sum(trainer.collector.segments.pool.lives) == 2
 
 
 class Fatal(Counting):
@@ -247,7 +250,7 @@ def test_stepping_the_environments_here_is_refused():
 
 def test_closing_ends_the_workers_and_leaves_a_ray_that_was_there():
     trainer = trainer_of("ppo", rollout_workers=2)
-    workers = trainer.collector.pool.actors
+    workers = trainer.collector.segments.pool.actors
     trainer.close()
     assert ray.is_initialized()
     for worker in workers:

@@ -1,0 +1,201 @@
+"""Segments that workers were asked for, and that wait to be handed over."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from yieldrl.collectors.distributed_statistics import mean_episode
+from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.distributed.pool import DeadWorkerError, WorkerError, WorkerPool
+from yieldrl.distributed.recipes import AgentRecipe
+from yieldrl.distributed.weights import Signature, learned, packed
+from yieldrl.distributed.worker import Part
+from yieldrl.foundations import defer_keyboard_interrupt
+
+
+@dataclass
+class Request:
+    """A segment that was asked for, of all workers.
+
+    Attributes:
+        num_rows: How many steps.
+        sample_step: Environment steps of all workers before it.
+        answers: What each worker will answer; None if it must be asked again.
+        breaks: Rows before which episodes are given up, besides those of workers.
+        part: The answers together, once they are there.
+    """
+
+    num_rows: int
+    sample_step: int
+    answers: list[Any]
+    breaks: set[int] = field(default_factory=set)
+    part: Part | None = None
+
+
+class Segments:
+    """Asks workers for segments, each by the newest policy, and joins what they send.
+
+    Args:
+        pool: The workers.
+        agent: The agent that learns.
+
+    Attributes:
+        started: Whether workers have the agent.
+        lag: Counts the policies that were handed over.
+        lost: Segments that died with a worker, and were collected anew.
+    """
+
+    def __init__(self, pool: WorkerPool, agent: Any) -> None:
+        self.pool, self.agent = pool, agent
+        self.started, self.lost = False, 0
+        self.lag = PolicyLag(agent.policy_version)
+        self._requests: deque[Request] = deque()
+        self._sent: list[int | None] = []  # versions that workers have
+        self._weights: Any = None  # of the newest version, as workers take them
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all segments that were asked for."""
+        return sum(request.num_rows for request in self._requests)
+
+    def start(self, seed: int, states: Any = None) -> None:
+        """Give workers the agent of now; begin episodes, or go on from states."""
+        model = deepcopy(self.agent.model).to("cpu")
+        kinds = type(self.agent), type(self.agent.algorithm)
+        self.pool.begin(AgentRecipe(*kinds, model), seed, states)
+        self._sent, self._weights = [None] * self.pool.count, None
+        self.started = True
+
+    def ask(self, num_rows: int, sample_step: int) -> None:
+        """Ask all workers for the next segment."""
+        request = Request(num_rows, sample_step, [None] * self.pool.count)
+        with defer_keyboard_interrupt():  # what was asked for must be waited for
+            for index in range(self.pool.count):
+                request.answers[index] = self._asked(index, request)
+            self._requests.append(request)
+
+    def next(self) -> Part:
+        """Wait for the next segment, and take it out."""
+        part = self._answered(self._requests[0])
+        self._requests.popleft()
+        return part
+
+    def give_up(self) -> None:
+        """Forget what was asked for."""
+        self._requests.clear()
+
+    def ask_all(self, method: str) -> list[Any]:
+        """What each worker answers to a call."""
+        asked = [self.pool.call(i, method) for i in range(self.pool.count)]
+        return [self.pool.get(i, answer) for i, answer in enumerate(asked)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Environments and agents of all workers, and the segments."""
+        parts = [self._answered(request) for request in self._requests]
+        return {
+            "parts": [as_tensors(vars(part)) for part in parts],
+            "workers": self.ask_all("state_dict") if self.started else None,
+            "lag": self.lag.state_dict(),
+            "lost": self.lost,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], seed: int) -> None:
+        """Restore what `state_dict` returned."""
+        self.lag.load_state_dict(state["lag"])
+        self.lost = state["lost"]
+        if state["workers"] is not None:
+            self.start(seed, state["workers"])
+        parts = [Part(**as_arrays(saved)) for saved in state["parts"]]
+        self._requests = deque(Request(len(p.logs), 0, [], part=p) for p in parts)
+
+    def _asked(self, index: int, request: Request) -> Any:
+        """Ask one worker, with new weights if it has older ones."""
+        version, weights = self.agent.policy_version, ()
+        if self._weights is None or self._weights[0].version != version:
+            tensors = learned(self.agent.model)
+            signature = Signature.of(tensors, version)
+            self._weights = signature, self.pool.cluster.ray.put(packed(tensors))
+        if version != self.lag.newest:
+            self.lag.publish(version)
+        if self._sent[index] != version:
+            weights, self._sent[index] = self._weights, version
+        asked = request.num_rows, request.sample_step
+        return self.pool.call(index, "collect", *asked, *weights)
+
+    def _answered(self, request: Request) -> Part:
+        """What all workers answer, as one segment `[T, N]`."""
+        if request.part is None:
+            parts = [self._answer(i, request) for i in range(self.pool.count)]
+            request.part = _joined(parts, request.breaks)
+        return request.part
+
+    def _answer(self, index: int, request: Request) -> Part:
+        """What one worker answers; if it has died, what one in its place does."""
+        while True:
+            if request.answers[index] is None:
+                self._ask_again(index)
+            try:
+                return self.pool.get(index, request.answers[index])
+            except DeadWorkerError:
+                with defer_keyboard_interrupt():
+                    self.lost += self._forget(index)
+                    self.pool.restart(index)
+                    self._sent[index] = None
+            except WorkerError:  # the next call begins new episodes
+                self._forget(index)
+                raise
+
+    def _forget(self, index: int) -> int:
+        """Give up what a worker was asked for; how many segments that is."""
+        unanswered = [request for request in self._requests if request.part is None]
+        for request in unanswered:
+            request.answers[index] = None
+        return len(unanswered)
+
+    def _ask_again(self, index: int) -> None:
+        """Ask anew for what was given up, in order; episodes do not go on."""
+        unanswered = [request for request in self._requests if request.part is None]
+        with defer_keyboard_interrupt():
+            unanswered[0].breaks.add(0)
+            self.pool.call(index, "reset")
+            for request in unanswered:
+                request.answers[index] = self._asked(index, request)
+
+
+def _joined(parts: Sequence[Part], breaks: set[int]) -> Part:
+    """The segments of several workers side by side, in memory of their own."""
+    rows = _side_by_side([part.rows for part in parts])
+    logs = parts[0].logs
+    if len(parts) > 1:
+        of_rows = zip(*(part.logs for part in parts), strict=True)
+        logs = [mean_episode(of_row) for of_row in of_rows]
+    breaks = breaks.union(*(part.breaks for part in parts))
+    return Part(rows, logs, sorted(breaks), min(part.version for part in parts))
+
+
+def _side_by_side(parts: list[Any]) -> Any:
+    first = parts[0]
+    if isinstance(first, dict):
+        return {name: _side_by_side([part[name] for part in parts]) for name in first}
+    return np.concatenate(parts, axis=1)
+
+
+def as_tensors(value: Any) -> Any:
+    """Arrays as tensors, which a checkpoint can hold."""
+    if isinstance(value, dict):
+        return {name: as_tensors(entry) for name, entry in value.items()}
+    return torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+
+
+def as_arrays(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: as_arrays(entry) for name, entry in value.items()}
+    return value.numpy() if isinstance(value, torch.Tensor) else value
