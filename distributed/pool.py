@@ -73,8 +73,8 @@ class WorkerPool:
         except BaseException:
             self.cluster.close()
             raise
-        _, *spaces, recorded = described[0]
-        self.envs = RemoteEnvs(config.num_envs, *spaces, recorded, pool=self)
+        observed, acted, recorded = described[0]
+        self.envs = RemoteEnvs(config.num_envs, observed, acted, recorded, pool=self)
 
     def begin(self, agent: Any, seed: int, states: Any = None) -> None:
         """Give every worker its agent and begin episodes, or go on from states."""

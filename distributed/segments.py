@@ -89,7 +89,6 @@ class Segments:
         return part
 
     def give_up(self) -> None:
-        """Forget what was asked for."""
         self._requests.clear()
 
     def ask_all(self, method: str) -> list[Any]:

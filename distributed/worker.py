@@ -49,11 +49,10 @@ class RolloutWorkerActor:
         self._collector: SyncCollector | None = None
 
     def describe(self) -> tuple[Any, ...]:
-        """Number, spaces and recorded info of its environments."""
+        """Spaces and recorded info of its environments."""
         envs = self.envs
         recorded = tuple(getattr(envs, "recorded_info", ()))
-        own = envs.single_observation_space, envs.single_action_space
-        return envs.num_envs, *own, recorded
+        return envs.single_observation_space, envs.single_action_space, recorded
 
     def begin(self, recipe: bytes, seed: int, state: Any = None) -> None:
         """Take an agent, and begin episodes; or go on from a state.

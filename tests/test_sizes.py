@@ -27,13 +27,11 @@ LONGER_FOLDERS = {
 }
 LONGER_FILES = {
     "abstractions.py": 284,
-    "distributed/collector.py": 309,
-    "distributed/worker.py": 228,
     "experiments/trainer_base.py": 218,
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_619
+LINES = 40_683
 """Of the product, which are to become 34 000."""
 
 

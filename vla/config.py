@@ -151,7 +151,6 @@ class VLAConfig(Checked):
                     f" {', '.join(OBSERVATIONS)}, or a camera such as 'rgb.wrist'",
                 )
 
-    @property
     def policy_options(self) -> dict[str, Any]:
         """What a `VLAPolicy` gets beside its model."""
         names = "observation_keys", "instruction", "log_prob_per", "chunk_length"

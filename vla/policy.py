@@ -98,7 +98,7 @@ class VLAPolicy(FrozenInEval, Policy):
         read = vla_space(observation_space, own.observation_keys, own.instruction)
         seed = getattr(config, "seed", 1)
         model = load_vla_model(own, read, action_space, seed=seed)
-        return cls(observation_space, action_space, model, **own.policy_options)
+        return cls(observation_space, action_space, model, **own.policy_options())
 
     def forward(self, obs: Any, deterministic: bool = False) -> Answer:
         """Act: `action [B, ...]`, `log_prob [B, L, D]` or `[B]`, and `value [B]`."""

@@ -20,4 +20,4 @@ class Model(VLAPolicy):
     ) -> None:
         spaces = observation_space, action_space
         model = VLAPolicy.from_config(*spaces, config).model
-        super().__init__(*spaces, model, **config.policy_options)
+        super().__init__(*spaces, model, **config.policy_options())

@@ -14,7 +14,7 @@ PROGRAM = """
 import os, signal, sys
 from yieldrl.algorithms import ppo
 config = ppo.Config(collection="ray", num_envs=2, num_steps=8, total_steps=64,
-                    eval_every=0, rollout_workers=2)
+                    eval_every=0, rollout_workers=1)
 trainer = ppo.Trainer(config)
 for number, log in enumerate(trainer()):
     if number == 10:

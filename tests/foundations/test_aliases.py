@@ -202,7 +202,7 @@ def test_every_word_stands_for_a_field_of_some_algorithm() -> None:
             ppo.Config,
             {"collector": {"name": "asink"}},
             "block 'collector': name = 'asink', our collection = 'asink': wrong type:"
-            " str is not any of ('sync', 'async')",
+            " str is not any of ('sync', 'async', 'ray')",
         ),
         (
             ppo.Config,

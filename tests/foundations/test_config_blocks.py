@@ -40,6 +40,8 @@ def test_every_field_has_one_home() -> None:
         "collection": "sync",
         "max_policy_lag": 1,
         "when_stale": "wait",
+        "rollout_workers": 1,
+        "ray_address": "",
     }
     assert (home("seed"), home("gamma")) == ("trainer", "algorithm")
 
