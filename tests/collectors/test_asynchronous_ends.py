@@ -409,12 +409,15 @@ from yieldrl.collectors import background
 background.PATIENCE = 0.2
 config = ppo.Config(num_steps=8, hidden_sizes=(4,), collection="async", device="cpu")
 trainer = ppo.Trainer(config)
-trainer.collector.step()
-begun = threading.Event()
-def step(actions):
+begun, step = threading.Event(), trainer.envs.step
+def step_once(actions):
+    trainer.envs.step = endless
+    return step(actions)
+def endless(actions):
     begun.set()
     threading.Event().wait()
-trainer.envs.step = step
+trainer.envs.step = step_once  # from the start: later its rows may all be written
+trainer.collector.step()
 begun.wait()
 print("waits", flush=True)
 """

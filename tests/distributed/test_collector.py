@@ -126,7 +126,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(name, tmp_path):
 
 
 def test_what_was_collected_ahead_is_saved(tmp_path):
-    with trainer_of("ppo", max_policy_lag=2, rollout_workers=2) as trainer:
+    with trainer_of("ppo", max_policy_lag=2) as trainer:
         for log in trainer():
             if log["sample_step"] == 40:
                 break
@@ -220,9 +220,9 @@ class Fatal(Counting):
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
-    monkeypatch.setattr(pool, "MOST_LIVES", 2)
+    monkeypatch.setattr(pool, "MOST_LIVES", 1)
     options = {"num_envs": 1, "rollout_workers": 1}
-    said = "worker 0 died 2 times in a row"
+    said = "worker 0 died 1 times in a row"
     trainer = trainer_of("ppo", envs=Fatal, **options)
     with trainer, pytest.raises(WorkerError, match=said):
         next(trainer())
@@ -234,7 +234,7 @@ def test_environments_that_cannot_be_shared_are_refused():
 
 
 def test_a_cluster_that_is_too_small_is_said_at_once():
-    said = r"need 16 CPU of the Ray cluster, which has 8 in all.*rollout_workers"
+    said = r"need 16 CPU of the Ray cluster, which has 3 in all.*rollout_workers"
     with pytest.raises(RuntimeError, match=said):
         trainer_of("ppo", num_envs=16, rollout_workers=16)
 
@@ -249,7 +249,7 @@ def test_stepping_the_environments_here_is_refused():
 
 
 def test_closing_ends_the_workers_and_leaves_a_ray_that_was_there():
-    trainer = trainer_of("ppo", rollout_workers=2)
+    trainer = trainer_of("ppo")
     workers = trainer.collector.segments.pool.actors
     trainer.close()
     assert ray.is_initialized()
