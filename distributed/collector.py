@@ -8,8 +8,10 @@ from tensordict import TensorDict
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.protocols import Collector
 from yieldrl.collectors.sync import collect
-from yieldrl.distributed.segments import Segments, as_arrays, as_tensors
+from yieldrl.distributed.segments import Segments, part_of
 from yieldrl.distributed.worker import Part
+from yieldrl.envs.arrays import as_tensors
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import defer_keyboard_interrupt
 
 
@@ -65,7 +67,7 @@ class RayCollector(Collector):
             self._receive()
         segment, row, lag = self._segment, self._row, self.segments.lag
         assert segment is not None
-        transition = _row_of(segment.rows, row)
+        transition = tree_map(lambda x: x[row], segment.rows)
         # A step is handed over, added and counted, or not at all.
         with defer_keyboard_interrupt():
             if row in segment.breaks:
@@ -101,7 +103,7 @@ class RayCollector(Collector):
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and were not reported, and the lag."""
         segments = self.segments
-        found = segments.ask_all("report") if segments.started else []
+        found = segments.pool.ask_all("report") if segments.started else []
         return {**mean_episode(found), **segments.lag.report()}
 
     def statistics(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class RayCollector(Collector):
         if seed is not None:
             self.seed, self.segments.started = seed, False
         if self.segments.started:
-            self.segments.ask_all("reset")
+            self.segments.pool.ask_all("reset")
 
     def state_dict(self) -> dict[str, Any]:
         """All workers' environments and agents, and the rows that wait."""
@@ -135,7 +137,7 @@ class RayCollector(Collector):
             return
         self.segments.load_state_dict(state, self.seed)
         if state["segment"] is not None:
-            self._segment, self._row = Part(**as_arrays(state["segment"])), state["row"]
+            self._segment, self._row = part_of(state["segment"]), state["row"]
 
     def _receive(self) -> None:
         """Make the next segment the one that is handed over; ask for those after it."""
@@ -158,10 +160,3 @@ class RayCollector(Collector):
             rows = self._length or max(1, self.rows_ahead(ahead))
             step = self.agent.sample_step + ahead * self.envs.num_envs
             self.segments.ask(rows, step)
-
-
-def _row_of(rows: Any, row: int) -> Any:
-    """A transition: entries `[N, ...]`, nested or not."""
-    if isinstance(rows, dict):
-        return {name: _row_of(value, row) for name, value in rows.items()}
-    return rows[row]

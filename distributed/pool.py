@@ -68,8 +68,7 @@ class WorkerPool:
         try:
             self.stats = self.cluster.actor(StatsActor)
             self.actors = [self._made(index) for index in range(count)]
-            answers = [actor.describe.remote() for actor in self.actors]
-            described = [self.get(i, ref) for i, ref in enumerate(answers)]
+            described = self.ask_all("describe")
         except BaseException:
             self.cluster.close()
             raise
@@ -87,6 +86,11 @@ class WorkerPool:
     def call(self, index: int, method: str, *args: Any) -> Any:
         """Ask a worker for something; `get` waits for the answer."""
         return getattr(self.actors[index], method).remote(*args)
+
+    def ask_all(self, method: str) -> list[Any]:
+        """What each worker answers to a call."""
+        asked = [self.call(index, method) for index in range(self.count)]
+        return [self.get(index, answer) for index, answer in enumerate(asked)]
 
     def get(self, index: int, answer: Any) -> Any:
         """What a worker answers; it says so when that takes long.
@@ -150,7 +154,9 @@ def pickled(value: Any) -> bytes:
     That is what the program defines, and modules that are installed nowhere, such as
     the copied folder of an algorithm.
     """
-    own = [module for module in [*sys.modules.values()] if _is_own(module)]
+    installed = {sys.prefix, *sysconfig.get_paths().values()}
+    modules = [*sys.modules.values()]
+    own = [module for module in modules if _is_own(module, installed)]
     for module in own:
         cloudpickle.register_pickle_by_value(module)
     try:
@@ -160,13 +166,9 @@ def pickled(value: Any) -> bytes:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _is_own(module: Any) -> bool:
-    """Whether a module is a file of the user's that is installed nowhere."""
+def _is_own(module: Any, installed: set[str]) -> bool:
+    """Whether a module is a file of the user's, in none of these folders."""
     name, file = getattr(module, "__name__", ""), getattr(module, "__file__", None)
     if file is None or name.partition(".")[0] in ("yieldrl", "__main__"):
         return False
-    paths = sysconfig.get_paths()
-    installed = [paths[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return not Path(file).resolve().is_relative_to(sys.prefix) and not any(
-        Path(file).is_relative_to(folder) for folder in installed
-    )
+    return not any(Path(file).is_relative_to(folder) for folder in installed)

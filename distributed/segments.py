@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
+from torch import Tensor
 
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.policy_lag import PolicyLag
@@ -15,7 +15,10 @@ from yieldrl.distributed.pool import DeadWorkerError, WorkerError, WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.weights import Signature, learned, packed
 from yieldrl.distributed.worker import Part
+from yieldrl.envs.arrays import as_tensors
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import defer_keyboard_interrupt
+from yieldrl.foundations.trees import map_tensors
 
 
 @dataclass
@@ -91,17 +94,12 @@ class Segments:
     def give_up(self) -> None:
         self._requests.clear()
 
-    def ask_all(self, method: str) -> list[Any]:
-        """What each worker answers to a call."""
-        asked = [self.pool.call(i, method) for i in range(self.pool.count)]
-        return [self.pool.get(i, answer) for i, answer in enumerate(asked)]
-
     def state_dict(self) -> dict[str, Any]:
         """Environments and agents of all workers, and the segments."""
         parts = [self._answered(request) for request in self._requests]
         return {
             "parts": [as_tensors(vars(part)) for part in parts],
-            "workers": self.ask_all("state_dict") if self.started else None,
+            "workers": self.pool.ask_all("state_dict") if self.started else None,
             "lag": self.lag.state_dict(),
             "lost": self.lost,
         }
@@ -112,7 +110,7 @@ class Segments:
         self.lost = state["lost"]
         if state["workers"] is not None:
             self.start(seed, state["workers"])
-        parts = [Part(**as_arrays(saved)) for saved in state["parts"]]
+        parts = [part_of(saved) for saved in state["parts"]]
         self._requests = deque(Request(len(p.logs), 0, [], part=p) for p in parts)
 
     def _asked(self, index: int, request: Request) -> Any:
@@ -169,32 +167,17 @@ class Segments:
                 request.answers[index] = self._asked(index, request)
 
 
+def part_of(saved: Mapping[str, Any]) -> Part:
+    """A segment as a checkpoint holds it, with tensors for arrays."""
+    return Part(**map_tensors(Tensor.numpy, saved))
+
+
 def _joined(parts: Sequence[Part], breaks: set[int]) -> Part:
     """The segments of several workers side by side, in memory of their own."""
-    rows = _side_by_side([part.rows for part in parts])
+    rows = tree_map(lambda *own: np.concatenate(own, axis=1), *(p.rows for p in parts))
     logs = parts[0].logs
     if len(parts) > 1:
         of_rows = zip(*(part.logs for part in parts), strict=True)
         logs = [mean_episode(of_row) for of_row in of_rows]
     breaks = breaks.union(*(part.breaks for part in parts))
     return Part(rows, logs, sorted(breaks), min(part.version for part in parts))
-
-
-def _side_by_side(parts: list[Any]) -> Any:
-    first = parts[0]
-    if isinstance(first, dict):
-        return {name: _side_by_side([part[name] for part in parts]) for name in first}
-    return np.concatenate(parts, axis=1)
-
-
-def as_tensors(value: Any) -> Any:
-    """Arrays as tensors, which a checkpoint can hold."""
-    if isinstance(value, dict):
-        return {name: as_tensors(entry) for name, entry in value.items()}
-    return torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
-
-
-def as_arrays(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: as_arrays(entry) for name, entry in value.items()}
-    return value.numpy() if isinstance(value, torch.Tensor) else value

@@ -12,6 +12,7 @@ import torch
 from yieldrl.collectors.acting import Signed
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.distributed.weights import Signature, load
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import derive_seed
 
 
@@ -144,7 +145,7 @@ class _Rows:
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Keep a copy: environments may write into their arrays again."""
-        self._rows.append({k: _arrays(v) for k, v in transition.items()})
+        self._rows.append(tree_map(_array, transition))
 
     def end_episodes(self) -> None:
         """Note that the next row continues no episode."""
@@ -152,21 +153,13 @@ class _Rows:
 
     def take(self) -> tuple[dict[str, Any], list[int]]:
         """All rows as arrays `[T, n, ...]`, and the numbers of the breaks."""
-        rows, breaks = _stacked(self._rows), self._breaks
+        rows = tree_map(lambda *own: np.stack(own), *self._rows)
+        breaks = self._breaks
         self.clear()
         return rows, breaks
 
 
-def _arrays(value: Any) -> Any:
-    if hasattr(value, "items"):
-        return {k: _arrays(v) for k, v in value.items()}
-    if isinstance(value, torch.Tensor):
-        return value.detach().cpu().numpy().copy()
-    return np.array(value)
-
-
-def _stacked(rows: list[Any]) -> Any:
-    first = rows[0]
-    if isinstance(first, dict):
-        return {name: _stacked([row[name] for row in rows]) for name in first}
-    return np.stack(rows)
+def _array(value: Any) -> np.ndarray:
+    """A copy in the CPU's memory."""
+    on_cpu = value.detach().cpu() if isinstance(value, torch.Tensor) else value
+    return np.array(on_cpu)

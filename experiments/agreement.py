@@ -30,9 +30,9 @@ def join(run: Any) -> None:
     """
     if ranks().count == 1:
         return
-    background = getattr(run.config, "collection", "sync") == "async"
-    if not run.parallel or background:
-        said = "collection='async'" if background else run.name
+    collection = getattr(run.config, "collection", "sync")
+    if not run.parallel or collection != "sync":
+        said = f"{collection=}" if collection != "sync" else run.name
         raise ValueError(
             f"{said} cannot be trained by {ranks().count} processes together, which"
             " must take as many steps between updates: start one, without torchrun,"

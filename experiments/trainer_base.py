@@ -124,7 +124,8 @@ class TrainingRun(TrainerState):
         if self.config.collection == "ray":
             from yieldrl.distributed import RayCollector
 
-            return self._collector_of(RayCollector, rows_ahead=self.rows_ahead)
+            lag = {"max_policy_lag": self.config.max_policy_lag}
+            return self._collector_of(RayCollector, rows_ahead=self.rows_ahead, **lag)
         sync = self.config.collection == "sync"
         return self._collector_of(SyncCollector if sync else AsyncCollector)
 
@@ -138,9 +139,8 @@ class TrainingRun(TrainerState):
     def _collector_of(self, kind: type[Any], **options: Any) -> Collector:
         config = self.config
         options["seed"] = ranks().derive_seed(config.seed, "envs")
-        if not issubclass(kind, SyncCollector):
-            options["max_policy_lag"] = config.max_policy_lag
         if issubclass(kind, AsyncCollector):
+            options["max_policy_lag"] = config.max_policy_lag
             options["when_stale"] = config.when_stale
         return kind(self.envs, self.agent, self.buffer, **options)
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 
 from gymnasium.vector import AsyncVectorEnv, VectorEnv
 
-from yieldrl.collectors import AsyncCollector, SyncCollector
+from yieldrl.collectors import AsyncCollector
 from yieldrl.experiments import agreement, run_files
 from yieldrl.experiments.run import Run
 from yieldrl.foundations import CheckpointError, ranks, rng_state, set_rng_state
@@ -128,7 +128,7 @@ class TrainerState(Run):
     def _collection(self) -> str:
         if isinstance(self.collector, AsyncCollector):
             return "async"
-        return "sync" if isinstance(self.collector, SyncCollector) else "ray"
+        return "ray" if getattr(self.config, "collection", "sync") == "ray" else "sync"
 
     def _uncopied(self) -> str | None:
         """What belongs to a thread or a process, and cannot be copied."""

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 
-def map_tensors(function: Callable[[Tensor], Tensor], tree: Any) -> Any:
+def map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
     """Nested dicts, lists and tuples with a function of each tensor in its place.
 
     >>> import torch

@@ -10,6 +10,8 @@ from yieldrl.buffers import ReplayBuffer
 from yieldrl.foundations import derive_seed
 from yieldrl.off_policy.config import OffPolicyConfig
 
+MOST_ROWS = 128  # of a segment, which has to fit into memory several times
+
 
 class OffPolicyTrainer(abstractions.Trainer):
     """Steps into a replay buffer, and learns from it as often as the config says."""
@@ -30,8 +32,7 @@ class OffPolicyTrainer(abstractions.Trainer):
         config, count = self.config, self.envs.num_envs
         now = self.agent.sample_step + rows * count
         due, found = config.learn_steps_by(now), 1
-        most = max(config.learning_starts, config.train_every) // count
-        while found < most and config.learn_steps_by(now + found * count) == due:
+        while found < MOST_ROWS and config.learn_steps_by(now + found * count) == due:
             found += 1
         return found
 

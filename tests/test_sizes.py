@@ -31,7 +31,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_683
+LINES = 40_657
 """Of the product, which are to become 34 000."""
 
 
