@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from yieldrl.foundations import Config
+
 PLACING_SECONDS = 30.0
 """How long the cluster may take to find a place for what its resources allow."""
 
@@ -21,16 +23,21 @@ class Cluster:
     Args:
         address: Of a cluster that runs, as `ray.init` takes it (`auto`, `host:port`,
             `ray://host:port`).
-        resources: What each actor needs, such as `{"CPU": 1}`.
+        places: What each actor of a role needs, such as `{"learner": [{"CPU": 1}]}`.
 
     Raises:
         ImportError: If Ray is not installed.
         RuntimeError: If the cluster lacks resources; the message names them.
     """
 
-    def __init__(self, address: str, resources: Sequence[Mapping[str, float]]) -> None:
+    def __init__(
+        self, address: str, places: Mapping[str, Sequence[Mapping[str, float]]]
+    ) -> None:
         self.ray = import_ray()
-        self.resources = [dict(needed) for needed in resources]
+        self.places = {
+            role: [dict(one) for one in needed] for role, needed in places.items()
+        }
+        self.resources = [one for needed in self.places.values() for one in needed]
         self.actors: list[Any] = []
         self._groups: list[Any] = []
         begun = not self.ray.is_initialized()
@@ -44,31 +51,33 @@ class Cluster:
             self.close()
             raise
 
-    def actor(self, kind: type, index: int | None = None, *args: Any) -> Any:
+    def actor(
+        self, kind: type, place: tuple[str, int] | None = None, *args: Any
+    ) -> Any:
         """A new actor of a class, made of `args`.
 
-        In the place of this index; without one, it needs no resources.
+        In the place of this role and number; without one, it needs no resources.
         """
-        if index is None:
+        if place is None:
             made = self.ray.remote(kind).options(num_cpus=0).remote(*args)
             self.actors.append(made)
             return made
         strategies = importlib.import_module("ray.util.scheduling_strategies")
+        role, number = place
+        before = [*self.places][: [*self.places].index(role)]
         strategy = strategies.PlacementGroupSchedulingStrategy(
-            placement_group=self._groups[0], placement_group_bundle_index=index
+            placement_group=self._groups[0],
+            placement_group_bundle_index=number
+            + sum(len(self.places[other]) for other in before),
         )
-        needed = self.resources[index]
-        others = {k: v for k, v in needed.items() if k not in ("CPU", "GPU")}
-        made = (
-            self.ray.remote(kind)
-            .options(
-                num_cpus=needed.get("CPU", 0),
-                num_gpus=needed.get("GPU", 0),
-                resources=others,
-                scheduling_strategy=strategy,
-            )
-            .remote(*args)
-        )
+        needed = self.places[role][number]
+        options = {
+            "num_cpus": needed.get("CPU", 0),
+            "num_gpus": needed.get("GPU", 0),
+            "resources": {k: v for k, v in needed.items() if k not in ("CPU", "GPU")},
+            "scheduling_strategy": strategy,
+        }
+        made = self.ray.remote(kind).options(**options).remote(*args)
         self.actors.append(made)
         return made
 
@@ -99,9 +108,9 @@ class Cluster:
             needed = sum(each.get(name, 0) for each in self.resources)
             if needed > (there := available.get(name, 0)):
                 raise RuntimeError(
-                    f"the actors need {needed:g} {name} of the Ray cluster, which has"
-                    f" {there:g} in all: ask for fewer (rollout_workers), or add"
-                    " machines to the cluster"
+                    f"{self._roles()} need {needed:g} {name} of the Ray cluster, which"
+                    f" has {there:g} in all: ask for fewer, or add machines to the"
+                    " cluster"
                 )
         util = importlib.import_module("ray.util")
         group = util.placement_group(self.resources, strategy="PACK")
@@ -109,10 +118,33 @@ class Cluster:
         if not group.wait(PLACING_SECONDS):
             free = self.ray.available_resources()
             raise RuntimeError(
-                f"the Ray cluster has found no place for {self.resources} in"
+                f"the Ray cluster has found no place for {self._roles()} in"
                 f" {PLACING_SECONDS:g} s; free are {free}: wait for other jobs, or"
-                " ask for fewer (rollout_workers)"
+                " ask for fewer"
             )
+
+    def _roles(self) -> str:
+        """How many of which role, as they are called in a config."""
+        counts = {role: len(needed) for role, needed in self.places.items()}
+        said = [f"{role} = {count}" for role, count in counts.items() if count]
+        return ", ".join(said)
+
+
+def places(config: Config) -> dict[str, list[dict[str, float]]]:
+    """What the actors of a run need, by the config field that says how many.
+
+    Learners and inference actors take a GPU each where the cluster is to have some:
+    where the config's `device` names one.
+    """
+    gpus = 1.0 if config.device.startswith("cuda") else 0.0
+    heavy = {"CPU": 1.0, "GPU": gpus} if gpus else {"CPU": 1.0}
+    needed = {
+        "rollout_workers": {"CPU": 1.0},
+        "inference_actors": heavy,
+        "learners": heavy,
+        "eval_actors": {"CPU": 1.0},
+    }
+    return {role: [one] * getattr(config, role) for role, one in needed.items()}
 
 
 def import_ray() -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import cloudpickle
 
-from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.cluster import Cluster, places
 from yieldrl.distributed.envs import RemoteEnvs
 from yieldrl.distributed.recipes import EnvRecipe
 from yieldrl.distributed.stats import StatsActor
@@ -62,7 +62,7 @@ class WorkerPool:
         share["collection"] = "sync"
         own = dataclasses.replace(config, **share)
         self._recipe = EnvRecipe(source, own, trainer_class)
-        self.cluster = Cluster(config.ray_address, [{"CPU": 1}] * count)
+        self.cluster = Cluster(config.ray_address, places(config))
         self.lives, self._begun = [0] * count, None
         self._failures = [0] * count
         try:
@@ -141,7 +141,8 @@ class WorkerPool:
     def _made(self, index: int) -> Any:
         recipe = dataclasses.replace(self._recipe, index=index, life=self.lives[index])
         parts = pickled(recipe), self.count, self.stats
-        return self.cluster.actor(RolloutWorkerActor, index, *parts)
+        place = "rollout_workers", index
+        return self.cluster.actor(RolloutWorkerActor, place, *parts)
 
     def _begin(self, index: int, state: Any) -> Any:
         assert self._begun is not None

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from yieldrl.foundations.config import Config
+from yieldrl.foundations.config_places import SyncOnly
 from yieldrl.foundations.conversion import ObservationActionAdapter
 from yieldrl.foundations.device import keep_freed_memory, resolve_device, set_threads
 from yieldrl.foundations.files import CheckpointError
@@ -59,6 +60,7 @@ __all__ = [
     "Ranks",
     "Steps",
     "StepsOrZero",
+    "SyncOnly",
     "UnitInterval",
     "Utf8Text",
     "Widths",

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from yieldrl.foundations.config_files import FromFiles
+from yieldrl.foundations.config_places import PlacesConfig
 from yieldrl.foundations.files import wrong_name
 from yieldrl.foundations.ranges import Count, Range, Steps, StepsOrZero
 from yieldrl.foundations.validation import most_threads
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(FromFiles):
+class Config(PlacesConfig):
     """Settings that every algorithm has.
 
     An algorithm's own config inherits these fields and adds its hyper-parameters. The
@@ -84,30 +84,6 @@ class Config(FromFiles):
     slow narrow networks down, and half of the cores for images. More pay for wide
     networks and large batches, up to the number of cores that nothing else uses."""
 
-    collection: Literal["sync", "async", "ray"] = "sync"
-    """`sync` steps the environments and learns in turn; `async` steps them in a
-    background thread, with a copy of the policy, while the learner learns. That pays
-    where acting or the environment waits for something else than this process. `ray`
-    steps them in processes of Ray, on this machine or on many: that pays where a step
-    of the environments takes long."""
-
-    rollout_workers: Annotated[int, Range(1, 10_000)] = 1
-    """Processes that step an equal share of the environments each, with `ray`."""
-
-    ray_address: str = ""
-    """Of a Ray cluster to join, with `ray`: `auto` or `host:port`. By default Ray is
-    started on this machine, and ended with the run."""
-
-    max_policy_lag: Annotated[int, Range(0, 1_000)] = 1
-    """How many newer policies there may be when a transition is learned from, unless
-    collection is `sync`. More let collecting run further ahead, on older policies; 0
-    collects only with the newest, which leaves nothing to do while the learner learns.
-    """
-
-    when_stale: Literal["wait", "drop"] = "wait"
-    """What happens at that limit: `wait` stops collecting until the learner has caught
-    up, `drop` goes on, discards the oldest steps, and counts them."""
-
     log_every: Steps = 1
     """Steps of all environments for which the loop yields one log of collecting. More
     leave less to the loop and to loggers, and change nothing else."""
@@ -130,6 +106,7 @@ class Config(FromFiles):
 
     def __post_init__(self) -> None:
         self._check_fields()
+        self._check_places()
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
         if self.speed in ("compile", "cudagraph") and self.uncompiled is not None:

@@ -16,8 +16,13 @@ HOMES = {
         "collection",
         "max_policy_lag",
         "when_stale",
-        "rollout_workers",
         "ray_address",
+        "rollout_workers",
+        "inference_actors",
+        "learners",
+        "engine",
+        "zero_stage",
+        "eval_actors",
     ),
 }
 """Block -> fields that `to_blocks` writes there; the others go into `algorithm`."""

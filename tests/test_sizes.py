@@ -20,7 +20,7 @@ ROOTS = ["a2c", "ddpg", "dqn", "ppo", "q_learning", "reinforce", "sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 444,
+    "behavior_cloning": 440,
     "ppo_lstm": 217,
     "ppo_roa": 879,
     "vla_ppo": 442,
@@ -31,8 +31,10 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_657
-"""Of the product, which are to become 34 000."""
+LINES = 39_594
+"""Of the product but for the room on Ray, which are to become 34 000."""
+ON_RAY = 3_000
+"""Of the room on Ray, which came later."""
 
 
 def lines(file):
@@ -105,7 +107,10 @@ def test_functions():
 
 
 def test_the_product_grows_no_more():
-    check({"product": sum(map(lines, PRODUCT))}, 34_000, {"product": LINES})
+    on_ray = [file for file in PRODUCT if "distributed" in file.parts]
+    assert 0 < sum(map(lines, on_ray)) <= ON_RAY
+    others = sum(map(lines, PRODUCT)) - sum(map(lines, on_ray))
+    check({"product": others}, 34_000, {"product": LINES})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from yieldrl.foundations import (
     MAX_TRANSITIONS,
@@ -13,20 +13,16 @@ from yieldrl.foundations import (
     Range,
     Steps,
     StepsOrZero,
+    SyncOnly,
     UnitInterval,
 )
 from yieldrl.on_policy import ActorCriticConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ActorCriticConfig):
+class Config(SyncOnly, ActorCriticConfig):
     """Behaviour cloning; the defaults clone an expert of CartPole in a few seconds."""
 
-    collection: ClassVar[Literal["sync"]] = "sync"  # all is there before learning
-    max_policy_lag: ClassVar[int] = 0
-    when_stale: ClassVar[Literal["wait"]] = "wait"
-    rollout_workers: ClassVar[int] = 1
-    ray_address: ClassVar[str] = ""
     actor_obs: ClassVar[tuple[str, ...]] = ()  # all that the expert shows is read
     critic_obs: ClassVar[tuple[str, ...]] = ()
     total_steps: ClassVar[Any] = property(attrgetter("demonstration_steps"))

@@ -8,17 +8,10 @@ from yieldrl.foundations import LearningRate, UnitInterval, Widths
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(foundations.Config):
+class Config(foundations.SyncOnly, foundations.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
 
     uncompiled: ClassVar[str | None] = "every batch of episodes has another size"
-
-    # Returns of older policies' episodes would need a correction that is none of it.
-    collection: ClassVar[Literal["sync"]] = "sync"
-    max_policy_lag: ClassVar[int] = 0
-    when_stale: ClassVar[Literal["wait"]] = "wait"
-    rollout_workers: ClassVar[int] = 1
-    ray_address: ClassVar[str] = ""
 
     num_envs: int = 1
     """Number of environments stepped side by side, at most `num_episodes`. More than

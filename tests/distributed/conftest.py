@@ -12,7 +12,7 @@ def one_ray():
     os.environ["RAY_AUTH_MODE"] = "disabled"
     os.environ["RAY_memory_monitor_refresh_ms"] = "0"  # noqa: SIM112
     ray.init(
-        num_cpus=3,  # as many processes are started at once
+        num_cpus=4,  # as many processes are started at once
         include_dashboard=False,
         log_to_driver=False,
         object_store_memory=100 * 2**20,

@@ -234,7 +234,7 @@ def test_environments_that_cannot_be_shared_are_refused():
 
 
 def test_a_cluster_that_is_too_small_is_said_at_once():
-    said = r"need 16 CPU of the Ray cluster, which has 3 in all.*rollout_workers"
+    said = r"rollout_workers = 16 need 16 CPU of the Ray cluster, which has 4 in all"
     with pytest.raises(RuntimeError, match=said):
         trainer_of("ppo", num_envs=16, rollout_workers=16)
 

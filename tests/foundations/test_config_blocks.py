@@ -40,8 +40,13 @@ def test_every_field_has_one_home() -> None:
         "collection": "sync",
         "max_policy_lag": 1,
         "when_stale": "wait",
-        "rollout_workers": 1,
         "ray_address": "",
+        "rollout_workers": 1,
+        "inference_actors": 0,
+        "learners": 0,
+        "engine": "ddp",
+        "zero_stage": 2,
+        "eval_actors": 0,
     }
     assert (home("seed"), home("gamma")) == ("trainer", "algorithm")
 

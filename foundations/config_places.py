@@ -1,0 +1,79 @@
+"""Where the parts of a run work: config fields of collection on Ray."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from yieldrl.foundations.config_files import FromFiles
+from yieldrl.foundations.ranges import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacesConfig(FromFiles):
+    """How far collecting runs ahead, and which processes on Ray take part in a run."""
+
+    collection: Literal["sync", "async", "ray"] = "sync"
+    """`sync` steps the environments and learns in turn; `async` steps them in a
+    background thread, with a copy of the policy, while the learner learns. That pays
+    where acting or the environment waits for something else than this process. `ray`
+    steps them in processes of Ray, on this machine or on many: that pays where a step
+    of the environments takes long."""
+
+    max_policy_lag: Annotated[int, Range(0, 1_000)] = 1
+    """How many newer policies there may be when a transition is learned from, unless
+    collection is `sync`. More let collecting run further ahead, on older policies; 0
+    collects only with the newest, which leaves nothing to do while the learner learns.
+    """
+
+    when_stale: Literal["wait", "drop"] = "wait"
+    """What happens at that limit: `wait` stops collecting until the learner has caught
+    up, `drop` goes on, discards the oldest steps, and counts them."""
+
+    ray_address: str = ""
+    """Of a Ray cluster to join, with `ray`: `auto` or `host:port`. By default Ray is
+    started on this machine, and ended with the run."""
+
+    rollout_workers: Annotated[int, Range(1, 10_000)] = 1
+    """Processes that step an equal share of the environments each, with `ray`."""
+
+    inference_actors: Annotated[int, Range(0, 1_000)] = 0
+    """Processes that choose the actions of all rollout workers, in batches, with `ray`:
+    that pays for large policies. With 0 each worker has a copy of the policy."""
+
+    learners: Annotated[int, Range(0, 1_000)] = 0
+    """Processes that learn together, each from an equal share of every rollout, with
+    `ray`. With 0 this process learns."""
+
+    engine: Literal["ddp", "fsdp2", "deepspeed"] = "ddp"
+    """What makes one model of the learners' copies: `ddp` keeps a whole copy in each,
+    `fsdp2` a share of weights, gradients and optimizer (`fully_shard`), `deepspeed`
+    what `zero_stage` says (the extra `[deepspeed]` has it)."""
+
+    zero_stage: Annotated[int, Range(0, 3)] = 2
+    """What `deepspeed` keeps a share of: with 1 the optimizer's state, with 2 gradients
+    too, with 3 weights too, with 0 nothing. Higher takes less memory, and more time."""
+
+    eval_actors: Annotated[int, Range(0, 10_000)] = 0
+    """Processes that share the episodes of evaluations, with `ray`. With 0 this process
+    plays them."""
+
+    def _check_places(self) -> None:
+        """Refuse processes on Ray where nothing is collected there."""
+        for name in ("inference_actors", "learners", "eval_actors"):
+            if getattr(self, name) and self.collection != "ray":
+                raise self.error(name, "they are processes of collection='ray'")
+
+
+@dataclass(frozen=True)
+class SyncOnly:
+    """A config's constants where collecting and learning always take turns here."""
+
+    collection: ClassVar[Literal["sync"]] = "sync"
+    max_policy_lag: ClassVar[int] = 0
+    when_stale: ClassVar[Literal["wait"]] = "wait"
+    ray_address: ClassVar[str] = ""
+    rollout_workers: ClassVar[int] = 1
+    inference_actors: ClassVar[int] = 0
+    learners: ClassVar[int] = 0
+    engine: ClassVar[Literal["ddp"]] = "ddp"
+    zero_stage: ClassVar[int] = 0
+    eval_actors: ClassVar[int] = 0
