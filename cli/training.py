@@ -64,6 +64,11 @@ def resume(run: Positional[str], total_steps: int | None = None) -> None:
         total_steps: Train until this many environment steps were taken, counted from
             the beginning of the run; by default as many as it was started with.
     """
+    _run(*_restored(run, total_steps))
+
+
+def _restored(run: str, total_steps: int | None) -> tuple[Any, Any]:
+    """The trainer of the last usable checkpoint, and it with its loggers."""
     with usage_errors():
         from yieldrl.cli import restoring
 
@@ -78,7 +83,7 @@ def resume(run: Positional[str], total_steps: int | None = None) -> None:
     if _first():
         step = f"{trainer.agent.sample_step:,}"
         print(f"goes on from {checkpoint}, step {step}", flush=True)
-    _run(trainer, logged)
+    return trainer, logged
 
 
 def _logged(trainer: Any, spec: RunSpec) -> Any:
@@ -92,8 +97,25 @@ def _logged(trainer: Any, spec: RunSpec) -> Any:
     return logged
 
 
-def _run(trainer: Any, logged: Any) -> None:
-    """Loop to the end, evaluate and say where everything lies."""
+def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
+    """Loop to the end, evaluate and say where everything lies.
+
+    If a learner on Ray dies, go on from the newest checkpoint, as often as the config
+    says.
+    """
+    try:
+        _loop(trainer, logged)
+    except RuntimeError as reason:
+        if not trainer.is_death_of_learner(reason):
+            raise
+        if restarts == trainer.config.learner_restarts:
+            fail(f"{reason}; go on with: {_command(trainer)}")
+        print(f"yieldrl: {reason}", file=sys.stderr)
+        newer, logged = _restored(str(trainer.run_dir), None)
+        _run(newer, logged, restarts + 1)
+
+
+def _loop(trainer: Any, logged: Any) -> None:
     from yieldrl.experiments import run_files
 
     with trainer:
@@ -127,10 +149,15 @@ def _say_how_to_go_on(trainer: Any) -> None:
     if not saved:
         print("\ninterrupted before there was anything to save")
         return
-    step, run = f"{trainer.agent.sample_step:,}", str(_shown(trainer.run_dir))
+    step = f"{trainer.agent.sample_step:,}"
     print(f"\ninterrupted at step {step}; saved {_shown(saved[0])}")
-    quoted = f'"{run}"' if os.name == "nt" else shlex.quote(run)
-    print(f"go on with: yieldrl resume {quoted}")
+    print(f"go on with: {_command(trainer)}")
+
+
+def _command(trainer: Any) -> str:
+    """What a person types to go on."""
+    run = str(_shown(trainer.run_dir))
+    return "yieldrl resume " + (f'"{run}"' if os.name == "nt" else shlex.quote(run))
 
 
 def _shown(path: Path) -> Path:

@@ -7,19 +7,25 @@ gives its trainer a `RayCollector` in place of a `SyncCollector`.
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.collector import RayCollector
 from yieldrl.distributed.envs import RemoteEnvs
+from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
 from yieldrl.distributed.pool import WorkerError, WorkerPool
 from yieldrl.distributed.stats import StatsActor
+from yieldrl.distributed.trainer_actor import TrainerActor
 from yieldrl.distributed.weights import Signature, SignatureError
 from yieldrl.distributed.worker import RolloutWorkerActor
 
 __all__ = [
     "Cluster",
+    "DeadLearnerError",
+    "LearnerError",
+    "Learners",
     "RayCollector",
     "RemoteEnvs",
     "RolloutWorkerActor",
     "Signature",
     "SignatureError",
     "StatsActor",
+    "TrainerActor",
     "WorkerError",
     "WorkerPool",
 ]

@@ -58,9 +58,8 @@ class WorkerPool:
                 f"num_envs = {config.num_envs} cannot be shared equally by"
                 f" rollout_workers = {count}: choose a multiple of {count}"
             )
-        share = {"num_envs": config.num_envs // count, "device": "cpu"}
-        share["collection"] = "sync"
-        own = dataclasses.replace(config, **share)
+        share = config.num_envs // count
+        own = config.in_one_process(num_envs=share, device="cpu")
         self._recipe = EnvRecipe(source, own, trainer_class)
         self.cluster = Cluster(config.ray_address, places(config))
         self.lives, self._begun = [0] * count, None

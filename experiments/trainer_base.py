@@ -18,7 +18,7 @@ from yieldrl.collectors import (
 )
 from yieldrl.experiments import agreement
 from yieldrl.experiments.check_algorithm.report import warn_of_concerns
-from yieldrl.experiments.trainer_state import TrainerState
+from yieldrl.experiments.on_ray import OnRay
 from yieldrl.foundations import (
     Config,
     keep_freed_memory,
@@ -31,7 +31,7 @@ from yieldrl.foundations import (
 from yieldrl.foundations.foreign_names import arguments_here
 
 
-class TrainingRun(TrainerState):
+class TrainingRun(OnRay):
     """Builds what its caller does not pass; `abstractions.Trainer` adds the schedule.
 
     Args:
@@ -95,21 +95,33 @@ class TrainingRun(TrainerState):
         device = str(resolve_device(config.device))
         self.envs = self._make_envs(source, config, device)
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
+        try:
+            self._make_parts(model, algorithm, agent, buffer, collector)
+            self.evaluator = Evaluator(
+                source if eval_envs is None else eval_envs,
+                self.config,
+                str(self.agent.device),
+                as_it_is=eval_envs is not None,
+                wrap=self.wrap_envs,
+            )
+        except BaseException:
+            if self.is_on_ray(config):  # else its workers would go on
+                self.envs.close()
+            raise
+
+    def _make_parts(
+        self, model: Any, algorithm: Any, agent: Any, buffer: Any, collector: Any
+    ) -> None:
+        """Agent, learners, buffer and collector, or those that were given."""
         images = spaces.has_images(self.envs.single_observation_space)
-        self.threads = set_threads(config.threads, images=images)
+        self.threads = set_threads(self.config.threads, images=images)
         keep_freed_memory()
         self.agent = self._make_agent(model, algorithm, agent)
         warn_of_concerns(self)
         agreement.join(self)
+        self.learners = self._make_learners()
         self.buffer = self.make_buffer() if buffer is None else buffer
         self.collector = self._make_collector(collector)
-        self.evaluator = Evaluator(
-            source if eval_envs is None else eval_envs,
-            self.config,
-            str(self.agent.device),
-            as_it_is=eval_envs is not None,
-            wrap=self.wrap_envs,
-        )
 
     def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
         """Wrap environments for training and evaluation as the algorithm needs them."""
@@ -121,20 +133,10 @@ class TrainingRun(TrainerState):
 
     def make_collector(self) -> Collector:
         """Create the collector, which steps the environments and fills the buffer."""
-        if self.config.collection == "ray":
-            from yieldrl.distributed import RayCollector
-
-            lag = {"max_policy_lag": self.config.max_policy_lag}
-            return self._collector_of(RayCollector, rows_ahead=self.rows_ahead, **lag)
+        if self.is_on_ray(self.config):
+            return self._remote_collector()
         sync = self.config.collection == "sync"
         return self._collector_of(SyncCollector if sync else AsyncCollector)
-
-    def rows_ahead(self, rows: int) -> int:
-        """How many rows a worker may collect by one policy, after so many that wait.
-
-        As many as are taken before the next gradient step; 1 where that is unknown.
-        """
-        return 1
 
     def _collector_of(self, kind: type[Any], **options: Any) -> Collector:
         config = self.config
@@ -146,11 +148,9 @@ class TrainingRun(TrainerState):
 
     def _make_envs(self, source: Any, config: Config, device: str) -> Any:
         """The environments of training; of rollout workers only the spaces."""
-        if getattr(config, "collection", "sync") != "ray":
-            return self.wrap_envs(environments.make(source, config, device=device))
-        from yieldrl.distributed import WorkerPool
-
-        return WorkerPool(source, config, type(self)).envs
+        if self.is_on_ray(config):
+            return self._remote_envs(source, config)
+        return self.wrap_envs(environments.make(source, config, device=device))
 
     @property
     def transition_parts(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ HOMES = {
         "learners",
         "engine",
         "zero_stage",
+        "learner_restarts",
         "eval_actors",
     ),
 }

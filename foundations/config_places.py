@@ -1,7 +1,7 @@
 """Where the parts of a run work: config fields of collection on Ray."""
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from yieldrl.foundations.config_files import FromFiles
 from yieldrl.foundations.ranges import Range
@@ -52,9 +52,18 @@ class PlacesConfig(FromFiles):
     """What `deepspeed` keeps a share of: with 1 the optimizer's state, with 2 gradients
     too, with 3 weights too, with 0 nothing. Higher takes less memory, and more time."""
 
+    learner_restarts: Annotated[int, Range(0, 1_000)] = 0
+    """How often a run of the command line goes on from its newest checkpoint after the
+    process of a learner has died; then it ends."""
+
     eval_actors: Annotated[int, Range(0, 10_000)] = 0
     """Processes that share the episodes of evaluations, with `ray`. With 0 this process
     plays them."""
+
+    def in_one_process(self, **changes: Any) -> Self:
+        """This config without other processes, for one of them to work by."""
+        alone = {"inference_actors": 0, "learners": 0, "eval_actors": 0}
+        return replace(self, collection="sync", **alone, **changes)
 
     def _check_places(self) -> None:
         """Refuse processes on Ray where nothing is collected there."""
@@ -76,4 +85,5 @@ class SyncOnly:
     learners: ClassVar[int] = 0
     engine: ClassVar[Literal["ddp"]] = "ddp"
     zero_stage: ClassVar[int] = 0
+    learner_restarts: ClassVar[int] = 0
     eval_actors: ClassVar[int] = 0

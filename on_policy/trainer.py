@@ -1,5 +1,6 @@
 """The schedule around a rollout: where it is stored, and when it begins and ends."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tensordict import TensorDict
@@ -48,6 +49,8 @@ class OnPolicyTrainer(abstractions.Trainer):
         """Learn all there is to learn from a rollout `[T, N]`; means of metrics."""
         known = set(rollout.keys())
         check_entries(known)
+        if self.learners is not None:
+            return self.learners.update(rollout)
         logs = self.algorithm.update(self.agent.annotated(rollout))
         if "log_prob" not in known:
             self.agent.acted_version = None
@@ -70,7 +73,34 @@ class OnPolicyTrainer(abstractions.Trainer):
             self.agent.acted_version = None
         return super()._run_collect()
 
+    def _make_learners(self) -> Any:
+        """As every trainer's; an error if its schedule is none that learners know."""
+        own = {OnPolicyTrainer: type(self), abstractions.Agent: type(self.agent)}
+        for base, kind in own.items() if self.config.learners else ():
+            for name in {"_run_train", "begin_learning", "learn"} & set(dir(base)):
+                if getattr(kind, name) is not getattr(base, name):
+                    said = f"they would not call {name} of {kind.__module__}"
+                    raise self.config.error("learners", f"{said}: choose 0")
+        return super()._make_learners()
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.learners is None:
+            return super().state_dict()
+        self.learners.mirror()
+        return {**super().state_dict(), "learners": self.learners.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        if self.learners is not None:
+            self.learners.load_state_dict(state.get("learners", {"steps": []}))
+
     def _run_train(self) -> LogData:
+        if self.learners is not None:
+            rollout, continues = self.buffer.rollout(), self.buffer.continues
+            logs = self.learners.step(rollout, continues=continues)
+            if self.learners.done:
+                self.buffer.clear()
+            return self._log("train", logs)
         minibatches, logs = self.buffer.passes, {}
         if minibatches is None:  # advantages first, for the whole rollout
             minibatches, logs = self.begin_learning()

@@ -5,13 +5,15 @@ import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
 from yieldrl.algorithms import ppo
-from yieldrl.cli import main, options, train_command
+from yieldrl.cli import main, options, train_command, training
+from yieldrl.distributed import DeadLearnerError
 from yieldrl.foundations.device import usable_cores
 from yieldrl.loggers import list_checkpoints
 
@@ -273,3 +275,32 @@ def test_a_full_disk_is_one_line(
     path = "runs/tiny/checkpoints/step_000000256.pt"
     assert f"{path}: no room to write this file (File too large)" in line
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_after_the_death_of_a_learner_a_run_goes_on_as_often_as_asked(
+    restarts: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """From its newest checkpoint; then it ends, and says how to go on."""
+    looped: list[Any] = []
+
+    def loop(_: Any, logged: Any) -> None:
+        looped.append(logged)
+        raise DeadLearnerError("learner 1 has died")
+
+    config = ppo.Config(collection="ray", learners=2, learner_restarts=restarts)
+    trainer = SimpleNamespace(
+        config=config,
+        run_dir=tmp_path / "run",
+        is_death_of_learner=ppo.Trainer.is_death_of_learner,
+    )
+    monkeypatch.setattr(training, "_loop", loop)
+    monkeypatch.setattr(training, "_restored", lambda run, _: (trainer, f"again {run}"))
+    with pytest.raises(SystemExit):
+        training._run(trainer, "first")
+    assert looped == ["first", f"again {tmp_path}/run"][: restarts + 1]
+    said = capsys.readouterr().err
+    assert "learner 1 has died; go on with: yieldrl resume run" in said

@@ -46,6 +46,7 @@ def test_every_field_has_one_home() -> None:
         "learners": 0,
         "engine": "ddp",
         "zero_stage": 2,
+        "learner_restarts": 0,
         "eval_actors": 0,
     }
     assert (home("seed"), home("gamma")) == ("trainer", "algorithm")

@@ -1,0 +1,210 @@
+"""The learners of a run, as its trainer sees them: one call for each rollout."""
+
+import logging
+import time
+import zlib
+from collections import deque
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict
+from typing import Any
+
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.distributed.pool import WAIT_SECONDS, pickled
+from yieldrl.distributed.settings import apply, settings_of
+from yieldrl.distributed.shares import joined
+from yieldrl.distributed.trainer_actor import Learned, LearnerRecipe, TrainerActor
+from yieldrl.distributed.weights import Signature, learned, load, packed
+from yieldrl.foundations import Config, defer_keyboard_interrupt, means
+from yieldrl.foundations.trees import map_tensors
+
+log = logging.getLogger("yieldrl.distributed")
+
+
+class LearnerError(RuntimeError):
+    """A learner cannot go on, and so none of them can."""
+
+
+class DeadLearnerError(LearnerError):
+    """The process of a learner has ended."""
+
+
+class Learners:
+    """Processes that learn together from a rollout, each from its environments' part.
+
+    The trainer's own algorithm is their mirror: it has their weights after each update,
+    and the rest of their state when `mirror` is called. What was changed of it in the
+    meantime (weights, learning rates, numbers among its attributes, what is frozen) is
+    theirs before the next update.
+
+    Args:
+        cluster: Has a place for each, under the name `learners`.
+        algorithm: The trainer's.
+        config: Says how many there are.
+
+    Raises:
+        ValueError: If they cannot share the environments equally.
+    """
+
+    def __init__(self, cluster: Any, algorithm: Any, config: Config) -> None:
+        self.cluster, self.algorithm, self.config = cluster, algorithm, config
+        self.count = config.learners
+        if config.num_envs % self.count:
+            raise config.error(
+                "learners",
+                f"they cannot share num_envs = {config.num_envs} equally: choose a"
+                f" multiple of {self.count} environments",
+            )
+        self.actors: list[Any] = []
+        self._steps: deque[dict[str, float]] = deque()  # metrics not handed out yet
+        self._asked: list[Any] = []  # what an update will answer, if one is under way
+        self._theirs = 0  # checksum of the weights that they have
+        self._behind = True  # whether they lack the mirror's whole state
+        self._ended = ""  # why they are no more
+
+    @property
+    def done(self) -> bool:
+        """Whether no gradient step waits to be handed out."""
+        return not self._steps
+
+    def step(self, rollout: TensorDict, *, continues: bool) -> dict[str, float]:
+        """Metrics of the next gradient step on a rollout `[T, N]`.
+
+        The first call learns all that there is to learn from it.
+
+        Args:
+            rollout: With all that acting wrote down.
+            continues: Whether its episodes go on from the rollout before.
+
+        Raises:
+            LearnerError: If a learner fails. All have ended then.
+        """
+        if self.done:
+            self._update(rollout, continues)
+        if self.done:  # its rows only reset
+            return {}
+        with defer_keyboard_interrupt():
+            self.algorithm.counters.learn_step += 1
+            return self._steps.popleft()
+
+    def update(self, rollout: TensorDict) -> dict[str, Any]:
+        """Learn all there is to learn from a rollout; means over gradient steps."""
+        found = [self.step(rollout, continues=True)]
+        while not self.done:
+            found.append(self.step(rollout, continues=True))
+        return means(found)
+
+    def mirror(self) -> None:
+        """Bring the whole state of the trainer's algorithm up to theirs."""
+        if not self._behind:
+            states = self._all("state_dict")
+            self.algorithm.load_state_dict(joined(self.algorithm.state_dict(), states))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Metrics that were not handed out yet; the rest is the algorithm's."""
+        return {"steps": list(self._steps)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state that the trainer's algorithm has now."""
+        self._steps, self._behind = deque(state["steps"]), True
+
+    def _update(self, rollout: TensorDict, continues: bool) -> None:
+        """Let all learn from their parts of a rollout; mirror weights and counters."""
+        if not self._asked:
+            self._bring_up()
+            self._ask(rollout, continues)
+        answers: list[Learned] = self._get(self._asked)
+        with defer_keyboard_interrupt():
+            self._asked = []
+            first, algorithm = answers[0], self.algorithm
+            assert first.signature is not None
+            apply(first.settings, algorithm)
+            load(algorithm.model, first.weights, first.signature)
+            self._theirs = checksum(learned(algorithm.model))
+            algorithm.counters.policy_version = first.counters["policy_version"]
+            self._steps.extend(first.steps)
+
+    def _ask(self, rollout: TensorDict, continues: bool) -> None:
+        size = [len(rollout), rollout.shape[1] // self.count]
+        parts = [part.to_dict() for part in rollout.chunk(self.count, dim=1)]
+        arrays = [map_tensors(lambda x: x.cpu().numpy(), part) for part in parts]
+        now = asdict(self.algorithm.counters), settings_of(self.algorithm), continues
+        with defer_keyboard_interrupt():  # what was asked for must be waited for
+            self._asked = [
+                actor.update.remote(part, size, *now)
+                for actor, part in zip(self.actors, arrays, strict=True)
+            ]
+
+    def _bring_up(self) -> None:
+        """Start them, and give them what was changed here."""
+        if self._ended:
+            raise LearnerError(f"{self._ended}: go on from the newest checkpoint")
+        if not self.actors:
+            self._start()
+        put, model = self.cluster.ray.put, self.algorithm.model
+        tensors, counters = learned(model), asdict(self.algorithm.counters)
+        if self._behind:
+            state = map_tensors(Tensor.cpu, self.algorithm.state_dict())
+            self._all("load", put(state), counters)
+            self._behind = False
+        elif checksum(tensors) != self._theirs:
+            signature = Signature.of(tensors, counters["policy_version"])
+            self._all("load_weights", signature, put(packed(tensors)))
+
+    def _start(self) -> None:
+        own = self.config.in_one_process(num_envs=self.config.num_envs // self.count)
+        model = deepcopy(self.algorithm.model).to("cpu")
+        recipe = pickled(LearnerRecipe(type(self.algorithm), model, own))
+        for rank in range(self.count):
+            place = "learners", rank
+            parts = rank, self.count, recipe
+            self.actors.append(self.cluster.actor(TrainerActor, place, *parts))
+        [address] = self._get([self.actors[0].address.remote()])
+        self._all("begin", address)
+
+    def _all(self, method: str, *args: Any) -> list[Any]:
+        """What each learner answers to a call."""
+        return self._get([getattr(one, method).remote(*args) for one in self.actors])
+
+    def _get(self, asked: Sequence[Any]) -> list[Any]:
+        """All answers; when one learner fails the others would wait for it: all end.
+
+        Raises:
+            LearnerError: If one does.
+        """
+        ray, waiting, began = self.cluster.ray, [*asked], time.monotonic()
+        while waiting:
+            ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
+            if not ready:
+                seconds, missing = time.monotonic() - began, len(waiting)
+                said = "%d of %d learners have not answered for %.0f s"
+                log.warning(said, missing, len(asked), seconds)
+            for answer in ready:
+                try:
+                    ray.get(answer)
+                except ray.exceptions.RayError as error:
+                    self._end(asked.index(answer), error)
+        return ray.get([*asked])
+
+    def _end(self, rank: int, error: Any) -> None:
+        """End all learners, as one of them has failed; raise its error."""
+        with defer_keyboard_interrupt():
+            self._asked = []
+            for actor in self.actors:
+                self.cluster.kill(actor)
+            self._ended = f"learner {rank} has died"
+        if isinstance(error, self.cluster.ray.exceptions.RayActorError):
+            raise DeadLearnerError(self._ended) from error
+        cause = getattr(error, "cause", None) or error
+        self._ended = f"learner {rank}: {type(cause).__name__}: {cause}"
+        raise LearnerError(self._ended) from error
+
+
+def checksum(tensors: Mapping[str, Tensor]) -> int:
+    """A number that changes with any bit of the tensors or of their names."""
+    found = 0
+    for name, array in packed(tensors).items():
+        found = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), found))
+    return found

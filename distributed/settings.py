@@ -1,0 +1,51 @@
+"""What a program may change of an algorithm between two updates, besides weights."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch.optim import Optimizer
+
+PLAIN = (bool, int, float, str, type(None))
+
+
+def settings_of(algorithm: Any) -> dict[str, Any]:
+    """An algorithm's numbers and words, its optimizers' options, and what it trains."""
+    attributes = vars(algorithm)
+    optimizers = {k: v for k, v in attributes.items() if isinstance(v, Optimizer)}
+    return {
+        "config": algorithm.config,
+        "plain": {k: v for k, v in attributes.items() if isinstance(v, PLAIN)},
+        "groups": {
+            name: [_options(group) for group in optimizer.param_groups]
+            for name, optimizer in optimizers.items()
+        },
+        "trained": {k: p.requires_grad for k, p in algorithm.model.named_parameters()},
+    }
+
+
+def apply(settings: Mapping[str, Any], algorithm: Any) -> None:
+    """Give an algorithm the settings of another one.
+
+    Raises:
+        ValueError: If its optimizers have other groups, or its model other parameters.
+    """
+    for name, value in settings["plain"].items():
+        setattr(algorithm, name, value)
+    for name, groups in settings["groups"].items():
+        optimizer = getattr(algorithm, name)
+        for own, options in zip(optimizer.param_groups, groups, strict=True):
+            own.update(options)
+    parameters = dict(algorithm.model.named_parameters())
+    if parameters.keys() != settings["trained"].keys():
+        name = min(parameters.keys() ^ settings["trained"].keys())
+        raise ValueError(
+            f"the models of learners differ in {name}: make the trainer with the model"
+            " that is to be trained"
+        )
+    for name, trained in settings["trained"].items():
+        parameters[name].requires_grad_(trained)
+
+
+def _options(group: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a parameter group all but the parameters."""
+    return {name: value for name, value in group.items() if name != "params"}

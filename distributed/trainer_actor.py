@@ -1,0 +1,144 @@
+"""One of the processes that learn together, each from its share of every rollout."""
+
+import os
+import pickle
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+
+from yieldrl.distributed.settings import apply, settings_of
+from yieldrl.distributed.shares import share_of
+from yieldrl.distributed.weights import Signature, learned, load, packed
+from yieldrl.envs.arrays import as_tensors
+from yieldrl.foundations import Config, ranks, seed_everything
+from yieldrl.foundations.trees import map_tensors
+
+
+@dataclass
+class LearnerRecipe:
+    """What a learner is made of.
+
+    Attributes:
+        algorithm_class: Called with a model and a config.
+        model: On the CPU.
+        config: With the number of environments of one share.
+    """
+
+    algorithm_class: Any
+    model: Any
+    config: Config
+
+
+@dataclass
+class Learned:
+    """What an update by all learners has come to.
+
+    Attributes:
+        steps: Metrics of every gradient step, means over all learners.
+        counters: Of the algorithm, by name.
+        settings: See `settings_of`.
+        signature: Of the new weights; None but of the first learner.
+        weights: Those, `packed`.
+    """
+
+    steps: list[dict[str, float]]
+    counters: dict[str, int]
+    settings: dict[str, Any]
+    signature: Signature | None = None
+    weights: Any = None
+
+
+class TrainerActor:
+    """A rank of the learner: it has a model and an optimizer of its own.
+
+    Args:
+        rank: Its number.
+        count: How many there are.
+        recipe: A `LearnerRecipe`, pickled.
+    """
+
+    def __init__(self, rank: int, count: int, recipe: bytes) -> None:
+        self.rank, self.count = rank, count
+        self._recipe = recipe
+        self.algorithm: Any = None
+
+    def address(self) -> tuple[str, int]:
+        """Where the others find this one: its host, and a port that is free."""
+        import ray
+
+        with socket.socket() as free:
+            free.bind(("", 0))
+            return ray.util.get_node_ip_address(), free.getsockname()[1]
+
+    def begin(self, address: tuple[str, int]) -> None:
+        """Join the others, and make the algorithm."""
+        host, port = address
+        os.environ |= {"RANK": str(self.rank), "WORLD_SIZE": str(self.count)}
+        os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": str(port)}
+        os.environ["LOCAL_RANK"] = "0"  # of the GPUs that this process may see
+        recipe = pickle.loads(self._recipe)
+        config = recipe.config
+        torch.set_num_threads(config.threads or 1)
+        seed_everything(ranks().derive_seed(config.seed, "learner"))
+        self.algorithm = recipe.algorithm_class(recipe.model, config)
+
+    def load(self, state: Mapping[str, Any], counters: Mapping[str, int]) -> None:
+        """Go on from the trainer's algorithm; of environments, from this share."""
+        own = self.algorithm.state_dict()
+        self.algorithm.load_state_dict(share_of(as_tensors(state), own, self.rank))
+        self.count_as(counters)
+
+    def load_weights(self, signature: Signature, weights: Mapping[str, Any]) -> None:
+        """Take weights that were changed by hand."""
+        load(self.algorithm.model, weights, signature)
+
+    def count_as(self, counters: Mapping[str, int]) -> None:
+        """Count as the trainer does."""
+        for name, count in counters.items():
+            setattr(self.algorithm.counters, name, count)
+
+    def update(
+        self,
+        rollout: Mapping[str, Any],
+        size: list[int],
+        counters: Mapping[str, int],
+        settings: Mapping[str, Any],
+        continues: bool,
+    ) -> Learned:
+        """Learn from this learner's share of a rollout, as the others do from theirs.
+
+        Args:
+            rollout: Entries `[T, n, ...]` as arrays, nested or not.
+            size: `[T, n]`.
+            counters: Of the trainer, by name.
+            settings: Of the trainer's algorithm.
+            continues: Whether episodes go on from the rollout before.
+        """
+        algorithm = self.algorithm
+        self.count_as(counters)
+        apply(settings, algorithm)
+        data = TensorDict(as_tensors(rollout), size).to(algorithm.device)
+        if not continues:
+            algorithm.forget_episodes()
+        minibatches, logs = algorithm.begin(data)
+        algorithm.begin_update(data)
+        steps = []
+        while not minibatches.exhausted:
+            step = algorithm.learn_from(minibatches, algorithm.train_step)
+            steps.append({k: float(x) for k, x in {**logs, **step}.items()})
+            logs = {}
+        now = asdict(algorithm.counters)
+        found = Learned(steps, now, settings_of(algorithm))
+        if self.rank == 0:
+            tensors = learned(algorithm.model)
+            found.signature = Signature.of(tensors, now["policy_version"])
+            found.weights = packed(tensors)
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """The algorithm's, on the CPU."""
+        return map_tensors(lambda x: x.cpu(), self.algorithm.state_dict())

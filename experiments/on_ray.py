@@ -1,0 +1,56 @@
+"""What a trainer has on Ray in place of parts in its own process."""
+
+from typing import Any
+
+from yieldrl.experiments.trainer_state import TrainerState
+from yieldrl.foundations import Config
+
+
+class OnRay(TrainerState):
+    """Asks the room on Ray, which is imported when a config names it."""
+
+    parallel: Any
+    _collector_of: Any
+
+    @staticmethod
+    def is_on_ray(config: Any) -> bool:
+        """Whether a config collects there."""
+        return getattr(config, "collection", "sync") == "ray"
+
+    def rows_ahead(self, rows: int) -> int:
+        """How many rows a worker may collect by one policy, after so many that wait.
+
+        As many as are taken before the next gradient step; 1 where that is unknown.
+        """
+        return 1
+
+    @staticmethod
+    def is_death_of_learner(error: BaseException) -> bool:
+        """Whether training may go on from a checkpoint, with new learners."""
+        from yieldrl.distributed import DeadLearnerError
+
+        return isinstance(error, DeadLearnerError)
+
+    def _remote_collector(self) -> Any:
+        """Hands over what rollout workers collect."""
+        from yieldrl.distributed import RayCollector
+
+        lag = {"max_policy_lag": self.config.max_policy_lag}
+        return self._collector_of(RayCollector, rows_ahead=self.rows_ahead, **lag)
+
+    def _remote_envs(self, source: Any, config: Config) -> Any:
+        """The spaces of environments that rollout workers step."""
+        from yieldrl.distributed import WorkerPool
+
+        return WorkerPool(source, config, type(self)).envs
+
+    def _make_learners(self) -> Any:
+        """Other processes that learn in place of this one; None without them."""
+        if not getattr(self.config, "learners", 0):
+            return None
+        if not self.parallel:
+            said = f"{self.name} does not learn from whole rollouts: choose 0"
+            raise self.config.error("learners", said)
+        from yieldrl.distributed import Learners
+
+        return Learners(self.envs.pool.cluster, self.algorithm, self.config)

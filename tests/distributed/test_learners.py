@@ -1,0 +1,162 @@
+"""Several learners are one: the same numbers, state and errors as in process."""
+
+import dataclasses
+import os
+import signal
+
+import pytest
+import torch
+
+from yieldrl.algorithms import dqn, ppo, ppo_roa
+from yieldrl.distributed import DeadLearnerError, LearnerError
+
+OPTIONS = {
+    "num_envs": 4,
+    "num_steps": 8,
+    "hidden_sizes": (8,),
+    "num_minibatches": 2,
+    "num_epochs": 2,
+    "total_steps": 96,
+    "max_policy_lag": 0,
+    "eval_every": 0,
+    "device": "cpu",
+    "env_id": "yieldrl/CartPole-v1",
+}
+
+
+class Algorithm(ppo.Algorithm):
+    beta = 0.0
+
+    def loss(self, data):
+        loss, logs = super().loss(data)
+        if self.beta < 0:
+            raise ArithmeticError("a loss of its own")
+        return loss + self.beta, {**logs, "loss": loss.detach() + self.beta}
+
+
+class Trainer(ppo.Trainer):
+    algorithm_class = Algorithm
+
+    @property
+    def name(self):
+        return "ppo"
+
+
+def trainer_of(learners, **options):
+    ray = {"collection": "ray", "learners": learners} if learners else {}
+    trainer = Trainer(ppo.Config(**{**OPTIONS, **ray, **options}))
+    trainer.agent.records_log_prob = True
+    return trainer
+
+
+def plain(log):
+    """A log's numbers, but for what tells of the processes."""
+    logs = {k: float(v) for k, v in log["logs"].items()}
+    own = ("policy_lag", "policy_lag_max")
+    return (
+        log["sample_step"],
+        log["learn_step"],
+        {k: logs[k] for k in logs.keys() - own},
+    )
+
+
+def trained(log):
+    return log["log_type"] == "train"
+
+
+def same(one, other):
+    pairs = zip(one.model.parameters(), other.model.parameters(), strict=True)
+    return all(torch.equal(p, q) for p, q in pairs)
+
+
+def changed(trainer, step):
+    """What a program may do in the loop, between two rollouts."""
+    first, *_, last = trainer.model.parameters()
+    if step == 4:
+        trainer.algorithm.beta = 1000.0
+        trainer.algorithm.learning_rate = 0.01
+        with torch.no_grad():
+            last.mul_(2.0)
+    if step == 8:
+        first.requires_grad_(False)
+
+
+def numbers(trainer, until=12):
+    """What each gradient step logs, while something changes."""
+    found = []
+    for log in filter(trained, trainer()):
+        found.append(plain(log))
+        changed(trainer, log["learn_step"])
+        if log["learn_step"] == until:
+            return found
+    return found
+
+
+def test_one_learner_gives_the_numbers_of_none_also_where_something_changes(tmp_path):
+    """And half way through a rollout it is saved, and goes on from there."""
+    sync = trainer_of(0)
+    expected = numbers(sync)
+    with trainer_of(1) as trainer:
+        found = numbers(trainer, until=6)
+        trainer.save(tmp_path / "saved.pt")
+    with Trainer.load(tmp_path / "saved.pt") as trainer:
+        trainer.algorithm.beta = 1000.0
+        assert found + numbers(trainer) == expected
+        assert same(sync, trainer)
+
+
+def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
+    """To rounding; and what they save is loaded by a trainer without any."""
+    options = {"num_minibatches": 1, "num_epochs": 3, "total_steps": 64}
+    sync = trainer_of(0, **options)
+    expected = [plain(log) for log in filter(trained, sync())]
+    with trainer_of(2, **options) as trainer:
+        found = [plain(log) for log in filter(trained, trainer())]
+        trainer.save(tmp_path / "saved.pt")
+        for (*steps, one), (*others, other) in zip(expected, found, strict=True):
+            assert steps == others
+            assert one == pytest.approx(other, rel=1e-3, abs=1e-5)
+        own, theirs = (x.algorithm.state_dict() for x in (sync, trainer))
+        torch.testing.assert_close(own, theirs, rtol=1e-3, atol=1e-5)
+        assert theirs["reward_scaler"]["carry"].shape == (4,)
+        config = dataclasses.replace(trainer.config, total_steps=96)
+    with Trainer.load(tmp_path / "saved.pt", config=config) as trainer:
+        last = [*trainer()][-1]
+    assert (last["sample_step"], last["learn_step"]) == (96, 9)
+
+
+def test_an_error_of_one_learner_ends_all_and_is_said():
+    with trainer_of(1, total_steps=32) as trainer:
+        trainer.algorithm.beta = -1.0
+        with pytest.raises(LearnerError, match="learner 0: ArithmeticError: a loss of"):
+            list(trainer())
+        with pytest.raises(LearnerError, match="go on from the newest checkpoint"):
+            list(trainer())
+
+
+def test_the_death_of_one_learner_ends_all_and_is_said():
+    with trainer_of(2) as trainer:
+        for log in filter(trained, trainer()):
+            if log["learn_step"] == 4:
+                break
+        ray = trainer.learners.cluster.ray
+        pid = ray.get(
+            trainer.learners.actors[1].__ray_call__.remote(lambda _: os.getpid())
+        )
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(DeadLearnerError, match="learner 1 has died"):
+            list(trainer())
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "said"),
+    [
+        (ppo, {"num_envs": 3}, "learners = 2.*num_envs = 3 equally"),
+        (dqn, {}, "dqn does not learn from whole rollouts"),
+        (ppo_roa, {}, "would not call _run_train of yieldrl.algorithms.ppo_roa"),
+    ],
+)
+def test_who_cannot_learn_together_is_refused(module, options, said):
+    own = {"collection": "ray", "learners": 2, "num_envs": 4, "eval_every": 0}
+    with pytest.raises(ValueError, match=said):
+        module.Trainer(module.Config(**{**own, **options}))
