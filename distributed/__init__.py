@@ -7,6 +7,7 @@ gives its trainer a `RayCollector` in place of a `SyncCollector`.
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.collector import RayCollector
 from yieldrl.distributed.envs import RemoteEnvs
+from yieldrl.distributed.inference import InferenceActor
 from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
 from yieldrl.distributed.pool import WorkerError, WorkerPool
 from yieldrl.distributed.stats import StatsActor
@@ -17,6 +18,7 @@ from yieldrl.distributed.worker import RolloutWorkerActor
 __all__ = [
     "Cluster",
     "DeadLearnerError",
+    "InferenceActor",
     "LearnerError",
     "Learners",
     "RayCollector",

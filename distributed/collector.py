@@ -48,6 +48,7 @@ class RayCollector(Collector):
         rows_ahead: Callable[[int], int] = lambda _: 1,
     ) -> None:
         self.envs, self.agent, self.buffer = envs, agent, buffer
+        envs.pool.inference.check(agent)
         self.seed, self.rows_ahead = seed, rows_ahead
         self.max_policy_lag = max_policy_lag
         self.logs: dict[str, Any] = {}
@@ -65,7 +66,7 @@ class RayCollector(Collector):
         """
         if self._segment is None:
             self._receive()
-        segment, row, lag = self._segment, self._row, self.segments.lag
+        segment, row = self._segment, self._row
         assert segment is not None
         transition = tree_map(lambda x: x[row], segment.rows)
         # A step is handed over, added and counted, or not at all.
@@ -77,12 +78,13 @@ class RayCollector(Collector):
             self._row += 1
             if self._row == len(segment.logs):
                 self._segment = None
-        lag.add(segment.version)
+        self.segments.lag.add(segment.version)
         logs = segment.logs[row]
         if not (logs or getattr(self.buffer, "full", False)):
             return logs
         lost = self.segments.lost
-        return {**logs, **lag.report(), **({"lost_segments": lost} if lost else {})}
+        told = self.segments.report()
+        return {**logs, **told, **({"lost_segments": lost} if lost else {})}
 
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
@@ -104,12 +106,13 @@ class RayCollector(Collector):
         """Logs of episodes that ended and were not reported, and the lag."""
         segments = self.segments
         found = segments.pool.ask_all("report") if segments.started else []
-        return {**mean_episode(found), **segments.lag.report()}
+        return {**mean_episode(found), **segments.report()}
 
     def statistics(self) -> dict[str, Any]:
         """Steps and episodes of each worker, and means over the latest episodes."""
         pool = self.segments.pool
         found = pool.cluster.ray.get(pool.stats.summary.remote(), timeout=10)
+        found |= pool.inference.statistics()
         return {**found, "lives": pool.lives, "lost_segments": self.segments.lost}
 
     def reset(self, seed: int | None) -> None:

@@ -33,6 +33,10 @@ class RemoteEnvs(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(observation_space, num_envs)
         self.action_space = batch_space(action_space, num_envs)
 
+    def here(self) -> VectorEnv[Any, Any, Any]:
+        """As many others of their kind, in this process."""
+        return self.pool.envs_here()
+
     def reset(self, **_: Any) -> NoReturn:
         """Refuse: see `step`."""
         self._refuse()

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+from gymnasium.vector import VectorEnv
 
 from yieldrl.distributed.cluster import Cluster, places
 from yieldrl.distributed.envs import RemoteEnvs
+from yieldrl.distributed.inference_pool import InferencePool
 from yieldrl.distributed.recipes import EnvRecipe
 from yieldrl.distributed.stats import StatsActor
 from yieldrl.distributed.worker import RolloutWorkerActor
@@ -44,6 +46,7 @@ class WorkerPool:
 
     Attributes:
         envs: Their spaces, and how many there are.
+        inference: What they ask for actions; its `count` may be 0.
         lives: How often each worker was made again.
 
     Raises:
@@ -66,6 +69,7 @@ class WorkerPool:
         self._failures = [0] * count
         try:
             self.stats = self.cluster.actor(StatsActor)
+            self.inference = InferencePool(self.cluster, config, own, MOST_LIVES)
             self.actors = [self._made(index) for index in range(count)]
             described = self.ask_all("describe")
         except BaseException:
@@ -74,9 +78,23 @@ class WorkerPool:
         observed, acted, recorded = described[0]
         self.envs = RemoteEnvs(config.num_envs, observed, acted, recorded, pool=self)
 
-    def begin(self, agent: Any, seed: int, states: Any = None) -> None:
-        """Give every worker its agent and begin episodes, or go on from states."""
-        self._begun = self.cluster.ray.put(pickled(agent)), seed
+    def envs_here(self) -> VectorEnv[Any, Any, Any]:
+        """Environments like those of all workers together, in this process."""
+        own = dataclasses.replace(self._recipe.config, num_envs=self.envs.num_envs)
+        return dataclasses.replace(self._recipe, config=own).make_here()
+
+    def begin(
+        self, agent: Any, seed: int, states: Any = None, acting: Any = None
+    ) -> None:
+        """Give every worker its agent and begin episodes, or go on from states.
+
+        With inference actors these have the agent, and go on from states `acting`.
+        """
+        recipe = self.cluster.ray.put(pickled(agent))
+        if self.inference.count:
+            self.inference.begin(recipe, acting)
+            recipe = None
+        self._begun = recipe, seed
         states = [None] * self.count if states is None else states
         started = [self._begin(i, state) for i, state in enumerate(states)]
         for index, ref in enumerate(started):
@@ -112,6 +130,7 @@ class WorkerPool:
         except ray.exceptions.RayActorError as error:
             raise DeadWorkerError(f"rollout worker {index} has died") from error
         self._failures[index] = 0
+        self.inference.answered(index)
         return found
 
     def restart(self, index: int) -> None:
@@ -155,6 +174,7 @@ def pickled(value: Any) -> bytes:
     the copied folder of an algorithm.
     """
     installed = {sys.prefix, *sysconfig.get_paths().values()}
+    installed |= {place for place in sys.path if place.endswith("-packages")}
     modules = [*sys.modules.values()]
     own = [module for module in modules if _is_own(module, installed)]
     for module in own:

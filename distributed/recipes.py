@@ -34,8 +34,12 @@ class EnvRecipe:
         return own if self.index == self.life == 0 else derive_seed(own, where)
 
     def make(self) -> VectorEnv[Any, Any, Any]:
-        """The environments, wrapped."""
+        """The environments, wrapped, in a process of their own."""
         seed_everything(self.seed)
+        return self.make_here()
+
+    def make_here(self) -> VectorEnv[Any, Any, Any]:
+        """The environments, wrapped; global generators stay as they are."""
         made = environments.make(self.source, self.config)
         trainer: Any = object.__new__(self.trainer_class)
         trainer.config = self.config  # all that `wrap_envs` may go by

@@ -1,24 +1,19 @@
 """Segments that workers were asked for, and that wait to be handed over."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from torch import Tensor
-
-from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.distributed.parts import joined, part_of
 from yieldrl.distributed.pool import DeadWorkerError, WorkerError, WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.weights import Signature, learned, packed
 from yieldrl.distributed.worker import Part
 from yieldrl.envs.arrays import as_tensors
-from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import defer_keyboard_interrupt
-from yieldrl.foundations.trees import map_tensors
 
 
 @dataclass
@@ -60,6 +55,7 @@ class Segments:
         self._requests: deque[Request] = deque()
         self._sent: list[int | None] = []  # versions that workers have
         self._weights: Any = None  # of the newest version, as workers take them
+        self._told: list[dict[str, float]] = []  # of segments since the last report
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -69,11 +65,14 @@ class Segments:
         """Rows of all segments that were asked for."""
         return sum(request.num_rows for request in self._requests)
 
-    def start(self, seed: int, states: Any = None) -> None:
-        """Give workers the agent of now; begin episodes, or go on from states."""
+    def start(self, seed: int, states: Any = None, acting: Any = None) -> None:
+        """Give workers the agent of now; begin episodes, or go on from states.
+
+        Of inference actors the states are `acting`.
+        """
         model = deepcopy(self.agent.model).to("cpu")
         kinds = type(self.agent), type(self.agent.algorithm)
-        self.pool.begin(AgentRecipe(*kinds, model), seed, states)
+        self.pool.begin(AgentRecipe(*kinds, model), seed, states, acting)
         self._sent, self._weights = [None] * self.pool.count, None
         self.started = True
 
@@ -89,7 +88,15 @@ class Segments:
         """Wait for the next segment, and take it out."""
         part = self._answered(self._requests[0])
         self._requests.popleft()
+        self._told.append(part.inference)
         return part
+
+    def report(self) -> dict[str, float]:
+        """The lag since the last report, and what to log of inference actors."""
+        told, self._told = [each for each in self._told if each], []
+        names = told[0] if told else ()
+        means = {k: sum(each[k] for each in told) / len(told) for k in names}
+        return {**self.lag.report(), **means}
 
     def give_up(self) -> None:
         self._requests.clear()
@@ -100,6 +107,7 @@ class Segments:
         return {
             "parts": [as_tensors(vars(part)) for part in parts],
             "workers": self.pool.ask_all("state_dict") if self.started else None,
+            "inference": self.pool.inference.state_dict() if self.started else None,
             "lag": self.lag.state_dict(),
             "lost": self.lost,
         }
@@ -109,12 +117,12 @@ class Segments:
         self.lag.load_state_dict(state["lag"])
         self.lost = state["lost"]
         if state["workers"] is not None:
-            self.start(seed, state["workers"])
+            self.start(seed, state["workers"], state.get("inference"))
         parts = [part_of(saved) for saved in state["parts"]]
         self._requests = deque(Request(len(p.logs), 0, [], part=p) for p in parts)
 
     def _asked(self, index: int, request: Request) -> Any:
-        """Ask one worker, with new weights if it has older ones."""
+        """Ask one worker, with new weights if it, or whom it asks, has older ones."""
         version, weights = self.agent.policy_version, ()
         if self._weights is None or self._weights[0].version != version:
             tensors = learned(self.agent.model)
@@ -122,16 +130,19 @@ class Segments:
             self._weights = signature, self.pool.cluster.ray.put(packed(tensors))
         if version != self.lag.newest:
             self.lag.publish(version)
-        if self._sent[index] != version:
+        if self.pool.inference.count:
+            asked = self.pool.inference.asked_by(index, self._weights)
+            weights = None, None, asked
+        elif self._sent[index] != version:
             weights, self._sent[index] = self._weights, version
-        asked = request.num_rows, request.sample_step
-        return self.pool.call(index, "collect", *asked, *weights)
+        rows = request.num_rows, request.sample_step
+        return self.pool.call(index, "collect", *rows, *weights)
 
     def _answered(self, request: Request) -> Part:
         """What all workers answer, as one segment `[T, N]`."""
         if request.part is None:
             parts = [self._answer(i, request) for i in range(self.pool.count)]
-            request.part = _joined(parts, request.breaks)
+            request.part = joined(parts, request.breaks)
         return request.part
 
     def _answer(self, index: int, request: Request) -> Part:
@@ -146,9 +157,12 @@ class Segments:
                     self.lost += self._forget(index)
                     self.pool.restart(index)
                     self._sent[index] = None
-            except WorkerError:  # the next call begins new episodes
-                self._forget(index)
-                raise
+            except WorkerError as error:  # the next call begins new episodes
+                with defer_keyboard_interrupt():
+                    given_up = self._forget(index)
+                    if not self.pool.inference.restarted(index, error):
+                        raise
+                    self.lost += given_up
 
     def _forget(self, index: int) -> int:
         """Give up what a worker was asked for; how many segments that is."""
@@ -165,19 +179,3 @@ class Segments:
             self.pool.call(index, "reset")
             for request in unanswered:
                 request.answers[index] = self._asked(index, request)
-
-
-def part_of(saved: Mapping[str, Any]) -> Part:
-    """A segment as a checkpoint holds it, with tensors for arrays."""
-    return Part(**map_tensors(Tensor.numpy, saved))
-
-
-def _joined(parts: Sequence[Part], breaks: set[int]) -> Part:
-    """The segments of several workers side by side, in memory of their own."""
-    rows = tree_map(lambda *own: np.concatenate(own, axis=1), *(p.rows for p in parts))
-    logs = parts[0].logs
-    if len(parts) > 1:
-        of_rows = zip(*(part.logs for part in parts), strict=True)
-        logs = [mean_episode(of_row) for of_row in of_rows]
-    breaks = breaks.union(*(part.breaks for part in parts))
-    return Part(rows, logs, sorted(breaks), min(part.version for part in parts))

@@ -3,7 +3,7 @@
 import dataclasses
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 
 from yieldrl.collectors.acting import Signed
 from yieldrl.collectors.sync import SyncCollector
+from yieldrl.distributed.remote_agent import RemoteAgent
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import derive_seed
@@ -24,13 +25,15 @@ class Part:
         rows: Entries of its transitions, arrays `[T, n, ...]`, nested or not.
         logs: What each step reported of ended episodes.
         breaks: Numbers of rows before which all episodes were given up.
-        version: The `policy_version` that acted.
+        version: The oldest `policy_version` that acted.
+        inference: What to log of inference actors, if it was they who acted.
     """
 
     rows: dict[str, Any]
     logs: list[dict[str, Any]]
     breaks: list[int]
     version: int
+    inference: dict[str, float] = field(default_factory=dict)
 
 
 class RolloutWorkerActor:
@@ -55,20 +58,23 @@ class RolloutWorkerActor:
         recorded = tuple(getattr(envs, "recorded_info", ()))
         return envs.single_observation_space, envs.single_action_space, recorded
 
-    def begin(self, recipe: bytes, seed: int, state: Any = None) -> None:
+    def begin(self, recipe: bytes | None, seed: int, state: Any = None) -> None:
         """Take an agent, and begin episodes; or go on from a state.
 
         Args:
-            recipe: Of the agent, an `AgentRecipe`, pickled.
+            recipe: Of the agent, an `AgentRecipe`, pickled; without one it asks an
+                inference actor.
             seed: Of the first environment of the first worker.
             state: What `state_dict` has returned before.
         """
         own = self.recipe
         config = dataclasses.replace(own.config, seed=own.seed)
-        self._actor = _Share(
-            pickle.loads(recipe).make(config), self.envs.num_envs, self.count
-        )
-        seed += own.index * self.envs.num_envs
+        count = self.envs.num_envs
+        agent: Any = RemoteAgent(count)
+        if recipe is not None:
+            agent = pickle.loads(recipe).make(config)
+        self._actor = _Share(agent, count, self.count)
+        seed += own.index * count
         if own.life:
             seed = derive_seed(seed, f"life {own.life}")
         self._collector = SyncCollector(self.envs, self._actor, self._rows, seed=seed)
@@ -82,6 +88,7 @@ class RolloutWorkerActor:
         sample_step: int,
         signature: Signature | None = None,
         weights: Mapping[str, Any] | None = None,
+        inference: tuple[Any, list[Any]] | None = None,
     ) -> Part:
         """Take so many steps of all its environments.
 
@@ -90,6 +97,7 @@ class RolloutWorkerActor:
             sample_step: Steps of all environments of all workers before.
             signature: Of new weights, if there are any.
             weights: Those, `packed`.
+            inference: The actor to ask, and what it answers when it has new weights.
 
         Raises:
             SignatureError: If they are not this model's.
@@ -98,6 +106,8 @@ class RolloutWorkerActor:
         if signature is not None and weights is not None:
             load(self._actor.agent.model, weights, signature)
             self._actor.sign(signature.version)
+        if inference is not None:
+            self._actor.agent.ask(*inference)
         self._actor.agent.counters.sample_step = sample_step
         self._rows.clear()  # what came before an error was not sent
         logs = [self._collector.step() for _ in range(num_rows)]
@@ -105,7 +115,10 @@ class RolloutWorkerActor:
         if self._stats is not None:
             steps = num_rows * self.envs.num_envs
             self._stats.add.remote(self.recipe.index, steps, [g for g in logs if g])
-        return Part(rows, logs, breaks, self._actor.version)
+        version, told = self._actor.version, {}
+        if inference is not None:
+            version, told = self._actor.agent.told()
+        return Part(rows, logs, breaks, version, told)
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and that no step has reported yet."""

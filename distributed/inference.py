@@ -1,0 +1,142 @@
+"""Inference actors choose the actions of many rollout workers, in batches."""
+
+import asyncio
+import pickle
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from yieldrl.distributed.remote_agent import as_array
+from yieldrl.distributed.weights import Signature, load
+from yieldrl.envs.batched.tree import tree_map
+from yieldrl.foundations import Config, seed_everything
+
+BATCH_SECONDS = 0.01
+"""How long observations wait for those of other workers."""
+
+
+@dataclass
+class Question:
+    """Observations `[n, ...]` of a worker that wait for actions."""
+
+    obs: Any
+    num_rows: int
+    sample_step: int
+    answer: asyncio.Future[Any]
+    since: float = field(default_factory=time.perf_counter)
+
+
+class InferenceActor:
+    """Has the one copy of the policy by which many rollout workers act.
+
+    Observations wait until `size` rows are there, or for `seconds`; then the policy is
+    asked once for all of them. Weights are replaced between two batches.
+
+    Args:
+        config: Of its agent: with its seed, and rows of all its workers as `num_envs`.
+        size: Rows of a batch that waits for no more.
+        seconds: How long rows wait for others.
+    """
+
+    def __init__(
+        self, config: Config, size: int, seconds: float = BATCH_SECONDS
+    ) -> None:
+        torch.set_num_threads(1)  # it has a place for one, as workers do
+        self.config, self.size, self.seconds = config, size, seconds
+        self._waiting: list[Question] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._batches = self._rows = self._questions = 0
+        self._waited = 0.0  # seconds of all questions together
+
+    def begin(self, recipe: bytes, state: Mapping[str, Any] | None = None) -> None:
+        """Take an agent, of an `AgentRecipe`, pickled; or go on from a state."""
+        seed_everything(self.config.seed)
+        self.agent = pickle.loads(recipe).make(self.config)
+        if state is not None:
+            self.agent.load_state_dict(state)
+
+    def load(
+        self, signature: Signature, weights: Mapping[str, Any], before: Any = None
+    ) -> int:
+        """Act with these weights, `packed`, from the next batch on; their version.
+
+        Ray lets methods of an actor that batches overtake each other, but waits for
+        what they are given, such as the answer to the call `before`.
+
+        Raises:
+            SignatureError: If they are not this model's.
+        """
+        load(self.agent.model, weights, signature)
+        self.agent.policy_version = signature.version
+        return signature.version
+
+    async def act(self, obs: Any, num_rows: int, sample_step: int) -> tuple[Any, int]:
+        """Actions for arrays `[n, ...]`, and rows of the batch that they were in.
+
+        The answer has `action` and `extras`, arrays `[n, ...]`. Among these is always
+        the `policy_version [n]` of the weights that chose the actions.
+        """
+        loop = asyncio.get_running_loop()
+        question = Question(obs, num_rows, sample_step, loop.create_future())
+        self._waiting.append(question)
+        if sum(each.num_rows for each in self._waiting) >= self.size:
+            self._answer()
+        elif self._timer is None:
+            self._timer = loop.call_later(self.seconds, self._answer)
+        return await question.answer
+
+    def statistics(self, before: Any = None) -> dict[str, Any]:
+        """Of all batches so far: their number, mean rows, and ms that rows waited."""
+        waited = 1000 * self._waited / max(1, self._questions)
+        return {
+            "batches": self._batches,
+            "inference_batch": self._rows / max(1, self._batches),
+            "inference_actor_ms": waited,
+        }
+
+    def state_dict(self, before: Any = None) -> dict[str, Any]:
+        """Its agent, without weights."""
+        state = self.agent.state_dict()
+        del state["algorithm"]  # its weights are the learner's
+        return state
+
+    def _answer(self) -> None:
+        """Ask the policy for all that wait."""
+        if self._timer is not None:
+            self._timer.cancel()
+        waiting, self._waiting, self._timer = self._waiting, [], None
+        try:
+            answers = self._act(waiting)
+        except Exception as error:
+            for question in waiting:
+                if not question.answer.done():
+                    question.answer.set_exception(error)
+            return
+        now, rows = time.perf_counter(), sum(each.num_rows for each in waiting)
+        self._batches, self._rows = self._batches + 1, self._rows + rows
+        self._questions += len(waiting)
+        for question, answer in zip(waiting, answers, strict=True):
+            self._waited += now - question.since
+            if not question.answer.done():  # its worker may have died
+                question.answer.set_result((answer, rows))
+
+    def _act(self, waiting: Sequence[Question]) -> list[Any]:
+        """What the agent does for each question."""
+        agent = self.agent
+        agent.counters.sample_step = min(each.sample_step for each in waiting)
+        parts = [question.obs for question in waiting]
+        obs = parts[0]
+        if len(parts) > 1:
+            obs = tree_map(lambda *own: np.concatenate(own), *parts)
+        action, extras = agent.sample(obs)
+        sizes = [question.num_rows for question in waiting]
+        versions = np.full(sum(sizes), agent.policy_version)
+        extras = {"policy_version": versions, **extras}
+        found = tree_map(as_array, {"action": action, "extras": extras})
+        ends = np.cumsum(sizes)
+        bounds = zip(ends - sizes, ends, strict=True)
+        return [tree_map(lambda x, a=a, b=b: x[a:b], found) for a, b in bounds]

@@ -1,0 +1,153 @@
+"""The inference actors of a run: made alike, and made again when one dies."""
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.inference import InferenceActor
+from yieldrl.distributed.remote_agent import DeadInferenceError
+from yieldrl.foundations import Config, derive_seed
+
+log = logging.getLogger("yieldrl.distributed")
+
+SECONDS = 60.0
+"""How long an actor may take to say how it stands."""
+
+
+class InferencePool:
+    """Inference actors; worker `i` of a run asks number `i % count`.
+
+    Args:
+        cluster: Has a place for each.
+        config: Says how many there are, and how many rollout workers.
+        own: The config of what one worker does.
+        most_lives: One that dies so often in a row is not started again.
+
+    Attributes:
+        lives: How often each was made again.
+    """
+
+    def __init__(
+        self, cluster: Cluster, config: Config, own: Config, most_lives: int
+    ) -> None:
+        self.cluster, self.config, self.own = cluster, config, own
+        self.most_lives, self.count = most_lives, config.inference_actors
+        self.lives, self._failures = [0] * self.count, [0] * self.count
+        self._sent: list[int | None] = [None] * self.count
+        self._ready: list[Any] = [None] * self.count  # their answers to the latest
+        self._asked = [0] * config.rollout_workers  # which life they ask
+        self._begun: Any = None
+        self.actors = [self._made(index) for index in range(self.count)]
+
+    def check(self, agent: Any) -> None:
+        """Refuse an agent that would not act as it does in a worker.
+
+        Raises:
+            ValueError: If it remembers its episodes; the actors are ended.
+        """
+        if self.count and agent.has_memory:
+            self.cluster.close()
+            raise self.config.error(
+                "inference_actors",
+                f"{type(agent).__module__}.{type(agent).__qualname__} remembers the"
+                " episodes that it is in, and whom workers ask keeps no memory of"
+                " theirs: choose 0, and each worker has a copy of the policy",
+            )
+
+    def begin(self, recipe: Any, states: Sequence[Any] | None = None) -> None:
+        """Give every actor its agent, or let it go on from a state."""
+        self._begun = recipe
+        states = [None] * self.count if states is None else states
+        for index, state in enumerate(states):
+            self._begin(index, state)
+
+    def asked_by(self, worker: int, weights: tuple[Any, Any]) -> tuple[Any, list[Any]]:
+        """The actor that a worker is to ask, once what is in the list is there.
+
+        That is the answer of the actor when it has these weights, a signature and
+        arrays. Segments that other workers are collecting go on with them.
+        """
+        index, (signature, arrays) = worker % self.count, weights
+        if self._sent[index] != signature.version:
+            load, before = self.actors[index].load, self._ready[index]
+            self._ready[index] = load.remote(signature, arrays, before)
+            self._sent[index] = signature.version
+        self._asked[worker] = self.lives[index]
+        return self.actors[index], [self._ready[index]]
+
+    def answered(self, worker: int) -> None:
+        """Note that a worker's actor does its work."""
+        if self.count:
+            self._failures[worker % self.count] = 0
+
+    def restarted(self, worker: int, error: BaseException) -> bool:
+        """Whether a worker's error is that its actor has died; then another is there.
+
+        Raises:
+            RuntimeError: If it died too often in a row.
+        """
+        if not isinstance(getattr(error.__cause__, "cause", None), DeadInferenceError):
+            return False
+        index = worker % self.count
+        if self._asked[worker] == self.lives[index]:  # no other worker has noticed
+            self._restart(index)
+        return True
+
+    def _restart(self, index: int) -> None:
+        self._failures[index] += 1
+        if self._failures[index] > self.most_lives:
+            raise RuntimeError(
+                f"inference actor {index} died {self.most_lives} times in a row without"
+                " a finished segment: look for too little memory"
+            )
+        log.warning("inference actor %d has died; it is started again", index)
+        self.lives[index] += 1
+        self.cluster.kill(self.actors[index])
+        self.actors[index] = self._made(index)
+        self._begin(index, None)
+
+    def state_dict(self) -> list[Any]:
+        """The agent of each actor; None of one that has died."""
+        return self._ask_all("state_dict", self._ready)
+
+    def statistics(self) -> dict[str, Any]:
+        """Mean rows of a batch, and milliseconds that they waited, of each actor."""
+        if self.count == 0:
+            return {}
+        found = [each or {} for each in self._ask_all("statistics", self._ready)]
+        names = "batches", "inference_batch", "inference_actor_ms"
+        of_all = {name: [each.get(name, 0) for each in found] for name in names}
+        return {**of_all, "inference_lives": self.lives}
+
+    def _begin(self, index: int, state: Any) -> None:
+        self._ready[index] = self.actors[index].begin.remote(self._begun, state)
+        self._sent[index] = None
+
+    def _ask_all(self, method: str, ready: Sequence[Any]) -> list[Any]:
+        ray, found = self.cluster.ray, []
+        pairs = zip(self.actors, ready, strict=True)
+        asked = [getattr(actor, method).remote(before) for actor, before in pairs]
+        for index, answer in enumerate(asked):
+            try:
+                found.append(ray.get(answer, timeout=SECONDS))
+            except ray.exceptions.RayActorError:
+                found.append(None)  # who asks it next notices, and restarts it
+            except ray.exceptions.GetTimeoutError:
+                said = f"inference actor {index} has not answered for {SECONDS:g} s"
+                raise TimeoutError(said) from None
+        return found
+
+    def _made(self, index: int) -> Any:
+        own, life = self.own, self.lives[index]
+        workers = len(range(index, self.config.rollout_workers, self.count))
+        seed = own.seed
+        if index or life:  # the first one has that of a run without actors
+            seed = derive_seed(seed, f"inference actor {index}, {life}")
+        device = "cuda" if self.config.device.startswith("cuda") else "cpu"
+        rows = workers * own.num_envs
+        parts = {"num_envs": rows, "seed": seed, "device": device}
+        config = dataclasses.replace(own, **parts)
+        place = "inference_actors", index
+        return self.cluster.actor(InferenceActor, place, config, rows)

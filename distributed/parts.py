@@ -1,0 +1,31 @@
+"""Segments of several workers side by side, and as checkpoints hold them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from yieldrl.collectors.distributed_statistics import mean_episode
+from yieldrl.distributed.worker import Part
+from yieldrl.envs.batched.tree import tree_map
+from yieldrl.foundations.trees import map_tensors
+
+
+def part_of(saved: Mapping[str, Any]) -> Part:
+    """A segment as a checkpoint holds it, with tensors for arrays."""
+    return Part(**map_tensors(Tensor.numpy, saved))
+
+
+def joined(parts: Sequence[Part], breaks: set[int]) -> Part:
+    """The segments of several workers side by side, in memory of their own."""
+    rows = tree_map(lambda *own: np.concatenate(own, axis=1), *(p.rows for p in parts))
+    logs = parts[0].logs
+    if len(parts) > 1:
+        of_rows = zip(*(part.logs for part in parts), strict=True)
+        logs = [mean_episode(of_row) for of_row in of_rows]
+    breaks = breaks.union(*(part.breaks for part in parts))
+    told = [part.inference for part in parts]
+    means = {name: sum(each[name] for each in told) / len(told) for name in told[0]}
+    version = min(part.version for part in parts)
+    return Part(rows, logs, sorted(breaks), version, means)

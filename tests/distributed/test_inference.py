@@ -1,0 +1,304 @@
+"""Inference actors act for many workers as each would by its own copy of the policy."""
+
+import asyncio
+import pickle
+from collections import defaultdict
+from types import SimpleNamespace
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import ray
+import torch
+
+from yieldrl.algorithms import dqn, ppo, ppo_lstm
+from yieldrl.distributed import InferenceActor, Signature, SignatureError, WorkerError
+from yieldrl.distributed.inference_pool import InferencePool
+from yieldrl.distributed.recipes import AgentRecipe
+from yieldrl.distributed.remote_agent import DeadInferenceError
+from yieldrl.distributed.weights import learned, packed
+
+SPACES = gym.spaces.Box(-9, 9, (4,)), gym.spaces.Discrete(2)
+SMALL = {"num_envs": 4, "hidden_sizes": (8,), "device": "cpu", "eval_every": 0}
+PASSES = {**SMALL, "num_steps": 8, "num_minibatches": 2, "total_steps": 128}
+
+
+def ray_config(**options):
+    return ppo.Config(
+        **{**PASSES, "collection": "ray", "inference_actors": 1, **options}
+    )
+
+
+def plain(log):
+    """A log's numbers, but for those of who acted."""
+    logs = {k: float(v) for k, v in log["logs"].items()}
+    for name in ("policy_lag", "policy_lag_max", "inference_batch", "inference_ms"):
+        logs.pop(name, None)
+    return log["log_type"], log["sample_step"], log["learn_step"], logs
+
+
+def actor_of(module=ppo, size=5, seconds=60.0, **options):
+    """An actor in this process, and the agent that it was made of."""
+    config = module.Config(**{**SMALL, **options})
+    torch.manual_seed(1)
+    agent = module.Agent(
+        module.Algorithm(module.Model(*SPACES, config), config), config
+    )
+    actor = InferenceActor(config, size, seconds)
+    actor.begin(pickle.dumps(AgentRecipe(module.Agent, module.Algorithm, agent.model)))
+    return actor, agent
+
+
+def ask(actor, *questions, step=0):
+    """What an actor answers to questions of so many rows each, asked at once."""
+
+    async def all_of_them():
+        asked = (actor.act(obs, len(obs), step) for obs in questions)
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return asyncio.run(all_of_them())
+
+
+def rows(count, seed=0):
+    return np.random.default_rng(seed).standard_normal((count, 4)).astype(np.float32)
+
+
+class TestBatches:
+    def test_questions_are_answered_together_when_enough_rows_are_there(self):
+        actor, agent = actor_of()
+        one, other = rows(2), rows(3, seed=1)
+        (first, size), (second, _) = ask(actor, one, other)
+        action, extras = agent.actor().sample(np.concatenate([one, other]))
+        assert size == 5
+        assert np.array_equal(first["action"], action[:2])
+        assert np.array_equal(second["action"], action[2:])
+        found = [answer["extras"]["log_prob"] for answer in (first, second)]
+        assert np.array_equal(np.concatenate(found), extras["log_prob"].numpy())
+        told = actor.statistics()
+        assert (told["batches"], told["inference_batch"]) == (1, 5)
+
+    def test_they_do_not_wait_for_longer_than_the_deadline(self):
+        actor, _ = actor_of(size=99, seconds=0.0)
+        ((answer, size),) = ask(actor, rows(2))
+        assert size == len(answer["action"]) == 2
+        assert ask(actor, rows(3))[0][1] == 3
+        assert actor.statistics()["inference_batch"] == 2.5
+
+    def test_weights_are_those_of_the_version_that_every_row_names(self):
+        actor, agent = actor_of(size=2)
+        obs = rows(2)
+        for version in (0, 7):
+            if version:
+                with torch.no_grad():
+                    for x in agent.model.parameters():
+                        x += 0.5
+                tensors = learned(agent.model)
+                signature = Signature.of(tensors, version)
+                assert actor.load(signature, packed(tensors)) == version
+            ((answer, _),) = ask(actor, obs)
+            extras = answer["extras"]
+            assert extras["policy_version"].tolist() == [version] * 2
+            action = torch.from_numpy(answer["action"])
+            log_prob, *_ = agent.model.evaluate_actions(torch.from_numpy(obs), action)
+            assert torch.allclose(torch.from_numpy(extras["log_prob"]), log_prob)
+
+    def test_weights_of_another_model_are_refused(self):
+        actor, _ = actor_of()
+        _, other = actor_of(hidden_sizes=(9,))
+        tensors = learned(other.model)
+        with pytest.raises(SignatureError, match=r"version 3: .* was sent as \(\(9,"):
+            actor.load(Signature.of(tensors, 3), packed(tensors))
+
+    def test_agents_without_log_probabilities_know_the_steps_and_name_the_version(self):
+        options = {"epsilon_start": 1.0, "epsilon_end": 0.0, "total_steps": 100}
+        actor, agent = actor_of(dqn, size=64, exploration_fraction=0.1, **options)
+        obs = rows(64)
+        ((early, _),), ((late, _),) = ask(actor, obs), ask(actor, obs, step=10)
+        greedy = agent.predict(obs)
+        assert 0 < (early["action"] != greedy).sum() < 64
+        assert np.array_equal(late["action"], greedy)
+        assert late["extras"]["policy_version"].tolist() == [0] * 64
+
+    def test_an_error_of_the_policy_comes_to_all_who_asked_and_it_goes_on(self):
+        actor, _ = actor_of(size=2)
+        errors = ask(actor, rows(1), rows(1)[:, :3])
+        assert [type(error) for error in errors] == [ValueError] * 2
+        ((answer, _),) = ask(actor, rows(2))
+        assert len(answer["action"]) == 2
+
+
+class FakeCluster:
+    """Notes what is made and ended."""
+
+    def __init__(self):
+        self.made, self.killed, self.closed = [], [], False
+
+    def actor(self, kind, place, config, size):
+        method = SimpleNamespace(remote=lambda *args: ("answer", *args))
+        self.made.append((place, config.seed, config.num_envs, size))
+        return SimpleNamespace(begin=method, load=method, number=len(self.made))
+
+    def kill(self, actor):
+        self.killed.append(actor.number)
+
+    def close(self):
+        self.closed = True
+
+
+def died(cause=None):
+    """A worker's error, with the cause as Ray tells it."""
+    error = WorkerError("rollout worker 0")
+    told = ray.exceptions.RayTaskError("collect", "", cause or DeadInferenceError())
+    error.__cause__ = told
+    return error
+
+
+class TestPool:
+    def pool(self, **options):
+        config = ray_config(rollout_workers=4, inference_actors=2, num_envs=8)
+        own = ppo.Config(**{**PASSES, "num_envs": 2, **options})
+        return InferencePool(FakeCluster(), config, own, most_lives=2)
+
+    def test_each_has_the_rows_of_its_workers_and_a_seed_of_its_own(self):
+        made = self.pool(seed=5).cluster.made
+        places = [("inference_actors", 0), ("inference_actors", 1)]
+        assert [place for place, *_ in made] == places
+        assert [sizes for _, _, *sizes in made] == [[4, 4]] * 2
+        seeds = [seed for _, seed, *_ in made]
+        assert seeds[0] == 5
+        assert seeds[1] != 5
+
+    def test_weights_are_sent_once_to_each_and_again_to_a_new_one(self):
+        pool = self.pool()
+        pool.begin("recipe")
+        signature = Signature.of({}, 3)
+        asked = [pool.asked_by(worker, (signature, {})) for worker in range(4)]
+        assert [actor.number for actor, _ in asked] == [1, 2, 1, 2]
+        assert asked[0][1][0] is asked[2][1][0]
+        assert pool.restarted(1, died())
+        assert pool.restarted(3, died())  # it asked the one that died, too
+        assert not pool.restarted(0, died(ValueError()))
+        assert pool.lives == [0, 1]
+        assert pool.cluster.killed == [2]
+        actor, ((_, *given),) = pool.asked_by(3, (signature, {}))
+        assert actor.number == 3
+        assert given == [signature, {}, ("answer", "recipe", None)]
+
+    def test_one_that_dies_again_and_again_ends_the_run(self):
+        pool = self.pool()
+        pool.begin("recipe")
+        weights = Signature.of({}, 3), {}
+        for _ in range(2):
+            pool.asked_by(0, weights)
+            assert pool.restarted(0, died())
+        pool.asked_by(0, weights)
+        said = "inference actor 0 died 2 times in a row without a finished segment"
+        with pytest.raises(RuntimeError, match=said):
+            pool.restarted(0, died())
+        pool.answered(2)
+        assert pool.restarted(0, died())
+        assert pool.lives == [3, 0]
+
+    def test_agents_that_remember_are_refused(self):
+        pool = self.pool()
+        agent = object.__new__(ppo_lstm.Agent)
+        with pytest.raises(ValueError, match=r"inference_actors.*ppo_lstm.*choose 0"):
+            pool.check(agent)
+        assert pool.cluster.closed
+
+
+def test_one_worker_that_asks_one_actor_gives_the_numbers_of_turns(tmp_path):
+    """Also where the run is interrupted; and the worker has no policy."""
+    options = {"env_id": "yieldrl/CartPole-v1", "max_policy_lag": 0}
+    sync = ppo.Trainer(ppo.Config(**{**PASSES, **options}))
+    sync.agent.records_log_prob = True
+    expected, logs = [plain(log) for log in sync()], []
+    with ppo.Trainer(ray_config(**options)) as trainer:
+        for log in trainer():
+            logs.append(log)
+            if len(logs) == 35:
+                break
+        (worker,) = trainer.collector.state_dict()["workers"]
+        assert "generator" not in worker["actor"]
+        told = trainer.collector.statistics()
+        assert told["inference_batch"] == [4]
+        assert told["batches"][0] % 8 == 0
+        assert told["inference_lives"] == [0]
+        trainer.save(tmp_path / "checkpoint.pt")
+    with ppo.Trainer.load(tmp_path / "checkpoint.pt") as resumed:
+        logs += list(resumed())
+    assert repr([plain(log) for log in logs]) == repr(expected)
+    batches = [log["logs"].get("inference_batch") for log in logs]
+    assert set(batches) == {None, 4.0}
+
+
+class Counting(gym.Env):
+    """Observes how many steps were taken; an episode has six."""
+
+    observation_space = gym.spaces.Box(0, 1e6, (4,))
+    action_space = SPACES[1]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        obs = np.full(4, self.steps, np.float32)
+        return obs, 1.0, self.steps == 6, False, {}
+
+
+def test_one_that_is_killed_is_started_again_with_the_newest_weights():
+    """No row comes twice, each names the weights that chose it, losses are counted."""
+    config = ray_config(rollout_workers=2, total_steps=384, max_policy_lag=1)
+    versions, found, killed = {}, defaultdict(int), 0
+    with ppo.Trainer(config, envs=Counting) as trainer:
+        pool = trainer.collector.segments.pool.inference
+        for log in trainer():
+            version = trainer.agent.policy_version
+            if version not in versions:
+                state = trainer.model.state_dict()
+                versions[version] = {k: x.clone() for k, x in state.items()}
+            full = trainer.buffer.full and log["log_type"] == "collect"
+            if full:
+                check(trainer.buffer.rollout(), versions, found)
+            if full and log["sample_step"] in (64, 192):
+                ray.kill(pool.actors[0])
+                killed += 1
+        told = trainer.collector.statistics()
+    assert told["inference_lives"] == [killed] == [2]
+    assert killed <= told["lost_segments"] <= 8
+    assert trainer.agent.sample_step == sum(found.values()) == 384
+    assert max(found) > 0, "it acts by newer weights than the first"
+
+
+def check(rollout, versions, found):
+    """Rows continue each other, and are of the weights that they name."""
+    obs, after = rollout["obs"][..., 0], rollout["next_obs"][..., 0]
+    ended, cut = rollout["terminated"][:-1], rollout["truncated"][:-1]
+    begins, goes_on = obs[1:] == 0, after[:-1] == obs[1:]
+    assert torch.where(ended, begins, goes_on | (cut & begins)).all()
+    model = ppo.Model(Counting.observation_space, SPACES[1], ray_config())
+    for version in rollout["policy_version"].unique().tolist():
+        model.load_state_dict(versions[version])
+        of = rollout[rollout["policy_version"] == version]
+        log_prob, *_ = model.evaluate_actions(of["obs"], of["action"])
+        assert torch.allclose(log_prob, of["log_prob"], atol=1e-5)
+        found[version] += len(of)
+
+
+class Fragile(ppo.Model):
+    """Cannot act in the third step of an episode."""
+
+    def sample(self, obs, generator, *, record=False):
+        if obs.max() == 2:
+            raise FloatingPointError("the logits are not finite")
+        return super().sample(obs, generator, record=record)
+
+
+def test_an_error_of_the_policy_comes_to_the_loop():
+    with ppo.Trainer(ray_config(), envs=Counting, model=Fragile) as trainer:
+        said = "rollout worker 0: FloatingPointError: the logits are not finite"
+        with pytest.raises(WorkerError, match=said):
+            trainer.collector.collect(4)
