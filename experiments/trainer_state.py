@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -44,6 +45,13 @@ class TrainerState(Run):
     def eval_envs(self) -> VectorEnv[Any, Any, Any]:
         """The evaluation environments, made when they are first needed."""
         return self.evaluator.envs
+
+    @cached_property
+    def envs_here(self) -> VectorEnv[Any, Any, Any]:
+        """Environments that this process may step: `envs`; or others of their kind,
+        where rollout workers step those."""
+        here = getattr(self.envs, "here", None)
+        return self.envs if here is None else here()
 
     def claim(self) -> Path:
         """Become the only one that writes into `run_dir`, which says what the run is.
@@ -98,6 +106,8 @@ class TrainerState(Run):
         self.collector.stop()
         super().close()
         self.envs.close()
+        if "envs_here" in vars(self):
+            self.envs_here.close()  # twice does no harm
         self.evaluator.close()
 
     def __copy__(self) -> Self:

@@ -92,8 +92,9 @@ class Trainer(ppo.Trainer):
         config = self.config.cloning_config()
         if config is None:
             return None
+        parts = {"envs": self.envs_here, "model": self.model}
         try:
-            cloning = behavior_cloning.Trainer(config, envs=self.envs, model=self.model)
+            cloning = behavior_cloning.Trainer(config, **parts)
         except ValueError as reason:
             remedy = "or begin with PPO, demonstration_steps=0"
             raise ValueError(f"{reason}; {remedy}") from reason
@@ -126,8 +127,7 @@ class Trainer(ppo.Trainer):
         if cloning is None:
             self.cloning = None
             return
-        if self.cloning is None:  # it was done here
-            self.cloning = self.make_cloning()
+        self.cloning = self.cloning or self.make_cloning()  # it may be done here
         assert self.cloning is not None
         parts = {"model": self.model.state_dict(), **cloning["agent"]["algorithm"]}
         agent = {**cloning["agent"], "algorithm": parts}

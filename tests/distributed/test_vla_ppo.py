@@ -1,0 +1,75 @@
+"""Cloning in this process and PPO on Ray are what they are in turns."""
+
+import pytest
+from token_policy import Tokens
+
+from yieldrl.algorithms import vla_ppo
+
+COMMON = {
+    "num_envs": 2,
+    "num_epochs": 2,
+    "num_minibatches": 2,
+    "chunk_length": 2,
+    "max_policy_lag": 0,
+    "eval_every": 0,
+    "device": "cpu",
+}
+SMALL = {
+    **COMMON,
+    "env_id": "yieldrl/CartPole-v1",
+    "num_steps": 8,
+    "demonstration_steps": 40,
+    "clone_epochs": 2,
+    "clone_batch_size": 10,
+    "total_steps": 80,
+}
+TINY = {
+    **COMMON,
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "num_steps": 4,
+    "demonstration_steps": 16,
+    "clone_steps": 2,
+    "clone_batch_size": 8,
+    "total_steps": 48,
+}
+
+
+def plain(log):
+    logs = {k: float(v) for k, v in log["logs"].items()}
+    for name in ("policy_lag", "policy_lag_max", "inference_batch", "inference_ms"):
+        logs.pop(name, None)
+    return {**log, "logs": logs}
+
+
+def trainer(collection, model=Tokens, **options):
+    config = vla_ppo.Config(collection=collection, **options)
+    made = vla_ppo.Trainer(config, model=model)
+    made.agent.records_log_prob = True
+    return made
+
+
+@pytest.mark.parametrize(("inference", "stop"), [(0, 5), (1, 33)])
+def test_it_is_cloned_here_and_improved_on_ray(inference, stop, tmp_path):
+    """It is interrupted while it is cloned, and while it is improved."""
+    expected, found = [plain(log) for log in trainer("sync", **SMALL)()], []
+    assert [expected[stop]["logs"]["phase"]] == [inference]
+    with trainer("ray", inference_actors=inference, **SMALL) as run:
+        for log in run():
+            found.append(plain(log))
+            if len(found) == stop:
+                break
+        run.save(tmp_path / "checkpoint.pt")
+    with vla_ppo.Trainer.load(tmp_path / "checkpoint.pt", model=Tokens) as resumed:
+        found += [plain(log) for log in resumed()]
+    assert repr(found) == repr(expected)
+
+
+def test_the_tiny_vla_learns_what_it_learns_in_turns():
+    """But for the rounding of its matrices, which differs with where they lie."""
+    kind = vla_ppo.Model
+    expected = [plain(log) for log in trainer("sync", kind, **TINY)()]
+    with trainer("ray", kind, inference_actors=1, **TINY) as run:
+        found = [plain(log) for log in run()]
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
