@@ -10,7 +10,7 @@ from yieldrl.collectors.policy_lag import PolicyLag
 from yieldrl.distributed.parts import joined, part_of
 from yieldrl.distributed.pool import DeadWorkerError, WorkerError, WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe
-from yieldrl.distributed.weights import Signature, learned, packed
+from yieldrl.distributed.weights import Signature, Travelling, packed
 from yieldrl.distributed.worker import Part
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.foundations import defer_keyboard_interrupt
@@ -74,6 +74,7 @@ class Segments:
         kinds = type(self.agent), type(self.agent.algorithm)
         self.pool.begin(AgentRecipe(*kinds, model), seed, states, acting)
         self._sent, self._weights = [None] * self.pool.count, None
+        self._travelling = Travelling(self.agent.model)
         self.started = True
 
     def ask(self, num_rows: int, sample_step: int) -> None:
@@ -125,7 +126,7 @@ class Segments:
         """Ask one worker, with new weights if it, or whom it asks, has older ones."""
         version, weights = self.agent.policy_version, ()
         if self._weights is None or self._weights[0].version != version:
-            tensors = learned(self.agent.model)
+            tensors = self._travelling()
             signature = Signature.of(tensors, version)
             self._weights = signature, self.pool.cluster.ray.put(packed(tensors))
         if version != self.lag.newest:

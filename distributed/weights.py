@@ -14,6 +14,10 @@ from torch import Tensor, nn
 Entry = tuple[str, tuple[int, ...], str]
 
 
+LARGE = 1 << 16
+"""Bytes; a buffer of more is sent only if it has changed."""
+
+
 class SignatureError(RuntimeError):
     """What was sent has other tensors than what was to receive it."""
 
@@ -74,6 +78,27 @@ def learned(model: nn.Module) -> dict[str, Tensor]:
     return found | dict(model.named_buffers())
 
 
+class Travelling:
+    """What of a model must travel to receivers that have it as it is now.
+
+    That is what is `learned`, now or ever since; but of buffers of more than `LARGE`
+    bytes, such as masks or quantized weights, only those whose values have changed.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model, self._names = model, set[str]()
+        large = (each for each in model.named_buffers() if each[1].nbytes > LARGE)
+        self._first = {name: _digest(x) for name, x in large}
+
+    def __call__(self) -> dict[str, Tensor]:
+        """The tensors by name. What has travelled once always does."""
+        first, model = self._first, self._model
+        found = learned(model).items()
+        self._names |= {k for k, x in found if k not in first or first[k] != _digest(x)}
+        own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+        return {name: x.detach() for name, x in own.items() if name in self._names}
+
+
 def packed(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     """Tensors as arrays, which Ray sends without copying them several times."""
     return {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
@@ -90,8 +115,13 @@ def load(model: nn.Module, arrays: Mapping[str, Any], signature: Signature) -> N
     there = {name: own[name] for name in arrays if name in own}
     signature.check(Signature.of(there, signature.version))
     for name, array in arrays.items():
-        # Fetched arrays share memory that nobody may write: copy, do not wrap.
-        np.copyto(_bits(there[name].detach()).numpy(), array)
+        # Fetched arrays share memory that nobody may write, which PyTorch refuses.
+        _bits(there[name].detach()).copy_(torch.from_numpy(np.array(array)))
+
+
+def _digest(x: Tensor) -> bytes:
+    array = _bits(x.detach().cpu()).contiguous().numpy()
+    return hashlib.sha256(array).digest()
 
 
 def _bits(x: Tensor) -> Tensor:

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Dict, MultiDiscrete
 from torch import nn
 
+from yieldrl.algorithms import vla_ppo
 from yieldrl.distributed.weights import (
+    LARGE,
     Signature,
     SignatureError,
+    Travelling,
     learned,
     load,
     packed,
@@ -52,6 +56,62 @@ def test_frozen_parameters_do_not_travel():
         "1.running_var",
         "1.num_batches_tracked",
     }
+
+
+def test_with_adapters_only_they_and_new_parts_travel():
+    """1 024 bytes of adapters, 1 348 of the value head, and 128 of a new token."""
+    config = vla_ppo.Config(
+        lora_rank=2,
+        model_config={"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+        chunk_length=2,
+        device="cpu",
+    )
+    space = Dict({"rgb": Box(0, 255, (32, 32, 3), np.uint8)})
+    network = vla_ppo.Model(space, MultiDiscrete([4, 4]), config)
+    buffers = dict(network.named_buffers())
+    tensors = Travelling(network)()
+    sizes = {"lora_": 0, "value_head": 0, "placeholders": 0}
+    for name in tensors.keys() - buffers.keys():
+        (kind,) = (kind for kind in sizes if kind in name)
+        sizes[kind] += tensors[name].nbytes
+    assert sizes == {"lora_": 1024, "value_head": 1348, "placeholders": 128}
+    assert sum(x.nbytes for x in buffers.values()) < 100
+
+
+class Masked(nn.Module):
+    """A layer with statistics, and a large buffer that nobody changes."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 3)
+        self.norm = nn.BatchNorm1d(3)
+        self.register_buffer("mask", torch.ones(LARGE + 1, dtype=torch.bool))
+        self.register_buffer("average", torch.zeros(LARGE))
+
+
+def test_large_buffers_travel_once_they_have_changed():
+    """Small ones always do: statistics, which learning moves."""
+    source = Masked()
+    travelling = Travelling(source)
+    always = {name for name, _ in source.named_parameters()}
+    always |= {f"norm.{name}" for name, _ in source.norm.named_buffers()}
+    assert travelling().keys() == always
+    source.average[7] = 1
+    assert travelling().keys() == {*always, "average"}
+    source.average[7] = 0
+    assert travelling().keys() == {*always, "average"}, "receivers have the 1"
+    receiver = Masked()
+    tensors = travelling()
+    load(receiver, packed(tensors), Signature.of(tensors, 1))
+
+
+def test_what_is_frozen_later_still_travels():
+    """Its last step may have been after the latest broadcast."""
+    source = model()
+    travelling = Travelling(source)
+    before = travelling().keys()
+    source.requires_grad_(False)
+    assert travelling().keys() == before == learned(model()).keys()
 
 
 def test_another_shape_is_refused_by_name_and_nothing_is_loaded():
