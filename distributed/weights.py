@@ -121,7 +121,7 @@ def load(model: nn.Module, arrays: Mapping[str, Any], signature: Signature) -> N
 
 def _digest(x: Tensor) -> bytes:
     array = _bits(x.detach().cpu()).contiguous().numpy()
-    return hashlib.sha256(array).digest()
+    return hashlib.sha256(array.data).digest()
 
 
 def _bits(x: Tensor) -> Tensor:
