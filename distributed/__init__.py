@@ -4,14 +4,16 @@ The extra `[ray]` has it. An algorithm does not know of it: `Config(collection="
 gives its trainer a `RayCollector` in place of a `SyncCollector`.
 """
 
+from yieldrl.distributed.answers import StoreFullError, WorkerError
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.collector import RayCollector
 from yieldrl.distributed.envs import RemoteEnvs
 from yieldrl.distributed.inference import InferenceActor
 from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
-from yieldrl.distributed.pool import WorkerError, WorkerPool
+from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.stats import StatsActor
 from yieldrl.distributed.trainer_actor import TrainerActor
+from yieldrl.distributed.versions import VersionError
 from yieldrl.distributed.weights import Signature, SignatureError
 from yieldrl.distributed.worker import RolloutWorkerActor
 
@@ -27,7 +29,9 @@ __all__ = [
     "Signature",
     "SignatureError",
     "StatsActor",
+    "StoreFullError",
     "TrainerActor",
+    "VersionError",
     "WorkerError",
     "WorkerPool",
 ]

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from yieldrl.distributed.answers import full_store_said
 from yieldrl.foundations import Config
 
 PLACING_SECONDS = 30.0
@@ -80,6 +81,15 @@ class Cluster:
         made = self.ray.remote(kind).options(**options).remote(*args)
         self.actors.append(made)
         return made
+
+    def put(self, value: Any) -> Any:
+        """Lay a value where all actors find it.
+
+        Raises:
+            StoreFullError: If there is no room for it.
+        """
+        with full_store_said():
+            return self.ray.put(value)
 
     def kill(self, actor: Any) -> None:
         """End an actor at once; one that has ended already may be passed."""

@@ -1,6 +1,7 @@
 """The collector on Ray: it hands over, step by step, what rollout workers collect."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tensordict import TensorDict
@@ -82,9 +83,7 @@ class RayCollector(Collector):
         logs = segment.logs[row]
         if not (logs or getattr(self.buffer, "full", False)):
             return logs
-        lost = self.segments.lost
-        told = self.segments.report()
-        return {**logs, **told, **({"lost_segments": lost} if lost else {})}
+        return {**logs, **self.segments.report()}
 
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
@@ -108,11 +107,15 @@ class RayCollector(Collector):
         found = segments.pool.ask_all("report") if segments.started else []
         return {**mean_episode(found), **segments.report()}
 
-    def statistics(self) -> dict[str, Any]:
-        """Steps and episodes of each worker, and means over the latest episodes."""
+    def statistics(self, seconds: float = 10.0) -> dict[str, Any]:
+        """Steps and episodes of each worker, and means over the latest episodes.
+
+        Without those if the `StatsActor` does not answer for so many seconds.
+        """
         pool = self.segments.pool
-        found = pool.cluster.ray.get(pool.stats.summary.remote(), timeout=10)
-        found |= pool.inference.statistics()
+        ray, found = pool.cluster.ray, pool.inference.statistics()
+        with suppress(ray.exceptions.RayError):
+            found |= ray.get(pool.stats.summary.remote(), timeout=seconds)
         return {**found, "lives": pool.lives, "lost_segments": self.segments.lost}
 
     def reset(self, seed: int | None) -> None:

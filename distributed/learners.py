@@ -12,7 +12,8 @@ from typing import Any
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.distributed.pool import WAIT_SECONDS, pickled
+from yieldrl.distributed.answers import WAIT_SECONDS
+from yieldrl.distributed.pool import pickled
 from yieldrl.distributed.settings import apply, settings_of
 from yieldrl.distributed.shares import joined
 from yieldrl.distributed.trainer_actor import Learned, LearnerRecipe, TrainerActor
@@ -143,7 +144,7 @@ class Learners:
             raise LearnerError(f"{self._ended}: go on from the newest checkpoint")
         if not self.actors:
             self._start()
-        put, model = self.cluster.ray.put, self.algorithm.model
+        put, model = self.cluster.put, self.algorithm.model
         tensors, counters = learned(model), asdict(self.algorithm.counters)
         if self._behind:
             state = map_tensors(Tensor.cpu, self.algorithm.state_dict())

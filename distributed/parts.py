@@ -28,4 +28,5 @@ def joined(parts: Sequence[Part], breaks: set[int]) -> Part:
     told = [part.inference for part in parts]
     means = {name: sum(each[name] for each in told) / len(told) for name in told[0]}
     version = min(part.version for part in parts)
-    return Part(rows, logs, sorted(breaks), version, means)
+    seconds = max(part.seconds for part in parts)
+    return Part(rows, logs, sorted(breaks), version, seconds, means)

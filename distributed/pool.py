@@ -4,36 +4,26 @@ import dataclasses
 import logging
 import sys
 import sysconfig
-import time
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 from gymnasium.vector import VectorEnv
 
+from yieldrl.distributed.answers import DeadWorkerError, WorkerError, answer_of
 from yieldrl.distributed.cluster import Cluster, places
 from yieldrl.distributed.envs import RemoteEnvs
 from yieldrl.distributed.inference_pool import InferencePool
 from yieldrl.distributed.recipes import EnvRecipe
 from yieldrl.distributed.stats import StatsActor
+from yieldrl.distributed.versions import versions
 from yieldrl.distributed.worker import RolloutWorkerActor
 from yieldrl.foundations import Config
 
 log = logging.getLogger("yieldrl.distributed")
 
-WAIT_SECONDS = 60.0
-"""After so long without an answer it is said who has not answered."""
-
 MOST_LIVES = 5
 """A worker that dies as often without a segment in between ends the run."""
-
-
-class WorkerError(RuntimeError):
-    """A rollout worker cannot go on."""
-
-
-class DeadWorkerError(WorkerError):
-    """Its process has ended."""
 
 
 class WorkerPool:
@@ -67,6 +57,7 @@ class WorkerPool:
         self.cluster = Cluster(config.ray_address, places(config))
         self.lives, self._begun = [0] * count, None
         self._failures = [0] * count
+        self._starting: dict[int, Any] = {}  # answers to `begin` of restarted workers
         try:
             self.stats = self.cluster.actor(StatsActor)
             self.inference = InferencePool(self.cluster, config, own, MOST_LIVES)
@@ -90,11 +81,12 @@ class WorkerPool:
 
         With inference actors these have the agent, and go on from states `acting`.
         """
-        recipe = self.cluster.ray.put(pickled(agent))
+        recipe = self.cluster.put(pickled(agent))
         if self.inference.count:
             self.inference.begin(recipe, acting)
             recipe = None
         self._begun = recipe, seed
+        self._starting.clear()
         states = [None] * self.count if states is None else states
         started = [self._begin(i, state) for i, state in enumerate(states)]
         for index, ref in enumerate(started):
@@ -110,28 +102,26 @@ class WorkerPool:
         return [self.get(index, answer) for index, answer in enumerate(asked)]
 
     def get(self, index: int, answer: Any) -> Any:
-        """What a worker answers; it says so when that takes long.
+        """What a worker answers, once it has begun.
 
         Raises:
-            DeadWorkerError: If the worker has died.
-            WorkerError: If it raised an error, which is the cause.
+            WorkerError: As `answer_of`.
         """
-        ray, began = self.cluster.ray, time.monotonic()
-        while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
-            seconds = time.monotonic() - began
-            said = f"rollout worker {index} has not answered for {seconds:.0f} s"
-            log.warning("%s: a step of its environments takes long, or hangs", said)
-        try:
-            found = ray.get(answer)
-        except ray.exceptions.RayTaskError as error:
-            cause = error.cause if isinstance(error.cause, Exception) else error
-            kind = type(cause).__name__
-            raise WorkerError(f"rollout worker {index}: {kind}: {cause}") from error
-        except ray.exceptions.RayActorError as error:
-            raise DeadWorkerError(f"rollout worker {index} has died") from error
+        if index in self._starting:  # what it answers else, tells less
+            try:
+                self._answer(index, self._starting.pop(index))
+            except DeadWorkerError:
+                raise
+            except WorkerError:
+                self._starting[index] = self._begin(index, None)  # for the next call
+                raise
+        found = self._answer(index, answer)
         self._failures[index] = 0
         self.inference.answered(index)
         return found
+
+    def _answer(self, index: int, answer: Any) -> Any:
+        return answer_of(f"rollout worker {index}", answer)
 
     def restart(self, index: int) -> None:
         """Make a worker that has died again; its environments begin new episodes.
@@ -150,7 +140,7 @@ class WorkerPool:
         self.lives[index] += 1
         self.cluster.kill(self.actors[index])
         self.actors[index] = self._made(index)
-        self._begin(index, None)
+        self._starting[index] = self._begin(index, None)
 
     def close(self) -> None:
         """End the workers, and Ray if it was started for them."""
@@ -158,7 +148,7 @@ class WorkerPool:
 
     def _made(self, index: int) -> Any:
         recipe = dataclasses.replace(self._recipe, index=index, life=self.lives[index])
-        parts = pickled(recipe), self.count, self.stats
+        parts = pickled(recipe), self.count, self.stats, versions()
         place = "rollout_workers", index
         return self.cluster.actor(RolloutWorkerActor, place, *parts)
 

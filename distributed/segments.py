@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.distributed.answers import DeadWorkerError, WorkerError
 from yieldrl.distributed.parts import joined, part_of
-from yieldrl.distributed.pool import DeadWorkerError, WorkerError, WorkerPool
+from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe
+from yieldrl.distributed.slow_workers import SlowWorkers
 from yieldrl.distributed.weights import Signature, Travelling, packed
 from yieldrl.distributed.worker import Part
 from yieldrl.envs.arrays import as_tensors
@@ -46,11 +48,13 @@ class Segments:
         started: Whether workers have the agent.
         lag: Counts the policies that were handed over.
         lost: Segments that died with a worker, and were collected anew.
+        weights_mb: Megabytes of weights that each worker gets of a version.
     """
 
     def __init__(self, pool: WorkerPool, agent: Any) -> None:
         self.pool, self.agent = pool, agent
-        self.started, self.lost = False, 0
+        self.started, self.lost, self.weights_mb = False, 0, 0.0
+        self._slow = SlowWorkers(pool.count)
         self.lag = PolicyLag(agent.policy_version)
         self._requests: deque[Request] = deque()
         self._sent: list[int | None] = []  # versions that workers have
@@ -93,11 +97,17 @@ class Segments:
         return part
 
     def report(self) -> dict[str, float]:
-        """The lag since the last report, and what to log of inference actors."""
+        """Logs: the lag since the last report, who works, what waits, what was lost."""
         told, self._told = [each for each in self._told if each], []
         names = told[0] if told else ()
         means = {k: sum(each[k] for each in told) / len(told) for k in names}
-        return {**self.lag.report(), **means}
+        now: dict[str, float] = {
+            "workers": self.pool.count,
+            "segments_waiting": len(self),
+            "weights_mb": self.weights_mb,
+        }
+        lost = {"lost_segments": self.lost} if self.lost else {}
+        return {**self.lag.report(), **means, **now, **lost}
 
     def give_up(self) -> None:
         self._requests.clear()
@@ -127,8 +137,9 @@ class Segments:
         version, weights = self.agent.policy_version, ()
         if self._weights is None or self._weights[0].version != version:
             tensors = self._travelling()
-            signature = Signature.of(tensors, version)
-            self._weights = signature, self.pool.cluster.ray.put(packed(tensors))
+            signature, arrays = Signature.of(tensors, version), packed(tensors)
+            self.weights_mb = sum(array.nbytes for array in arrays.values()) / 1e6
+            self._weights = signature, self.pool.cluster.put(arrays)
         if version != self.lag.newest:
             self.lag.publish(version)
         if self.pool.inference.count:
@@ -143,6 +154,7 @@ class Segments:
         """What all workers answer, as one segment `[T, N]`."""
         if request.part is None:
             parts = [self._answer(i, request) for i in range(self.pool.count)]
+            self._slow.look([part.seconds for part in parts])
             request.part = joined(parts, request.breaks)
         return request.part
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from yieldrl.collectors.acting import Signed
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.distributed.remote_agent import RemoteAgent
+from yieldrl.distributed.versions import check_versions
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import derive_seed
@@ -26,6 +28,7 @@ class Part:
         logs: What each step reported of ended episodes.
         breaks: Numbers of rows before which all episodes were given up.
         version: The oldest `policy_version` that acted.
+        seconds: How long it took.
         inference: What to log of inference actors, if it was they who acted.
     """
 
@@ -33,6 +36,7 @@ class Part:
     logs: list[dict[str, Any]]
     breaks: list[int]
     version: int
+    seconds: float = 0.0
     inference: dict[str, float] = field(default_factory=dict)
 
 
@@ -43,9 +47,21 @@ class RolloutWorkerActor:
         recipe: Of its environments, an `EnvRecipe`, pickled.
         count: How many workers there are.
         stats: The `StatsActor`, if there is one.
+        versions: Of the program that asks for it; by default they are not compared.
+
+    Raises:
+        VersionError: If there are others here.
     """
 
-    def __init__(self, recipe: bytes, count: int, stats: Any = None) -> None:
+    def __init__(
+        self,
+        recipe: bytes,
+        count: int,
+        stats: Any = None,
+        versions: Mapping[str, str] | None = None,
+    ) -> None:
+        if versions is not None:
+            check_versions(versions)
         torch.set_num_threads(1)  # workers share the cores
         self.recipe, self.count = pickle.loads(recipe), count
         self.envs = self.recipe.make()
@@ -110,6 +126,7 @@ class RolloutWorkerActor:
             self._actor.agent.ask(*inference)
         self._actor.agent.counters.sample_step = sample_step
         self._rows.clear()  # what came before an error was not sent
+        began = time.monotonic()
         logs = [self._collector.step() for _ in range(num_rows)]
         rows, breaks = self._rows.take()
         if self._stats is not None:
@@ -118,7 +135,7 @@ class RolloutWorkerActor:
         version, told = self._actor.version, {}
         if inference is not None:
             version, told = self._actor.agent.told()
-        return Part(rows, logs, breaks, version, told)
+        return Part(rows, logs, breaks, version, time.monotonic() - began, told)
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and that no step has reported yet."""

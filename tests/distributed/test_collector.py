@@ -49,10 +49,12 @@ def trainer_of(name, collection="ray", envs=None, **options):
 
 
 def plain(log):
-    """A log's numbers, but for what tells how old the policies were."""
+    """A log's numbers, but for what tells of workers and how old the policies were."""
     logs = {k: float(v) for k, v in log["logs"].items()}
     for name in ("policy_lag", "policy_lag_max"):
         assert logs.pop(name, 0) == 0
+    for name in ("workers", "segments_waiting", "weights_mb"):
+        logs.pop(name, None)
     return log["log_type"], log["sample_step"], log["learn_step"], logs
 
 

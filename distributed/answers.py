@@ -1,0 +1,80 @@
+"""Answers of actors: waited for, and their errors said with the actor's name."""
+
+import importlib
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+log = logging.getLogger("yieldrl.distributed")
+
+WAIT_SECONDS = 60.0
+"""After so long without an answer it is said who has not answered."""
+
+
+class WorkerError(RuntimeError):
+    """A worker cannot go on."""
+
+
+class DeadWorkerError(WorkerError):
+    """Its process has ended."""
+
+
+class StoreFullError(RuntimeError):
+    """There is no room for segments or weights in Ray's object store."""
+
+
+def answer_of(who: str, answer: Any) -> Any:
+    """What an actor answers; it is said when that takes long.
+
+    Args:
+        who: The actor's name, such as `rollout worker 3`.
+        answer: What a call of its method has returned.
+
+    Raises:
+        DeadWorkerError: If the actor has died.
+        StoreFullError: If there is no room for its answer.
+        WorkerError: If it raised an error, which is the cause.
+    """
+    ray, began = importlib.import_module("ray"), time.monotonic()
+    while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
+        said = f"{who} has not answered for {time.monotonic() - began:.0f} s"
+        log.warning("%s: a step of its environments takes long, or hangs", said)
+    try:
+        with full_store_said():
+            return ray.get(answer)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause if isinstance(error.cause, Exception) else error
+        raise WorkerError(f"{who}: {type(cause).__name__}: {cause}") from error
+    except ray.exceptions.RayActorError as error:
+        if getattr(error, "actor_init_failed", False):
+            raise WorkerError(f"{who}: {_last_line(error)}") from error
+        raise DeadWorkerError(f"{who} has died") from error
+
+
+@contextmanager
+def full_store_said() -> Iterator[None]:
+    """Say of a full object store what to do about it.
+
+    Raises:
+        StoreFullError: If what is done here finds no room there.
+    """
+    known = importlib.import_module("ray.exceptions")
+    full = known.ObjectStoreFullError, known.OutOfDiskError
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(getattr(error, "cause", None) or error, full):
+            raise
+        raise StoreFullError(
+            "Ray's object store is full, and so is the disk to which it spills: make"
+            " room there, give Ray more memory (ray start --object-store-memory), or"
+            " ask for less at a time (num_steps, num_envs, max_policy_lag)"
+        ) from error
+
+
+def _last_line(error: Exception) -> str:
+    """The error at the end of a traceback that is a message of Ray's."""
+    lines = [line for line in str(error).splitlines() if line and line[0] != " "]
+    return lines[-1]

@@ -1,0 +1,61 @@
+"""Which worker makes all others wait."""
+
+import logging
+import statistics
+import time
+from collections.abc import Sequence
+
+log = logging.getLogger("yieldrl.distributed")
+
+TIMES = 5.0
+"""A worker is slow that takes so many times as long as the median of the others."""
+
+SEGMENTS = 3
+"""In so many segments, one after the other."""
+
+LEAST_SECONDS = 0.1
+"""Segments that take less are not looked at."""
+
+SAID_EVERY = 60.0
+"""Seconds until it is said again of the same worker."""
+
+
+class SlowWorkers:
+    """Says which worker is much slower than the others, as a segment waits for all.
+
+    Args:
+        count: How many workers there are; with one, nothing is said.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._in_a_row = [0] * count
+        self._said = [-SAID_EVERY] * count  # when, by the monotonic clock
+
+    def look(self, seconds: Sequence[float]) -> list[int]:
+        """Look at how long each took for its part of a segment; those it was said of.
+
+        >>> slow = SlowWorkers(3)
+        >>> [slow.look([0.5, 9.0, 0.6]) for _ in range(4)]
+        [[], [], [1], []]
+        """
+        said = []
+        for index, own in enumerate(seconds):
+            others = [*seconds[:index], *seconds[index + 1 :]]
+            usual = statistics.median(others) if others else own
+            slow = own > max(TIMES * usual, LEAST_SECONDS)
+            self._in_a_row[index] = self._in_a_row[index] + 1 if slow else 0
+            if self._in_a_row[index] >= SEGMENTS and self._due(index):
+                said.append(index)
+                log.warning(
+                    "rollout worker %d takes %.1f s for a segment, the others %.1f s:"
+                    " all wait for it; look at the machine that it runs on",
+                    *(index, own, usual),
+                )
+        return said
+
+    def _due(self, index: int) -> bool:
+        now = time.monotonic()
+        due = now - self._said[index] >= SAID_EVERY
+        if due:
+            self._said[index] = now
+        return due

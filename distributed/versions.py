@@ -1,0 +1,40 @@
+"""Versions of what a worker and the program that asks it must have alike."""
+
+import platform
+from collections.abc import Mapping
+
+import torch
+
+import yieldrl
+
+
+class VersionError(RuntimeError):
+    """A worker has another version of something than the program that asks it."""
+
+
+def versions() -> dict[str, str]:
+    """Those of this process: of Python the first two numbers."""
+    return {
+        "yieldrl": yieldrl.__version__,
+        "torch": str(torch.__version__).partition("+")[0],
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+    }
+
+
+def check_versions(asked_by: Mapping[str, str]) -> None:
+    """Compare with those of the program that has started this worker.
+
+    Raises:
+        VersionError: If some differ; it says which.
+    """
+    here = versions()
+    others = [
+        f"{name} {here.get(name)} and the program that trains has {version}"
+        for name, version in asked_by.items()
+        if here.get(name) != version
+    ]
+    if others:
+        raise VersionError(
+            f"on {platform.node()} it has {', '.join(others)}: install one version on"
+            " all machines of the cluster"
+        )

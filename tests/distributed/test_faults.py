@@ -1,0 +1,110 @@
+"""What goes wrong in a worker is said in a sentence with its name."""
+
+import pytest
+import ray
+
+from yieldrl.algorithms import ppo
+from yieldrl.distributed import StoreFullError, VersionError, WorkerError
+from yieldrl.distributed import pool as pools
+from yieldrl.distributed.answers import answer_of
+from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.slow_workers import SlowWorkers
+from yieldrl.distributed.versions import check_versions, versions
+
+CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
+
+
+class BeginsOnce(ppo.Agent):
+    """Acts in workers that were not started again."""
+
+    def actor(self):
+        if self.config.seed != CONFIG.seed:  # of another life
+            raise ConnectionError("no licence for a second one")
+        return super().actor()
+
+
+class Trainer(ppo.Trainer):
+    agent_class = BeginsOnce
+
+
+def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time():
+    with Trainer(CONFIG) as trainer:
+        assert trainer.collector.collect(4).shape == (4, 2)
+        ray.kill(trainer.collector.segments.pool.actors[0])
+        said = "rollout worker 0: ConnectionError: no licence for a second one"
+        for _ in range(2):
+            with pytest.raises(WorkerError, match=said):
+                trainer.collector.collect(16)
+
+
+def test_other_versions_are_said_with_the_workers_name(monkeypatch):
+    own = versions()
+    monkeypatch.setattr(pools, "versions", lambda: {**own, "torch": "1.0", "x": "2"})
+    said = (
+        rf"rollout worker 0: \S*VersionError: on \S+ it has torch {own['torch']} and"
+        r" the program that trains has 1\.0, x None and .* has 2: install one version"
+    )
+    with pytest.raises(WorkerError, match=said):
+        ppo.Trainer(CONFIG)
+
+
+def test_equal_versions_pass():
+    assert check_versions(versions()) is None
+    with pytest.raises(VersionError, match="it has Python 3"):
+        check_versions({"Python": "2.7"})
+
+
+class Full:
+    """An actor whose answer finds no room."""
+
+    def answer(self):
+        raise ray.exceptions.OutOfDiskError("no space")
+
+
+def test_a_full_object_store_is_said_with_what_to_do(monkeypatch):
+    cluster = Cluster("", {"rollout_workers": [{"CPU": 1.0}]})
+    said = r"object store is full.*ray start --object-store-memory.*max_policy_lag"
+    with pytest.raises(StoreFullError, match=said):
+        answer_of("actor", cluster.actor(Full).answer.remote())
+
+    def full(value):
+        raise ray.exceptions.ObjectStoreFullError("no memory")
+
+    monkeypatch.setattr(cluster.ray, "put", full)
+    with pytest.raises(StoreFullError, match=said):
+        cluster.put(1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ([1.0, 6.0], [[], [], [1], [], []]),  # of two, too
+        ([1.0, 5.0, 1.0], [[]] * 5),  # five times is not more than five times
+        ([0.01, 0.09, 0.01], [[]] * 5),  # nobody waits for so little
+        ([3.0], [[]] * 5),
+    ],
+)
+def test_a_slow_worker_is_said_once_in_a_while(seconds, said, caplog):
+    slow = SlowWorkers(len(seconds))
+    assert [slow.look(seconds) for _ in range(5)] == said
+    texts = [record.getMessage() for record in caplog.records]
+    begin = "rollout worker 1 takes 6.0 s for a segment, the others 1.0 s"
+    assert [text.startswith(begin) for text in texts] == [True] * ([1] in said)
+
+
+def test_one_fast_segment_in_between_is_enough():
+    slow, row = SlowWorkers(2), [1.0, 6.0]
+    found = [slow.look(times) for times in (row, row, [1.0, 1.0], row, row, row)]
+    assert found == [[]] * 5 + [[1]]
+
+
+def test_logs_say_how_many_work_and_wait():
+    with ppo.Trainer(CONFIG) as trainer:
+        loop = trainer()
+        logs = next(log["logs"] for log in loop if "workers" in log["logs"])
+        loop.close()
+    size = sum(p.numel() for p in trainer.model.parameters())
+    size += sum(x.numel() for x in trainer.model.buffers())
+    assert logs["workers"] == 1
+    assert logs["segments_waiting"] == 1
+    assert logs["weights_mb"] == pytest.approx(4e-6 * size)
