@@ -124,6 +124,19 @@ resume = _app.command(training.resume)
 
 @_app.command
 @usage_errors()
+def status(run: Positional[str]) -> None:
+    """Say how a run stands: whether it goes on, its steps, and on Ray its workers.
+
+    Args:
+        run: Folder of a run, under way or ended.
+    """
+    from yieldrl.experiments import run_status
+
+    print(run_status.status(run))
+
+
+@_app.command
+@usage_errors()
 def plot(
     runs: Positional[tuple[str, ...]],
     out: str = "curves.png",

@@ -116,11 +116,11 @@ def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
 
 
 def _loop(trainer: Any, logged: Any) -> None:
-    from yieldrl.experiments import run_files
+    from yieldrl.experiments import run_files, run_status
 
     with trainer:
         try:
-            with closing(logged()) as logs:
+            with closing(run_status.noting(trainer, logged())) as logs:
                 for _ in logs:
                     pass
             if not _first():

@@ -3,6 +3,7 @@
 config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
 run.json          which trainer, which versions            the trainer's `claim`
 owner.json        who trains here, or did so last          the trainer's `claim`
+cluster.json      who works for it on Ray, and how it goes `yieldrl train`
 speed.txt         threads, and what was compiled           `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv

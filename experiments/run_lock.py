@@ -86,6 +86,16 @@ def claim_empty(folder: Path, run_id: str) -> Lock | None:
     return None
 
 
+def in_use(folder: Path) -> bool:
+    """Whether somebody writes into a run's folder now."""
+    if not (folder / FILE).is_file():
+        return False
+    lock = Lock(folder)
+    free = lock.acquire()
+    lock.release()
+    return not free
+
+
 def read(folder: Path) -> dict[str, Any]:
     """`run`, `pid`, `host` and `since` of `owner.json`; empty if there is none."""
     try:

@@ -52,6 +52,12 @@ def read_curve(
     return steps, np.array([curve[step] for step in steps.tolist()])
 
 
+def last_step(run_dir: str | Path) -> int:
+    """The newest environment step of a run's `logs.csv`; 0 if it has none."""
+    path = Path(run_dir) / LOGS
+    return max((row[2] for row in _rows(path)), default=0) if path.is_file() else 0
+
+
 def _rows(path: Path) -> Iterator[tuple[str, str, int, float]]:
     """Type, metric, step and value of every whole row of a `logs.csv`."""
     text = path.read_text("utf-8-sig", errors="replace")

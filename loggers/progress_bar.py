@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
 _SHOWN = {"collect": "episode_return", "evaluate": "evaluation"}
+_ON_RAY = "workers", "policy_lag"
 
 
 @dataclass(eq=False)
@@ -23,7 +24,8 @@ class progress(Logger):  # noqa: N801 (used like a function)
 
     It counts environment steps up to `config.total_steps`, and beside them the steps of
     learning, each with its rate: the one may go on without the other. It shows the last
-    episode's return and the last evaluation's. It is drawn ten times a second, or every
+    episode's return and the last evaluation's, and on Ray how many workers there are
+    and how old their policies were. It is drawn ten times a second, or every
     ten seconds where the output is a file.
     """
 
@@ -69,6 +71,9 @@ class _Bar:
         if value is not None and log["log_type"] in _SHOWN:
             held = value.detach() if hasattr(value, "detach") else value
             self.returns[_SHOWN[log["log_type"]]] = held  # not read yet
+        if _ON_RAY[0] in log["logs"]:
+            found = {name: log["logs"][name] for name in _ON_RAY if name in log["logs"]}
+            self.returns.update(found)
 
     def draw(self, step: int, learn_step: int) -> None:
         shown = {}

@@ -1,5 +1,6 @@
 """`yieldrl evaluate`, `resume` and `plot`: what a run is good for afterwards."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,27 @@ def test_evaluate_takes_the_best_or_any_other(
     ]:
         main(["evaluate", *words, "--episodes", "1"])
         assert f"checkpoint: {path}\n" in capsys.readouterr().out
+
+
+def test_status_says_how_a_run_stands(
+    train: Run, capsys: pytest.CaptureFixture[str], refused: Any
+) -> None:
+    run = train("--eval-every", "128", "--eval-episodes", "1")
+    capsys.readouterr()
+    main(["status", str(run)])
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("ppo on CartPole-v1: not running; process ")
+    assert lines[0] == "steps: 256 of 256"
+    assert re.fullmatch(r"last evaluation: return [\d.]+ at step 256", lines[1])
+    assert lines[2:] == ["checkpoint: step_000000256.pt"]
+    with ppo.Trainer.load(list_checkpoints(run)[0]) as trainer:
+        trainer.claim()
+        main(["status", str(run)])
+        assert "CartPole-v1: running, process" in capsys.readouterr().out
+    said = "runs: no folder of a run, it has no config.yaml"
+    assert refused("status", "runs") == said
+    said = "runs/none: no folder of a run, it is not there"
+    assert refused("status", "runs/none") == said
 
 
 def test_what_cannot_be_evaluated_gets_one_line(train: Run, refused: Any) -> None:

@@ -1,0 +1,128 @@
+"""How a run stands, from the files in its folder; on Ray also who works for it."""
+
+import json
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+from yieldrl.experiments import run_files, run_lock, run_logs
+from yieldrl.foundations import ranks
+from yieldrl.foundations.files import read_file
+from yieldrl.foundations.logs import LogData
+from yieldrl.loggers import list_checkpoints
+from yieldrl.loggers.files import place, write_atomically
+from yieldrl.loggers.metric_values import read
+
+FILE = "cluster.json"
+
+EVERY_SECONDS = 5.0
+"""Between two writings of the file, while a run goes on."""
+
+
+def noting(trainer: Any, logs: Generator[LogData]) -> Generator[LogData]:
+    """Logs, unchanged; on Ray `cluster.json` is written now and then, and at the end.
+
+    It has the steps taken, what `collector.statistics()` says of each worker, and the
+    latest value of each metric of collecting.
+    """
+    on_ray = getattr(trainer.config, "collection", "sync") == "ray"
+    if not (on_ray and ranks().first):
+        yield from logs
+        return
+    latest: dict[str, Any] = {}
+    due = time.monotonic()
+    try:
+        for log in logs:
+            if log["log_type"] == "collect" and log["logs"]:
+                latest.update(log["logs"])
+                if time.monotonic() >= due:
+                    _write(trainer, latest)
+                    due = time.monotonic() + EVERY_SECONDS
+            yield log
+    finally:
+        logs.close()
+        _write(trainer, latest)
+
+
+def _write(trainer: Any, latest: dict[str, Any]) -> None:
+    facts = {
+        "time": time.time(),
+        "sample_step": trainer.agent.sample_step,
+        "learn_step": trainer.agent.learn_step,
+        "total_steps": trainer.config.total_steps,
+        **trainer.collector.statistics(seconds=2.0),
+        "logs": read(latest),
+    }
+    text = json.dumps(facts, indent=2, default=float) + "\n"
+    write_atomically(place(trainer, None, FILE), text)
+
+
+def status(run: str | Path) -> str:
+    """What `yieldrl status` prints of a run.
+
+    Raises:
+        FileNotFoundError: If there is no such folder, or it is not that of a run.
+    """
+    folder = Path(run)
+    config = run_files.read_config(folder)
+    if not config:
+        here = folder.is_dir()
+        missing = f"it has no {run_files.CONFIG}" if here else "it is not there"
+        raise FileNotFoundError(f"{run}: no folder of a run, {missing}")
+    path = folder / FILE
+    cluster = read_file(path) if path.is_file() else {}
+    lines = [
+        f"{_name(folder)} on {config.get('env_id')}: {_state(folder)}",
+        f"steps: {_steps(folder, cluster):,} of {config.get('total_steps', 0):,}",
+        *_evaluated(folder),
+        *(f"checkpoint: {path.name}" for path in list_checkpoints(folder)[:1]),
+        *_workers(cluster),
+    ]
+    return "\n".join(lines)
+
+
+def _name(folder: Path) -> str:
+    """The algorithm's, that of the folder which defines the trainer."""
+    trainer = run_files.read_run(folder).get("trainer", "a run")
+    return trainer.removesuffix(".trainer").rpartition(".")[2]
+
+
+def _state(folder: Path) -> str:
+    """Running or not, and in which process: by the lock on the folder."""
+    owner = run_lock.read(folder)
+    who = f"process {owner.get('pid', '?')} on {owner.get('host', '?')}"
+    if run_lock.in_use(folder):
+        return f"running, {who}, since {owner.get('since', '?')}"
+    return f"not running; {who} was the last"
+
+
+def _steps(folder: Path, cluster: dict[str, Any]) -> int:
+    """The newest that any file tells of."""
+    saved = [int(path.stem.rpartition("_")[2]) for path in list_checkpoints(folder)]
+    return max([0, cluster.get("sample_step", 0), run_logs.last_step(folder), *saved])
+
+
+def _evaluated(folder: Path) -> list[str]:
+    try:
+        curve = run_logs.read_curve(folder, "episode_return", "evaluate")
+    except (FileNotFoundError, ValueError):
+        return []
+    (step, value) = (float(of[-1]) for of in curve)
+    return [f"last evaluation: return {value:.4g} at step {step:,.0f}"]
+
+
+def _workers(cluster: dict[str, Any]) -> list[str]:
+    """A line for each worker, and one for each metric of collecting."""
+    if not cluster:
+        return []
+    ago = max(0.0, time.time() - cluster["time"])
+    lines = [f"on Ray, {ago:.0f} s ago:", "  worker     steps  episodes  lives"]
+    for index, lives in enumerate(cluster["lives"]):
+        steps, episodes = (
+            cluster.get(name, {}).get(str(index), 0) for name in ("steps", "episodes")
+        )
+        lines.append(f"  {index:6} {steps:9,} {episodes:9,.0f} {lives + 1:6}")
+    found = {"lost_segments": cluster["lost_segments"], **cluster["logs"]}
+    width = max(map(len, found))
+    return lines + [f"  {name:{width}}  {value:.4g}" for name, value in found.items()]

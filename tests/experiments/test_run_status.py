@@ -1,0 +1,77 @@
+"""What a run's folder says of how it stands."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from yieldrl.algorithms import ppo
+from yieldrl.experiments import run_files, run_status
+
+
+class Collector:
+    """Of two workers, of which one was started again."""
+
+    def statistics(self, seconds):
+        found = {"steps": {0: 1200, 1: 34}, "episodes": {0: 5.0}}
+        return {**found, "lives": [0, 2], "lost_segments": 3}
+
+
+class OnRay:
+    """As much of a trainer as is looked at."""
+
+    def __init__(self, folder):
+        self.run_dir = folder
+        self.config = SimpleNamespace(collection="ray", total_steps=4000)
+        self.agent = SimpleNamespace(sample_step=0, learn_step=0)
+        self.collector = Collector()
+
+    def __call__(self):
+        for lag in (0.0, 0.5):
+            self.agent.sample_step += 1000
+            logs = {"policy_lag": lag, "inference_batch": 8.0}
+            yield {"log_type": "collect", "logs": logs}
+            yield {"log_type": "train", "logs": {"loss": 1.0}}
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    """Of a run that is described in its folder."""
+    config = ppo.Config(run_root=str(tmp_path), run_name="run", total_steps=4000)
+    with ppo.Trainer(config) as own:
+        run_files.describe(own)
+        yield OnRay(own.run_dir)
+
+
+def test_on_ray_it_is_written_while_the_run_goes_on(trainer, monkeypatch):
+    monkeypatch.setattr(run_status, "EVERY_SECONDS", 0.0)
+    path, seen = trainer.run_dir / "cluster.json", []
+    for _ in run_status.noting(trainer, trainer()):
+        facts = json.loads(path.read_text())
+        seen.append((facts["sample_step"], facts["logs"]["policy_lag"]))
+    assert seen == [(1000, 0.0), (1000, 0.0), (2000, 0.5), (2000, 0.5)]
+    assert facts["steps"] == {"0": 1200, "1": 34}
+
+
+def test_it_says_who_works_and_what_waits(trainer):
+    loop = run_status.noting(trainer, trainer())
+    next(loop)
+    loop.close()
+    first, *lines = run_status.status(trainer.run_dir).splitlines()
+    assert first.startswith("ppo on CartPole-v1: running, process ")
+    assert lines == [
+        "steps: 1,000 of 4,000",
+        "on Ray, 0 s ago:",
+        "  worker     steps  episodes  lives",
+        "       0     1,200         5      1",
+        "       1        34         0      3",
+        "  lost_segments    3",
+        "  policy_lag       0",
+        "  inference_batch  8",
+    ]
+
+
+def test_elsewhere_nothing_is_written(trainer):
+    trainer.config.collection = "sync"
+    assert len(list(run_status.noting(trainer, trainer()))) == 4
+    assert not (trainer.run_dir / "cluster.json").exists()
