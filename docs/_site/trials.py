@@ -1,8 +1,9 @@
 """Trials, by the command that measures them.
 
 - `::: table collecting` is a table of every trial of collectors in the background,
-  `::: table vla` of policies that read instructions, and `::: table adaptation` of
-  worlds whose parameters are hidden: demands, and what was measured.
+  `::: table cluster` of those on Ray, `::: table vla` of policies that read
+  instructions, and `::: table adaptation` of worlds whose parameters are hidden:
+  demands, and what was measured.
 - `::: collecting overlap` shows one trial: its figure, its numbers and its command.
 """
 

@@ -98,11 +98,15 @@ def test_one_fast_segment_in_between_is_enough():
     assert found == [[]] * 5 + [[1]]
 
 
-def test_logs_say_how_many_work_and_wait():
+def test_logs_say_how_many_work_and_wait(monkeypatch):
+    looked = []
+    monkeypatch.setattr(SlowWorkers, "look", lambda _, seconds: looked.append(seconds))
     with ppo.Trainer(CONFIG) as trainer:
         loop = trainer()
         logs = next(log["logs"] for log in loop if "workers" in log["logs"])
         loop.close()
+    assert all(len(seconds) == 1 and seconds[0] > 0 for seconds in looked)
+    assert looked
     size = sum(p.numel() for p in trainer.model.parameters())
     size += sum(x.numel() for x in trainer.model.buffers())
     assert logs["workers"] == 1

@@ -261,6 +261,10 @@ def check(words: list[str]) -> None:
             benchmarks.parse(rest)
         case [".venv/bin/yieldrl" | ".venv/bin/pip" as program, *rest]:
             check([program.rpartition("/")[2], *rest])
+        case ["ray", "job", "submit", *rest]:
+            check(rest[rest.index("--") + 1 :])
+        case ["ray", "up" | "dashboard", "cluster.yaml"]:
+            pass
         case ["python", "-m", "venv" | "pip", *_]:
             pass
         case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
