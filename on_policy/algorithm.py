@@ -89,7 +89,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         """
         check_entries(set(rollout.keys()))
         self.anneal_before(rollout)
-        prepared = self.prepare(rollout)
+        with self.runtime.gathered():
+            prepared = self.prepare(rollout)
         # The order of minibatches follows from the seed and from how far learning is.
         named = f"minibatches {self.counters.learn_step}"
         minibatches = self.passes(prepared, derive_seed(self.config.seed, named))
@@ -106,9 +107,10 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
     def begin_update(self, rollout: TensorDict) -> None:
         """Move what moves once per rollout, before the first gradient step on it."""
         self.counters.policy_version += 1
-        self.update_normalization(rollout)
-        # Compiled in one process and not yet in another, they differ in a last digit.
-        ranks().broadcast_module(self.model)
+        with self.runtime.gathered():
+            self.update_normalization(rollout)
+            # Compiled in one process, not yet in another, they differ in a last digit.
+            ranks().broadcast_module(self.model)
 
     def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
         """Let `learn` take a gradient step on the minibatch that is due."""

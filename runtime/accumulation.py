@@ -64,23 +64,43 @@ class AccumulatedStep(GradientStep):
 
         A batch that is not cut goes through the loss as it is.
         """
-        count = len(data)
-        number = min(self.micro_batches, count)
+        number = min(self.micro_batches, len(data))
         if number < 2:
             return super().gradients(data, trained)
-        cuts = [count * i // number for i in range(number + 1)]
-        sizes = [end - start for start, end in pairwise(cuts)]
-        parts = data.split(sizes)
-        given = _leaves(parts[0])
-        total: dict[str, Any] = {}
-        for part, size in zip(parts, sizes, strict=True):
+
+        def backward(part: Any, share: float, _: bool) -> dict[str, Any]:
             loss, logs = self.loss(part)
-            share = size / count
             (loss * share).backward(inputs=None if self.alone() else trained)
-            for name, value in logs.items():
-                total[name] = total.get(name, 0.0) + share * value
-        _hand_back(data, parts, given)
-        return total
+            return logs
+
+        return in_parts(data, number, backward)
+
+
+def in_parts(
+    data: Any, number: int, backward: Callable[[Any, float, bool], dict[str, Any]]
+) -> dict[str, Any]:
+    """Cut a batch `[B]`; the metrics' means, with the weights of the parts.
+
+    Args:
+        data: The batch. What is written into a part arrives in it.
+        number: Of parts. A batch that is not cut is passed on as it is.
+        backward: Of a part, its share of the batch, and whether it is the last: adds
+            its gradients, and returns metrics.
+    """
+    if number < 2:
+        return dict(backward(data, 1.0, True))
+    count = len(data)
+    cuts = [count * i // number for i in range(number + 1)]
+    sizes = [end - start for start, end in pairwise(cuts)]
+    parts = data.split(sizes)
+    given = _leaves(parts[0])
+    total: dict[str, Any] = {}
+    for part, end in zip(parts, cuts[1:], strict=True):
+        share = len(part) / count
+        for name, value in backward(part, share, end == count).items():
+            total[name] = total.get(name, 0.0) + share * value
+    _hand_back(data, parts, given)
+    return total
 
 
 def _leaves(data: Any) -> dict[str, Any]:

@@ -124,8 +124,7 @@ class Learner:
             gamma = getattr(self.config, "gamma", 1.0)
             batch["discount"] = torch.full_like(batch["reward"], gamma)
         logs = self.train_step(batch)
-        every = getattr(self.config, "target_every", None)
-        if every is not None:
+        if (every := getattr(self.config, "target_every", None)) is not None:
             self.sync_if_due(every)
         return logs
 
@@ -213,7 +212,8 @@ class Learner:
         """Sync the target, if `every` gradient steps were taken since it was last."""
         now = self.counters
         if now.learn_step // every > now.sync_step // every:
-            self.sync_target()
+            with self.runtime.gathered():
+                self.sync_target()
             now.sync_step = now.learn_step
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """How functions of tensors are executed: compiled or eager, and in which precision."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,8 @@ class Runtime:
 
     Attributes:
         plan: When functions are compiled, and what was decided so far.
+        engine: What takes the gradient steps of processes that learn together, see
+            `yieldrl.distributed`; None where there is no need of one.
 
     Raises:
         ValueError: If a CUDA graph is asked for where there is no GPU.
@@ -38,6 +41,7 @@ class Runtime:
         self, config: Config, device: torch.device, counters: Counters, kind: str
     ) -> None:
         self.config, self.device = config, device
+        self.engine: Any = None
         mode = "eager" if config.uncompiled else config.speed
         steps, gpu = config.planned_learn_steps(), device.type == "cuda"
         if mode == "cudagraph" and not gpu:
@@ -77,6 +81,9 @@ class Runtime:
         """
         name = f"gradient step ({getattr(loss, '__name__', 'loss')})"
         loss = in_precision(self.config.precision, self.device, loss)
+        if self.engine is not None:
+            options = loss, optimizer, max_grad_norm, micro_batches
+            return self.engine.gradient_step(*options)
         alone = partial(trains_all, optimizer, model)
         if micro_batches is not None:
             options = {"micro_batches": micro_batches, "alone": alone}
@@ -85,6 +92,10 @@ class Runtime:
             return GradientStep(loss, optimizer, max_grad_norm, alone=alone)
         parts = loss, optimizer, max_grad_norm, self.plan
         return CompiledStep(*parts, name=name, alone=alone)
+
+    def gathered(self) -> AbstractContextManager[Any]:
+        """Inside, the whole model can be read and called, whoever has shares of it."""
+        return nullcontext() if self.engine is None else self.engine.gathered()
 
 
 def trains_all(optimizer: Optimizer, model: nn.Module) -> bool:
