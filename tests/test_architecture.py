@@ -18,7 +18,7 @@ ALLOWED = {
     "speed": {"foundations"},
     "runtime": {"buffers", "foundations", "networks", "speed"},
     "collectors": {"buffers", "envs", "foundations", "speed"},
-    "distributed": {"collectors", "envs", "foundations"},
+    "distributed": {"collectors", "envs", "foundations", "runtime"},
     "experiments": {
         "collectors",
         "distributed",

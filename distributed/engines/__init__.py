@@ -1,0 +1,20 @@
+"""How the processes of a learner make one gradient step of their batches.
+
+`Config.engine` says which of PyTorch's ways, or DeepSpeed's. An algorithm does not know
+of it: its `runtime` asks the engine for gradient steps.
+"""
+
+from yieldrl.distributed.engines.base import Engine, EngineStep
+from yieldrl.distributed.engines.ddp import DDPEngine
+from yieldrl.distributed.engines.deepspeed import DeepSpeedEngine
+from yieldrl.distributed.engines.fsdp2 import FSDP2Engine
+from yieldrl.distributed.engines.making import make_engine
+
+__all__ = [
+    "DDPEngine",
+    "DeepSpeedEngine",
+    "Engine",
+    "EngineStep",
+    "FSDP2Engine",
+    "make_engine",
+]

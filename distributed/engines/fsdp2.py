@@ -1,0 +1,165 @@
+"""A share of the model in each process: `fully_shard`."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.optim import Optimizer
+
+from yieldrl.distributed.engines.base import Engine
+from yieldrl.distributed.engines.losses import Compute, LossModule, clip, frozen
+from yieldrl.foundations import Config, ranks
+
+
+class FSDP2Engine(Engine):
+    """PyTorch's `fully_shard`: each process keeps a share of the model, frozen or not,
+    of gradients and of the optimizer.
+
+    Weights are whole while a loss is computed: those of one block after the other where
+    the model names its blocks, as those of `transformers` do, else all at once. What is
+    trained beside the model stays whole everywhere, as do single numbers in it, and
+    what is trained in another dtype than the most.
+
+    Attributes:
+        root: The module that computes losses, an `FSDPModule`.
+    """
+
+    def __init__(self, config: Config, algorithm: Any) -> None:
+        super().__init__(config, algorithm)
+        parts = vars(algorithm).values()
+        self.optimizers = [part for part in parts if isinstance(part, Optimizer)]
+        states = [optimizer.state_dict() for optimizer in self.optimizers]
+        before = dict(self.model.named_parameters())
+        self.root: Any = LossModule()
+        self.root.model = self.model
+        rest = left_whole(before.values())
+        mesh = init_device_mesh(algorithm.device.type, (ranks().count,))
+        for module in (*blocks(self.model), self.root):
+            fully_shard(module, mesh=mesh, ignored_params=rest)
+        sharded = dict(self.model.named_parameters())
+        self.parameters = list(sharded.values())
+        renewed = {id(before[name]): p for name, p in sharded.items()}
+        for optimizer, state in zip(self.optimizers, states, strict=True):
+            for group in optimizer.param_groups:
+                group["params"] = [renewed.get(id(p), p) for p in group["params"]]
+            optimizer.state.clear()
+            optimizer.load_state_dict(_shared(optimizer, state))
+
+    def backward(
+        self, optimizer: Optimizer, compute: Compute, scale: float, last: bool
+    ) -> dict[str, Any]:
+        trained = {id(p) for p in self.trained(optimizer)}
+        others = [p for p in self.parameters if id(p) not in trained]
+        with frozen([p for p in others if p.requires_grad]):
+            loss, logs = self.root(compute)
+            (loss * scale).backward()
+        return logs
+
+    def step(self, optimizer: Optimizer, max_grad_norm: float | None) -> Tensor | None:
+        gradients = [p.grad for p in self.trained(optimizer) if p.grad is not None]
+        for gradient in gradients:
+            if not isinstance(gradient, DTensor):
+                total = ranks().all_reduce_sum(gradient.float())
+                gradient.copy_(total / ranks().count)
+        norm = None if max_grad_norm is None else clip(gradients, max_grad_norm)
+        optimizer.step()
+        return norm
+
+    def state_dict(self) -> dict[str, Any]:
+        """The algorithm's, whole in every process, as a run in one process has it."""
+        return _mapped(self.algorithm.state_dict(), _gathered)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned, here or in a run in one process."""
+        own, given = self.algorithm.state_dict(), dict(state)
+        for name, part in vars(self.algorithm).items():
+            if name not in given:
+                continue
+            if isinstance(part, Optimizer):
+                given[name] = _shared(part, given[name])
+            elif isinstance(part, nn.Module):
+                given[name] = {
+                    key: _like(own[name].get(key), value)
+                    for key, value in given[name].items()
+                }
+        self.algorithm.load_state_dict(given)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What `gathered` does where it is not inside of itself."""
+        held = [
+            (module, name, parameter)
+            for module in self.model.modules()
+            for name, parameter in module.named_parameters(recurse=False)
+            if isinstance(parameter, DTensor)
+        ]
+        full: dict[int, nn.Parameter] = {}
+        for module, name, shared in held:
+            if id(shared) not in full:  # some are of several modules
+                made = nn.Parameter(shared.full_tensor().detach(), shared.requires_grad)
+                full[id(shared)] = made
+            setattr(module, name, full[id(shared)])
+        try:
+            yield
+        finally:
+            for module, name, shared in held:
+                setattr(module, name, shared)
+
+
+def blocks(model: nn.Module) -> list[nn.Module]:
+    """The parts of a model that models of `transformers` in it call their blocks."""
+    names: set[str] = set()
+    for module in model.modules():
+        names.update(getattr(module, "_no_split_modules", None) or ())
+    return [module for module in model.modules() if type(module).__name__ in names]
+
+
+def left_whole(parameters: Iterable[nn.Parameter]) -> set[nn.Parameter]:
+    """What `fully_shard` does not take: single numbers, and a second trained dtype."""
+    every = list(parameters)
+    counts: Counter[torch.dtype] = Counter()
+    for p in every:
+        if p.requires_grad:
+            counts[p.dtype] += p.numel()
+    most = counts.most_common(1)[0][0] if counts else None
+    return {p for p in every if p.ndim == 0 or (p.requires_grad and p.dtype != most)}
+
+
+def _mapped(value: Any, function: Any) -> Any:
+    """Containers as they are, with a function's results for what is in them."""
+    if isinstance(value, Mapping):
+        return {key: _mapped(part, function) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_mapped(part, function) for part in value]
+    return function(value)
+
+
+def _gathered(value: Any) -> Any:
+    return value.full_tensor() if isinstance(value, DTensor) else value
+
+
+def _like(own: Any, value: Any) -> Any:
+    """A whole tensor, shared as another one is."""
+    if not isinstance(own, DTensor):
+        return value
+    there = value.to(own.device)
+    return distribute_tensor(there, own.device_mesh, own.placements, src_data_rank=None)
+
+
+def _shared(optimizer: Optimizer, state: Mapping[str, Any]) -> dict[str, Any]:
+    """An optimizer's whole state, each entry shared as its parameter is."""
+    own = [p for group in optimizer.param_groups for p in group["params"]]
+    entries = {
+        number: {
+            name: _like(own[number], x) if name != "step" else x
+            for name, x in entry.items()
+        }
+        for number, entry in state["state"].items()
+    }
+    return {**state, "state": entries}

@@ -1,0 +1,39 @@
+"""The engine that a config asks for."""
+
+from typing import Any
+
+from torch import distributed
+
+from yieldrl.distributed.engines.base import Engine
+from yieldrl.distributed.engines.ddp import DDPEngine
+from yieldrl.distributed.engines.deepspeed import DeepSpeedEngine
+from yieldrl.distributed.engines.fsdp2 import FSDP2Engine
+from yieldrl.foundations import Config
+
+ENGINES: dict[str, type[Engine]] = {
+    "ddp": DDPEngine,
+    "fsdp2": FSDP2Engine,
+    "deepspeed": DeepSpeedEngine,
+}
+
+
+def make_engine(config: Config, algorithm: Any) -> Engine:
+    """The engine of a config, which takes over an algorithm's gradient steps.
+
+    Call it in every process of the group, before the first gradient step.
+
+    Args:
+        config: Says `engine` and `zero_stage`.
+        algorithm: With its model and all its optimizers; its `runtime` is told.
+
+    Raises:
+        ImportError: If DeepSpeed is asked for and not installed.
+        RuntimeError: If these processes are no group of `torch.distributed`.
+    """
+    if not distributed.is_initialized():
+        raise RuntimeError(
+            f"engine = {config.engine!r} needs processes that are a group: call"
+            " torch.distributed.init_process_group() in each of them first"
+        )
+    algorithm.runtime.engine = engine = ENGINES[config.engine](config, algorithm)
+    return engine

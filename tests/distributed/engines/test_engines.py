@@ -1,0 +1,195 @@
+"""Two processes that learn together, with each engine, beside one that learns alone."""
+
+import copy
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from engine_cases import ENGINES, PPO, THERE, Wants, bias
+from torch import nn
+from two_losses import Adapted, Two, adapted_curve, batches, curve
+
+from yieldrl.distributed.engines import make_engine
+from yieldrl.distributed.engines.deepspeed import import_deepspeed
+from yieldrl.distributed.engines.fsdp2 import left_whole
+from yieldrl.distributed.engines.zero_part import ZeroPart
+
+TESTS = Path(__file__).parents[2]
+TYPES = {
+    "ddp": ["DDPEngine", "DistributedDataParallel"],
+    "fsdp2": ["FSDP2Engine", "FSDPLossModule"],
+    "zero0": ["DeepSpeedEngine", "DeepSpeedEngine", "SGD", 0],
+    "zero1": ["DeepSpeedEngine", "DeepSpeedEngine", "DeepSpeedZeroOptimizer", 1],
+    "zero2": ["DeepSpeedEngine", "DeepSpeedEngine", "DeepSpeedZeroOptimizer", 2],
+    "zero3": ["DeepSpeedEngine", "DeepSpeedEngine", "DeepSpeedZeroOptimizer_Stage3", 3],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where both processes wrote down what happened."""
+    folder = tmp_path_factory.mktemp("engines")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+    found = subprocess.run(
+        [*command, "--nproc-per-node", "2", TESTS / "engine_cases.py", folder],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert found.returncode == 0, found.stderr[-3000:]
+    return folder
+
+
+def written(folder, name):
+    """What happened in both processes with an engine."""
+    files = [folder / f"{name}_{rank}.pt" for rank in (0, 1)]
+    return [torch.load(file, weights_only=False) for file in files]
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def name(request):
+    if request.param not in THERE:
+        pytest.skip("DeepSpeed is not installed: pip install 'yieldrl[deepspeed]'")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def both(name, folder):
+    return written(folder, name)
+
+
+def flat(value, name=""):
+    """The leaves of nested containers by their paths."""
+    if not isinstance(value, dict | list | tuple):
+        return {name: value}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    parts = [flat(part, f"{name}/{key}") for key, part in pairs]
+    return {key: leaf for part in parts for key, leaf in part.items()}
+
+
+def alike(one, other, equal):
+    """Whether nested containers have the same leaves."""
+    one, other = flat(one), flat(other)
+    assert one.keys() == other.keys()
+    return all(
+        equal(torch.as_tensor(x), torch.as_tensor(other[name]))
+        if isinstance(x, torch.Tensor | float | int)
+        else x == other[name]
+        for name, x in one.items()
+    )
+
+
+def same(one, other):
+    """Bit by bit."""
+    return alike(one, other, torch.equal)
+
+
+def close(one, other, atol=5e-5):
+    """To four decimals."""
+    return alike(one, other, lambda x, y: torch.allclose(x, y, rtol=0, atol=atol))
+
+
+@pytest.mark.slow
+class TestEach:
+    def test_it_is_the_engine_that_was_asked_for(self, both, name):
+        assert [one["two"]["types"] for one in both] == [TYPES[name]] * 2
+
+    def test_a_step_is_that_of_one_process_with_all_rows(self, both, name):
+        """Of four losses by SGD, in three parts of the 6 and the 4 rows."""
+        plain, data = Two(torch.optim.SGD, bias(name)), next(batches())
+        plain.learn(data)
+        for one in both:
+            assert close(one["two"]["gradients"], plain.model.state_dict(), 1e-5)
+        errors = torch.cat([one["two"]["error"] for one in both])
+        assert torch.allclose(errors, data["error"])
+
+    def test_the_losses_are_those_of_one_process(self, both, name):
+        """With rates of their own for groups, which fall, and limits of norms."""
+        plain = Two(bias=bias(name))
+        alone = curve(plain)
+        for one in both:
+            assert close(one["two"]["curve"], alone)
+            assert close(one["two"]["state"], plain.state_dict())
+
+    def test_a_state_is_whole_and_loads_into_a_plain_run(self, both, name):
+        one, other = (found["two"] for found in both)
+        assert same(one["state"], other["state"])
+        assert same(one["state"]["model"], one["whole"])
+        plain = Two(bias=bias(name))
+        plain.load_state_dict(copy.deepcopy(one["state"]))
+        assert same(plain.state_dict(), one["state"])
+        assert close(curve(plain), one["on"])
+
+    def test_a_state_loads_into_the_engine_which_goes_on(self, both):
+        for one in (found["two"] for found in both):
+            assert same(one["loaded"], one["state"])
+            assert same(one["other"], one["on"])
+            assert same(one["resumed"], one["on"])
+
+    def test_what_is_frozen_later_stays_or_is_refused(self, both, name):
+        refused = "what requires gradients has changed"
+        for found in (one["two"]["freezing"] for one in both):
+            if name in ("ddp", "fsdp2"):
+                assert found == ["critic.bias"]
+            else:
+                assert refused in found
+
+    def test_adapters_are_trained(self, both):
+        plain = Adapted()
+        alone = adapted_curve(plain)
+        for one in both:
+            assert close(one["adapted"]["curve"], alone)
+            assert close(one["adapted"]["state"], plain.state_dict(), 1e-3)
+
+    @pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+    def test_an_algorithm_learns_as_without_an_engine(self, both, folder, algorithm):
+        """PPO's running statistics move, and it prepares advantages; SAC's actor learns
+        through its critics, and their targets follow."""
+        one, other = (found[algorithm] for found in both)
+        assert same(one, other)
+        assert close(one, written(folder, "none")[0][algorithm], 1e-4)
+
+
+@pytest.mark.slow
+def test_fsdp2_keeps_a_half_of_each_block(folder):
+    for one in written(folder, "fsdp2"):
+        assert one["adapted"]["blocks"] == 2
+        assert one["adapted"]["share"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_what_cannot_be_shared_stays_whole():
+    sizes = {"most": (3, 4), "number": (), "other": (2, 2), "frozen": (9, 9)}
+    made = {name: nn.Parameter(torch.zeros(size)) for name, size in sizes.items()}
+    for name in ("other", "frozen"):
+        made[name].data = made[name].data.bfloat16()
+    made["frozen"].requires_grad_(False)
+    assert left_whole(made.values()) == {made["number"], made["other"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "said"),
+    [
+        (torch.bfloat16, (3,), r"trains float32 alone, .*torch.bfloat16, torch"),
+        (torch.float32, (), r"takes no parameter of shape \(\) beside others"),
+    ],
+)
+def test_what_zero_does_not_train_is_refused(kind, shape, said):
+    parts = nn.Parameter(torch.zeros(shape, dtype=kind)), nn.Parameter(torch.zeros(2))
+    with pytest.raises(ValueError, match=said):
+        ZeroPart(None, torch.optim.SGD(parts), 3)
+
+
+def test_an_engine_needs_a_group_of_processes():
+    with pytest.raises(RuntimeError, match=r"'ddp' needs processes that are a group"):
+        make_engine(Wants("ddp"), PPO())
+
+
+def test_a_missing_deepspeed_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "deepspeed", None)
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[deepspeed\]'$"):
+        import_deepspeed("cpu")
