@@ -43,7 +43,8 @@ def apply(settings: Mapping[str, Any], algorithm: Any) -> None:
             " that is to be trained"
         )
     for name, trained in settings["trained"].items():
-        parameters[name].requires_grad_(trained)
+        if parameters[name].requires_grad != trained:
+            parameters[name].requires_grad_(trained)
 
 
 def _options(group: Mapping[str, Any]) -> dict[str, Any]:

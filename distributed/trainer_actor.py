@@ -10,9 +10,17 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 
+from yieldrl.distributed.engines import make_engine
 from yieldrl.distributed.settings import apply, settings_of
 from yieldrl.distributed.shares import share_of
-from yieldrl.distributed.weights import Signature, learned, load, packed
+from yieldrl.distributed.weights import (
+    Signature,
+    learned,
+    load,
+    packed,
+    tensors_of,
+    write,
+)
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.foundations import Config, ranks, seed_everything
 from yieldrl.foundations.trees import map_tensors
@@ -64,6 +72,7 @@ class TrainerActor:
     def __init__(self, rank: int, count: int, recipe: bytes) -> None:
         self.rank, self.count = rank, count
         self._recipe = recipe
+        self._engine: Any = None
         self.algorithm: Any = None
 
     def address(self) -> tuple[str, int]:
@@ -85,16 +94,24 @@ class TrainerActor:
         torch.set_num_threads(config.threads or 1)
         seed_everything(ranks().derive_seed(config.seed, "learner"))
         self.algorithm = recipe.algorithm_class(recipe.model, config)
+        if self.count > 1:
+            self._engine = make_engine(config, self.algorithm)
 
     def load(self, state: Mapping[str, Any], counters: Mapping[str, int]) -> None:
         """Go on from the trainer's algorithm; of environments, from this share."""
-        own = self.algorithm.state_dict()
-        self.algorithm.load_state_dict(share_of(as_tensors(state), own, self.rank))
+        share = share_of(as_tensors(state), self.state_dict(), self.rank)
+        (self._engine or self.algorithm).load_state_dict(share)
         self.count_as(counters)
 
     def load_weights(self, signature: Signature, weights: Mapping[str, Any]) -> None:
         """Take weights that were changed by hand."""
-        load(self.algorithm.model, weights, signature)
+        model = self.algorithm.model
+        if self._engine is None:
+            load(model, weights, signature)
+            return
+        state = self._engine.state_dict()
+        write(tensors_of(model) | state["model"], weights, signature)
+        self._engine.load_state_dict(state)
 
     def count_as(self, counters: Mapping[str, int]) -> None:
         """Count as the trainer does."""
@@ -133,12 +150,14 @@ class TrainerActor:
             logs = {}
         now = asdict(algorithm.counters)
         found = Learned(steps, now, settings_of(algorithm))
-        if self.rank == 0:
-            tensors = learned(algorithm.model)
-            found.signature = Signature.of(tensors, now["policy_version"])
-            found.weights = packed(tensors)
+        with algorithm.runtime.gathered():
+            if self.rank == 0:
+                tensors = learned(algorithm.model)
+                found.signature = Signature.of(tensors, now["policy_version"])
+                found.weights = packed(tensors)
         return found
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's, on the CPU."""
-        return map_tensors(lambda x: x.cpu(), self.algorithm.state_dict())
+        state = (self._engine or self.algorithm).state_dict()
+        return map_tensors(lambda x: x.cpu(), state)

@@ -95,8 +95,8 @@ class Travelling:
         first, model = self._first, self._model
         found = learned(model).items()
         self._names |= {k for k, x in found if k not in first or first[k] != _digest(x)}
-        own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-        return {name: x.detach() for name, x in own.items() if name in self._names}
+        own = tensors_of(model).items()
+        return {name: x.detach() for name, x in own if name in self._names}
 
 
 def packed(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
@@ -104,15 +104,26 @@ def packed(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     return {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
 
 
-@torch.no_grad()
+def tensors_of(model: nn.Module) -> dict[str, Tensor]:
+    """All parameters and buffers by name."""
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
 def load(model: nn.Module, arrays: Mapping[str, Any], signature: Signature) -> None:
     """Copy weights that were `packed` into a model.
 
     Raises:
         SignatureError: If the model has other tensors by these names.
     """
-    own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    there = {name: own[name] for name in arrays if name in own}
+    write(tensors_of(model), arrays, signature)
+
+
+@torch.no_grad()
+def write(
+    tensors: Mapping[str, Tensor], arrays: Mapping[str, Any], signature: Signature
+) -> None:
+    """Copy weights that were `packed` into tensors of these names; as `load`."""
+    there = {name: tensors[name] for name in arrays if name in tensors}
     signature.check(Signature.of(there, signature.version))
     for name, array in arrays.items():
         # Fetched arrays share memory that nobody may write, which PyTorch refuses.

@@ -105,13 +105,14 @@ def test_one_learner_gives_the_numbers_of_none_also_where_something_changes(tmp_
         assert same(sync, trainer)
 
 
-def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
+@pytest.mark.parametrize("engine", ["ddp", "fsdp2"])
+def test_two_learners_take_the_step_of_the_whole_rollout(engine, tmp_path):
     """To rounding; and what they save is loaded by a trainer without any."""
-    options = {"num_minibatches": 1, "num_epochs": 3, "total_steps": 64}
+    options = {"num_minibatches": 1, "num_epochs": 4, "total_steps": 64}
     sync = trainer_of(0, **options)
-    expected = [plain(log) for log in filter(trained, sync())]
-    with trainer_of(2, **options) as trainer:
-        found = [plain(log) for log in filter(trained, trainer())]
+    expected = numbers(sync, until=8)
+    with trainer_of(2, engine=engine, **options) as trainer:
+        found = numbers(trainer, until=8)
         trainer.save(tmp_path / "saved.pt")
         for (*steps, one), (*others, other) in zip(expected, found, strict=True):
             assert steps == others
@@ -122,7 +123,7 @@ def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
         config = dataclasses.replace(trainer.config, total_steps=96)
     with Trainer.load(tmp_path / "saved.pt", config=config) as trainer:
         last = [*trainer()][-1]
-    assert (last["sample_step"], last["learn_step"]) == (96, 9)
+    assert (last["sample_step"], last["learn_step"]) == (96, 12)
 
 
 def test_an_error_of_one_learner_ends_all_and_is_said():
