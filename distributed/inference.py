@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from yieldrl.distributed.remote_agent import as_array
+from yieldrl.distributed.weight_group import Seat, WeightGroup
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import Config, seed_everything
@@ -47,6 +48,7 @@ class InferenceActor:
     ) -> None:
         torch.set_num_threads(1)  # it has a place for one, as workers do
         self.config, self.size, self.seconds = config, size, seconds
+        self._group: WeightGroup | None = None
         self._waiting: list[Question] = []
         self._timer: asyncio.TimerHandle | None = None
         self._batches = self._rows = self._questions = 0
@@ -71,6 +73,18 @@ class InferenceActor:
             SignatureError: If they are not this model's.
         """
         load(self.agent.model, weights, signature)
+        self.agent.policy_version = signature.version
+        return signature.version
+
+    def receive(self, seat: Seat, signature: Signature, before: Any = None) -> int:
+        """As `load`, but from a group, in which the sender waits for all receivers."""
+        if self._group is None or self._group.seat != seat:
+            self._group = WeightGroup(seat)
+        try:
+            self._group.receive(self.agent.model, signature)
+        except BaseException:
+            self._group = None
+            raise
         self.agent.policy_version = signature.version
         return signature.version
 

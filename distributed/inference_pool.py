@@ -2,12 +2,16 @@
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from torch import Tensor
 
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.inference import InferenceActor
 from yieldrl.distributed.remote_agent import DeadInferenceError
+from yieldrl.distributed.weight_group import WeightSender
+from yieldrl.distributed.weights import Signature, SignatureError
 from yieldrl.foundations import Config, derive_seed
 
 log = logging.getLogger("yieldrl.distributed")
@@ -37,6 +41,8 @@ class InferencePool:
         self.lives, self._failures = [0] * self.count, [0] * self.count
         self._sent: list[int | None] = [None] * self.count
         self._ready: list[Any] = [None] * self.count  # their answers to the latest
+        self._begun_at = [*self._ready]  # and to `begin`
+        self._sender: WeightSender | None = None
         self._asked = [0] * config.rollout_workers  # which life they ask
         self._begun: Any = None
         self.actors = [self._made(index) for index in range(self.count)]
@@ -62,6 +68,42 @@ class InferencePool:
         states = [None] * self.count if states is None else states
         for index, state in enumerate(states):
             self._begin(index, state)
+
+    def has(self, worker: int, version: int) -> bool:
+        """Whether the actor that a worker asks has been sent this version."""
+        return self.count > 0 and self._sent[worker % self.count] == version
+
+    def broadcast(self, signature: Signature, tensors: Mapping[str, Tensor]) -> None:
+        """Send weights to all actors over a group, if the config says so.
+
+        Where an actor has died they go through the object store, this time.
+
+        Raises:
+            SignatureError: If an actor has other tensors.
+        """
+        if self.config.weight_transfer == "store":
+            return
+        if self._sender is None:
+            self._sender = WeightSender(self.cluster.ray.util.get_node_ip_address())
+        members = tuple(self.lives)
+        alive = self._sender.knows(members) or self._ask_all("statistics", self._ready)
+        if alive is not True and None in alive:
+            return
+        for index, seat in enumerate(self._sender.seats(members)):
+            receive = self.actors[index].receive
+            self._ready[index] = receive.remote(seat, signature, self._begun_at[index])
+        try:
+            self._sender.send(tensors, signature)
+            self._sent = [signature.version] * self.count
+        except SignatureError:
+            raise
+        except RuntimeError as error:
+            log.warning("the weights go through the object store: %s", error)
+            self._ready = [*self._begun_at]
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._sender = None
 
     def asked_by(self, worker: int, weights: tuple[Any, Any]) -> tuple[Any, list[Any]]:
         """The actor that a worker is to ask, once what is in the list is there.
@@ -119,10 +161,12 @@ class InferencePool:
         found = [each or {} for each in self._ask_all("statistics", self._ready)]
         names = "batches", "inference_batch", "inference_actor_ms"
         of_all = {name: [each.get(name, 0) for each in found] for name in names}
-        return {**of_all, "inference_lives": self.lives}
+        groups = 0 if self._sender is None else self._sender.number
+        return {**of_all, "inference_lives": self.lives, "weight_groups": groups}
 
     def _begin(self, index: int, state: Any) -> None:
-        self._ready[index] = self.actors[index].begin.remote(self._begun, state)
+        begun = self.actors[index].begin.remote(self._begun, state)
+        self._begun_at[index] = self._ready[index] = begun
         self._sent[index] = None
 
     def _ask_all(self, method: str, ready: Sequence[Any]) -> list[Any]:

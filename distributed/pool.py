@@ -144,6 +144,7 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the workers, and Ray if it was started for them."""
+        self.inference.close()
         self.cluster.close()
 
     def _made(self, index: int) -> Any:

@@ -58,7 +58,7 @@ class Segments:
         self.lag = PolicyLag(agent.policy_version)
         self._requests: deque[Request] = deque()
         self._sent: list[int | None] = []  # versions that workers have
-        self._weights: Any = None  # of the newest version, as workers take them
+        self._weights: Any = None, None  # the newest signature, and arrays in the store
         self._told: list[dict[str, float]] = []  # of segments since the last report
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Segments:
         model = deepcopy(self.agent.model).to("cpu")
         kinds = type(self.agent), type(self.agent.algorithm)
         self.pool.begin(AgentRecipe(*kinds, model), seed, states, acting)
-        self._sent, self._weights = [None] * self.pool.count, None
+        self._sent, self._weights = [None] * self.pool.count, (None, None)
         self._travelling = Travelling(self.agent.model)
         self.started = True
 
@@ -135,20 +135,29 @@ class Segments:
     def _asked(self, index: int, request: Request) -> Any:
         """Ask one worker, with new weights if it, or whom it asks, has older ones."""
         version, weights = self.agent.policy_version, ()
-        if self._weights is None or self._weights[0].version != version:
-            tensors = self._travelling()
-            signature, arrays = Signature.of(tensors, version), packed(tensors)
-            self.weights_mb = sum(array.nbytes for array in arrays.values()) / 1e6
-            self._weights = signature, self.pool.cluster.put(arrays)
+        newest = self._newest(index, version)
         if version != self.lag.newest:
             self.lag.publish(version)
         if self.pool.inference.count:
-            asked = self.pool.inference.asked_by(index, self._weights)
+            asked = self.pool.inference.asked_by(index, newest)
             weights = None, None, asked
         elif self._sent[index] != version:
-            weights, self._sent[index] = self._weights, version
+            weights, self._sent[index] = newest, version
         rows = request.num_rows, request.sample_step
         return self.pool.call(index, "collect", *rows, *weights)
+
+    def _newest(self, index: int, version: int) -> tuple[Signature, Any]:
+        """The weights of now: in the object store, unless who acts has them already."""
+        inference, (signature, arrays) = self.pool.inference, self._weights
+        if signature is None or signature.version != version:
+            tensors, arrays = self._travelling(), None
+            signature = Signature.of(tensors, version)
+            self.weights_mb = sum(x.nbytes for x in tensors.values()) / 1e6
+            inference.broadcast(signature, tensors)
+        if arrays is None and not inference.has(index, version):
+            arrays = self.pool.cluster.put(packed(self._travelling()))
+        self._weights = signature, arrays
+        return signature, arrays
 
     def _answered(self, request: Request) -> Part:
         """What all workers answer, as one segment `[T, N]`."""

@@ -109,6 +109,18 @@ def tensors_of(model: nn.Module) -> dict[str, Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
+def named_by(signature: Signature, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those of a receiver's tensors that a signature names.
+
+    Raises:
+        SignatureError: If they are others.
+    """
+    names = (name for name, *_ in signature.entries)
+    there = {name: tensors[name].detach() for name in names if name in tensors}
+    signature.check(Signature.of(there, signature.version))
+    return there
+
+
 def load(model: nn.Module, arrays: Mapping[str, Any], signature: Signature) -> None:
     """Copy weights that were `packed` into a model.
 
@@ -123,11 +135,10 @@ def write(
     tensors: Mapping[str, Tensor], arrays: Mapping[str, Any], signature: Signature
 ) -> None:
     """Copy weights that were `packed` into tensors of these names; as `load`."""
-    there = {name: tensors[name] for name in arrays if name in tensors}
-    signature.check(Signature.of(there, signature.version))
+    there = named_by(signature, tensors)
     for name, array in arrays.items():
         # Fetched arrays share memory that nobody may write, which PyTorch refuses.
-        _bits(there[name].detach()).copy_(torch.from_numpy(np.array(array)))
+        _bits(there[name]).copy_(torch.from_numpy(np.array(array)))
 
 
 def _digest(x: Tensor) -> bytes:

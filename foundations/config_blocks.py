@@ -19,6 +19,7 @@ HOMES = {
         "ray_address",
         "rollout_workers",
         "inference_actors",
+        "weight_transfer",
         "learners",
         "engine",
         "zero_stage",

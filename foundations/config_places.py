@@ -39,6 +39,10 @@ class PlacesConfig(FromFiles):
     """Processes that choose the actions of all rollout workers, in batches, with `ray`:
     that pays for large policies. With 0 each worker has a copy of the policy."""
 
+    weight_transfer: Literal["store", "group"] = "store"
+    """How new weights come to inference actors: through Ray's object `store`, or over a
+    `group` (gloo), which pays for large models."""
+
     learners: Annotated[int, Range(0, 1_000)] = 0
     """Processes that learn together, each from an equal share of every rollout, with
     `ray`. With 0 this process learns."""
@@ -62,14 +66,20 @@ class PlacesConfig(FromFiles):
 
     def in_one_process(self, **changes: Any) -> Self:
         """This config without other processes, for one of them to work by."""
-        alone = {"inference_actors": 0, "learners": 0, "eval_actors": 0}
-        return replace(self, collection="sync", **alone, **changes)
+        alone: dict[str, Any] = {"collection": "sync", "weight_transfer": "store"}
+        alone |= {"inference_actors": 0, "learners": 0, "eval_actors": 0}
+        return replace(self, **alone, **changes)
 
     def _check_places(self) -> None:
         """Refuse processes on Ray where nothing is collected there."""
         for name in ("inference_actors", "learners", "eval_actors"):
             if getattr(self, name) and self.collection != "ray":
                 raise self.error(name, "they are processes of collection='ray'")
+        if self.weight_transfer == "group" and self.inference_actors == 0:
+            raise self.error(
+                "weight_transfer",
+                "a group is of inference actors: choose 'store', or inference_actors=1",
+            )
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,7 @@ class SyncOnly:
     ray_address: ClassVar[str] = ""
     rollout_workers: ClassVar[int] = 1
     inference_actors: ClassVar[int] = 0
+    weight_transfer: ClassVar[Literal["store"]] = "store"
     learners: ClassVar[int] = 0
     engine: ClassVar[Literal["ddp"]] = "ddp"
     zero_stage: ClassVar[int] = 0

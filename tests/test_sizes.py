@@ -31,7 +31,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_924
+LINES = 39_936
 """Of the product but for the room on Ray, which are to become 34 000."""
 ON_RAY = 3_800
 """Of the room on Ray, which came later."""

@@ -43,6 +43,7 @@ def test_every_field_has_one_home() -> None:
         "ray_address": "",
         "rollout_workers": 1,
         "inference_actors": 0,
+        "weight_transfer": "store",
         "learners": 0,
         "engine": "ddp",
         "zero_stage": 2,
