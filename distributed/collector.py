@@ -104,7 +104,7 @@ class RayCollector(Collector):
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and were not reported, and the lag."""
         segments = self.segments
-        found = segments.pool.ask_all("report") if segments.started else []
+        found = segments.ask_all("report") if segments.started else []
         return {**mean_episode(found), **segments.report()}
 
     def statistics(self, seconds: float = 10.0) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class RayCollector(Collector):
         if seed is not None:
             self.seed, self.segments.started = seed, False
         if self.segments.started:
-            self.segments.pool.ask_all("reset")
+            self.segments.ask_all("reset")
 
     def state_dict(self) -> dict[str, Any]:
         """All workers' environments and agents, and the rows that wait."""

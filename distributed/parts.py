@@ -1,6 +1,7 @@
 """Segments of several workers side by side, and as checkpoints hold them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,25 @@ from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.distributed.worker import Part
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations.trees import map_tensors
+
+
+@dataclass
+class Request:
+    """A segment that was asked for, of all workers.
+
+    Attributes:
+        num_rows: How many steps.
+        sample_step: Environment steps of all workers before it.
+        answers: What each worker will answer; None if it must be asked again.
+        breaks: Rows before which episodes are given up, besides those of workers.
+        part: The answers together, once they are there.
+    """
+
+    num_rows: int
+    sample_step: int
+    answers: list[Any]
+    breaks: set[int] = field(default_factory=set)
+    part: Part | None = None
 
 
 def part_of(saved: Mapping[str, Any]) -> Part:

@@ -90,7 +90,10 @@ class WorkerPool:
         states = [None] * self.count if states is None else states
         started = [self._begin(i, state) for i, state in enumerate(states)]
         for index, ref in enumerate(started):
-            self.get(index, ref)
+            try:
+                self.get(index, ref)
+            except DeadWorkerError:
+                self.restart(index, states[index])
 
     def call(self, index: int, method: str, *args: Any) -> Any:
         """Ask a worker for something; `get` waits for the answer."""
@@ -123,8 +126,8 @@ class WorkerPool:
     def _answer(self, index: int, answer: Any) -> Any:
         return answer_of(f"rollout worker {index}", answer)
 
-    def restart(self, index: int) -> None:
-        """Make a worker that has died again; its environments begin new episodes.
+    def restart(self, index: int, state: Any = None) -> None:
+        """Make a worker that has died again: with new episodes, or from a state.
 
         Raises:
             WorkerError: If it died `MOST_LIVES` times in a row.
@@ -140,7 +143,7 @@ class WorkerPool:
         self.lives[index] += 1
         self.cluster.kill(self.actors[index])
         self.actors[index] = self._made(index)
-        self._starting[index] = self._begin(index, None)
+        self._starting[index] = self._begin(index, state)
 
     def close(self) -> None:
         """End the workers, and Ray if it was started for them."""

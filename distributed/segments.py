@@ -3,38 +3,18 @@
 from collections import deque
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
 from yieldrl.collectors.policy_lag import PolicyLag
 from yieldrl.distributed.answers import DeadWorkerError, WorkerError
-from yieldrl.distributed.parts import joined, part_of
+from yieldrl.distributed.newest_weights import NewestWeights
+from yieldrl.distributed.parts import Request, joined, part_of
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.slow_workers import SlowWorkers
-from yieldrl.distributed.weights import Signature, Travelling, packed
 from yieldrl.distributed.worker import Part
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.foundations import defer_keyboard_interrupt
-
-
-@dataclass
-class Request:
-    """A segment that was asked for, of all workers.
-
-    Attributes:
-        num_rows: How many steps.
-        sample_step: Environment steps of all workers before it.
-        answers: What each worker will answer; None if it must be asked again.
-        breaks: Rows before which episodes are given up, besides those of workers.
-        part: The answers together, once they are there.
-    """
-
-    num_rows: int
-    sample_step: int
-    answers: list[Any]
-    breaks: set[int] = field(default_factory=set)
-    part: Part | None = None
 
 
 class Segments:
@@ -48,18 +28,18 @@ class Segments:
         started: Whether workers have the agent.
         lag: Counts the policies that were handed over.
         lost: Segments that died with a worker, and were collected anew.
-        weights_mb: Megabytes of weights that each worker gets of a version.
     """
 
     def __init__(self, pool: WorkerPool, agent: Any) -> None:
         self.pool, self.agent = pool, agent
-        self.started, self.lost, self.weights_mb = False, 0, 0.0
+        self.started, self.lost = False, 0
+        self._newest = NewestWeights(pool, agent.model)
         self._slow = SlowWorkers(pool.count)
         self.lag = PolicyLag(agent.policy_version)
         self._requests: deque[Request] = deque()
         self._sent: list[int | None] = []  # versions that workers have
-        self._weights: Any = None, None  # the newest signature, and arrays in the store
         self._told: list[dict[str, float]] = []  # of segments since the last report
+        self._broken = False  # whether a worker has begun anew since the last segment
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -77,13 +57,16 @@ class Segments:
         model = deepcopy(self.agent.model).to("cpu")
         kinds = type(self.agent), type(self.agent.algorithm)
         self.pool.begin(AgentRecipe(*kinds, model), seed, states, acting)
-        self._sent, self._weights = [None] * self.pool.count, (None, None)
-        self._travelling = Travelling(self.agent.model)
+        self._sent = [None] * self.pool.count
+        self._newest = NewestWeights(self.pool, self.agent.model)
         self.started = True
 
     def ask(self, num_rows: int, sample_step: int) -> None:
         """Ask all workers for the next segment."""
         request = Request(num_rows, sample_step, [None] * self.pool.count)
+        if self._broken:
+            request.breaks.add(0)
+            self._broken = False
         with defer_keyboard_interrupt():  # what was asked for must be waited for
             for index in range(self.pool.count):
                 request.answers[index] = self._asked(index, request)
@@ -96,6 +79,19 @@ class Segments:
         self._told.append(part.inference)
         return part
 
+    def ask_all(self, method: str) -> list[Any]:
+        """What each worker answers to a call; one that has died is made anew for it."""
+        asked = [self.pool.call(index, method) for index in range(self.pool.count)]
+        for index, answer in enumerate(asked):
+            while True:
+                try:
+                    asked[index] = self.pool.get(index, answer)
+                    break
+                except DeadWorkerError:
+                    self._revive(index)
+                    answer = self.pool.call(index, method)
+        return asked
+
     def report(self) -> dict[str, float]:
         """Logs: the lag since the last report, who works, what waits, what was lost."""
         told, self._told = [each for each in self._told if each], []
@@ -104,7 +100,7 @@ class Segments:
         now: dict[str, float] = {
             "workers": self.pool.count,
             "segments_waiting": len(self),
-            "weights_mb": self.weights_mb,
+            "weights_mb": self._newest.megabytes,
         }
         lost = {"lost_segments": self.lost} if self.lost else {}
         return {**self.lag.report(), **means, **now, **lost}
@@ -117,7 +113,7 @@ class Segments:
         parts = [self._answered(request) for request in self._requests]
         return {
             "parts": [as_tensors(vars(part)) for part in parts],
-            "workers": self.pool.ask_all("state_dict") if self.started else None,
+            "workers": self.ask_all("state_dict") if self.started else None,
             "inference": self.pool.inference.state_dict() if self.started else None,
             "lag": self.lag.state_dict(),
             "lost": self.lost,
@@ -146,19 +142,6 @@ class Segments:
         rows = request.num_rows, request.sample_step
         return self.pool.call(index, "collect", *rows, *weights)
 
-    def _newest(self, index: int, version: int) -> tuple[Signature, Any]:
-        """The weights of now: in the object store, unless who acts has them already."""
-        inference, (signature, arrays) = self.pool.inference, self._weights
-        if signature is None or signature.version != version:
-            tensors, arrays = self._travelling(), None
-            signature = Signature.of(tensors, version)
-            self.weights_mb = sum(x.nbytes for x in tensors.values()) / 1e6
-            inference.broadcast(signature, tensors)
-        if arrays is None and not inference.has(index, version):
-            arrays = self.pool.cluster.put(packed(self._travelling()))
-        self._weights = signature, arrays
-        return signature, arrays
-
     def _answered(self, request: Request) -> Part:
         """What all workers answer, as one segment `[T, N]`."""
         if request.part is None:
@@ -175,16 +158,22 @@ class Segments:
             try:
                 return self.pool.get(index, request.answers[index])
             except DeadWorkerError:
-                with defer_keyboard_interrupt():
-                    self.lost += self._forget(index)
-                    self.pool.restart(index)
-                    self._sent[index] = None
+                self._revive(index)
             except WorkerError as error:  # the next call begins new episodes
                 with defer_keyboard_interrupt():
                     given_up = self._forget(index)
                     if not self.pool.inference.restarted(index, error):
                         raise
                     self.lost += given_up
+
+    def _revive(self, index: int) -> None:
+        """Start a worker again; what it had not sent is given up."""
+        with defer_keyboard_interrupt():
+            lost = self._forget(index)
+            self.lost += lost
+            self._broken |= not lost
+            self.pool.restart(index)
+            self._sent[index] = None
 
     def _forget(self, index: int) -> int:
         """Give up what a worker was asked for; how many segments that is."""

@@ -3,7 +3,6 @@
 import copy
 import importlib.util
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +194,5 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of DeepSpeed's own code
     torch.set_num_threads(1)
     main(Path(sys.argv[1]))

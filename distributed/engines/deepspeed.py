@@ -4,6 +4,7 @@ import copy
 import importlib
 import logging
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -134,7 +135,9 @@ def import_deepspeed(device: str) -> Any:
         ImportError: If it is not installed; the message says how to.
     """
     os.environ.setdefault("DS_ACCELERATOR", device)
-    logging.getLogger("DeepSpeed").setLevel(logging.WARNING)
+    logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+    said = r"`torch\.distributed\.\w+` is deprecated"  # at each exchange of ZeRO-3
+    warnings.filterwarnings("ignore", said, FutureWarning)
     try:
         package = importlib.import_module("deepspeed")
     except ModuleNotFoundError as error:

@@ -7,7 +7,7 @@ from yieldrl.benchmarks.claims.cluster import kills
 from yieldrl.benchmarks.claims.cluster.services import ROWS
 from yieldrl.benchmarks.claims.cluster.simulation import DEADLINE, Cluster
 
-NOTHING = ("call", "join", "per_worker", "batch", "observation", "megabyte")
+NOTHING = ("call", "join", "per_worker", "batch", "observation", "put", "megabyte")
 STEP = 0.01
 
 
@@ -33,7 +33,7 @@ def test_with_lag_the_longer_side_decides(learn, lag):
 
 
 def test_weights_are_waited_for():
-    found = simulated({"megabyte": 0.01}, lag=0, learn=0.0, mb=8.0)
+    found = simulated({"megabyte": 0.01, "put": 0.001}, lag=0, learn=0.0, mb=8.0)
     assert found["rate"] == pytest.approx(4 * ROWS / (ROWS * STEP + 0.08))
 
 

@@ -214,6 +214,25 @@ def test_a_worker_that_is_killed_is_started_again():
     assert sum(trainer.collector.segments.pool.lives) == 2
 
 
+def test_a_worker_may_die_before_it_begins_and_while_nobody_waits_for_it():
+    """So a checkpoint, and the end of a run, do not depend on when it dies."""
+    options = {"num_envs": 2, "rollout_workers": 2, "max_policy_lag": 0}
+    with trainer_of("ppo", envs=Counting, **options) as trainer:
+        segments = trainer.collector.segments
+        ray.kill(segments.pool.actors[1])
+        first = trainer.collector.collect(4)
+        ray.kill(segments.pool.actors[0])
+        assert len(trainer.collector.state_dict()["workers"]) == 2
+        segments.ask(1, 8)
+        segments.ask(1, 10)
+        second, third = segments.next(), segments.next()
+        assert segments.pool.lives == [1, 1]
+        assert segments.lost == 0
+    assert first["next_obs"][-1, 0, 0] == 4
+    assert second.rows["obs"][0, :, 0].tolist() == [0, 4]
+    assert (second.breaks, third.breaks) == ([0], [])
+
+
 class Fatal(Counting):
     """Ends its process."""
 

@@ -1,5 +1,6 @@
 """What goes wrong in a worker is said in a sentence with its name."""
 
+import gymnasium as gym
 import pytest
 import ray
 
@@ -35,6 +36,19 @@ def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time():
         for _ in range(2):
             with pytest.raises(WorkerError, match=said):
                 trainer.collector.collect(16)
+
+
+class Broken(gym.Env):
+    """Cannot be made."""
+
+    def __init__(self):
+        raise FileNotFoundError("no meshes here")
+
+
+def test_an_environment_that_cannot_be_made_is_said():
+    said = "rollout worker 0: FileNotFoundError: no meshes here"
+    with pytest.raises(WorkerError, match=said):
+        ppo.Trainer(CONFIG, envs=Broken)
 
 
 def test_other_versions_are_said_with_the_workers_name(monkeypatch):

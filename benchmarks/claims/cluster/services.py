@@ -30,10 +30,10 @@ SETTINGS = {"rows": ROWS, "repeats": REPEATS}
 WAYS = {"weights": "checked and loaded", "put": "by ray.put and ray.get alone"}
 LABELS = {
     "call": "a call of an actor",
-    **{f"segment {n}": f"a segment of {n} workers, {ROWS} rows" for n in WORKERS},
-    **{f"batch {n}": f"actions for {n} observations" for n in BATCHES},
+    **{f"segment {n}": f"a segment of {ROWS} rows, workers: {n}" for n in WORKERS},
+    **{f"batch {n}": f"actions, observations: {n}" for n in BATCHES},
     **{
-        f"{way} {mb} {n}": f"{mb} MB to {n}, {what}"
+        f"{way} {mb} {n}": f"{mb} MB {what}, receivers: {n}"
         for mb in MEGABYTES
         for n in RECEIVERS
         for way, what in WAYS.items()

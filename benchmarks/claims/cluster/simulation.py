@@ -48,7 +48,7 @@ def measured(name: str) -> list[Run]:
 
 def service_times() -> dict[str, float]:
     """Seconds: of a call; of a segment, and of one worker's share in it; of a batch,
-    and of one observation in it; of laying down and loading a megabyte."""
+    and of one observation in it; of laying down a megabyte, and until it is loaded."""
     runs = measured("services")
 
     def ms(name: str, of: str = "own") -> float:
@@ -63,6 +63,7 @@ def service_times() -> dict[str, float]:
         "per_worker": max(0.0, float(per_worker)),
         "batch": one,
         "observation": max(0.0, (many - one) / 63),
+        "put": ms("weights 100 1") / 100,
         "megabyte": ms("weights 100 1", "ms") / 100,
     }
 
@@ -105,11 +106,9 @@ class Cluster:
         rate = steps / (self.ends[-1] - self.ends[first])
         found = {"rate": rate, "share": rate * self.step / self.workers}
         found["lag"] = float(np.mean(self.lags[first:]))
-        if self.actors:
-            found |= {
-                "batch": np.mean(self.batches),
-                "latency": np.mean(self.waits) * 1e3,
-            }
+        own = [1.0], [self.times["batch"]]  # a policy in each worker
+        batches, waits = (self.batches, self.waits) if self.actors else own
+        found |= {"batch": np.mean(batches), "latency": np.mean(waits) * 1e3}
         return {name: round(float(value), 4) for name, value in found.items()}
 
     def at(self, when: float, kind: str, who: int) -> None:
@@ -124,6 +123,7 @@ class Cluster:
                 machines = math.ceil(receivers / WORLD["workers_a_machine"])
                 hops = 0 if self.same else math.ceil(math.log2(machines + 1))
                 arrives += self.mb * self.times["megabyte"]
+                now += self.mb * self.times["put"]
                 arrives += hops * self.mb * 1e6 / WORLD["bandwidth"]
                 self.published = self.version
             for worker in range(self.workers):

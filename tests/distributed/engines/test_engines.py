@@ -190,6 +190,7 @@ def test_an_engine_needs_a_group_of_processes():
 
 
 def test_a_missing_deepspeed_is_one_sentence(monkeypatch):
+    monkeypatch.setenv("DS_ACCELERATOR", "cpu")
     monkeypatch.setitem(sys.modules, "deepspeed", None)
     with pytest.raises(ImportError, match=r"pip install 'yieldrl\[deepspeed\]'$"):
         import_deepspeed("cpu")

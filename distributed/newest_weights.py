@@ -1,0 +1,37 @@
+"""The newest weights, laid where those who act find them."""
+
+from typing import Any
+
+from yieldrl.distributed.pool import WorkerPool
+from yieldrl.distributed.weights import Signature, Travelling, packed
+
+
+class NewestWeights:
+    """Signature and arrays of what has to travel of a model, made once a version.
+
+    Args:
+        pool: Of those who act.
+        model: As they have it now.
+
+    Attributes:
+        megabytes: Of the newest version.
+    """
+
+    def __init__(self, pool: WorkerPool, model: Any) -> None:
+        self._pool, self._travelling = pool, Travelling(model)
+        self._signature: Signature | None = None
+        self._arrays: Any = None
+        self.megabytes = 0.0
+
+    def __call__(self, index: int, version: int) -> tuple[Signature, Any]:
+        """In the object store, unless whom worker `index` asks has them already."""
+        inference, signature = self._pool.inference, self._signature
+        if signature is None or signature.version != version:
+            tensors = self._travelling()
+            self.megabytes = sum(x.nbytes for x in tensors.values()) / 1e6
+            signature, self._arrays = Signature.of(tensors, version), None
+            inference.broadcast(signature, tensors)
+            self._signature = signature
+        if self._arrays is None and not inference.has(index, version):
+            self._arrays = self._pool.cluster.put(packed(self._travelling()))
+        return signature, self._arrays
