@@ -135,7 +135,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         if self._on_cpu and "valid" in self._storage and total == 0:
             raise RuntimeError("the replay buffer holds only resets: collect more")
         like: dict[str, Any] = {"dtype": total.dtype, "device": self.device}
-        uniform = torch.rand(batch_size, generator=self._generator, **like)
+        uniform = torch.rand(batch_size, generator=self.generator, **like)
         parts = torch.arange(batch_size, device=self.device)
         return self._tree.find((parts + uniform) * (total / batch_size))
 

@@ -30,6 +30,9 @@ class ReplayBuffer:
         device: Where the tensors live.
         seed: Seed of the sampling.
 
+    Attributes:
+        generator: What the sampling draws from.
+
     Raises:
         ValueError: If the capacity does not hold one row.
         MemoryError: If the device has less memory free than the buffer needs.
@@ -66,7 +69,7 @@ class ReplayBuffer:
         self._storage = Storage(self.rows, num_envs, spec, self.device, **size)
         self._sample_bytes = entry_bytes(spec)
         self._checked_size = 0  # the largest batch known to fit into memory
-        self._generator = torch.Generator(self.device).manual_seed(seed)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
         # Rows begun and rows completed since the first. They differ if an exception
         # interrupted a write: that row is no longer the oldest, nor yet the newest.
         self._begun = self._written = 0
@@ -126,7 +129,7 @@ class ReplayBuffer:
             "written": self._written,
             "begun": self._begun,
             "rows": self.rows,
-            "generator": self._generator.get_state(),
+            "generator": self.generator.get_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -141,7 +144,7 @@ class ReplayBuffer:
             # The oldest row goes first in the new ring, an interrupted one last.
             self._storage.roll(rows, -(begun % rows))
             begun = written = rows - (begun - written)
-        restore_generator(self._generator, state["generator"])
+        restore_generator(self.generator, state["generator"])
         self._begun, self._written = begun, written
 
     @property
@@ -168,7 +171,7 @@ class ReplayBuffer:
         return index
 
     def _random_index(self, batch_size: int) -> Tensor:
-        options = {"generator": self._generator, "device": self.device}
+        options = {"generator": self.generator, "device": self.device}
         return self._position(torch.randint(len(self), (batch_size,), **options))
 
     def _position(self, number: Tensor) -> Tensor:

@@ -8,9 +8,13 @@ from yieldrl.distributed.answers import StoreFullError, WorkerError
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.collector import RayCollector
 from yieldrl.distributed.envs import RemoteEnvs
+from yieldrl.distributed.eval_actor import EvalActor
+from yieldrl.distributed.evaluation import RemoteEvaluator
 from yieldrl.distributed.inference import InferenceActor
 from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
 from yieldrl.distributed.pool import WorkerPool
+from yieldrl.distributed.replay import RemoteReplay
+from yieldrl.distributed.replay_actor import ReplayBufferActor
 from yieldrl.distributed.stats import StatsActor
 from yieldrl.distributed.trainer_actor import TrainerActor
 from yieldrl.distributed.versions import VersionError
@@ -20,11 +24,15 @@ from yieldrl.distributed.worker import RolloutWorkerActor
 __all__ = [
     "Cluster",
     "DeadLearnerError",
+    "EvalActor",
     "InferenceActor",
     "LearnerError",
     "Learners",
     "RayCollector",
     "RemoteEnvs",
+    "RemoteEvaluator",
+    "RemoteReplay",
+    "ReplayBufferActor",
     "RolloutWorkerActor",
     "Signature",
     "SignatureError",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from tensordict import TensorDict
 
@@ -36,6 +36,8 @@ class RayCollector(Collector):
         max_policy_lag: The largest lag of a transition: how many newer policies were
             handed over before it was.
         rows_ahead: Rows of the next segment, if so many rows are under way already.
+        when_stale: What to do at that limit: `wait`, or `drop` the oldest segments and
+            go on collecting.
     """
 
     def __init__(
@@ -47,16 +49,18 @@ class RayCollector(Collector):
         seed: int,
         max_policy_lag: int = 1,
         rows_ahead: Callable[[int], int] = lambda _: 1,
+        when_stale: Literal["wait", "drop"] = "wait",
     ) -> None:
         self.envs, self.agent, self.buffer = envs, agent, buffer
         envs.pool.inference.check(agent)
         self.seed, self.rows_ahead = seed, rows_ahead
-        self.max_policy_lag = max_policy_lag
+        self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
         self.logs: dict[str, Any] = {}
         self.segments = Segments(envs.pool, agent)
         self._segment: Part | None = None  # the one that is handed over
         self._row = 0  # of that, which comes next
         self._length: int | None = None  # of segments, while a caller collects
+        self._gap = False  # whether the next segment does not continue this one
 
     def step(self) -> dict[str, Any]:
         """Hand over one step of all environments; logs of the episodes that ended.
@@ -100,6 +104,15 @@ class RayCollector(Collector):
             return collect(self, num_steps)
         finally:
             self._length = None
+
+    def check(self) -> None:
+        """Let workers go on that are not to wait: the oldest segment makes room."""
+        waiting = self.segments
+        if not (self.drops and waiting.started) or waiting.ready < len(waiting):
+            return
+        if len(waiting) > self.max_policy_lag:
+            self._drop(waiting.next())
+        self._ask(len(waiting) + 1, older=True)
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and were not reported, and the lag."""
@@ -151,18 +164,32 @@ class RayCollector(Collector):
             self.segments.start(self.seed)
         self._ask(1)
         part = self.segments.next()
-        while part.version < getattr(self.agent, "learns_since", 0):
-            self.buffer.end_episodes()  # it was collected for another phase
+        while self._stale(part):
+            self._drop(part)
             self._ask(1)
             part = self.segments.next()
-        self._segment, self._row = part, 0
-        self._ask(self.max_policy_lag)
+        if self._gap:
+            self.buffer.end_episodes()
+        self._segment, self._row, self._gap = part, 0, False
+        self._ask(self.max_policy_lag + self.drops)
 
-    def _ask(self, count: int) -> None:
+    def _stale(self, part: Part) -> bool:
+        """Whether a segment is of another phase, or too old, where such are dropped."""
+        if part.version < getattr(self.agent, "learns_since", 0):
+            return True
+        lag = self.segments.lag
+        newer = lag.of(part.version) + (self.agent.policy_version != lag.newest)
+        return self.drops and newer > self.max_policy_lag
+
+    def _drop(self, part: Part) -> None:
+        self.segments.dropped += len(part.logs) * self.envs.num_envs
+        self._gap = True
+
+    def _ask(self, count: int, *, older: bool = False) -> None:
         """Ask for segments until so many are under way."""
         while len(self.segments) < count:
             part = self._segment
             ahead = self.segments.num_rows + (len(part.logs) - self._row if part else 0)
             rows = self._length or max(1, self.rows_ahead(ahead))
             step = self.agent.sample_step + ahead * self.envs.num_envs
-            self.segments.ask(rows, step)
+            self.segments.ask(rows, step, older=older)

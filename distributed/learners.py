@@ -2,7 +2,6 @@
 
 import logging
 import time
-import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -17,7 +16,7 @@ from yieldrl.distributed.pool import pickled
 from yieldrl.distributed.settings import apply, settings_of
 from yieldrl.distributed.shares import joined
 from yieldrl.distributed.trainer_actor import Learned, LearnerRecipe, TrainerActor
-from yieldrl.distributed.weights import Signature, learned, load, packed
+from yieldrl.distributed.weights import Signature, checksum, learned, load, packed
 from yieldrl.foundations import Config, defer_keyboard_interrupt, means
 from yieldrl.foundations.trees import map_tensors
 
@@ -159,9 +158,8 @@ class Learners:
         model = deepcopy(self.algorithm.model).to("cpu")
         recipe = pickled(LearnerRecipe(type(self.algorithm), model, own))
         for rank in range(self.count):
-            place = "learners", rank
-            parts = rank, self.count, recipe
-            self.actors.append(self.cluster.actor(TrainerActor, place, *parts))
+            parts = ("learners", rank), rank, self.count, recipe
+            self.actors.append(self.cluster.actor(TrainerActor, *parts))
         [address] = self._get([self.actors[0].address.remote()])
         self._all("begin", address)
 
@@ -179,9 +177,8 @@ class Learners:
         while waiting:
             ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
             if not ready:
-                seconds, missing = time.monotonic() - began, len(waiting)
-                said = "%d of %d learners have not answered for %.0f s"
-                log.warning(said, missing, len(asked), seconds)
+                told = len(waiting), len(asked), time.monotonic() - began
+                log.warning("%d of %d learners have not answered for %.0f s", *told)
             for answer in ready:
                 try:
                     ray.get(answer)
@@ -201,11 +198,3 @@ class Learners:
         cause = getattr(error, "cause", None) or error
         self._ended = f"learner {rank}: {type(cause).__name__}: {cause}"
         raise LearnerError(self._ended) from error
-
-
-def checksum(tensors: Mapping[str, Tensor]) -> int:
-    """A number that changes with any bit of the tensors or of their names."""
-    found = 0
-    for name, array in packed(tensors).items():
-        found = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), found))
-    return found

@@ -23,6 +23,10 @@ class NewestWeights:
         self._arrays: Any = None
         self.megabytes = 0.0
 
+    def version_or(self, version: int) -> int:
+        """The version that was made last; this one if there is none."""
+        return version if self._signature is None else self._signature.version
+
     def __call__(self, index: int, version: int) -> tuple[Signature, Any]:
         """In the object store, unless whom worker `index` asks has them already."""
         inference, signature = self._pool.inference, self._signature

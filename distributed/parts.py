@@ -1,6 +1,6 @@
 """Segments of several workers side by side, and as checkpoints hold them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ class Request:
         answers: What each worker will answer; None if it must be asked again.
         breaks: Rows before which episodes are given up, besides those of workers.
         part: The answers together, once they are there.
+        older: Whether the policy that was handed over last acts, if there is a newer.
     """
 
     num_rows: int
@@ -30,6 +31,15 @@ class Request:
     answers: list[Any]
     breaks: set[int] = field(default_factory=set)
     part: Part | None = None
+    older: bool = False
+
+
+def there(ray: Any, requests: Iterable[Request]) -> list[bool]:
+    """Which of the segments that were asked for are there already."""
+    waiting = {id(each): each.answers for each in requests if each.part is None}
+    refs = [ref for answers in waiting.values() for ref in answers if ref]
+    found = ray.wait(refs, num_returns=len(refs), timeout=0)[0] if refs else []
+    return [set(found).issuperset(waiting.get(id(each), [])) for each in requests]
 
 
 def part_of(saved: Mapping[str, Any]) -> Part:

@@ -41,9 +41,7 @@ class EnvRecipe:
     def make_here(self) -> VectorEnv[Any, Any, Any]:
         """The environments, wrapped; global generators stay as they are."""
         made = environments.make(self.source, self.config)
-        trainer: Any = object.__new__(self.trainer_class)
-        trainer.config = self.config  # all that `wrap_envs` may go by
-        return trainer.wrap_envs(made)
+        return wrapped(made, self.config, self.trainer_class)
 
 
 @dataclass
@@ -64,3 +62,10 @@ class AgentRecipe:
         """An agent that explores, and annotates each action when it is taken."""
         agent = self.agent_class(self.algorithm_class(self.model, config), config)
         return agent.actor()
+
+
+def wrapped(envs: Any, config: Config, trainer_class: Any) -> VectorEnv[Any, Any, Any]:
+    """Environments as a trainer of this class wraps them."""
+    trainer: Any = object.__new__(trainer_class)
+    trainer.config = config  # all that `wrap_envs` may go by
+    return trainer.wrap_envs(envs)

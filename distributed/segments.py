@@ -8,7 +8,7 @@ from typing import Any
 from yieldrl.collectors.policy_lag import PolicyLag
 from yieldrl.distributed.answers import DeadWorkerError, WorkerError
 from yieldrl.distributed.newest_weights import NewestWeights
-from yieldrl.distributed.parts import Request, joined, part_of
+from yieldrl.distributed.parts import Request, joined, part_of, there
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.slow_workers import SlowWorkers
@@ -28,11 +28,12 @@ class Segments:
         started: Whether workers have the agent.
         lag: Counts the policies that were handed over.
         lost: Segments that died with a worker, and were collected anew.
+        dropped: Environment steps that were too old to be learned from.
     """
 
     def __init__(self, pool: WorkerPool, agent: Any) -> None:
         self.pool, self.agent = pool, agent
-        self.started, self.lost = False, 0
+        self.started, self.lost, self.dropped = False, 0, 0
         self._newest = NewestWeights(pool, agent.model)
         self._slow = SlowWorkers(pool.count)
         self.lag = PolicyLag(agent.policy_version)
@@ -61,9 +62,15 @@ class Segments:
         self._newest = NewestWeights(self.pool, self.agent.model)
         self.started = True
 
-    def ask(self, num_rows: int, sample_step: int) -> None:
-        """Ask all workers for the next segment."""
-        request = Request(num_rows, sample_step, [None] * self.pool.count)
+    @property
+    def ready(self) -> int:
+        """How many segments are there already, of those that were asked for."""
+        return sum(there(self.pool.cluster.ray, self._requests))
+
+    def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
+        """Ask all workers for the next segment; by an `older` policy, see `Request`."""
+        answers = [None] * self.pool.count
+        request = Request(num_rows, sample_step, answers, older=older)
         if self._broken:
             request.breaks.add(0)
             self._broken = False
@@ -95,15 +102,12 @@ class Segments:
     def report(self) -> dict[str, float]:
         """Logs: the lag since the last report, who works, what waits, what was lost."""
         told, self._told = [each for each in self._told if each], []
-        names = told[0] if told else ()
-        means = {k: sum(each[k] for each in told) / len(told) for k in names}
-        now: dict[str, float] = {
-            "workers": self.pool.count,
-            "segments_waiting": len(self),
-            "weights_mb": self._newest.megabytes,
-        }
-        lost = {"lost_segments": self.lost} if self.lost else {}
-        return {**self.lag.report(), **means, **now, **lost}
+        means = {k: sum(x[k] for x in told) / len(told) for k in (told or [{}])[0]}
+        now = {"workers": self.pool.count, "segments_waiting": len(self)}
+        now["weights_mb"] = self._newest.megabytes
+        lost = {"lost_segments": self.lost, "dropped_steps": self.dropped}
+        now |= {name: count for name, count in lost.items() if count}
+        return {**self.lag.report(), **means, **now}
 
     def give_up(self) -> None:
         self._requests.clear()
@@ -117,12 +121,13 @@ class Segments:
             "inference": self.pool.inference.state_dict() if self.started else None,
             "lag": self.lag.state_dict(),
             "lost": self.lost,
+            "dropped": self.dropped,
         }
 
     def load_state_dict(self, state: Mapping[str, Any], seed: int) -> None:
         """Restore what `state_dict` returned."""
         self.lag.load_state_dict(state["lag"])
-        self.lost = state["lost"]
+        self.lost, self.dropped = state["lost"], state.get("dropped", 0)
         if state["workers"] is not None:
             self.start(seed, state["workers"], state.get("inference"))
         parts = [part_of(saved) for saved in state["parts"]]
@@ -131,6 +136,8 @@ class Segments:
     def _asked(self, index: int, request: Request) -> Any:
         """Ask one worker, with new weights if it, or whom it asks, has older ones."""
         version, weights = self.agent.policy_version, ()
+        if request.older:
+            version = self._newest.version_or(version)
         newest = self._newest(index, version)
         if version != self.lag.newest:
             self.lag.publish(version)

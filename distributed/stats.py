@@ -2,43 +2,102 @@
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
+
+from yieldrl.collectors.outcomes import array, successes, task_names
+from yieldrl.collectors.stepping import Step, Stepper
 
 WINDOW = 100
 """Of how many of the latest episodes means are taken."""
+
+End = tuple[str, bool]
+"""The task of an ended episode ('' without a name), and whether it was a success."""
+
+
+class NotingStepper(Stepper):
+    """A stepper that notes which episodes ended with a success, if infos say so."""
+
+    def __init__(self, envs: Any) -> None:
+        super().__init__(envs)
+        self._ends: list[End] = []
+
+    def step(self, action: Any) -> Step:
+        """Take one step in every environment."""
+        step = super().step(action)
+        ended = np.flatnonzero(array(step.ended))
+        count = self.envs.num_envs
+        said = successes(step.info, count) if len(ended) else None
+        if said is not None:
+            names = task_names(step.info, count)
+            self._ends += [(names[i], bool(said[i])) for i in ended]
+        return step
+
+    def take(self) -> list[End]:
+        """The episodes that ended since it was last asked."""
+        ends, self._ends = self._ends, []
+        return ends
 
 
 class StatsActor:
     """Gathers the logs of episodes that ended anywhere, and says how it goes.
 
     Args:
-        window: Of how many of the latest reports means are taken.
+        window: Of how many of the latest reports means are taken, and of how many of
+            the latest episodes of each task.
     """
 
     def __init__(self, window: int = WINDOW) -> None:
         self._reports: deque[Mapping[str, float]] = deque(maxlen=window)
+        self._ends: deque[bool] = deque(maxlen=window)
+        new = partial(deque[bool], maxlen=window)
+        self._ends_of: defaultdict[str, deque[bool]] = defaultdict(new)
         self._episodes: defaultdict[int, float] = defaultdict(float)
         self._steps: defaultdict[int, int] = defaultdict(int)
 
-    def add(self, worker: int, steps: int, logs: Sequence[Mapping[str, float]]) -> None:
-        """Add what a worker has done: environment steps, and logs of ended episodes."""
+    def add(
+        self,
+        worker: int,
+        steps: int,
+        logs: Sequence[Mapping[str, float]],
+        ends: Sequence[End] = (),
+    ) -> None:
+        """Add what a worker has done: environment steps, and logs of ended episodes.
+
+        `ends` are the episodes that infos call a success, or not.
+        """
         self._steps[worker] += steps
+        for task, success in ends:
+            self._ends.append(success)
+            if task:
+                self._ends_of[task].append(success)
         for log in logs:
             if "episodes" in log:
                 self._reports.append(log)
                 self._episodes[worker] += log["episodes"]
 
     def summary(self) -> dict[str, Any]:
-        """Steps and episodes by worker, and means over the latest episodes."""
+        """Steps and episodes by worker, and means over the latest episodes.
+
+        Where infos say what a success is, `success_rate`, and `success_rate/NAME` of
+        each task that they name.
+        """
         found: dict[str, Any] = {
             "steps": dict(self._steps),
             "episodes": dict(self._episodes),
         }
         count = sum(log["episodes"] for log in self._reports)
-        for name in ("episode_return", "episode_length", "success_rate"):
+        for name in ("episode_return", "episode_length"):
             known = [log for log in self._reports if name in log]
             if known:
                 total = sum(log["episodes"] for log in known)
                 sums = sum(log["episodes"] * log[name] for log in known)
                 found[name] = sums / total
+        rates = {"": self._ends, **self._ends_of}
+        for task, ends in rates.items():
+            if ends:
+                name = f"success_rate/{task}" if task else "success_rate"
+                found[name] = sum(ends) / len(ends)
         return {**found, "window": count}

@@ -13,6 +13,7 @@ import torch
 from yieldrl.collectors.acting import Signed
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.distributed.remote_agent import RemoteAgent
+from yieldrl.distributed.stats import NotingStepper
 from yieldrl.distributed.versions import check_versions
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
@@ -94,6 +95,7 @@ class RolloutWorkerActor:
         if own.life:
             seed = derive_seed(seed, f"life {own.life}")
         self._collector = SyncCollector(self.envs, self._actor, self._rows, seed=seed)
+        self._collector.stepper = self._stepper = NotingStepper(self.envs)
         if state is not None:
             self._actor.agent.load_state_dict(state["actor"])
             self._collector.load_state_dict(state["collector"])
@@ -131,7 +133,8 @@ class RolloutWorkerActor:
         rows, breaks = self._rows.take()
         if self._stats is not None:
             steps = num_rows * self.envs.num_envs
-            self._stats.add.remote(self.recipe.index, steps, [g for g in logs if g])
+            ends = [g for g in logs if g], self._stepper.take()
+            self._stats.add.remote(self.recipe.index, steps, *ends)
         version, told = self._actor.version, {}
         if inference is not None:
             version, told = self._actor.agent.told()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from yieldrl.collectors import Evaluator
 from yieldrl.experiments.trainer_state import TrainerState
 from yieldrl.foundations import Config
 
@@ -35,8 +36,9 @@ class OnRay(TrainerState):
         """Hands over what rollout workers collect."""
         from yieldrl.distributed import RayCollector
 
-        lag = {"max_policy_lag": self.config.max_policy_lag}
-        return self._collector_of(RayCollector, rows_ahead=self.rows_ahead, **lag)
+        names = "max_policy_lag", "when_stale"
+        options = {name: getattr(self.config, name) for name in names}
+        return self._collector_of(RayCollector, rows_ahead=self.rows_ahead, **options)
 
     def _remote_envs(self, source: Any, config: Config) -> Any:
         """The spaces of environments that rollout workers step."""
@@ -54,3 +56,18 @@ class OnRay(TrainerState):
         from yieldrl.distributed import Learners
 
         return Learners(self.envs.pool.cluster, self.algorithm, self.config)
+
+    def _make_evaluator(self, *args: Any, **options: Any) -> Evaluator:
+        """What evaluates: here, or in actors on Ray."""
+        if not getattr(self.config, "eval_actors", 0):
+            return Evaluator(*args, **options)
+        from yieldrl.distributed import RemoteEvaluator
+
+        own = {"pool": self.envs.pool, "trainer_class": type(self)}
+        return RemoteEvaluator(*args, **own, **options)
+
+    def _in_actor(self, buffer_class: Any, *args: Any, **options: Any) -> Any:
+        """A replay buffer in an actor on Ray."""
+        from yieldrl.distributed import RemoteReplay
+
+        return RemoteReplay(self.envs.pool.cluster, buffer_class, *args, **options)

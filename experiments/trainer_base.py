@@ -13,7 +13,6 @@ from yieldrl.collectors import (
     AsyncCollector,
     Buffer,
     Collector,
-    Evaluator,
     SyncCollector,
 )
 from yieldrl.experiments import agreement
@@ -38,8 +37,8 @@ class TrainingRun(OnRay):
         config: The algorithm's config; its defaults if omitted.
         envs: Instead of `config.env_id`: a vector environment, an environment, an
             environment class, or a function that makes one.
-        eval_envs: Environments for evaluation, likewise. By default more of the kind of
-            `envs`, where more can be made.
+        eval_envs: Environments for evaluation, likewise, or a dict of them by task. By
+            default more of the kind of `envs`, where more can be made.
         model: Networks to train instead of those of `model_class`; or a class or
             function that makes them from observation space, action space and config.
         algorithm: The algorithm to use instead of `algorithm_class`, with its model.
@@ -97,7 +96,7 @@ class TrainingRun(OnRay):
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
         try:
             self._make_parts(model, algorithm, agent, buffer, collector)
-            self.evaluator = Evaluator(
+            self.evaluator = self._make_evaluator(
                 source if eval_envs is None else eval_envs,
                 self.config,
                 str(self.agent.device),

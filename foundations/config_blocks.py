@@ -25,6 +25,7 @@ HOMES = {
         "zero_stage",
         "learner_restarts",
         "eval_actors",
+        "replay_actor",
     ),
 }
 """Block -> fields that `to_blocks` writes there; the others go into `algorithm`."""

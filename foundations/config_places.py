@@ -80,6 +80,12 @@ class PlacesConfig(FromFiles):
                 "weight_transfer",
                 "a group is of inference actors: choose 'store', or inference_actors=1",
             )
+        if self.weight_transfer == "group" and self.when_stale == "drop":
+            raise self.error(
+                "weight_transfer",
+                "a group has the newest weights alone, and with when_stale='drop'"
+                " older ones act too: choose 'store'",
+            )
 
 
 @dataclass(frozen=True)

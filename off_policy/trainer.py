@@ -39,7 +39,10 @@ class OffPolicyTrainer(abstractions.Trainer):
     def make_buffer(self) -> ReplayBuffer:
         config, seed = self.config, derive_seed(self.config.seed, "buffer")
         options = {"gamma": config.gamma, "seed": seed, **self.buffer_options()}
-        return self.buffer_class(config.buffer_size, **self.transition_parts, **options)
+        parts = {**self.transition_parts, **options}
+        if config.replay_actor:
+            return self._in_actor(self.buffer_class, config.buffer_size, **parts)
+        return self.buffer_class(config.buffer_size, **parts)
 
     def buffer_options(self) -> dict[str, Any]:
         """What `buffer_class` takes besides, in a variant that changes it."""

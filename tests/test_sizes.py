@@ -27,11 +27,11 @@ LONGER_FOLDERS = {
 }
 LONGER_FILES = {
     "abstractions.py": 284,
-    "experiments/trainer_base.py": 218,
+    "experiments/trainer_base.py": 217,
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_936
+LINES = 40_065
 """Of the product but for the room on Ray, which are to become 34 000."""
 ON_RAY = 3_800
 """Of the room on Ray, which came later."""

@@ -9,7 +9,8 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from worlds import Counter, Idle
 
-from yieldrl.collectors import evaluate, evaluation
+from yieldrl.algorithms import ppo
+from yieldrl.collectors import Evaluator, evaluate, evaluation
 from yieldrl.collectors.evaluation import successes
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
 from yieldrl.envs.processes import ProcessVectorEnv
@@ -178,6 +179,41 @@ def test_success_needs_no_configuring(world, options):
     result = evaluate(Idle(), envs, episodes=6, seed=0)
     envs.close()
     assert listed(result.successes) == [True, False, True] * 2
+
+
+class Named(Unlisted):
+    """Says which of two tasks it is."""
+
+    info_keys = ("task",)
+
+    def __init__(self, task, **options):
+        super().__init__(word="success", **options)
+        self.task = task
+
+    def step(self, action):
+        *answer, info = super().step(action)
+        return *answer, {**info, "task": self.task}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_success_is_told_by_task(world):
+    """Episodes are 1, 0 and 1 successes in a row, of which one task plays the most."""
+    envs = WORLDS[world]([partial(Named, "open"), partial(Named, 3)])
+    logs = evaluate(Idle(), envs, episodes=5, seed=0).logs()
+    envs.close()
+    assert logs["success_rate"] == 0.6
+    assert logs["success_rate/open"] == 2 / 3
+    assert logs["success_rate/3"] == 0.5
+
+
+def test_a_dict_is_of_tasks_that_play_all_episodes_each():
+    tasks = {"short": lambda: Counter(2), "long": lambda: Unlisted(word="success")}
+    evaluator = Evaluator(tasks, ppo.Config(eval_episodes=3), "cpu")
+    logs = evaluator(Idle(), 3)
+    evaluator.close()
+    assert logs["episodes"] == 6
+    assert logs["success_rate/short"] == 0, "it says nothing of success"
+    assert logs["success_rate/long"] > 0
 
 
 class ChunkIdle:

@@ -1,6 +1,10 @@
 """What all workers have done, added up."""
 
-from yieldrl.distributed.stats import StatsActor
+import gymnasium as gym
+import numpy as np
+
+from yieldrl.distributed.stats import NotingStepper, StatsActor
+from yieldrl.envs import SerialVectorEnv
 
 
 def test_means_are_weighted_by_episodes():
@@ -27,3 +31,47 @@ def test_old_reports_leave_the_window_and_stay_in_the_counts():
     found = stats.summary()
     assert found["episode_return"] == 2.5
     assert found["episodes"] == {0: 4.0}
+
+
+def test_successes_are_told_by_task_each_with_a_window_of_its_own():
+    stats = StatsActor(window=2)
+    stats.add(0, 1, [], [("open", True), ("open", False), ("", True)])
+    stats.add(1, 1, [], [("close", True), ("open", False)])
+    found = stats.summary()
+    assert found["success_rate"] == 0.5  # of the latest two: close and open
+    assert found["success_rate/open"] == 0
+    assert found["success_rate/close"] == 1
+    assert "success_rate/" not in found
+
+
+class Drawer(gym.Env):
+    """An episode of two steps, which is a success if the last action is 1."""
+
+    observation_space = gym.spaces.Discrete(3)
+    action_space = gym.spaces.Discrete(2)
+    info_keys = ("task",)
+
+    def __init__(self, task="open"):
+        self.task, self.steps = task, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return 0, {"task": self.task}
+
+    def step(self, action):
+        self.steps += 1
+        info = {"task": self.task, "success": bool(action == 1)}
+        return self.steps, 0.0, self.steps == 2, False, info
+
+
+def test_a_worker_notes_which_episodes_were_a_success():
+    stepper = NotingStepper(SerialVectorEnv([Drawer, lambda: Drawer("close")]))
+    stepper.reset(seed=0)
+    for actions in ([1, 1], [1, 0], [0, 0], [0, 1], [1, 1]):
+        stepper.step(np.array(actions))
+    assert stepper.take() == [
+        *[("open", True), ("close", False)],
+        *[("open", False), ("close", True)],
+    ]
+    assert stepper.take() == []

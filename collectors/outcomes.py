@@ -1,0 +1,120 @@
+"""What the episodes of an evaluation came to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from torch import Tensor
+
+from yieldrl.envs.autoreset import final_info_entry
+from yieldrl.envs.single_answers import SUCCESS, said_of_success
+
+Episode = tuple[float, int, bool, str]
+"""Its return, its length, whether it was a success, and the name of its task."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Returns, lengths and successes of evaluation episodes, `[episodes]` each."""
+
+    returns: np.ndarray
+    lengths: np.ndarray
+    successes: np.ndarray | None = None  # if the environments do not say
+    tasks: np.ndarray | None = None  # their names; likewise
+
+    def logs(self) -> dict[str, float]:
+        """Mean return, its spread and extremes, mean length, number of episodes.
+
+        And `success_rate`, in [0, 1], if the environments say what a success is;
+        `success_rate/NAME` of each task, if they say which task it was.
+        """
+        rate = {}
+        if self.successes is not None:
+            rate["success_rate"] = self.successes.mean()
+        if self.successes is not None and self.tasks is not None:
+            for name in np.unique(self.tasks):
+                own = self.successes[self.tasks == name]
+                rate[f"success_rate/{name}"] = own.mean()
+        logs = {
+            **rate,
+            "episode_return": self.returns.mean(),
+            "episode_return_std": self.returns.std(),
+            "episode_return_min": self.returns.min(),
+            "episode_return_max": self.returns.max(),
+            "episode_length": self.lengths.mean(),
+            "episodes": len(self.returns),
+        }
+        return {name: float(value) for name, value in logs.items()}
+
+    def of_task(self, name: str) -> Self:
+        """The same episodes, all of one task; of no name, as they are."""
+        return replace(self, tasks=np.full(len(self.returns), name)) if name else self
+
+    @classmethod
+    def of(cls, episodes: Sequence[Episode], known: bool) -> Self:
+        """Of single episodes, at least one; `known` is whether successes are said."""
+        columns = zip(*episodes, strict=True)
+        returns, lengths, successes, tasks = map(np.array, columns)
+        named = tasks if tasks.astype(bool).any() else None
+        return cls(returns, lengths, successes if known else None, named)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Several evaluations as one, in their order."""
+        returns = np.concatenate([part.returns for part in parts])
+        lengths = np.concatenate([part.lengths for part in parts])
+        successes = tasks = None
+        if any(part.successes is not None for part in parts):
+            successes = np.concatenate([_or(p.successes, p, False) for p in parts])
+        if any(part.tasks is not None for part in parts):
+            tasks = np.concatenate([_or(p.tasks, p, "") for p in parts])
+        return cls(returns, lengths, successes, tasks)
+
+
+def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
+    """Which of the episodes that a step ended were a success, bool `[N]`.
+
+    Gymnasium's vector environments put that into `final_info` if they reset within the
+    step: merged into arrays, or, before Gymnasium 1.0, as one info for each. It is
+    meaningless where the episode goes on, and None if no info says anything.
+    """
+    final = info.get("final_info")
+    if final is not None and not isinstance(final, Mapping):
+        said = [said_of_success(each or {}) for each in final]
+        known = any(value is not None for value in said)
+        return np.array([bool(value) for value in said]) if known else None
+    for name in SUCCESS:
+        if name in info or name in (final or {}):
+            values = final_info_entry(info, name)
+            if not isinstance(values, Mapping):
+                break
+    else:
+        values = None if final is None else said_of_success(final)
+        values = said_of_success(info) if values is None else values
+    return None if values is None else array(values).reshape(num_envs).astype(bool)
+
+
+def task_names(info: Mapping[str, Any], num_envs: int) -> list[str]:
+    """What the info of a step says of the `task` of each environment; '' if nothing.
+
+    >>> task_names({"task": np.array(["open", "close"])}, 2)
+    ['open', 'close']
+    """
+    final = info.get("final_info")
+    if final is not None and not isinstance(final, Mapping):
+        said = [(each or {}).get("task") for each in final]
+    else:
+        said = final_info_entry(info, "task")
+    if said is None or isinstance(said, Mapping):
+        return [""] * num_envs
+    return ["" if name is None else str(name) for name in said]
+
+
+def array(values: Any) -> np.ndarray:
+    """Values as an array in the CPU's memory."""
+    return values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+
+
+def _or(values: np.ndarray | None, part: Evaluation, other: Any) -> np.ndarray:
+    return np.full(len(part.returns), other) if values is None else values

@@ -1,0 +1,164 @@
+"""A replay buffer in an actor: its transitions lie in the memory of another process."""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.distributed.answers import answer_of
+from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.pool import DeadWorkerError, WorkerError, pickled
+from yieldrl.distributed.replay_actor import ReplayBufferActor, Write
+from yieldrl.envs.arrays import as_tensors
+from yieldrl.envs.batched.tree import tree_map
+from yieldrl.foundations import defer_keyboard_interrupt
+from yieldrl.foundations.trees import map_tensors
+
+MOST_WRITES = 64
+"""So many writes go to the actor together, if no sample takes them along."""
+
+MOST_ON_THE_WAY = 4
+"""Of such messages; who writes more waits until the actor has taken the oldest."""
+
+
+class RemoteReplay:
+    """A replay buffer as a trainer uses it, whose transitions an actor has.
+
+    What is written goes along with the next sample, or in messages of some size before:
+    a writer waits if the actor is behind with several of these. Where several samples
+    have followed each other without a write, the next one is drawn beforehand; if then
+    something is written first, it is drawn anew, so that batches are those of a buffer
+    in this process.
+
+    Args:
+        cluster: Where the actor is to be.
+        kind: The buffer's class, a `ReplayBuffer`.
+        capacity: Transitions to keep.
+        options: Its other arguments.
+
+    Raises:
+        WorkerError: If the buffer cannot be made; from any method, if the actor has
+            died, because its transitions are lost.
+    """
+
+    def __init__(
+        self, cluster: Cluster, kind: type[Any], capacity: int, **options: Any
+    ) -> None:
+        self.device = torch.device(options.pop("device", "cpu"))
+        self.num_envs = options["num_envs"]
+        self.rows = capacity // self.num_envs
+        self._cluster = cluster
+        self._actor = cluster.actor(ReplayBufferActor)
+        made_of = pickled((kind, (capacity,)))
+        self.horizon = self._answer(self._actor.make.remote(made_of, options))
+        self._held = 0  # complete rows
+        self._writes: list[Write] = []  # that the actor does not have yet
+        self._under_way: deque[Any] = deque()
+        self._drawn: tuple[tuple[Any, ...], Any] | None = None  # and not used yet
+        self._samples = self._usual = 0  # since the latest write, and between writes
+
+    def __len__(self) -> int:
+        return max(0, self._held - (self.horizon - 1)) * self.num_envs
+
+    @property
+    def capacity(self) -> int:
+        """Transitions that it can hold."""
+        return self.rows * self.num_envs
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Write a step, each entry `[N, ...]`; one that does not fit is said later."""
+        self._write("add", tree_map(_array, transition))
+        self._held = min(self._held + 1, self.rows)
+
+    def end_episodes(self) -> None:
+        """Mark the episodes under way as truncated: the next step begins others."""
+        self._write("end_episodes")
+
+    def update_priorities(self, index: Tensor, td_error: Tensor) -> None:
+        """Give transitions priorities, if the buffer has them: see its class."""
+        self._write("update_priorities", _array(index), _array(td_error))
+
+    def sample(self, *args: Any) -> TensorDict:
+        """A batch `[B]` on the learner's device, as the buffer's class draws it."""
+        if len(self) == 0:
+            raise RuntimeError("the replay buffer is empty: collect first")
+        if self._drawn is None or self._drawn[0] != args or self._writes:
+            self._draw(args)
+        assert self._drawn is not None
+        while self._under_way:  # what fails there must be said
+            self._answer(self._under_way.popleft())
+        found = self._answer(self._drawn[1])
+        with defer_keyboard_interrupt():
+            self._drawn, self._samples = None, self._samples + 1
+            if self._samples < self._usual:
+                self._draw(args)
+        tensors = tree_map(lambda x: torch.from_numpy(np.array(x)), found)
+        size = [len(found["reward"])]
+        batch = TensorDict(tensors, size, device="cpu", non_blocking=False)
+        return batch if self.device.type == "cpu" else batch.to(self.device)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the buffer's `state_dict` is, which a buffer in this process loads."""
+        with defer_keyboard_interrupt():
+            parts = self._taken()
+            asked = self._actor.state_dict.remote(*parts)
+        return as_tensors(tree_map(_copied, self._answer(asked)))
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._taken()
+        arrays = map_tensors(Tensor.numpy, dict(state))
+        self._answer(self._actor.load_state_dict.remote(arrays))
+        overwritten = max(0, state["begun"] - state["rows"])
+        self._held = state["written"] - overwritten
+
+    def _write(self, method: str, *args: Any) -> None:
+        if self._samples:
+            self._usual, self._samples = self._samples, 0
+        self._writes.append((method, args))
+        if len(self._writes) < MOST_WRITES:
+            return
+        if len(self._under_way) == MOST_ON_THE_WAY:
+            self._answer(self._under_way.popleft())
+        with defer_keyboard_interrupt():
+            self._under_way.append(self._actor.write.remote(self._writes))
+            self._writes = []
+
+    def _draw(self, args: tuple[Any, ...]) -> None:
+        """Ask for a batch; what was written goes along."""
+        with defer_keyboard_interrupt():
+            parts = self._taken()
+            self._drawn = args, self._actor.sample.remote(*parts, args)
+
+    def _taken(self) -> tuple[list[Write], bool]:
+        """Writes to be sent now, and whether a batch was drawn in vain."""
+        parts = self._writes, self._drawn is not None
+        self._writes, self._drawn = [], None
+        return parts
+
+    def _answer(self, asked: Any) -> Any:
+        try:
+            return answer_of("replay actor", asked)
+        except DeadWorkerError as error:
+            raise WorkerError(
+                "the replay actor has died, and its transitions with it: resume the run"
+                " from its newest checkpoint; if it was out of memory, lower"
+                " buffer_size"
+            ) from error
+        except WorkerError:
+            self._drawn = None
+            raise
+
+
+def _array(value: Any) -> np.ndarray:
+    """A copy in the CPU's memory: who writes may write into its arrays again."""
+    on_cpu = value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+    return np.array(on_cpu)
+
+
+def _copied(value: Any) -> Any:
+    return np.array(value) if isinstance(value, np.ndarray) else value

@@ -1,0 +1,154 @@
+"""With its transitions in an actor, a replay buffer draws the batches that it did."""
+
+import importlib
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import ray
+import torch
+
+from yieldrl import algorithms
+from yieldrl.algorithms import dqn
+from yieldrl.buffers import PrioritizedNStepReplayBuffer, ReplayBuffer
+from yieldrl.distributed import Cluster, RemoteReplay, WorkerError, replay
+
+OPTIONS = {
+    "learning_starts": 24,
+    "batch_size": 8,
+    "hidden_sizes": (8,),
+    "train_every": 2,
+    "total_steps": 80,
+    "buffer_size": 40,
+    "eval_every": 0,
+    "device": "cpu",
+    "max_policy_lag": 0,
+}
+CASES = {
+    "dqn": {"gradient_steps": 3, "env_id": "yieldrl/CartPole-v1"},
+    "sac": {"env_id": "yieldrl/Pendulum-v1"},
+    "prioritized_dqn": {"env_id": "yieldrl/CartPole-v1"},
+}
+
+
+def trainer_of(name, **options):
+    module = importlib.import_module(f"{algorithms.__name__}.{name}")
+    return module.Trainer(module.Config(**{**OPTIONS, **CASES[name], **options}))
+
+
+def in_actor(name, **options):
+    return trainer_of(name, collection="ray", replay_actor=True, **options)
+
+
+def plain(log):
+    logs = {k: float(v) for k, v in log["logs"].items() if "lag" not in k}
+    return log["log_type"], log["sample_step"], log["learn_step"], logs
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_training_gives_the_same_numbers(name):
+    """To the bit, also of priorities, and after a checkpoint between two samples."""
+    alone = trainer_of(name)
+    expected = [plain(log) for log in alone()]
+    found = []
+    with in_actor(name) as trainer:
+        assert isinstance(trainer.buffer, RemoteReplay)
+        for log in trainer():
+            found.append(plain(log))
+            if log["learn_step"] == 17:
+                break
+        trainer.load_state_dict(trainer.state_dict())
+        found += [plain(log) for log in trainer()]
+        state = trainer.buffer.state_dict()
+        assert len(trainer.buffer) == len(alone.buffer)
+    assert repr(found) == repr(expected)
+    here = alone.make_buffer()
+    here.load_state_dict(state)
+    batch, expected = here.sample(8), alone.buffer.sample(8)
+    assert same(batch.select(*expected.keys()), expected)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    made = Cluster("", {"rollout_workers": [{"CPU": 1}]})
+    yield made
+    made.close()
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    assert one.device == other.device
+    return all(torch.equal(one[k], other[k]) for k in one.keys())  # noqa: SIM118
+
+
+def step(number):
+    numbers = np.full(2, number, np.float32)
+    ended = np.array([number % 4 == 3, False])
+    parts = {"obs": numbers[:, None], "next_obs": numbers[:, None] + 1}
+    parts |= {"action": np.array([number % 2, 0]), "reward": numbers}
+    return {**parts, "terminated": ended, "truncated": ~ended & ended}
+
+
+def buffers(cluster, kind=PrioritizedNStepReplayBuffer, **own):
+    """A buffer in an actor, and one here."""
+    spaces = gym.spaces.Box(0, 99, (1,)), gym.spaces.Discrete(2)
+    options = {"num_envs": 2, "gamma": 0.9, "seed": 4, **own}
+    parts = {"observation_space": spaces[0], "action_space": spaces[1], **options}
+    return RemoteReplay(cluster, kind, 12, **parts), kind(12, **parts)
+
+
+def test_batches_and_priorities_are_those_of_a_buffer_here(cluster):
+    there, here = buffers(cluster, n_step=3)
+    for number in range(10):
+        for buffer in (there, here):
+            buffer.add(step(number))
+            if number == 5:
+                buffer.end_episodes()
+        assert len(there) == len(here) == 2 * min(max(number - 1, 0), 4)
+        if number >= 2:
+            batches = there.sample(4, 0.5), here.sample(4, 0.5)
+            assert same(*batches)
+            for buffer, batch in zip((there, here), batches, strict=True):
+                buffer.update_priorities(batch["index"], batch["reward"])
+
+
+def test_a_batch_that_was_drawn_in_vain_is_drawn_anew(cluster):
+    """As many are expected after a write as there were after the one before."""
+    there, here = buffers(cluster, ReplayBuffer)
+    drawn = [[False, False], [True, False], [True], [False] * 3, [True, True]]
+    for number, ahead in enumerate(drawn):
+        for buffer in (there, here):
+            buffer.add(step(number))
+        for expected in ahead:
+            assert same(there.sample(4), here.sample(4))
+            assert (there._drawn is not None) == expected
+    assert same(there.sample(3), here.sample(3)), "of another size"
+
+
+def test_a_writer_waits_for_an_actor_that_is_behind(cluster, monkeypatch):
+    monkeypatch.setattr(replay, "MOST_WRITES", 2)
+    there, here = buffers(cluster, ReplayBuffer)
+    for number in range(21):
+        there.add(step(number))
+        here.add(step(number))
+        assert len(there._under_way) == min((number + 1) // 2, replay.MOST_ON_THE_WAY)
+    assert same(there.sample(4), here.sample(4))
+
+
+def test_what_does_not_fit_is_said_and_what_is_lost(cluster):
+    there, _ = buffers(cluster, ReplayBuffer)
+    with pytest.raises(RuntimeError, match="the replay buffer is empty"):
+        there.sample(1)
+    there.add(step(0))
+    there.add({**step(1), "reward": np.zeros(3)})
+    with pytest.raises(WorkerError, match=r"replay actor: ValueError: .*reward"):
+        there.sample(1)
+    ray.kill(there._actor)  # which takes a moment
+    samples = iter(lambda: there.sample(1), None)
+    with pytest.raises(WorkerError, match="the replay actor has died, and its trans"):
+        list(samples)
+
+
+def test_it_needs_collection_on_ray():
+    with pytest.raises(ValueError, match=r"replay_actor = True.*collection='ray'"):
+        dqn.Config(replay_actor=True)
