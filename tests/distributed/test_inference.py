@@ -32,7 +32,8 @@ def ray_config(**options):
 def plain(log):
     """A log's numbers, but for those of who acted."""
     logs = {k: float(v) for k, v in log["logs"].items()}
-    for name in ("policy_lag", "policy_lag_max", "inference_batch", "inference_ms"):
+    told = "policy_lag", "policy_lag_max", "inference_batch", "inference_ms"
+    for name in (*told, "workers", "segments_waiting", "weights_mb"):
         logs.pop(name, None)
     return log["log_type"], log["sample_step"], log["learn_step"], logs
 

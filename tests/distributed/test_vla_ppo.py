@@ -36,7 +36,8 @@ TINY = {
 
 def plain(log):
     logs = {k: float(v) for k, v in log["logs"].items()}
-    for name in ("policy_lag", "policy_lag_max", "inference_batch", "inference_ms"):
+    told = "policy_lag", "policy_lag_max", "inference_batch", "inference_ms"
+    for name in (*told, "workers", "segments_waiting", "weights_mb"):
         logs.pop(name, None)
     return {**log, "logs": logs}
 
