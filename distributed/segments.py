@@ -103,7 +103,8 @@ class Segments:
         """Logs: the lag since the last report, who works, what waits, what was lost."""
         told, self._told = [each for each in self._told if each], []
         means = {k: sum(x[k] for x in told) / len(told) for k in (told or [{}])[0]}
-        now = {"workers": self.pool.count, "segments_waiting": len(self)}
+        now: dict[str, float] = {"workers": self.pool.count}
+        now["segments_waiting"] = len(self)
         now["weights_mb"] = self._newest.megabytes
         lost = {"lost_segments": self.lost, "dropped_steps": self.dropped}
         now |= {name: count for name, count in lost.items() if count}

@@ -33,7 +33,7 @@ LONGER_FILES = {
 LONGER_FUNCTIONS = {}
 LINES = 40_065
 """Of the product but for the room on Ray, which are to become 34 000."""
-ON_RAY = 3_800
+ON_RAY = 4_100
 """Of the room on Ray, which came later."""
 
 
