@@ -4,22 +4,26 @@ The extra `[ray]` has it. An algorithm does not know of it: `Config(collection="
 gives its trainer a `RayCollector` in place of a `SyncCollector`.
 """
 
-from yieldrl.distributed.answers import StoreFullError, WorkerError
-from yieldrl.distributed.cluster import Cluster
-from yieldrl.distributed.collector import RayCollector
-from yieldrl.distributed.envs import RemoteEnvs
-from yieldrl.distributed.eval_actor import EvalActor
-from yieldrl.distributed.evaluation import RemoteEvaluator
-from yieldrl.distributed.inference import InferenceActor
-from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
-from yieldrl.distributed.pool import WorkerPool
-from yieldrl.distributed.replay import RemoteReplay
-from yieldrl.distributed.replay_actor import ReplayBufferActor
-from yieldrl.distributed.stats import StatsActor
-from yieldrl.distributed.trainer_actor import TrainerActor
-from yieldrl.distributed.versions import VersionError
-from yieldrl.distributed.weights import Signature, SignatureError
-from yieldrl.distributed.worker import RolloutWorkerActor
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from yieldrl.distributed.answers import StoreFullError, WorkerError
+    from yieldrl.distributed.cluster import Cluster
+    from yieldrl.distributed.collector import RayCollector
+    from yieldrl.distributed.envs import RemoteEnvs
+    from yieldrl.distributed.eval_actor import EvalActor
+    from yieldrl.distributed.evaluation import RemoteEvaluator
+    from yieldrl.distributed.inference import InferenceActor
+    from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
+    from yieldrl.distributed.pool import WorkerPool
+    from yieldrl.distributed.replay import RemoteReplay
+    from yieldrl.distributed.replay_actor import ReplayBufferActor
+    from yieldrl.distributed.stats import StatsActor
+    from yieldrl.distributed.trainer_actor import TrainerActor
+    from yieldrl.distributed.versions import VersionError
+    from yieldrl.distributed.weights import Signature, SignatureError
+    from yieldrl.distributed.worker import RolloutWorkerActor
 
 __all__ = [
     "Cluster",
@@ -43,3 +47,37 @@ __all__ = [
     "WorkerError",
     "WorkerPool",
 ]
+
+_MODULES = {
+    "Cluster": "cluster",
+    "DeadLearnerError": "learners",
+    "EvalActor": "eval_actor",
+    "InferenceActor": "inference",
+    "LearnerError": "learners",
+    "Learners": "learners",
+    "RayCollector": "collector",
+    "RemoteEnvs": "envs",
+    "RemoteEvaluator": "evaluation",
+    "RemoteReplay": "replay",
+    "ReplayBufferActor": "replay_actor",
+    "RolloutWorkerActor": "worker",
+    "Signature": "weights",
+    "SignatureError": "weights",
+    "StatsActor": "stats",
+    "StoreFullError": "answers",
+    "TrainerActor": "trainer_actor",
+    "VersionError": "versions",
+    "WorkerError": "answers",
+    "WorkerPool": "pool",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names of this room, imported when they are asked for: each actor needs a few."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -42,21 +42,12 @@ class Learners:
     Args:
         cluster: Has a place for each, under the name `learners`.
         algorithm: The trainer's.
-        config: Says how many there are.
-
-    Raises:
-        ValueError: If they cannot share the environments equally.
+        config: Says how many there are; they share its environments equally.
     """
 
     def __init__(self, cluster: Any, algorithm: Any, config: Config) -> None:
         self.cluster, self.algorithm, self.config = cluster, algorithm, config
         self.count = config.learners
-        if config.num_envs % self.count:
-            raise config.error(
-                "learners",
-                f"they cannot share num_envs = {config.num_envs} equally: choose a"
-                f" multiple of {self.count} environments",
-            )
         self.actors: list[Any] = []
         self._steps: deque[dict[str, float]] = deque()  # metrics not handed out yet
         self._asked: list[Any] = []  # what an update will answer, if one is under way

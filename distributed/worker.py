@@ -12,8 +12,8 @@ import torch
 
 from yieldrl.collectors.acting import Signed
 from yieldrl.collectors.sync import SyncCollector
+from yieldrl.distributed.noting import NotingStepper
 from yieldrl.distributed.remote_agent import RemoteAgent
-from yieldrl.distributed.stats import NotingStepper
 from yieldrl.distributed.versions import check_versions
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map

@@ -44,15 +44,30 @@ class OnRay(TrainerState):
         """The spaces of environments that rollout workers step."""
         from yieldrl.distributed import WorkerPool
 
+        if config.learners:  # an error comes before processes do
+            self._check_learners(config)
         return WorkerPool(source, config, type(self)).envs
+
+    def _check_learners(self, config: Config) -> None:
+        """Refuse learners that could not learn as this trainer does.
+
+        Raises:
+            ValueError: If it does not learn from rollouts, or they cannot be shared.
+        """
+        if not self.parallel:
+            said = f"{self.name} does not learn from whole rollouts: choose 0"
+            raise config.error("learners", said)
+        if config.num_envs % config.learners:
+            raise config.error(
+                "learners",
+                f"they cannot share num_envs = {config.num_envs} equally: choose a"
+                f" multiple of {config.learners} environments",
+            )
 
     def _make_learners(self) -> Any:
         """Other processes that learn in place of this one; None without them."""
         if not getattr(self.config, "learners", 0):
             return None
-        if not self.parallel:
-            said = f"{self.name} does not learn from whole rollouts: choose 0"
-            raise self.config.error("learners", said)
         from yieldrl.distributed import Learners
 
         return Learners(self.envs.pool.cluster, self.algorithm, self.config)

@@ -73,15 +73,21 @@ class OnPolicyTrainer(abstractions.Trainer):
             self.agent.acted_version = None
         return super()._run_collect()
 
-    def _make_learners(self) -> Any:
+    def _check_learners(self, config: Any) -> None:
         """As every trainer's; an error if its schedule is none that learners know."""
-        own = {OnPolicyTrainer: type(self), abstractions.Agent: type(self.agent)}
-        for base, kind in own.items() if self.config.learners else ():
-            for name in {"_run_train", "begin_learning", "learn"} & set(dir(base)):
-                if getattr(kind, name) is not getattr(base, name):
-                    said = f"they would not call {name} of {kind.__module__}"
-                    raise self.config.error("learners", f"{said}: choose 0")
+        super()._check_learners(config)
+        self._refuse_own(type(self), OnPolicyTrainer, ("_run_train", "begin_learning"))
+
+    def _make_learners(self) -> Any:
+        if self.config.learners:
+            self._refuse_own(type(self.agent), abstractions.Agent, ("learn",))
         return super()._make_learners()
+
+    def _refuse_own(self, kind: type, base: type, names: tuple[str, ...]) -> None:
+        for name in names:
+            if getattr(kind, name) is not getattr(base, name):
+                said = f"they would not call {name} of {kind.__module__}: choose 0"
+                raise self.config.error("learners", said)
 
     def state_dict(self) -> dict[str, Any]:
         if self.learners is None:

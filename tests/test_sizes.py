@@ -31,9 +31,9 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_065
+LINES = 40_086
 """Of the product but for the room on Ray, which are to become 34 000."""
-ON_RAY = 4_100
+ON_RAY = 4_200
 """Of the room on Ray, which came later."""
 
 

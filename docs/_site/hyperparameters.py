@@ -14,6 +14,7 @@ import inspect
 from typing import Any
 
 from yieldrl.cli.field_options import docstrings
+from yieldrl.foundations.config_places import PlacesConfig
 from yieldrl.off_policy import EpsilonConfig, OffPolicyConfig
 from yieldrl.on_policy import ActorCriticConfig, OnPolicyConfig
 
@@ -24,6 +25,7 @@ SHARED = {
     OnPolicyConfig: "Of every algorithm on rollouts",
     OffPolicyConfig: "Of every algorithm with a replay buffer",
     EpsilonConfig: "Of every epsilon-greedy algorithm",
+    PlacesConfig: "Of collecting, and of processes on Ray",
 }
 """Class of what several algorithms share -> title of its fields."""
 
@@ -73,10 +75,10 @@ def _config(algorithm: str) -> type[Any]:
 
 
 def _title(base: type[Any], algorithm: str) -> str:
-    if base.__module__.startswith("yieldrl.foundations"):
-        return "Of every algorithm"
     if base in SHARED:
         return SHARED[base]
+    if base.__module__.startswith("yieldrl.foundations"):
+        return "Of every algorithm"
     folder = base.__module__.removesuffix(".config").rpartition(".")[2]
     own = folder == algorithm
     return "Its own, or with a default of its own" if own else f"From {folder}"

@@ -26,7 +26,6 @@ OPTIONS = {
 }
 CASES = {
     "dqn": {"gradient_steps": 3, "env_id": "yieldrl/CartPole-v1"},
-    "sac": {"env_id": "yieldrl/Pendulum-v1"},
     "prioritized_dqn": {"env_id": "yieldrl/CartPole-v1"},
 }
 

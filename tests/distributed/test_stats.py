@@ -3,7 +3,8 @@
 import gymnasium as gym
 import numpy as np
 
-from yieldrl.distributed.stats import NotingStepper, StatsActor
+from yieldrl.distributed.noting import NotingStepper
+from yieldrl.distributed.stats import StatsActor
 from yieldrl.envs import SerialVectorEnv
 
 

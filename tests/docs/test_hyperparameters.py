@@ -29,7 +29,8 @@ def test_own_fields_come_first_and_everybodys_last():
     titles = re.findall(r'^\?\?\? abstract "(.*): \d+ field', shown, re.MULTILINE)
     own = "Its own, or with a default of its own"
     shared = "Of every algorithm on rollouts", "Of every actor with a critic"
-    assert titles == [own, "From ppo", *shared, "Of every algorithm"]
+    places = "Of collecting, and of processes on Ray"
+    assert titles == [own, "From ppo", *shared, "Of every algorithm", places]
     # One whose config is its parent's has none of its own.
     assert hyperparameters.tables("double_dqn").startswith('??? abstract "From dqn: ')
 

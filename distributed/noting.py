@@ -1,0 +1,33 @@
+"""A stepper of a rollout worker, which notes how episodes ended."""
+
+from typing import Any
+
+import numpy as np
+
+from yieldrl.collectors.outcomes import array, successes, task_names
+from yieldrl.collectors.stepping import Step, Stepper
+from yieldrl.distributed.stats import End
+
+
+class NotingStepper(Stepper):
+    """A stepper that notes which episodes ended with a success, if infos say so."""
+
+    def __init__(self, envs: Any) -> None:
+        super().__init__(envs)
+        self._ends: list[End] = []
+
+    def step(self, action: Any) -> Step:
+        """Take one step in every environment."""
+        step = super().step(action)
+        ended = np.flatnonzero(array(step.ended))
+        count = self.envs.num_envs
+        said = successes(step.info, count) if len(ended) else None
+        if said is not None:
+            names = task_names(step.info, count)
+            self._ends += [(names[i], bool(said[i])) for i in ended]
+        return step
+
+    def take(self) -> list[End]:
+        """The episodes that ended since it was last asked."""
+        ends, self._ends = self._ends, []
+        return ends
