@@ -28,12 +28,16 @@ train: $(VENV)/.core
 
 # A process for each core; one that is done takes over tests of another.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# Processes of their own: one that has Ray must not fork, as other tests do.
+PYTEST_RAY := $(BIN)/python -m pytest -n auto --dist loadfile tests/distributed
 
 test: $(VENV)/.dev
-	$(PYTEST)
+	$(PYTEST) --ignore tests/distributed
+	$(PYTEST_RAY)
 
 test-fast: $(VENV)/.dev
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) --ignore tests/distributed -m 'not slow'
+	$(PYTEST_RAY) -m 'not slow'
 
 # The built site in Chromium, which the system has to have.
 browser: docs
