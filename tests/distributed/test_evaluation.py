@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import signal
+from contextlib import suppress
 from functools import partial
 
 import gymnasium as gym
@@ -39,9 +40,10 @@ class Line(gym.Env):
         self.steps += 1
         if self.fails:
             raise ValueError("the goal is gone")
-        if self.dies_at and not os.path.exists(self.dies_at):
-            open(self.dies_at, "w").close()
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self.dies_at:  # whoever deletes the file, of those that step at once
+            with suppress(FileNotFoundError):
+                os.remove(self.dies_at)
+                os.kill(os.getpid(), signal.SIGKILL)
         self.place = self.place + self.np_random.normal(0.2, 0.1, 2) * (action + 1)
         ended = bool(self.place.sum() > (2 if self.task == "near" else 4))
         info = {"task": self.task, "success": bool(self.steps % 2)}
@@ -141,11 +143,10 @@ def test_tasks_are_played_side_by_side(places):
 
 def test_an_actor_that_is_killed_is_started_again_and_plays_anew(places, tmp_path):
     (expected,), _, _ = two_ways(places, Line)
-    dies = partial(Line, dies_at=str(tmp_path / "died"))
-    (tmp_path / "died").touch()
+    dies = partial(Line, dies_at=str(tmp_path / "dies"))
     again, (found,), shared = two_ways(places, dies)
     assert again == [found] == [expected]
-    (tmp_path / "died").unlink()
+    (tmp_path / "dies").touch()
     trainer = ppo.Trainer(ppo.Config(**CONFIG), envs=Line)
     assert shared(trainer.agent, 5) == expected
     assert sorted(shared.lives) == [0, 1]
