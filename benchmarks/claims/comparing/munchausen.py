@@ -14,7 +14,6 @@ from yieldrl.benchmarks.claim import Run, Table, Verdict, at_least, values
 from yieldrl.benchmarks.scores import curve, difference, text
 from yieldrl.benchmarks.style import COLORS, INK, line
 
-# of both sides; all else has its default, in Munchausen DQN the paper's
 SETTINGS: dict[str, Any] = {
     "env_id": "CartPole-v1",
     "total_steps": 10_000,
@@ -24,11 +23,14 @@ SETTINGS: dict[str, Any] = {
     "threads": 1,
     "speed": "eager",
 }
+"""Of both sides; all else has its default, in Munchausen DQN the paper's."""
 
-# deterministic ones after the last step, whose mean return is the score of a run
 EPISODES = 20
+"""Deterministic ones after the last step, whose mean return is the score of a run."""
 
-SEEDS = 20  # runs of each side, no fewer and no more
+SEEDS = 20
+"""Runs of each side, no fewer and no more."""
+
 SIDES = {"dqn": "DQN", "munchausen": "Munchausen DQN"}
 
 
