@@ -13,7 +13,6 @@ def settings_of(algorithm: Any) -> dict[str, Any]:
     attributes = vars(algorithm)
     optimizers = {k: v for k, v in attributes.items() if isinstance(v, Optimizer)}
     return {
-        "config": algorithm.config,
         "plain": {k: v for k, v in attributes.items() if isinstance(v, PLAIN)},
         "groups": {
             name: [_options(group) for group in optimizer.param_groups]
