@@ -38,6 +38,7 @@ class RayCollector(Collector):
         rows_ahead: Rows of the next segment, if so many rows are under way already.
         when_stale: What to do at that limit: `wait`, or `drop` the oldest segments and
             go on collecting.
+        in_actor: Whether a replay actor joins the segments of workers.
     """
 
     def __init__(
@@ -50,13 +51,14 @@ class RayCollector(Collector):
         max_policy_lag: int = 1,
         rows_ahead: Callable[[int], int] = lambda _: 1,
         when_stale: Literal["wait", "drop"] = "wait",
+        in_actor: bool = False,
     ) -> None:
         self.envs, self.agent, self.buffer = envs, agent, buffer
         envs.pool.inference.check(agent)
         self.seed, self.rows_ahead = seed, rows_ahead
         self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
         self.logs: dict[str, Any] = {}
-        self.segments = Segments(envs.pool, agent)
+        self.segments = Segments(envs.pool, agent, in_actor=in_actor)
         self._segment: Part | None = None  # the one that is handed over
         self._row = 0  # of that, which comes next
         self._length: int | None = None  # of segments, while a caller collects

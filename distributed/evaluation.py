@@ -1,6 +1,5 @@
 """Evaluations that actors share, with the numbers of an evaluation in process."""
 
-import logging
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -8,19 +7,12 @@ from typing import Any
 import numpy as np
 
 from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator
-from yieldrl.distributed.answers import answer_of
+from yieldrl.distributed.answers import DeadWorkerError, answer_of
 from yieldrl.distributed.eval_actor import EvalActor, Share
-from yieldrl.distributed.pool import (
-    MOST_LIVES,
-    DeadWorkerError,
-    WorkerError,
-    WorkerPool,
-    pickled,
-)
+from yieldrl.distributed.lives import Lives
+from yieldrl.distributed.pool import WorkerPool, pickled
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.weights import Signature, learned, packed
-
-log = logging.getLogger("yieldrl.distributed")
 
 
 class RemoteEvaluator(Evaluator):
@@ -47,7 +39,7 @@ class RemoteEvaluator(Evaluator):
         super().__init__(*args, **options)
         self.count = count = self._config.eval_actors
         self._cluster, self._trainer_class = pool.cluster, trainer_class
-        self.lives, self._failures = [0] * count, [0] * count
+        self.lives = Lives("eval actor", count, "an evaluation")
         self.actors = [self._new(index) for index in range(count)]
         self._sent_agent: Any = None
         self._recipe: Any = None  # of that, in Ray's store
@@ -124,21 +116,13 @@ class RemoteEvaluator(Evaluator):
                     self._restart(index)
                 asked = self._ask(index, share, how)
             else:
-                self._failures[index] = 0
+                self.lives.did_work(index)
                 return found
 
     def _new(self, index: int) -> Any:
         return self._cluster.actor(EvalActor, ("eval_actors", index))
 
     def _restart(self, index: int) -> None:
-        self._failures[index] += 1
-        if self._failures[index] > MOST_LIVES:
-            raise WorkerError(
-                f"eval actor {index} died {MOST_LIVES} times in a row without an"
-                " evaluation: look for too little memory, or for an environment that"
-                " ends its process"
-            )
-        log.warning("eval actor %d has died; it is started again", index)
-        self.lives[index] += 1
+        self.lives.begin(index)
         self._cluster.kill(self.actors[index])
         self.actors[index] = self._new(index)

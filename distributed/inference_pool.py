@@ -9,6 +9,7 @@ from torch import Tensor
 
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.inference import InferenceActor
+from yieldrl.distributed.lives import Lives
 from yieldrl.distributed.remote_agent import DeadInferenceError
 from yieldrl.distributed.weight_group import WeightSender
 from yieldrl.distributed.weights import Signature, SignatureError
@@ -27,18 +28,15 @@ class InferencePool:
         cluster: Has a place for each.
         config: Says how many there are, and how many rollout workers.
         own: The config of what one worker does.
-        most_lives: One that dies so often in a row is not started again.
 
     Attributes:
         lives: How often each was made again.
     """
 
-    def __init__(
-        self, cluster: Cluster, config: Config, own: Config, most_lives: int
-    ) -> None:
+    def __init__(self, cluster: Cluster, config: Config, own: Config) -> None:
         self.cluster, self.config, self.own = cluster, config, own
-        self.most_lives, self.count = most_lives, config.inference_actors
-        self.lives, self._failures = [0] * self.count, [0] * self.count
+        self.count = config.inference_actors
+        self.lives = Lives("inference actor", self.count, "a finished segment")
         self._sent: list[int | None] = [None] * self.count
         self._ready: list[Any] = [None] * self.count  # their answers to the latest
         self._begun_at = [*self._ready]  # and to `begin`
@@ -122,13 +120,13 @@ class InferencePool:
     def answered(self, worker: int) -> None:
         """Note that a worker's actor does its work."""
         if self.count:
-            self._failures[worker % self.count] = 0
+            self.lives.did_work(worker % self.count)
 
     def restarted(self, worker: int, error: BaseException) -> bool:
         """Whether a worker's error is that its actor has died; then another is there.
 
         Raises:
-            RuntimeError: If it died too often in a row.
+            WorkerError: If it died too often in a row.
         """
         if not isinstance(getattr(error.__cause__, "cause", None), DeadInferenceError):
             return False
@@ -138,14 +136,7 @@ class InferencePool:
         return True
 
     def _restart(self, index: int) -> None:
-        self._failures[index] += 1
-        if self._failures[index] > self.most_lives:
-            raise RuntimeError(
-                f"inference actor {index} died {self.most_lives} times in a row without"
-                " a finished segment: look for too little memory"
-            )
-        log.warning("inference actor %d has died; it is started again", index)
-        self.lives[index] += 1
+        self.lives.begin(index)
         self.cluster.kill(self.actors[index])
         self.actors[index] = self._made(index)
         self._begin(index, None)

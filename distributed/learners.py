@@ -36,8 +36,8 @@ class Learners:
 
     The trainer's own algorithm is their mirror: it has their weights after each update,
     and the rest of their state when `mirror` is called. What was changed of it in the
-    meantime (weights, learning rates, numbers among its attributes, what is frozen) is
-    theirs before the next update.
+    meantime (weights, learning rates, its config, numbers among its attributes, what is
+    frozen) is theirs before the next update.
 
     Args:
         cluster: Has a place for each, under the name `learners`.
@@ -134,6 +134,9 @@ class Learners:
             raise LearnerError(f"{self._ended}: go on from the newest checkpoint")
         if not self.actors:
             self._start()
+        elif self.algorithm.config is not self.config:
+            self.config = self.algorithm.config
+            self._all("configure", pickled(self._own_config()))
         put, model = self.cluster.put, self.algorithm.model
         tensors, counters = learned(model), asdict(self.algorithm.counters)
         if self._behind:
@@ -145,14 +148,19 @@ class Learners:
             self._all("load_weights", signature, put(packed(tensors)))
 
     def _start(self) -> None:
-        own = self.config.in_one_process(num_envs=self.config.num_envs // self.count)
+        self.config = self.algorithm.config
         model = deepcopy(self.algorithm.model).to("cpu")
-        recipe = pickled(LearnerRecipe(type(self.algorithm), model, own))
+        parts = type(self.algorithm), model, self._own_config()
+        recipe = pickled(LearnerRecipe(*parts))
         for rank in range(self.count):
-            parts = ("learners", rank), rank, self.count, recipe
-            self.actors.append(self.cluster.actor(TrainerActor, *parts))
+            place, own = ("learners", rank), (rank, self.count, recipe)
+            self.actors.append(self.cluster.actor(TrainerActor, place, *own))
         [address] = self._get([self.actors[0].address.remote()])
         self._all("begin", address)
+
+    def _own_config(self) -> Config:
+        """The config of one of them, with its share of the environments."""
+        return self.config.in_one_process(num_envs=self.config.num_envs // self.count)
 
     def _all(self, method: str, *args: Any) -> list[Any]:
         """What each learner answers to a call."""

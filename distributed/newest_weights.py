@@ -20,12 +20,25 @@ class NewestWeights:
     def __init__(self, pool: WorkerPool, model: Any) -> None:
         self._pool, self._travelling = pool, Travelling(model)
         self._signature: Signature | None = None
+        self._sent: list[int | None] = [None] * pool.count  # versions that workers have
         self._arrays: Any = None
         self.megabytes = 0.0
 
     def version_or(self, version: int) -> int:
         """The version that was made last; this one if there is none."""
         return version if self._signature is None else self._signature.version
+
+    def told(self, index: int, version: int) -> tuple[Any, ...]:
+        """What `collect` of worker `index` is to be told of it, if it is not known."""
+        newest, inference = self(index, version), self._pool.inference
+        if inference.count:
+            return None, None, inference.asked_by(index, newest)
+        known, self._sent[index] = self._sent[index] == version, version
+        return () if known else newest
+
+    def forget(self, index: int) -> None:
+        """Note that a worker has begun anew."""
+        self._sent[index] = None
 
     def __call__(self, index: int, version: int) -> tuple[Signature, Any]:
         """In the object store, unless whom worker `index` asks has them already."""

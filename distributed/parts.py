@@ -24,6 +24,7 @@ class Request:
         breaks: Rows before which episodes are given up, besides those of workers.
         part: The answers together, once they are there.
         older: Whether the policy that was handed over last acts, if there is a newer.
+        whole: What a replay actor will answer, which joins the answers of all workers.
     """
 
     num_rows: int
@@ -32,6 +33,7 @@ class Request:
     breaks: set[int] = field(default_factory=set)
     part: Part | None = None
     older: bool = False
+    whole: Any = None
 
 
 def there(ray: Any, requests: Iterable[Request]) -> list[bool]:
@@ -47,14 +49,14 @@ def part_of(saved: Mapping[str, Any]) -> Part:
     return Part(**map_tensors(Tensor.numpy, saved))
 
 
-def joined(parts: Sequence[Part], breaks: set[int]) -> Part:
+def joined(parts: Sequence[Part]) -> Part:
     """The segments of several workers side by side, in memory of their own."""
     rows = tree_map(lambda *own: np.concatenate(own, axis=1), *(p.rows for p in parts))
     logs = parts[0].logs
     if len(parts) > 1:
         of_rows = zip(*(part.logs for part in parts), strict=True)
         logs = [mean_episode(of_row) for of_row in of_rows]
-    breaks = breaks.union(*(part.breaks for part in parts))
+    breaks = set[int]().union(*(part.breaks for part in parts))
     told = [part.inference for part in parts]
     means = {name: sum(each[name] for each in told) / len(told) for name in told[0]}
     version = min(part.version for part in parts)

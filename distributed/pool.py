@@ -1,7 +1,6 @@
 """The rollout workers of a run: made alike, and made again when one dies."""
 
 import dataclasses
-import logging
 import sys
 import sysconfig
 from pathlib import Path
@@ -14,16 +13,12 @@ from yieldrl.distributed.answers import DeadWorkerError, WorkerError, answer_of
 from yieldrl.distributed.cluster import Cluster, places
 from yieldrl.distributed.envs import RemoteEnvs
 from yieldrl.distributed.inference_pool import InferencePool
+from yieldrl.distributed.lives import Lives
 from yieldrl.distributed.recipes import EnvRecipe
 from yieldrl.distributed.stats import StatsActor
 from yieldrl.distributed.versions import versions
 from yieldrl.distributed.worker import RolloutWorkerActor
 from yieldrl.foundations import Config
-
-log = logging.getLogger("yieldrl.distributed")
-
-MOST_LIVES = 5
-"""A worker that dies as often without a segment in between ends the run."""
 
 
 class WorkerPool:
@@ -55,12 +50,12 @@ class WorkerPool:
         own = config.in_one_process(num_envs=share, device="cpu")
         self._recipe = EnvRecipe(source, own, trainer_class)
         self.cluster = Cluster(config.ray_address, places(config))
-        self.lives, self._begun = [0] * count, None
-        self._failures = [0] * count
+        self.lives = Lives("rollout worker", count, "a finished segment")
+        self._begun: Any = None
         self._starting: dict[int, Any] = {}  # answers to `begin` of restarted workers
         try:
             self.stats = self.cluster.actor(StatsActor)
-            self.inference = InferencePool(self.cluster, config, own, MOST_LIVES)
+            self.inference = InferencePool(self.cluster, config, own)
             self.actors = [self._made(index) for index in range(count)]
             described = self.ask_all("describe")
         except BaseException:
@@ -119,9 +114,13 @@ class WorkerPool:
                 self._starting[index] = self._begin(index, None)  # for the next call
                 raise
         found = self._answer(index, answer)
-        self._failures[index] = 0
-        self.inference.answered(index)
+        self.did_work(index)
         return found
+
+    def did_work(self, index: int) -> None:
+        """Note that a worker, and whom it asks, are of use: they may die as often."""
+        self.lives.did_work(index)
+        self.inference.answered(index)
 
     def _answer(self, index: int, answer: Any) -> Any:
         return answer_of(f"rollout worker {index}", answer)
@@ -130,17 +129,9 @@ class WorkerPool:
         """Make a worker that has died again: with new episodes, or from a state.
 
         Raises:
-            WorkerError: If it died `MOST_LIVES` times in a row.
+            WorkerError: If it died too often in a row.
         """
-        self._failures[index] += 1
-        if self._failures[index] > MOST_LIVES:
-            raise WorkerError(
-                f"rollout worker {index} died {MOST_LIVES} times in a row without a"
-                " finished segment: look for too little memory, or for an environment"
-                " that ends its process"
-            )
-        log.warning("rollout worker %d has died; it is started again", index)
-        self.lives[index] += 1
+        self.lives.begin(index)
         self.cluster.kill(self.actors[index])
         self.actors[index] = self._made(index)
         self._starting[index] = self._begin(index, state)

@@ -1,4 +1,4 @@
-"""An actor that holds the replay buffer of a run."""
+"""An actor that holds what was collected: a replay buffer, or segments."""
 
 import pickle
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from yieldrl.distributed.parts import joined
+from yieldrl.distributed.worker import Part
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations.trees import map_tensors
@@ -17,7 +19,11 @@ Write = tuple[str, tuple[Any, ...]]
 
 
 class ReplayBufferActor:
-    """Holds the replay buffer of a run, and draws its batches."""
+    """Holds what rollout workers have collected, for the learner to take.
+
+    Of algorithms that replay it has the buffer, and draws its batches; of those that
+    learn from rollouts it joins segments `[T, n]`, as many as may wait.
+    """
 
     def make(self, made_of: bytes, options: Mapping[str, Any]) -> int:
         """Make the buffer: its horizon.
@@ -30,6 +36,10 @@ class ReplayBufferActor:
         kind, args = pickle.loads(made_of)
         self._buffer = kind(*args, **options)
         return self._buffer.horizon
+
+    def joined(self, *parts: Part) -> tuple[Part, list[float]]:
+        """Segments of all workers side by side, `[T, N]`, and the seconds of each."""
+        return joined(parts), [part.seconds for part in parts]
 
     def write(self, writes: Sequence[Write]) -> None:
         """Do what changes the buffer: names of its methods, and their arguments."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from yieldrl.collectors.policy_lag import PolicyLag
 from yieldrl.distributed.answers import DeadWorkerError, WorkerError
+from yieldrl.distributed.joining import Joining
 from yieldrl.distributed.newest_weights import NewestWeights
 from yieldrl.distributed.parts import Request, joined, part_of, there
 from yieldrl.distributed.pool import WorkerPool
@@ -23,6 +24,7 @@ class Segments:
     Args:
         pool: The workers.
         agent: The agent that learns.
+        in_actor: Whether a replay actor joins what workers send.
 
     Attributes:
         started: Whether workers have the agent.
@@ -31,16 +33,16 @@ class Segments:
         dropped: Environment steps that were too old to be learned from.
     """
 
-    def __init__(self, pool: WorkerPool, agent: Any) -> None:
+    def __init__(self, pool: WorkerPool, agent: Any, *, in_actor: bool) -> None:
         self.pool, self.agent = pool, agent
+        self.joining = Joining(pool) if in_actor else None
         self.started, self.lost, self.dropped = False, 0, 0
+        self._broken = False  # whether a worker has begun anew since the last segment
         self._newest = NewestWeights(pool, agent.model)
         self._slow = SlowWorkers(pool.count)
         self.lag = PolicyLag(agent.policy_version)
         self._requests: deque[Request] = deque()
-        self._sent: list[int | None] = []  # versions that workers have
         self._told: list[dict[str, float]] = []  # of segments since the last report
-        self._broken = False  # whether a worker has begun anew since the last segment
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -56,9 +58,8 @@ class Segments:
         Of inference actors the states are `acting`.
         """
         model = deepcopy(self.agent.model).to("cpu")
-        kinds = type(self.agent), type(self.agent.algorithm)
-        self.pool.begin(AgentRecipe(*kinds, model), seed, states, acting)
-        self._sent = [None] * self.pool.count
+        made_of = AgentRecipe(type(self.agent), type(self.agent.algorithm), model)
+        self.pool.begin(made_of, seed, states, acting)
         self._newest = NewestWeights(self.pool, self.agent.model)
         self.started = True
 
@@ -77,6 +78,8 @@ class Segments:
         with defer_keyboard_interrupt():  # what was asked for must be waited for
             for index in range(self.pool.count):
                 request.answers[index] = self._asked(index, request)
+            if self.joining is not None:
+                request.whole = self.joining.ask(request.answers)
             self._requests.append(request)
 
     def next(self) -> Part:
@@ -103,12 +106,11 @@ class Segments:
         """Logs: the lag since the last report, who works, what waits, what was lost."""
         told, self._told = [each for each in self._told if each], []
         means = {k: sum(x[k] for x in told) / len(told) for k in (told or [{}])[0]}
-        now: dict[str, float] = {"workers": self.pool.count}
-        now["segments_waiting"] = len(self)
-        now["weights_mb"] = self._newest.megabytes
+        counts = {"workers": self.pool.count, "segments_waiting": len(self)}
         lost = {"lost_segments": self.lost, "dropped_steps": self.dropped}
-        now |= {name: count for name, count in lost.items() if count}
-        return {**self.lag.report(), **means, **now}
+        counts |= {name: count for name, count in lost.items() if count}
+        megabytes = {"weights_mb": self._newest.megabytes}
+        return {**self.lag.report(), **means, **counts, **megabytes}
 
     def give_up(self) -> None:
         self._requests.clear()
@@ -136,26 +138,24 @@ class Segments:
 
     def _asked(self, index: int, request: Request) -> Any:
         """Ask one worker, with new weights if it, or whom it asks, has older ones."""
-        version, weights = self.agent.policy_version, ()
-        if request.older:
-            version = self._newest.version_or(version)
-        newest = self._newest(index, version)
+        now = self.agent.policy_version
+        version = self._newest.version_or(now) if request.older else now
+        weights = self._newest.told(index, version)
         if version != self.lag.newest:
             self.lag.publish(version)
-        if self.pool.inference.count:
-            asked = self.pool.inference.asked_by(index, newest)
-            weights = None, None, asked
-        elif self._sent[index] != version:
-            weights, self._sent[index] = newest, version
         rows = request.num_rows, request.sample_step
         return self.pool.call(index, "collect", *rows, *weights)
 
     def _answered(self, request: Request) -> Part:
         """What all workers answer, as one segment `[T, N]`."""
         if request.part is None:
-            parts = [self._answer(i, request) for i in range(self.pool.count)]
-            self._slow.look([part.seconds for part in parts])
-            request.part = joined(parts, request.breaks)
+            found = self.joining and self.joining.get(request.whole)
+            if not found:
+                parts = [self._answer(i, request) for i in range(self.pool.count)]
+                found = joined(parts), [part.seconds for part in parts]
+            request.part, seconds = found
+            self._slow.look(seconds)
+            request.part.breaks = sorted(request.breaks.union(request.part.breaks))
         return request.part
 
     def _answer(self, index: int, request: Request) -> Part:
@@ -181,13 +181,13 @@ class Segments:
             self.lost += lost
             self._broken |= not lost
             self.pool.restart(index)
-            self._sent[index] = None
+            self._newest.forget(index)
 
     def _forget(self, index: int) -> int:
         """Give up what a worker was asked for; how many segments that is."""
         unanswered = [request for request in self._requests if request.part is None]
         for request in unanswered:
-            request.answers[index] = None
+            request.answers[index] = request.whole = None
         return len(unanswered)
 
     def _ask_again(self, index: int) -> None:

@@ -113,6 +113,10 @@ class TrainerActor:
         write(tensors_of(model) | state["model"], weights, signature)
         self._engine.load_state_dict(state)
 
+    def configure(self, config: bytes) -> None:
+        """Learn by another config from now on, pickled."""
+        self.algorithm.config = pickle.loads(config)
+
     def count_as(self, counters: Mapping[str, int]) -> None:
         """Count as the trainer does."""
         for name, count in counters.items():

@@ -38,6 +38,7 @@ class OnRay(TrainerState):
 
         names = "max_policy_lag", "when_stale"
         options = {name: getattr(self.config, name) for name in names}
+        options["in_actor"] = self.parallel and self.config.replay_actor
         return self._collector_of(RayCollector, rows_ahead=self.rows_ahead, **options)
 
     def _remote_envs(self, source: Any, config: Config) -> Any:

@@ -64,17 +64,23 @@ class PlacesConfig(FromFiles):
     """Processes that share the episodes of evaluations, with `ray`. With 0 this process
     plays them."""
 
+    replay_actor: bool = False
+    """Whether what is collected waits in a process of its own, with `ray`: the replay
+    buffer, which pays where this process has no memory for it; of algorithms that learn
+    from rollouts the segments, joined there, which pays with many workers."""
+
     def in_one_process(self, **changes: Any) -> Self:
         """This config without other processes, for one of them to work by."""
         alone: dict[str, Any] = {"collection": "sync", "weight_transfer": "store"}
         alone |= {"inference_actors": 0, "learners": 0, "eval_actors": 0}
+        alone["replay_actor"] = False
         return replace(self, **alone, **changes)
 
     def _check_places(self) -> None:
         """Refuse processes on Ray where nothing is collected there."""
-        for name in ("inference_actors", "learners", "eval_actors"):
+        for name in ("inference_actors", "learners", "eval_actors", "replay_actor"):
             if getattr(self, name) and self.collection != "ray":
-                raise self.error(name, "they are processes of collection='ray'")
+                raise self.error(name, "it is for processes of collection='ray'")
         if self.weight_transfer == "group" and self.inference_actors == 0:
             raise self.error(
                 "weight_transfer",
@@ -104,3 +110,4 @@ class SyncOnly:
     zero_stage: ClassVar[int] = 0
     learner_restarts: ClassVar[int] = 0
     eval_actors: ClassVar[int] = 0
+    replay_actor: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Hyper-parameters of algorithms that learn from a replay buffer."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 from yieldrl import foundations, functional
 from yieldrl.foundations import (
@@ -25,11 +25,6 @@ class OffPolicyConfig(foundations.Config):
     buffer_size: int = 1_000_000
     """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
     one takes less memory and forgets sooner."""
-
-    replay_actor: bool = False
-    """Whether the replay buffer lies in a process of its own, with collection `ray`:
-    that pays where this process has no memory for it. Batches then come from another
-    process, which takes longer."""
 
     learning_starts: StepsOrZero = 1_000
     """Environment steps before the first update. More fill the buffer with more varied
@@ -68,12 +63,6 @@ class OffPolicyConfig(foundations.Config):
         self._check_range(
             "buffer_size", low=self.num_envs, high=foundations.MAX_TRANSITIONS
         )
-        if self.replay_actor and self.collection != "ray":
-            raise self.error("replay_actor", "it is a process of collection='ray'")
-
-    def in_one_process(self, **changes: Any) -> Self:
-        """This config without other processes, for one of them to work by."""
-        return super().in_one_process(replay_actor=False, **changes)
 
     def learn_steps_by(self, sample_step: int) -> int:
         """Gradient steps that should have been taken by an environment step."""

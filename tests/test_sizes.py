@@ -31,9 +31,9 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_086
+LINES = 40_083
 """Of the product but for the room on Ray, which are to become 34 000."""
-ON_RAY = 4_200
+ON_RAY = 4_250
 """Of the room on Ray, which came later."""
 
 

@@ -13,7 +13,7 @@ import torch
 
 from yieldrl import algorithms
 from yieldrl.algorithms import dqn, ppo
-from yieldrl.distributed import RayCollector, WorkerError, pool
+from yieldrl.distributed import RayCollector, WorkerError, lives
 
 OFF_POLICY = {
     "learning_starts": 24,
@@ -272,7 +272,7 @@ class Fatal(Counting):
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
-    monkeypatch.setattr(pool, "MOST_LIVES", 1)
+    monkeypatch.setattr(lives, "MOST_LIVES", 1)
     options = {"num_envs": 1, "rollout_workers": 1}
     said = "worker 0 died 1 times in a row"
     trainer = trainer_of("ppo", envs=Fatal, **options)

@@ -12,7 +12,13 @@ import ray
 import torch
 
 from yieldrl.algorithms import dqn, ppo, ppo_lstm
-from yieldrl.distributed import InferenceActor, Signature, SignatureError, WorkerError
+from yieldrl.distributed import (
+    InferenceActor,
+    Signature,
+    SignatureError,
+    WorkerError,
+    lives,
+)
 from yieldrl.distributed.inference_pool import InferencePool
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.remote_agent import DeadInferenceError
@@ -158,7 +164,7 @@ class TestPool:
     def pool(self, **options):
         config = ray_config(rollout_workers=4, inference_actors=2, num_envs=8)
         own = ppo.Config(**{**PASSES, "num_envs": 2, **options})
-        return InferencePool(FakeCluster(), config, own, most_lives=2)
+        return InferencePool(FakeCluster(), config, own)
 
     def test_each_has_the_rows_of_its_workers_and_a_seed_of_its_own(self):
         made = self.pool(seed=5).cluster.made
@@ -185,7 +191,8 @@ class TestPool:
         assert actor.number == 3
         assert given == [signature, {}, ("answer", "recipe", None)]
 
-    def test_one_that_dies_again_and_again_ends_the_run(self):
+    def test_one_that_dies_again_and_again_ends_the_run(self, monkeypatch):
+        monkeypatch.setattr(lives, "MOST_LIVES", 2)
         pool = self.pool()
         pool.begin("recipe")
         weights = Signature.of({}, 3), {}
@@ -194,7 +201,7 @@ class TestPool:
             assert pool.restarted(0, died())
         pool.asked_by(0, weights)
         said = "inference actor 0 died 2 times in a row without a finished segment"
-        with pytest.raises(RuntimeError, match=said):
+        with pytest.raises(WorkerError, match=said):
             pool.restarted(0, died())
         pool.answered(2)
         assert pool.restarted(0, died())

@@ -24,6 +24,9 @@ OPTIONS = {
 }
 
 
+LATER = {"entropy_coef": 0.5, "clip_coef": 0.01}
+
+
 class Algorithm(ppo.Algorithm):
     beta = 0.0
 
@@ -75,6 +78,7 @@ def changed(trainer, step):
     if step == 4:
         trainer.algorithm.beta = 1000.0
         trainer.algorithm.learning_rate = 0.01
+        trainer.algorithm.config = dataclasses.replace(trainer.config, **LATER)
         with torch.no_grad():
             last.mul_(2.0)
     if step == 8:
@@ -101,6 +105,7 @@ def test_one_learner_gives_the_numbers_of_none_also_where_something_changes(tmp_
         trainer.save(tmp_path / "saved.pt")
     with Trainer.load(tmp_path / "saved.pt") as trainer:
         trainer.algorithm.beta = 1000.0
+        trainer.algorithm.config = dataclasses.replace(trainer.config, **LATER)
         assert found + numbers(trainer) == expected
         assert same(sync, trainer)
 

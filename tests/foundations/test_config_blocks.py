@@ -49,6 +49,7 @@ def test_every_field_has_one_home() -> None:
         "zero_stage": 2,
         "learner_restarts": 0,
         "eval_actors": 0,
+        "replay_actor": False,
     }
     assert (home("seed"), home("gamma")) == ("trainer", "algorithm")
 

@@ -14,7 +14,7 @@ from yieldrl.benchmarks.claim import Run, Verdict, at_least, constants, median
 from yieldrl.benchmarks.style import COLORS, INK
 
 SECONDS, FIELDS = constants("cluster/steps", "SECONDS", "FIELDS")
-WARM_UP, MEASURED = 4, 6.0  # rollouts, and seconds after them
+WARM_UP, MEASURED = 3, 5.0  # rollouts, and seconds after them
 WORKERS = (1, 2, 4, 8)
 SETTINGS = {"seconds": SECONDS, "warm_up": WARM_UP, "measured": MEASURED, **FIELDS}
 
@@ -75,16 +75,19 @@ def train(side: str, cost: str, seed: int) -> dict[str, Any]:
 
 
 def share(runs: Sequence[Run], cost: str, side: str, count: int) -> float:
-    """Of the steps that so many processes could take, as far as they have cores."""
+    """Of as many times the steps of one worker, as far as processes have cores."""
     cores = count if cost == "wait" else min(count, runs[0]["cores"])
-    return median(runs, "rate", side=side, cost=cost) * SECONDS[cost] / cores
+    one = median(runs, "rate", side="ray 1", cost=cost)
+    return median(runs, "rate", side=side, cost=cost) / one / cores
 
 
 def judge(runs: Sequence[Run]) -> list[Verdict]:
+    """Steps that compute are demanded of as many workers as there are cores."""
     return [
         at_least(f"{cost}, {n} workers, share", share(runs, cost, f"ray {n}", n), 0.9)
         for cost in SECONDS
         for n in WORKERS[1:]
+        if cost == "wait" or n <= runs[0]["cores"]
     ]
 
 

@@ -1,0 +1,45 @@
+"""How often actors were started again, and when that is given up."""
+
+import logging
+
+from yieldrl.distributed.answers import WorkerError
+
+log = logging.getLogger("yieldrl.distributed")
+
+MOST_LIVES = 5
+"""An actor that dies as often without any work done in between ends the run."""
+
+
+class Lives(list[int]):
+    """How often each actor of a role was started again.
+
+    Args:
+        role: What one of them is called in messages, such as `rollout worker`.
+        count: How many there are.
+        work: What one does when it does its work, such as `a finished segment`.
+    """
+
+    def __init__(self, role: str, count: int, work: str) -> None:
+        super().__init__([0] * count)
+        self._role, self._work = role, work
+        self._deaths = [0] * count  # in a row
+
+    def did_work(self, index: int) -> None:
+        """Note that an actor is of use: it may die as often again."""
+        self._deaths[index] = 0
+
+    def begin(self, index: int) -> None:
+        """Count the next life of an actor that has died.
+
+        Raises:
+            WorkerError: If it died `MOST_LIVES` times in a row.
+        """
+        self._deaths[index] += 1
+        if self._deaths[index] > MOST_LIVES:
+            raise WorkerError(
+                f"{self._role} {index} died {MOST_LIVES} times in a row without"
+                f" {self._work}: look for too little memory, or for an environment that"
+                " ends its process"
+            )
+        log.warning("%s %d has died; it is started again", self._role, index)
+        self[index] += 1
