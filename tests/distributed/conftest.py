@@ -11,6 +11,7 @@ def one_ray():
     """Trainers join it, and leave it running."""
     os.environ["RAY_AUTH_MODE"] = "disabled"
     os.environ["RAY_memory_monitor_refresh_ms"] = "0"  # noqa: SIM112
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (15 starves where others work)
     ray.init(
         num_cpus=4,  # as many processes are started at once
         include_dashboard=False,

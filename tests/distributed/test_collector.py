@@ -60,11 +60,19 @@ def plain(log):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_newest_policy_of_one_worker_gives_the_same_numbers(name):
-    sync = trainer_of(name, "sync", max_policy_lag=0)
-    expected = [plain(log) for log in sync()]
-    with trainer_of(name, max_policy_lag=0) as trainer:
+    """Also where it goes on, half way, from the state that it has."""
+    options = {"env_id": f"yieldrl/{'Pendulum' if name == 'sac' else 'CartPole'}-v1"}
+    sync = trainer_of(name, "sync", max_policy_lag=0, **options)
+    expected, found = [plain(log) for log in sync()], []
+    with trainer_of(name, max_policy_lag=0, **options) as trainer:
         assert isinstance(trainer.collector, RayCollector)
-        assert repr([plain(log) for log in trainer()]) == repr(expected)
+        for log in trainer():
+            found.append(plain(log))
+            if len(found) == len(expected) // 2 + 3:
+                break
+        trainer.load_state_dict(trainer.state_dict())
+        found += [plain(log) for log in trainer()]
+        assert repr(found) == repr(expected)
         pairs = zip(sync.model.parameters(), trainer.model.parameters(), strict=True)
         assert all(torch.equal(one, other) for one, other in pairs)
 
@@ -100,7 +108,7 @@ def test_epsilon_falls_with_the_steps_of_all_workers():
     assert actions[3:].any()
 
 
-@pytest.mark.parametrize(("lag", "workers"), [(1, 2), (3, 1)])
+@pytest.mark.parametrize(("lag", "workers"), [(1, 1), (3, 1)])
 def test_older_policies_are_no_older_than_the_limit(lag, workers):
     options = {"max_policy_lag": lag, "rollout_workers": workers}
     with trainer_of("ppo", **options) as trainer:
@@ -111,12 +119,11 @@ def test_older_policies_are_no_older_than_the_limit(lag, workers):
     assert trainer.training_done
 
 
-@pytest.mark.parametrize("name", ["ppo", "dqn"])
-def test_a_resumed_run_equals_one_that_was_not_interrupted(name, tmp_path):
+def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
     options = {"max_policy_lag": 0, "env_id": "yieldrl/CartPole-v1"}
-    expected = [plain(log) for log in trainer_of(name, "sync", **options)()]
+    expected = [plain(log) for log in trainer_of("ppo", "sync", **options)()]
     point, found = len(expected) // 2 + 3, []
-    with trainer_of(name, **options) as trainer:
+    with trainer_of("ppo", **options) as trainer:
         for log in trainer():
             found.append(plain(log))
             if len(found) == point:
@@ -291,19 +298,15 @@ def test_a_cluster_that_is_too_small_is_said_at_once():
         trainer_of("ppo", num_envs=16, rollout_workers=16)
 
 
-def test_stepping_the_environments_here_is_refused():
+def test_environments_are_not_stepped_here_and_end_with_their_workers():
+    """A Ray that was there before the trainer is left running."""
     with trainer_of("ppo") as trainer:
         assert trainer.envs.num_envs == 4
         for call in (trainer.envs.reset, lambda: trainer.envs.step(None)):
             with pytest.raises(RuntimeError, match="live in rollout workers on Ray"):
                 call()
         assert trainer.evaluate(episodes=2)["logs"]["episodes"] == 2
-
-
-def test_closing_ends_the_workers_and_leaves_a_ray_that_was_there():
-    trainer = trainer_of("ppo")
-    workers = trainer.collector.segments.pool.actors
-    trainer.close()
+        workers = trainer.collector.segments.pool.actors
     assert ray.is_initialized()
     for worker in workers:
         with pytest.raises(ray.exceptions.RayActorError):

@@ -1,5 +1,7 @@
 """What goes wrong in a worker is said in a sentence with its name."""
 
+from contextlib import closing
+
 import gymnasium as gym
 import pytest
 import ray
@@ -28,9 +30,16 @@ class Trainer(ppo.Trainer):
     agent_class = BeginsOnce
 
 
-def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time():
+def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(monkeypatch):
+    """Before it, logs say how many work and wait."""
+    looked = []
+    monkeypatch.setattr(SlowWorkers, "look", lambda _, seconds: looked.append(seconds))
     with Trainer(CONFIG) as trainer:
-        assert trainer.collector.collect(4).shape == (4, 2)
+        with closing(trainer()) as loop:
+            logs = next(log["logs"] for log in loop if "workers" in log["logs"])
+        check_logs(logs, trainer.model)
+        assert looked
+        assert all(len(seconds) == 1 and seconds[0] > 0 for seconds in looked)
         ray.kill(trainer.collector.segments.pool.actors[0])
         said = "rollout worker 0: ConnectionError: no licence for a second one"
         for _ in range(2):
@@ -112,17 +121,9 @@ def test_one_fast_segment_in_between_is_enough():
     assert found == [[]] * 5 + [[1]]
 
 
-def test_logs_say_how_many_work_and_wait(monkeypatch):
-    looked = []
-    monkeypatch.setattr(SlowWorkers, "look", lambda _, seconds: looked.append(seconds))
-    with ppo.Trainer(CONFIG) as trainer:
-        loop = trainer()
-        logs = next(log["logs"] for log in loop if "workers" in log["logs"])
-        loop.close()
-    assert all(len(seconds) == 1 and seconds[0] > 0 for seconds in looked)
-    assert looked
-    size = sum(p.numel() for p in trainer.model.parameters())
-    size += sum(x.numel() for x in trainer.model.buffers())
+def check_logs(logs, model):
+    size = sum(p.numel() for p in model.parameters())
+    size += sum(x.numel() for x in model.buffers())
     assert logs["workers"] == 1
     assert logs["segments_waiting"] == 1
     assert logs["weights_mb"] == pytest.approx(4e-6 * size)

@@ -4,11 +4,12 @@ import ray
 import torch
 
 from yieldrl.algorithms import ppo
-from yieldrl.distributed.joining import Joining
+from yieldrl.distributed.parts import joined
 
 OPTIONS = {
     "collection": "ray",
     "rollout_workers": 2,
+    "replay_actor": True,
     "max_policy_lag": 0,
     "num_envs": 4,
     "num_steps": 8,
@@ -20,8 +21,8 @@ OPTIONS = {
 }
 
 
-def trainer_of(**options):
-    return ppo.Trainer(ppo.Config(**OPTIONS, **options))
+def trainer_of():
+    return ppo.Trainer(ppo.Config(**OPTIONS))
 
 
 def kill(actor, method):
@@ -34,33 +35,34 @@ def kill(actor, method):
             return
 
 
-def test_training_gives_the_same_numbers_and_takes_them_from_the_actor(monkeypatch):
-    answers, found = [], []
-    get = Joining.get
-    monkeypatch.setattr(
-        Joining, "get", lambda *a: answers.append(get(*a)) or answers[-1]
-    )
-    for in_actor in (False, True):
-        with trainer_of(replay_actor=in_actor) as trainer:
-            found.append([log["logs"] for log in trainer()])
-    assert repr(found[0]) == repr(found[1])
-    assert [part.rows["obs"].shape for part, _ in answers] == [(8, 4, 4)] * 2
-    assert all(len(seconds) == 2 for _, seconds in answers)
-
-
-def test_the_actor_and_a_worker_may_die():
-    """Then the program joins what workers send, and nothing is lost that was sent."""
-    with trainer_of(replay_actor=True) as trainer:
-        segments = trainer.collector.segments
-        kill(segments.joining.actor, "joined")
+def test_it_joins_as_the_program_does_which_goes_on_when_something_dies(monkeypatch):
+    """Nothing is lost that was sent."""
+    with trainer_of() as trainer:
+        segments, asked = trainer.collector.segments, []
+        pool, joining = segments.pool, segments.joining
+        ask = joining.ask
+        monkeypatch.setattr(
+            joining,
+            "ask",
+            lambda answers: asked.append((answers, ask(answers))) or asked[-1][1],
+        )
         first = trainer.collector.collect(4)
-        assert (segments.joining.lives, segments.pool.lives) == ([1], [0, 0])
-        kill(segments.pool.actors[1], "report")
+        [(answers, whole)] = asked
+        part, seconds = ray.get(whole)
+        parts = [ray.get(answer) for answer in answers]
+        assert repr(part) == repr(joined(parts))
+        assert seconds == [each.seconds for each in parts]
+        assert torch.equal(first["obs"], torch.from_numpy(part.rows["obs"].copy()))
+
+        kill(joining.actor, "joined")
         second = trainer.collector.collect(4)
+        assert (joining.lives, pool.lives) == ([1], [0, 0])
+        kill(pool.actors[1], "report")
         third = trainer.collector.collect(4)
-        assert (segments.joining.lives, segments.pool.lives) == ([1], [0, 1])
+        fourth = trainer.collector.collect(4)
+        assert (joining.lives, pool.lives) == ([1], [0, 1])
     left = slice(None, 2)  # of the worker that went on
     for one, next_one in ((first, second), (second, third)):
         goes_on = one["next_obs"][-1, left] == next_one["obs"][0, left]
         assert goes_on.all() or one["terminated"][-1, left].any()
-    assert torch.equal(second["next_obs"][-1], third["obs"][0])
+    assert torch.equal(third["next_obs"][-1], fourth["obs"][0])

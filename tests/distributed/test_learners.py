@@ -97,12 +97,16 @@ def numbers(trainer, until=12):
 
 
 def test_one_learner_gives_the_numbers_of_none_also_where_something_changes(tmp_path):
-    """And half way through a rollout it is saved, and goes on from there."""
+    """And half way through a rollout it is saved, and goes on from there.
+
+    An error in the learner's loss ends the run in between, and is said.
+    """
     sync = trainer_of(0)
     expected = numbers(sync)
     with trainer_of(1) as trainer:
         found = numbers(trainer, until=6)
         trainer.save(tmp_path / "saved.pt")
+        check_error(trainer)
     with Trainer.load(tmp_path / "saved.pt") as trainer:
         trainer.algorithm.beta = 1000.0
         trainer.algorithm.config = dataclasses.replace(trainer.config, **LATER)
@@ -130,13 +134,13 @@ def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
     assert (last["sample_step"], last["learn_step"]) == (96, 12)
 
 
-def test_an_error_of_one_learner_ends_all_and_is_said():
-    with trainer_of(1, total_steps=32) as trainer:
-        trainer.algorithm.beta = -1.0
-        with pytest.raises(LearnerError, match="learner 0: ArithmeticError: a loss of"):
-            list(trainer())
-        with pytest.raises(LearnerError, match="go on from the newest checkpoint"):
-            list(trainer())
+def check_error(trainer):
+    """What is said of an error of one learner, at once and later."""
+    trainer.algorithm.beta = -1.0
+    with pytest.raises(LearnerError, match="learner 0: ArithmeticError: a loss of"):
+        list(trainer())
+    with pytest.raises(LearnerError, match="go on from the newest checkpoint"):
+        list(trainer())
 
 
 def test_the_death_of_one_learner_ends_all_and_is_said():

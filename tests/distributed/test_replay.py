@@ -67,11 +67,23 @@ def test_training_gives_the_same_numbers(name):
     assert same(batch.select(*expected.keys()), expected)
 
 
+class OneActor:
+    """A cluster with one replay actor, whose buffer each test makes anew."""
+
+    def __init__(self):
+        self.real = Cluster("", {"rollout_workers": [{"CPU": 1}]})
+        self.ray, self.kept = self.real.ray, None
+
+    def actor(self, kind):
+        self.kept = self.kept or self.real.actor(kind)
+        return self.kept
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    made = Cluster("", {"rollout_workers": [{"CPU": 1}]})
+    made = OneActor()
     yield made
-    made.close()
+    made.real.close()
 
 
 def same(one, other):
@@ -142,6 +154,7 @@ def test_what_does_not_fit_is_said_and_what_is_lost(cluster):
     there.add({**step(1), "reward": np.zeros(3)})
     with pytest.raises(WorkerError, match=r"replay actor: ValueError: .*reward"):
         there.sample(1)
+    cluster.kept = None
     ray.kill(there._actor)  # which takes a moment
     samples = iter(lambda: there.sample(1), None)
     with pytest.raises(WorkerError, match="the replay actor has died, and its trans"):
