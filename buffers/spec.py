@@ -10,7 +10,7 @@ import psutil
 import torch
 from torch import Tensor
 
-from yieldrl.foundations import spaces
+from yieldrl.foundations import Utf8Text, spaces
 
 Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
 """Leaf path -> shape of one entry, dtype."""
@@ -33,6 +33,8 @@ def transition_spec(
     # A Gaussian chooses real numbers, even where the environment wants bytes.
     real = isinstance(action_space, gym.spaces.Box)
     dtype = torch.float32 if real else spaces.tensor_dtype(action_space)
+    if isinstance(action_space, Utf8Text):  # tokens, of which there may be many
+        dtype = torch.int64
     spec["action",] = (spaces.shape_of(action_space), dtype)
     spec["reward",] = ((), torch.float32)
     spec["terminated",] = spec["truncated",] = ((), torch.bool)

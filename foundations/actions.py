@@ -8,6 +8,8 @@ from gymnasium import Space
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor
 
+from yieldrl.foundations.text import Utf8Text
+
 
 class ActionTransform:
     """Converts a policy's actions to those that the environment accepts.
@@ -79,6 +81,26 @@ class ActionTransform:
             center, half_width = self._stretch
             return ((action - center) / half_width).float()
         return action
+
+
+class TextTransform:
+    """Converts the tokens of a policy that writes to the bytes of its answers.
+
+    Args:
+        space: Of one answer.
+        tokenizer: Knows both, as `yieldrl.language.Tokenizer` says.
+    """
+
+    def __init__(self, space: Utf8Text, tokenizer: Any) -> None:
+        self._length, self._tokenizer = space.max_bytes, tokenizer
+
+    def to_env(self, action: Tensor) -> Tensor:
+        """The bytes of answers, uint8 `[B, max_bytes]`, of tokens `[B, L]`."""
+        return self._tokenizer.to_bytes(action, self._length)
+
+    def from_env(self, action: Tensor) -> Tensor:
+        """Tokens int64 `[B, max_bytes]` of the bytes of answers `[B, max_bytes]`."""
+        return self._tokenizer.to_tokens(action.to(torch.uint8))
 
 
 def _precision(space: Box, device: torch.device) -> torch.dtype:

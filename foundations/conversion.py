@@ -10,13 +10,14 @@ from gymnasium.spaces import Dict
 from torch import Tensor
 
 from yieldrl.foundations import text
-from yieldrl.foundations.actions import ActionTransform
+from yieldrl.foundations.actions import ActionTransform, TextTransform
 
 
 class ObservationActionAdapter:
     """Observations become batches of tensors; actions take the observations' form.
 
-    Its `actions` are an `ActionTransform`, which has `unit_box` too.
+    Its `actions` are an `ActionTransform`, which has `unit_box` too; or, of a policy
+    that writes its answers in tokens of a `tokenizer`, a `TextTransform`.
     """
 
     def __init__(
@@ -26,10 +27,15 @@ class ObservationActionAdapter:
         device: torch.device,
         *,
         unit_box: bool = False,
+        tokenizer: Any = None,
     ) -> None:
         self._space, self._device = observation_space, device
         self._reads = text.has_text(observation_space)
-        self.actions = ActionTransform(action_space, device, unit_box=unit_box)
+        self.actions: ActionTransform | TextTransform
+        if tokenizer is not None and isinstance(action_space, text.Utf8Text):
+            self.actions = TextTransform(action_space, tokenizer)
+        else:
+            self.actions = ActionTransform(action_space, device, unit_box=unit_box)
 
     def to_tensors(self, obs: Any, needed: tuple[str, ...] = ()) -> tuple[Any, bool]:
         """Observations as tensors `[B, ...]`, and whether they had the batch axis.

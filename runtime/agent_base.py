@@ -43,7 +43,11 @@ class AgentBase(ActingRecord, Counting, ABC):
         model = algorithm.model
         observed, acted = model.observation_space, model.action_space
         self.border = ObservationActionAdapter(
-            observed, acted, self.device, unit_box=model.unit_box
+            observed,
+            acted,
+            self.device,
+            unit_box=model.unit_box,
+            tokenizer=getattr(model, "tokenizer", None),
         )
         function = algorithm.runtime.function
         self.acting = function("acting", self.act)

@@ -8,6 +8,7 @@ from gymnasium.spaces import Space
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from yieldrl.foundations import Utf8Text
 from yieldrl.foundations.spaces import choice_ranges
 
 
@@ -43,7 +44,8 @@ class ActionReader:
     def read(self, actions: Any, ignored: Tensor | None = None) -> Tensor:
         """The actions, a tensor, array or list, as a tensor `[N, ...]`.
 
-        Where they are `ignored`, bool `[N]`, they may be anything.
+        Where they are `ignored`, bool `[N]`, they may be anything. Sentences may be
+        strings, and become bytes, int64.
 
         Raises:
             TypeError, ValueError: If they are not such, not finite, or not in the
@@ -95,7 +97,10 @@ class ActionReader:
             )
         shape, _, device = self._wanted
         try:
-            return torch.tensor(np.asarray(action), device=device)
+            array = np.asarray(action)
+            if isinstance(self.space, Utf8Text) and array.dtype.kind == "U":
+                array = self.space.encode(array.tolist())
+            return torch.tensor(array, device=device)
         except (TypeError, ValueError) as reason:
             raise ValueError(f"actions must be of shape {shape}: {reason}") from None
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yieldrl.foundations import ObservationActionAdapter, Utf8Text
+from yieldrl.foundations.actions import ActionTransform
 from yieldrl.foundations.text import decode, encoded, has_text
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -63,3 +64,38 @@ def test_an_agent_is_told_in_words(batched):
     assert decode(again["said"]["here"]) == there
     again, _ = border.to_tensors({"rgb": rgb, "said": {"here": np.array(said, object)}})
     assert decode(again["said"]["here"]) == there
+
+
+class Backwards:
+    """A tokenizer: each byte is its distance to 255, and the length is kept."""
+
+    def to_bytes(self, tokens, length):
+        return (255 - tokens[:, :length]).to(torch.uint8)
+
+    def to_tokens(self, text):
+        assert text.dtype == torch.uint8
+        return 255 - text.long()
+
+
+def test_answers_in_tokens_reach_the_environment_as_bytes():
+    space, cpu = Utf8Text(3), torch.device("cpu")
+    border = ObservationActionAdapter(TALK, space, cpu, tokenizer=Backwards())
+    tokens = torch.tensor([[155, 145, 255], [255, 255, 255]])
+    sent = border.actions.to_env(tokens)
+    assert sent.dtype == torch.uint8
+    assert decode(sent) == ["dn", ""]
+    assert torch.equal(border.actions.from_env(sent), tokens)
+    assert torch.equal(
+        border.actions.from_env(sent.long()), tokens
+    )  # as buffers have it
+
+
+def test_without_a_tokenizer_actions_are_the_bytes():
+    border = ObservationActionAdapter(TALK, Utf8Text(3), torch.device("cpu"))
+    assert isinstance(border.actions, ActionTransform)
+    sent = border.actions.to_env(torch.tensor([[100, 111, 0]]))
+    assert (sent.dtype, decode(sent)) == (torch.uint8, ["do"])
+    choices = ObservationActionAdapter(
+        TALK, Discrete(2), torch.device("cpu"), tokenizer=Backwards()
+    )
+    assert isinstance(choices.actions, ActionTransform)
