@@ -57,6 +57,8 @@ _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
     "ProbeChoice": ("probes:ProbeChoice", None, None),
     "GoTo": ("grid_world:GoTo", 50, 0.95),
     "GoToPixels": ("grid_world:GoTo", 50, 0.95),
+    "Sums": ("writing:Sums", None, 0.95),
+    "Steps": ("writing:Steps", None, 0.95),
     "MinAtar-Asterix": ("minatar.asterix:Asterix", None, None),
     "MinAtar-Breakout": ("minatar.breakout:Breakout", None, None),
     "MinAtar-Freeway": ("minatar.freeway:Freeway", None, None),

@@ -534,7 +534,7 @@ BOXES = [
     if env_id.startswith("yieldrl/")
     and spec.vector_entry_point is not None
     and "Humanoid" not in env_id  # as Ant, and takes longer to make
-    and isinstance(gym.make_vec(env_id, num_envs=2).single_action_space, spaces.Box)
+    and gym.make_vec(env_id, num_envs=2).single_action_space.dtype == np.float32
 ]
 
 
