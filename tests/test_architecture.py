@@ -39,6 +39,7 @@ ALLOWED = {
     },
     "off_policy": {"abstractions", "buffers", "foundations", "functional"},
     "vla": {"abstractions", "foundations", "networks"},
+    "language": {"abstractions", "foundations", "vla"},
     "algorithms": {
         "abstractions",
         "buffers",
@@ -47,6 +48,7 @@ ALLOWED = {
         "experiments",
         "foundations",
         "functional",
+        "language",
         "networks",
         "off_policy",
         "on_policy",

@@ -31,6 +31,7 @@ ROOMS = [
     "exports",
     "foundations",
     "functional",
+    "language",
     "loggers",
     "networks",
     "off_policy",

@@ -20,7 +20,7 @@ ROOTS = ["a2c", "ddpg", "dqn", "ppo", "q_learning", "reinforce", "sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 440,
+    "behavior_cloning": 448,
     "ppo_lstm": 217,
     "ppo_roa": 879,
     "vla_ppo": 442,

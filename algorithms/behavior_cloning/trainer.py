@@ -15,7 +15,8 @@ from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.collectors import Collector, SyncCollector
 from yieldrl.collectors.expert import Expert, expert_envs, find_rule
 from yieldrl.envs.wrappers import ActionChunks
-from yieldrl.foundations import derive_seed
+from yieldrl.foundations import Utf8Text, derive_seed
+from yieldrl.language import policy_for
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -93,6 +94,13 @@ class Trainer(abstractions.Trainer):
     def evaluation_due(self) -> bool:
         step = self.agent.learn_step
         return self.evaluator.due(step, lambda: self.training_done)
+
+    def _make_agent(self, model: Any, algorithm: Any, agent: Any) -> Any:
+        """As of every trainer; where actions are text, with a policy that writes."""
+        writes = isinstance(self.envs.single_action_space, Utf8Text)
+        if writes and model is algorithm is agent is None:
+            model = policy_for
+        return super()._make_agent(model, algorithm, agent)
 
     def make_buffer(self) -> Demonstrations:
         config, envs = self.config, expert_envs(self.envs)

@@ -1,0 +1,21 @@
+"""Policies that write: tokenizers, a small transformer, sampling token by token."""
+
+from yieldrl.language.characters import Characters
+from yieldrl.language.config import LanguageConfig
+from yieldrl.language.interface import LanguageModel, Tokenizer
+from yieldrl.language.loading import policy_for
+from yieldrl.language.policy import Answer, TokenPolicy
+from yieldrl.language.sampling import tempered
+from yieldrl.language.transformer import Transformer
+
+__all__ = [
+    "Answer",
+    "Characters",
+    "LanguageConfig",
+    "LanguageModel",
+    "TokenPolicy",
+    "Tokenizer",
+    "Transformer",
+    "policy_for",
+    "tempered",
+]

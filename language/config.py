@@ -1,0 +1,95 @@
+"""What says which language model to take, and how it writes."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from yieldrl.foundations import Range
+from yieldrl.foundations.config_blocks import nearest
+from yieldrl.foundations.validation import Checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageConfig(Checked):
+    """A small transformer of our own, or any causal model of Hugging Face.
+
+    It stands alone, or before the config of an algorithm, whose fields then follow:
+    `class Config(LanguageConfig, OnPolicyConfig)`.
+
+    Raises:
+        ValueError: If a value has the wrong type or range, or excludes another.
+    """
+
+    model_path: str | None = None
+    """Folder or hub id of a causal language model. By default a small transformer with
+    random weights reads and writes characters."""
+
+    d_model: Annotated[int, Range(1, 2**16)] = 128
+    """Width of the small transformer's hidden states. Wider can represent more, and
+    takes more time."""
+
+    num_layers: Annotated[int, Range(1, 1_024)] = 4
+    """Layers of the small transformer. More can compute more in one pass, and take more
+    time."""
+
+    num_heads: Annotated[int, Range(1, 1_024)] = 4
+    """Heads of each layer of the small transformer, which share its width."""
+
+    template: str = "{}"
+    """What a model of `model_path` reads: `{}` stands for the prompt."""
+
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Numbers of the model of `model_path`. `bfloat16` halves its memory and rounds
+    more; log-probabilities are float32 in any case."""
+
+    temperature: Annotated[float, Range(0, 1_000, above=True)] = 1.0
+    """Temperature at which answers are drawn: logits are divided by it. Higher explores
+    more, lower keeps to what is likely. The best answer, `predict`, has none."""
+
+    top_k: Annotated[int, Range(1)] | None = None
+    """Draw each token from so many, the most likely ones; by default from all."""
+
+    tempered_learning: bool = True
+    """Learn by the log-probabilities of what answers are drawn from, with temperature
+    and top-k, as policy gradients assume. Turn it off to learn by the model's own, at
+    temperature 1: ratios are then not those of the policy that acts."""
+
+    lora_rank: Annotated[int, Range(0, 2**16)] = 0
+    """Rank of low-rank adapters, which are then trained instead of the weights of
+    `model_path`; 0 trains the weights."""
+
+    lora_alpha: Annotated[float, Range(0, 2**17, above=True)] | None = None
+    """Scale of the adapters, divided by their rank. Higher makes them count for more;
+    by default twice the rank."""
+
+    lora_targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj")
+    """Names of the linear layers that get adapters; of GPT-2 `c_attn`, say."""
+
+    def __post_init__(self) -> None:
+        self._check_fields()
+        if self.d_model % self.num_heads:
+            raise self.error("num_heads", f"choose one that divides {self.d_model}")
+        if self.model_path is None and self.lora_rank > 0:
+            raise self.error("lora_rank", "adapters go on a pretrained model_path")
+        if "{}" not in self.template:
+            raise self.error("template", "write {} where the prompt belongs")
+        getattr(super(), "__post_init__", lambda: None)()  # of an algorithm's config
+
+
+def language_config_of(config: Any, values: Mapping[str, Any]) -> LanguageConfig:
+    """A `LanguageConfig` of a config, where it is one, and of fields by name, which
+    come first.
+
+    Raises:
+        ValueError: If there is no such field, or a value does not fit.
+    """
+    known = [entry.name for entry in dataclasses.fields(LanguageConfig)]
+    for name in values:
+        if name not in known:
+            raise ValueError(
+                f"LanguageConfig has no field {name!r}: {nearest(name, known)}"
+            )
+    if isinstance(config, LanguageConfig):
+        values = {name: getattr(config, name) for name in known} | dict(values)
+    return LanguageConfig(**values)

@@ -1,0 +1,138 @@
+"""Causal language models of Hugging Face's transformers, behind our interface."""
+
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from yieldrl.foundations import Utf8Text
+from yieldrl.foundations.text import decode
+from yieldrl.vla.backends.transformers_policy import pretrained
+from yieldrl.vla.files import model_folder, require
+
+
+def load(
+    model_path: str, *, dtype: str = "float32", template: str = "{}"
+) -> tuple["HuggingFaceModel", "HuggingFaceTokenizer"]:
+    """A causal model with its tokenizer, of a folder or of the hub.
+
+    Weights come from safetensors; pickled objects and code of a repository are never
+    run.
+
+    Raises:
+        ImportError: If transformers is not installed.
+        FileNotFoundError: If there is no such folder, or no weights in it.
+        CheckpointError: If they are not the model's.
+        ValueError: If the tokenizer has no token that ends a text.
+    """
+    library, folder = require("transformers"), model_folder(model_path)
+    network = pretrained(library.AutoModelForCausalLM, folder, dtype, "cpu")
+    tokenizer = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    return HuggingFaceModel(network), HuggingFaceTokenizer(tokenizer, template)
+
+
+class HuggingFaceModel(nn.Module):
+    """A `LanguageModel` of what `AutoModelForCausalLM` makes.
+
+    It always works in evaluation mode: with dropout the policy that learns would not be
+    the one that wrote.
+
+    Args:
+        network: Takes `input_ids`, `attention_mask`, `position_ids`, a cache and
+            `logits_to_keep`.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.backbone: Any = network.eval()
+
+    def train(self, mode: bool = True) -> Self:
+        """Stay in evaluation mode, whatever `mode` says."""
+        return super().train(False)
+
+    def forward(
+        self, tokens: Tensor, shown: Tensor, cache: Any = None, last: int | None = None
+    ) -> Tensor:
+        """Logits of what follows, float32 `[B, K, V]`; see `LanguageModel`."""
+        places = (shown.cumsum(1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+        output = self.backbone(
+            input_ids=tokens,
+            attention_mask=shown.long(),
+            position_ids=places,
+            cache=cache,
+            use_cache=cache is not None,
+            logits_to_keep=last or 0,  # 0 means all
+        )
+        return output.logits.float()
+
+    def new_cache(self, length: int) -> Any:
+        """A cache that grows with what is written."""
+        return require("transformers").DynamicCache(config=self.backbone.config)
+
+
+class HuggingFaceTokenizer:
+    """A `Tokenizer` of a model's own, made by `AutoTokenizer`.
+
+    Args:
+        tokenizer: Of transformers.
+        template: What is read of a prompt, for which `{}` stands.
+
+    Raises:
+        ValueError: If it has no token that ends a text.
+    """
+
+    def __init__(self, tokenizer: Any, template: str = "{}") -> None:
+        if tokenizer.eos_token_id is None:
+            raise ValueError(
+                "the tokenizer has no eos_token, so nothing would end an answer: set it"
+                " and save the tokenizer again"
+            )
+        self.tokenizer, self.template = tokenizer, template
+        self.end: int = tokenizer.eos_token_id
+
+    def prompt(self, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Tokens `[B, P]` of prompts, uint8 `[B, S]`, padded on the left; which show.
+
+        On a GPU it waits for the device, as `to_tokens` and `to_bytes` do.
+        """
+        sentences = [self.template.replace("{}", one) for one in decode(text)]
+        rows = self.tokenizer(sentences).input_ids
+        longest = max(1, *map(len, rows))
+        left = [[self.end] * (longest - len(row)) + row for row in rows]
+        lengths = torch.tensor([len(row) for row in rows], device=text.device)
+        place = torch.arange(longest - 1, -1, -1, device=text.device)
+        tokens = torch.tensor(left, device=text.device)
+        return tokens, place < lengths.unsqueeze(1)
+
+    def to_tokens(self, text: Tensor) -> Tensor:
+        """Tokens `[B, S]` of answers, uint8 `[B, S]`, `end` after them.
+
+        Raises:
+            ValueError: If one takes more than `S` tokens.
+        """
+        rows = self.tokenizer(decode(text), add_special_tokens=False).input_ids
+        length = text.shape[1]
+        if (longest := max(map(len, rows), default=0)) > length:
+            raise ValueError(
+                f"an answer of {longest} tokens, and there is room for {length}: give"
+                " the action space more max_bytes"
+            )
+        filled = [row + [self.end] * (length - len(row)) for row in rows]
+        return torch.tensor(filled, device=text.device).reshape(-1, length)
+
+    def to_bytes(self, tokens: Tensor, length: int) -> Tensor:
+        """What answers `[B, L]` spell, uint8 `[B, length]`, cut where it is longer."""
+        rows = [row[: _place(row, self.end)] for row in tokens.tolist()]
+        texts = self.tokenizer.batch_decode(
+            rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        space, cut = Utf8Text(length), []
+        for text in texts:
+            spelled = text.replace("\0", "").encode()[:length]
+            cut.append(spelled.decode(errors="ignore"))
+        return torch.from_numpy(space.encode(cut)).to(tokens.device)
+
+
+def _place(row: list[int], token: int) -> int:
+    """Where a token is for the first time; the row's length if it is not there."""
+    return row.index(token) if token in row else len(row)

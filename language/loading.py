@@ -1,0 +1,72 @@
+"""Makes policies that write, as a config says."""
+
+from typing import Any
+
+import gymnasium
+
+from yieldrl.language.characters import Characters
+from yieldrl.language.config import LanguageConfig, language_config_of
+from yieldrl.language.policy import TokenPolicy, text_spaces
+from yieldrl.language.transformer import Transformer
+
+
+def policy_for(
+    observation_space: gymnasium.Space[Any],
+    action_space: gymnasium.Space[Any],
+    config: Any = None,
+    **options: Any,
+) -> TokenPolicy:
+    """The policy that a config describes; a trainer takes it as `model=policy_for`.
+
+    Args:
+        observation_space: A Dict with a `prompt`, a `Utf8Text`.
+        action_space: A `Utf8Text`.
+        config: A `LanguageConfig`; any other config leaves its defaults.
+        options: Fields of `LanguageConfig`, which come first.
+
+    Raises:
+        TypeError: If the spaces are no text.
+        ValueError: If a field does not fit.
+        ImportError, FileNotFoundError, CheckpointError: If `model_path` is not loaded.
+
+    Example:
+        >>> import gymnasium, torch
+        >>> import yieldrl.envs
+        >>> envs = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=2)
+        >>> spaces = envs.single_observation_space, envs.single_action_space
+        >>> policy = policy_for(*spaces, d_model=16, num_layers=1)
+        >>> obs, _ = envs.reset(seed=0)
+        >>> tokens, log_prob, _ = policy(obs)
+        >>> tokens.shape, log_prob.shape
+        (torch.Size([2, 4]), torch.Size([2, 4]))
+    """
+    own = language_config_of(config, options)
+    spaces = observation_space, action_space
+    prompt, answer = text_spaces(*spaces)
+    sampling: dict[str, Any] = {
+        name: getattr(own, name)
+        for name in ("temperature", "top_k", "tempered_learning")
+    }
+    if own.model_path is not None:
+        return TokenPolicy(*spaces, *_pretrained(own, own.model_path), **sampling)
+    tokenizer = Characters()
+    model = Transformer(
+        tokenizer.vocab_size,
+        prompt.max_bytes + answer.max_bytes,
+        d_model=own.d_model,
+        num_layers=own.num_layers,
+        num_heads=own.num_heads,
+    )
+    return TokenPolicy(*spaces, model, tokenizer, **sampling)
+
+
+def _pretrained(config: LanguageConfig, path: str) -> tuple[Any, Any]:
+    """A model of transformers with its tokenizer, adapters on it if there are to be."""
+    from yieldrl.language.hugging_face import load
+    from yieldrl.vla import VLAConfig, add_lora
+
+    model, tokenizer = load(path, dtype=config.dtype, template=config.template)
+    if config.lora_rank > 0:
+        names = "lora_rank", "lora_alpha", "lora_targets"
+        add_lora(model, VLAConfig(**{name: getattr(config, name) for name in names}))
+    return model, tokenizer

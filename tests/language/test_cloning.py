@@ -1,0 +1,133 @@
+"""An expert's answers are cloned into a policy that writes."""
+
+import functools
+
+import pytest
+import torch
+
+from yieldrl.algorithms import behavior_cloning
+from yieldrl.foundations.text import decode
+from yieldrl.language import TokenPolicy, policy_for
+
+SMALL = functools.partial(policy_for, d_model=32, num_layers=1, num_heads=2)
+
+
+def trainer(env_id="yieldrl/Sums-v1", model=SMALL, **options):
+    fields = {
+        "env_id": env_id,
+        "num_envs": 16,
+        "demonstration_steps": 256,
+        "learn_steps": 10,
+        "batch_size": 64,
+        "eval_every": 0,
+        "device": "cpu",
+        **options,
+    }
+    return behavior_cloning.Trainer(behavior_cloning.Config(**fields), model=model)
+
+
+def trained(made):
+    return [log["logs"] for log in made() if log["log_type"] == "train"]
+
+
+def test_where_actions_are_text_the_policy_writes():
+    made = trainer(model=None)
+    assert isinstance(made.model, TokenPolicy)
+    assert made.model.model.head.weight.shape == (98, 128)
+    assert isinstance(
+        trainer("yieldrl/CartPole-v1", None).model, behavior_cloning.Model
+    )
+
+
+@pytest.mark.parametrize("world", ["Sums", "Steps"])
+def test_the_expert_is_read_in_the_policys_tokens(world):
+    made = trainer(f"yieldrl/{world}-v1")
+    next(log for log in made() if log["log_type"] == "train")
+    data = made.buffer.windows.minibatch(0, 32)
+    assert data["action"].dtype == torch.int64
+    spoken = decode(data["action"].to(torch.uint8))
+    sums = [text.rstrip("=").split("+") for text in decode(data["obs"]["prompt"])]
+    assert [text.split(">")[-1] for text in spoken] == [
+        str(int(a) + int(b)) for a, b in sums
+    ]
+    tokens = made.agent.in_its_words(data)["action"]
+    spelled = made.model.tokenizer.to_bytes(tokens, made.model.length)
+    assert decode(spelled) == spoken
+
+
+def test_the_loss_is_the_probability_of_a_whole_answer():
+    made = trainer()
+    next(log for log in made() if log["log_type"] == "train")
+    data = made.agent.in_its_words(made.buffer.windows.minibatch(0, 32))
+    loss, logs = made.algorithm.loss(data)
+    log_prob, entropy, _ = made.model.evaluate_actions(data["obs"], data["action"])
+    torch.testing.assert_close(loss, -log_prob.sum(1).mean())
+    torch.testing.assert_close(logs["entropy"], entropy.detach().mean())
+
+
+def test_what_was_shown_is_learned():
+    made = trainer(
+        env_kwargs={"max_operand": 1},
+        learn_steps=80,
+        learning_rate=1e-2,
+        anneal_learning_rate=False,
+    )
+    logs = trained(made)
+    assert float(logs[-1]["log_likelihood"]) > -0.1 > float(logs[0]["log_likelihood"])
+    answers = made.agent.predict({"prompt": ["0+0=", "0+1=", "1+0=", "1+1="]})
+    assert decode(answers) == ["0", "1", "1", "2"]
+    assert decode(made.agent.predict({"prompt": "1+1="})) == ["2"]
+    assert float(made.evaluate(20)["logs"]["success_rate"]) == 1.0
+
+
+def test_agents_explore_in_tokens_and_act_in_bytes():
+    made = trainer()
+    obs, _ = made.envs.reset(seed=0)
+    action, extras = made.agent.sample(obs)
+    assert action.dtype == torch.uint8
+    assert (extras["action"].dtype, extras["action"].shape) == (torch.int64, (16, 4))
+    assert extras["log_prob"].shape == (16, 4)
+    spelled = made.model.tokenizer.to_bytes(extras["action"], 4)
+    assert torch.equal(action, spelled)
+    arrays = {"prompt": obs["prompt"].numpy()}
+    assert made.agent.sample(arrays)[0].dtype.name == "uint8"
+
+
+def test_a_saved_one_answers_as_before(tmp_path):
+    made = trainer()
+    trained(made)
+    made.save(tmp_path / "checkpoint.pt")
+    again = behavior_cloning.Trainer.load(tmp_path / "checkpoint.pt", model=SMALL)
+    prompts = {"prompt": ["17+25=", "1+2="]}
+    assert (again.agent.predict(prompts) == made.agent.predict(prompts)).all()
+
+
+@pytest.mark.slow
+def test_sums_are_learned_to_a_weak_start():
+    made = trainer(
+        model=None,
+        num_envs=64,
+        env_kwargs={"max_operand": 9},
+        demonstration_steps=2048,
+        learn_steps=300,
+        learning_rate=1e-3,
+    )
+    trained(made)
+    assert float(made.evaluate(200)["logs"]["success_rate"]) > 0.5
+
+
+def test_a_success_rate_is_the_accuracy():
+    config = behavior_cloning.Config(
+        env_id="yieldrl/Sums-v1", env_kwargs={"max_operand": 1}, device="cpu"
+    )
+    trainer = behavior_cloning.Trainer(config)
+
+    def one(obs):
+        zeros = torch.zeros(len(obs["prompt"]), trainer.model.length, dtype=torch.int64)
+        zeros[:, 0] = trainer.model.tokenizer.token_of[ord("1")]
+        return zeros
+
+    trainer.agent.exploit = one  # right in two of four sums
+    logs = trainer.evaluate(400)["logs"]
+    assert logs["success_rate"] == logs["episode_return"]
+    assert 0.4 < float(logs["success_rate"]) < 0.6

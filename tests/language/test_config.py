@@ -1,0 +1,54 @@
+"""What a config says of a language model."""
+
+from dataclasses import dataclass
+
+import pytest
+from gymnasium.spaces import Dict
+
+from yieldrl.algorithms import behavior_cloning
+from yieldrl.foundations import Utf8Text
+from yieldrl.language import Characters, LanguageConfig, Transformer, policy_for
+from yieldrl.language.config import language_config_of
+
+
+def made(config=None, **options):
+    return policy_for(Dict(prompt=Utf8Text(6)), Utf8Text(4), config, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Both(LanguageConfig, behavior_cloning.Config):
+    """Of an algorithm that knows about language models."""
+
+
+def test_sizes_are_those_of_the_config():
+    policy = made(LanguageConfig(d_model=24, num_layers=3, num_heads=2))
+    assert isinstance(policy.model, Transformer)
+    assert isinstance(policy.tokenizer, Characters)
+    assert len(policy.model.blocks) == 3
+    assert policy.model.head.weight.shape == (98, 24)
+    assert policy.model.places.weight.shape == (10, 24)
+    assert policy.model.blocks[0].num_heads == 2
+
+
+def test_options_come_first_and_other_configs_leave_the_defaults():
+    config = Both(d_model=24, num_heads=2, temperature=0.5)
+    policy = made(config, temperature=0.25, top_k=3)
+    assert (policy.temperature, policy.top_k) == (0.25, 3)
+    assert policy.model.head.weight.shape == (98, 24)
+    default = language_config_of(behavior_cloning.Config(), {})
+    assert default == LanguageConfig()
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match=r"no field 'd_modal': .*d_model"):
+        made(d_modal=3)
+    with pytest.raises(ValueError, match="num_heads = 5: choose one that divides 128"):
+        LanguageConfig(num_heads=5)
+    with pytest.raises(ValueError, match="lora_rank = 4: adapters go on a pretrained"):
+        LanguageConfig(lora_rank=4)
+    with pytest.raises(ValueError, match=r"template = 'no': write \{\}"):
+        LanguageConfig(template="no")
+    with pytest.raises(ValueError, match="temperature"):
+        LanguageConfig(temperature=0.0)
+    with pytest.raises(ValueError, match="batch_size"):
+        Both(batch_size=0)

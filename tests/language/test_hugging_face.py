@@ -1,0 +1,217 @@
+"""Causal models of Hugging Face, tiny and random, behind the same policy."""
+
+import pytest
+import torch
+from gymnasium.spaces import Dict
+from tensordict import TensorDict
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+from yieldrl.algorithms import behavior_cloning
+from yieldrl.foundations import Utf8Text
+from yieldrl.foundations.text import decode
+from yieldrl.language import policy_for
+from yieldrl.language.hugging_face import HuggingFaceTokenizer
+
+SPACES = Dict(prompt=Utf8Text(8)), Utf8Text(6)
+PROMPTS = ["17+25=", "1+2=", "go", "80+19="]
+KINDS = ["gpt2", "llama"]
+
+
+def own_tokenizer(**special):
+    """Byte pairs of a few words, made on the spot."""
+    pairs = Tokenizer(models.BPE())
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pairs.pre_tokenizer, pairs.decoder = byte_level, decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=270,
+        min_frequency=1,
+        show_progress=False,
+        special_tokens=["<end>"],
+        initial_alphabet=byte_level.alphabet(),
+    )
+    pairs.train_from_iterator(["the sum is"] * 3 + ["17+25=42"], trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=pairs, **special)
+
+
+def network(kind, size):
+    torch.manual_seed(0)
+    if kind == "gpt2":
+        sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}
+        config = GPT2Config(vocab_size=size, eos_token_id=0, bos_token_id=0, **sizes)
+        return GPT2LMHeadModel(config)
+    config = LlamaConfig(
+        vocab_size=size,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        eos_token_id=0,
+        bos_token_id=0,
+    )
+    return LlamaForCausalLM(config)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    made = {}
+    for kind in KINDS:
+        made[kind] = tmp_path_factory.mktemp(kind)
+        tokenizer = own_tokenizer(eos_token="<end>")
+        model = network(kind, len(tokenizer))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.1 * torch.randn_like(parameter))
+        model.save_pretrained(made[kind])
+        tokenizer.save_pretrained(made[kind])
+    return made
+
+
+def policy(folder, **options):
+    return policy_for(*SPACES, model_path=str(folder), **options)
+
+
+def asked(prompts=PROMPTS):
+    return {"prompt": torch.from_numpy(SPACES[0]["prompt"].encode(prompts))}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.7, "top_k": 5}])
+def test_sampler_and_learner_agree(folders, kind, options):
+    model, obs = policy(folders[kind], **options), asked(PROMPTS * 10)
+    action, extras = model.sample(obs, torch.Generator().manual_seed(0))
+    assert action.shape == extras["log_prob"].shape == (40, 6)
+    learned, *_ = model.evaluate_actions(obs, action)
+    torch.testing.assert_close(learned, extras["log_prob"], rtol=0, atol=2e-5)
+    written = model.written(action)
+    assert (action[~written] == model.tokenizer.end).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_bfloat16_they_agree_to_its_rounding(folders, kind):
+    model, obs = policy(folders[kind], dtype="bfloat16"), asked()
+    assert next(model.parameters()).dtype == torch.bfloat16
+    action, extras = model.sample(obs, torch.Generator().manual_seed(0))
+    data = TensorDict({"obs": obs, "action": action, **extras}, [4])
+    assert model.sampling_gap(data).dtype == torch.float32
+    assert model.sampling_gap(data) < 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_writes_what_transformers_writes(folders, kind):
+    model, obs = policy(folders[kind]), asked()
+    tokens, shown = model.tokenizer.prompt(obs["prompt"])
+    expected = model.model.backbone.generate(
+        input_ids=tokens,
+        attention_mask=shown.long(),
+        do_sample=False,
+        max_new_tokens=6,
+        pad_token_id=0,
+        eos_token_id=0,
+    )[:, tokens.shape[1] :]
+    found = model.predict(obs)
+    assert torch.equal(found[:, : expected.shape[1]], expected)
+
+
+def test_a_prompt_means_the_same_in_every_batch(folders):
+    model, obs = policy(folders["gpt2"]), asked()
+    action, _ = model.sample(obs, torch.Generator().manual_seed(0))
+    together, *_ = model.evaluate_actions(obs, action)
+    for row, text in enumerate(PROMPTS):
+        alone, *_ = model.evaluate_actions(asked([text]), action[row : row + 1])
+        torch.testing.assert_close(alone[0], together[row])
+
+
+def test_answers_come_back_as_bytes():
+    tokenizer = HuggingFaceTokenizer(own_tokenizer(eos_token="<end>"))
+    space = Utf8Text(12)
+    text = torch.from_numpy(space.encode(["the sum is", "42", "", "größer"]))
+    tokens = tokenizer.to_tokens(text)
+    assert tokens.shape == (4, 12)
+    assert (tokens[0] != tokenizer.end).sum() < len("the sum is")  # byte pairs
+    assert torch.equal(tokenizer.to_bytes(tokens, 12), text)
+    assert decode(tokenizer.to_bytes(tokens, 4)) == ["the ", "42", "", "grö"]
+    after = tokens.clone()
+    after[1, 5:] = 7
+    assert torch.equal(tokenizer.to_bytes(after, 12), text)
+
+
+def test_prompts_are_read_as_the_template_says():
+    tokenizer = HuggingFaceTokenizer(own_tokenizer(eos_token="<end>"), "go {}!")
+    tokens, shown = tokenizer.prompt(asked(["1", "the sum is"[:8]])["prompt"])
+    plain = own_tokenizer(eos_token="<end>")
+    for row, text in enumerate(["go 1!", "go the sum !"]):
+        assert tokens[row][shown[row]].tolist() == plain(text).input_ids
+    assert not shown.all()
+    assert shown[:, -1].all()
+
+
+def test_dropout_never_works(folders):
+    model, obs = policy(folders["gpt2"]), asked()
+    action = model.predict(obs)
+    before, *_ = model.evaluate_actions(obs, action)
+    model.train()
+    assert torch.equal(model.evaluate_actions(obs, action)[0], before)
+
+
+def test_adapters_are_trained_alone(folders):
+    plain = policy(folders["llama"])
+    model = policy(folders["llama"], lora_rank=2, lora_targets=("q_proj", "v_proj"))
+    obs = asked()
+    action = plain.predict(obs)
+    expected, *_ = plain.evaluate_actions(obs, action)
+    found, *_ = model.evaluate_actions(obs, action)
+    assert torch.equal(found, expected)  # adapters begin at zero
+    trained = [name for name, p in model.named_parameters() if p.requires_grad]
+    assert len(trained) == 2 * 2 * 2  # layers, targets, A and B
+    assert all("lora_" in name for name in trained)
+    found.sum().backward()
+
+
+def test_it_is_cloned_as_every_policy(folders):
+    config = behavior_cloning.Config(
+        env_id="yieldrl/Sums-v1",
+        num_envs=8,
+        demonstration_steps=64,
+        learn_steps=30,
+        batch_size=32,
+        learning_rate=1e-2,
+        eval_every=0,
+        device="cpu",
+    )
+
+    def model(observed, acted, config):
+        return policy_for(observed, acted, config, model_path=str(folders["llama"]))
+
+    trainer = behavior_cloning.Trainer(config, model=model)
+    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    likelihood = [float(log["log_likelihood"]) for log in logs]
+    assert likelihood[-1] > likelihood[0] + 5
+    answer = trainer.agent.predict({"prompt": ["17+25=", "1+2="]})
+    assert answer.shape == (2, 4)
+    assert answer.dtype.name == "uint8"
+
+
+def test_a_tokenizer_without_an_end_is_refused():
+    with pytest.raises(ValueError, match="has no eos_token"):
+        HuggingFaceTokenizer(own_tokenizer())
+
+
+def test_an_answer_that_takes_too_many_tokens_is_refused():
+    tokenizer = HuggingFaceTokenizer(own_tokenizer(eos_token="<end>"))
+
+    class Longer:
+        eos_token_id = 0
+
+        def __call__(self, texts, **options):
+            return type("Batch", (), {"input_ids": [[1] * 5 for _ in texts]})
+
+    tokenizer.tokenizer = Longer()
+    with pytest.raises(ValueError, match="an answer of 5 tokens, and there is room"):
+        tokenizer.to_tokens(torch.zeros(1, 4, dtype=torch.uint8))

@@ -1,0 +1,105 @@
+"""The small transformer: what depends on what, with and without a cache."""
+
+import pytest
+import torch
+
+from yieldrl.language import Transformer
+from yieldrl.language.transformer import Cache, causal_mask
+
+VOCABULARY = 11
+
+
+def model(**options):
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "num_layers": 2, "num_heads": 2, **options}
+    made = Transformer(VOCABULARY, 12, **sizes)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in made.parameters():  # also what begins at zero
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+    return made.eval()
+
+
+def tokens(batch=3, length=7, seed=2):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(VOCABULARY, (batch, length), generator=generator)
+
+
+def shown(lengths, length=7):
+    return torch.arange(length - 1, -1, -1) < torch.tensor(lengths).unsqueeze(1)
+
+
+def test_who_attends_to_whom_by_hand():
+    mask = causal_mask(torch.tensor([[False, True, True, True]]), 3)
+    assert mask.shape == (1, 1, 3, 4)
+    expected = [[0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1]]
+    assert mask[0, 0].int().tolist() == expected
+    padding = causal_mask(torch.tensor([[False, False, True]]), 3)[0, 0]
+    assert padding.int().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("place", range(7))
+def test_nothing_depends_on_what_comes_later(place):
+    network, first = model(), tokens()
+    second = first.clone()
+    second[:, place] = (second[:, place] + 1) % VOCABULARY
+    everything = torch.ones(3, 7, dtype=torch.bool)
+    before, after = network(first, everything), network(second, everything)
+    assert torch.equal(before[:, :place], after[:, :place])
+    assert (before[:, place:] != after[:, place:]).any(-1).all()
+
+
+def test_padding_on_the_left_changes_nothing():
+    network, whole = model(), tokens()
+    batch = network(whole, shown([7, 4, 1]))
+    for row, length in enumerate([7, 4, 1]):
+        alone = whole[row : row + 1, -length:]
+        expected = network(alone, torch.ones_like(alone, dtype=torch.bool))
+        torch.testing.assert_close(batch[row : row + 1, -length:], expected)
+    other = whole.clone()
+    other[1, :3] = 5
+    assert torch.equal(network(other, shown([7, 4, 1]))[1, 3:], batch[1, 3:])
+    assert batch.isfinite().all()
+
+
+def test_a_cache_gives_what_one_pass_gives():
+    network, whole, there = model(), tokens(), shown([7, 5, 2])
+    expected, cache = network(whole, there), network.new_cache(7)
+    found = [network(whole[:, :4], there[:, :4], cache)]
+    for place in range(4, 7):
+        new = whole[:, place : place + 1]
+        found.append(network(new, there[:, : place + 1], cache))
+    torch.testing.assert_close(torch.cat(found, 1), expected)
+
+
+def test_a_cache_keeps_what_it_was_given():
+    cache, generator = Cache(5), torch.Generator().manual_seed(0)
+    keys, values = torch.randn(2, 1, 2, 5, 3, generator=generator)
+    for begin, end in ((0, 2), (2, 3), (3, 5)):
+        found = cache.extended(keys[:, :, begin:end], values[:, :, begin:end])
+        assert torch.equal(found[0], keys[:, :, :end])
+        assert torch.equal(found[1], values[:, :, :end])
+
+
+def test_the_last_alone():
+    network, whole, there = model(), tokens(), shown([7, 5, 2])
+    expected = network(whole, there)[:, -2:]
+    torch.testing.assert_close(network(whole, there, last=2), expected)
+
+
+def test_the_default_has_nearly_a_million_parameters():
+    count = sum(p.numel() for p in Transformer(98, 10).parameters())
+    blocks = 4 * (12 * 128**2 + 13 * 128)
+    assert count == blocks + (98 + 10) * 128 + 2 * 128 + 98 * 128 == 819_712
+
+
+def test_it_starts_out_almost_uniform():
+    torch.manual_seed(0)
+    network, everything = Transformer(VOCABULARY, 12), torch.ones(3, 7).bool()
+    spread = network(tokens(), everything).log_softmax(-1) + torch.tensor(11.0).log()
+    assert spread.abs().max() < 1.0
+
+
+def test_heads_divide_the_width():
+    with pytest.raises(ValueError, match="num_heads = 3 does not divide d_model = 16"):
+        Transformer(5, 5, d_model=16, num_heads=3)
