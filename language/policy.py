@@ -49,6 +49,7 @@ class TokenPolicy(Policy):
     has_critic: ClassVar[bool] = False
     get_value = Model.value  # which says that there is no critic
     needed_obs = ("prompt",)
+    wraps_model: ClassVar[bool] = True  # for adapters, which are put on the model
 
     def __init__(
         self,

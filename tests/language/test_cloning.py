@@ -1,6 +1,8 @@
 """An expert's answers are cloned into a policy that writes."""
 
+import copy
 import functools
+import pickle
 
 import pytest
 import torch
@@ -131,3 +133,31 @@ def test_a_success_rate_is_the_accuracy():
     logs = trainer.evaluate(400)["logs"]
     assert logs["success_rate"] == logs["episode_return"]
     assert 0.4 < float(logs["success_rate"]) < 0.6
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_write_the_same(copied):
+    made = trainer()
+    obs, _ = made.envs.reset(seed=0)
+    model = copied(made.model)
+    assert torch.equal(model.predict(obs), made.model.predict(obs))
+    actor = made.agent.actor()
+    actor.generator.set_state(made.agent.generator.get_state())
+    assert torch.equal(actor.sample(obs)[0], made.agent.sample(obs)[0])
+
+
+def test_an_interrupted_run_learns_the_same(tmp_path):
+    whole, broken = trainer(), trainer()
+    trained(whole)
+    for log in broken():
+        if log["learn_step"] == 5:
+            break
+    broken.save(tmp_path / "checkpoint.pt")
+    again = behavior_cloning.Trainer.load(tmp_path / "checkpoint.pt", model=SMALL)
+    assert len(trained(again)) == 5
+    for one, other in zip(
+        whole.model.parameters(), again.model.parameters(), strict=True
+    ):
+        assert torch.equal(one, other)

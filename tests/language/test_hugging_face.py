@@ -1,5 +1,7 @@
 """Causal models of Hugging Face, tiny and random, behind the same policy."""
 
+import copy
+
 import pytest
 import torch
 from gymnasium.spaces import Dict
@@ -18,6 +20,7 @@ from yieldrl.foundations import Utf8Text
 from yieldrl.foundations.text import decode
 from yieldrl.language import policy_for
 from yieldrl.language.hugging_face import HuggingFaceTokenizer
+from yieldrl.vla import load_adapters, save_adapters
 
 SPACES = Dict(prompt=Utf8Text(8)), Utf8Text(6)
 PROMPTS = ["17+25=", "1+2=", "go", "80+19="]
@@ -215,3 +218,23 @@ def test_an_answer_that_takes_too_many_tokens_is_refused():
     tokenizer.tokenizer = Longer()
     with pytest.raises(ValueError, match="an answer of 5 tokens, and there is room"):
         tokenizer.to_tokens(torch.zeros(1, 4, dtype=torch.uint8))
+
+
+def test_adapters_are_saved_alone(folders, tmp_path):
+    model = policy(folders["llama"], lora_rank=2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.add_(0.3)
+    save_adapters(model, tmp_path / "adapters")
+    plain, obs = policy(folders["llama"]), asked()
+    action = model.predict(obs)
+    expected, *_ = model.evaluate_actions(obs, action)
+    assert not torch.equal(plain.evaluate_actions(obs, action)[0], expected)
+    loaded = load_adapters(plain, tmp_path / "adapters")
+    assert torch.equal(loaded.evaluate_actions(obs, action)[0], expected)
+
+
+def test_copies_write_the_same(folders):
+    model, obs = policy(folders["gpt2"]), asked()
+    assert torch.equal(copy.deepcopy(model).predict(obs), model.predict(obs))
