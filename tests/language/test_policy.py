@@ -179,6 +179,47 @@ def test_learning_reaches_every_parameter_and_acting_none():
     assert all(grad is not None and grad.any() for grad in gradients.values())
 
 
+class Counting(torch.nn.Module):
+    """A model that notes how many tokens each pass is over."""
+
+    def __init__(self, inside):
+        super().__init__()
+        self.inside, self.passes = inside, []
+        self.new_cache = inside.new_cache
+
+    def forward(self, tokens, shown, cache=None, last=None):
+        self.passes.append(tokens.shape[1])
+        return self.inside(tokens, shown, cache, last)
+
+
+def test_a_token_is_a_pass_over_itself_alone():
+    model = policy()
+    model.model = Counting(model.model)
+    action, _ = sampled(model, asked())
+    assert model.written(action).all(1).any()  # one has the full length
+    assert model.model.passes == [6, 1, 1, 1]
+
+
+def test_nothing_is_computed_after_the_longest_answer():
+    model, obs = policy(), asked(["1+2=", "9"])
+    action = torch.tensor([[3, 0, 0, 0], [0, 0, 0, 0]])
+    expected, entropy, _ = model.evaluate_actions(obs, action)
+    longer = torch.cat([action, torch.tensor([[3, 4, 5, 6]])])
+    found = model.evaluate_actions(asked(["1+2=", "9", "1"]), longer)
+    torch.testing.assert_close(found[0][:2], expected)
+    torch.testing.assert_close(found[1][:2], entropy)
+    model.model = Counting(model.model)
+    assert model.evaluate_actions(obs, action)[0].shape == (2, 4)
+    assert model.model.passes == [6 + 1]
+    with torch.no_grad():  # always the end first
+        model.model.inside.norm.weight.zero_()
+        model.model.inside.head.weight.zero_()
+        model.model.inside.head.weight[0] = 100 * model.model.inside.norm.bias
+    model.model.passes.clear()
+    assert (model.predict(obs) == 0).all()
+    assert model.model.passes == [6]
+
+
 def test_there_is_no_critic():
     model = policy()
     assert not model.has_critic
