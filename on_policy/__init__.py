@@ -8,6 +8,8 @@ what learning asks of a whole rollout before it begins, and the schedule around 
 from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
 from yieldrl.on_policy.agents import RememberingAgent, SamplingAgent
 from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
+from yieldrl.on_policy.cloned_first import ClonesFirst
+from yieldrl.on_policy.cloning_config import CloningConfig
 from yieldrl.on_policy.config import ActorCriticConfig, OnPolicyConfig
 from yieldrl.on_policy.model import ActorCritic
 from yieldrl.on_policy.trainer import OnPolicyTrainer
@@ -15,6 +17,8 @@ from yieldrl.on_policy.trainer import OnPolicyTrainer
 __all__ = [
     "ActorCritic",
     "ActorCriticConfig",
+    "ClonesFirst",
+    "CloningConfig",
     "OnPolicyAlgorithm",
     "OnPolicyConfig",
     "OnPolicyTrainer",

@@ -23,7 +23,7 @@ LONGER_FOLDERS = {
     "behavior_cloning": 448,
     "ppo_lstm": 217,
     "ppo_roa": 879,
-    "vla_ppo": 442,
+    "vla_ppo": 283,
 }
 LONGER_FILES = {
     "abstractions.py": 284,
@@ -31,7 +31,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_132
+LINES = 40_180
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_250, "language": 850, "envs/writing": 270}
 """Most lines of rooms that came later."""

@@ -34,7 +34,7 @@ class Algorithm(ppo.Algorithm):
 
     def anneal(self, fraction_done: float) -> None:
         """Let learning rates fall linearly, from the end of the demonstrations on."""
-        cloned = self.config.demonstration_steps / self.config.total_steps
+        cloned = self.config.cloned_share
         super().anneal(max(0.0, (fraction_done - cloned) / (1 - cloned)))
 
     def learn(self, data: TensorDict) -> Logs:

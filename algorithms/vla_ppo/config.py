@@ -4,24 +4,18 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from yieldrl.algorithms import behavior_cloning, ppo
-from yieldrl.foundations import (
-    BatchSize,
-    Count,
-    LearningRate,
-    Range,
-    Steps,
-    StepsOrZero,
-    UnitInterval,
-)
+from yieldrl.foundations import Count, LearningRate, Range
+from yieldrl.on_policy import CloningConfig
 from yieldrl.vla.config import VLAConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(VLAConfig, ppo.Config):
+class Config(VLAConfig, CloningConfig, ppo.Config):
     """PPO for vision-language-action policies; the defaults train a tiny one, with
     weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction: it
     clones an expert, then it goes on by itself."""
 
+    cloning_class: ClassVar[Any] = behavior_cloning.Config
     uncompiled: ClassVar[str | None] = "libraries of large models compile their own"
     precision: ClassVar[str] = "float32"  # the model's own is `dtype`
     actor_obs: ClassVar[tuple[str, ...]] = ()  # it reads what `observation_keys` says
@@ -88,71 +82,11 @@ class Config(VLAConfig, ppo.Config):
     """Weight of the entropy bonus. Higher keeps the policy random for longer, and makes
     a good clone forget."""
 
-    demonstration_steps: Annotated[int, Range(0)] = 20_000
-    """Environment steps of an expert that is cloned before PPO begins; 0 begins with
-    PPO. They count in `total_steps`, and annealing begins after them. With a data set
-    say how many steps it has."""
-
-    demonstrations: str = "expert"
-    """Whom to clone: `expert` is the environment's own (its method `expert`),
-    `my_module:function` makes actions of the environments and their observations, and
-    anything else is the folder or the id of a Minari data set, read as a whole."""
-
-    expert_noise: UnitInterval = 0.0
-    """Probability of executing a random action in place of the expert's, which is
-    recorded all the same. Higher demonstrates more recoveries and less of the task."""
-
-    clone_epochs: Annotated[int, Range(1, 10**6)] = 8
-    """Passes over the demonstrations. More fit them more closely, in the end also what
-    is accidental about them."""
-
-    clone_steps: Steps | None = None
-    """Gradient steps of cloning, in place of `clone_epochs`; by default as many as
-    these take."""
-
-    clone_batch_size: BatchSize = 32
-    """Transitions of each gradient step of cloning. Larger batches have less noise, and
-    take more memory."""
-
-    clone_warmup_steps: StepsOrZero = 100
-    """Gradient steps of cloning over which its learning rate rises from zero.
-    Transformers from scratch need some hundred to bear a higher learning rate."""
-
-    clone_learning_rate: LearningRate = 8e-4
-    """Learning rate of cloning at its start, from which it falls to zero. Pretrained
-    models take less, 1e-5 say."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.demonstration_steps >= self.total_steps:
-            raise self.error(
-                "demonstration_steps",
-                f"they are all of total_steps = {self.total_steps}: choose more"
-                " total_steps, 0 to begin with PPO, or behavior_cloning to clone alone",
-            )
-        self.cloning_config()  # says what of it does not fit
         if self.ratio_level == "token" and self.log_prob_per != "token":
             raise self.error(
                 "ratio_level",
                 "the ratio of a token needs its log-probability: choose 'chunk', or"
                 " log_prob_per='token'",
             )
-
-    def cloning_config(self) -> behavior_cloning.Config | None:
-        """The config of the cloning that comes before PPO, if it does."""
-        if self.demonstration_steps == 0:
-            return None
-        same: tuple[str, ...] = "env_id", "num_envs", "seed", "device", "threads"
-        same += "demonstrations", "demonstration_steps", "expert_noise"
-        same += "gamma", "max_grad_norm", "value_coef"
-        values: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return behavior_cloning.Config(
-            **values,
-            num_epochs=self.clone_epochs,
-            learn_steps=self.clone_steps,
-            batch_size=self.clone_batch_size,
-            learning_rate=self.clone_learning_rate,
-            warmup_steps=self.clone_warmup_steps,
-            speed="eager",
-            eval_every=0,
-        )

@@ -1,27 +1,21 @@
 """The schedule of vla_ppo: clone an expert, then improve by PPO."""
 
-from collections.abc import Generator, Mapping
-from contextlib import closing
 from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
-from tensordict import TensorDict
 
-from yieldrl.abstractions import LogData, Policy
+from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning, ppo
 from yieldrl.envs.wrappers import ActionChunks
+from yieldrl.on_policy import ClonesFirst
 
 from .algorithm import Algorithm
 from .config import Config
 from .model import Model
 
 
-class Trainer(ppo.Trainer):
+class Trainer(ClonesFirst, ppo.Trainer):
     """Behaviour cloning and PPO, one after the other, on one model.
-
-    With `demonstration_steps` a trainer of behaviour cloning comes first, with the same
-    model, environments and counters, and an optimizer of its own. Logs then say the
-    `phase`: 0 while cloning, 1 from there on.
 
     >>> from yieldrl.algorithms import ppo
     >>> fields = {"demonstration_steps": 0, "total_steps": 1024, "eval_every": 0}
@@ -31,9 +25,6 @@ class Trainer(ppo.Trainer):
     ...     pass
     >>> log["log_type"], log["sample_step"], log["learn_step"]
     ('train', 1024, 32)
-
-    Attributes:
-        cloning: The trainer that clones; None when it is done.
     """
 
     config: Config
@@ -41,39 +32,10 @@ class Trainer(ppo.Trainer):
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm
+    cloning_class = behavior_cloning.Trainer
 
     policy_class: ClassVar[type[Policy]] = Policy
     """What a model in place of `model_class`'s must be."""
-
-    def __init__(self, config: Config | None = None, **parts: Any) -> None:
-        super().__init__(config, **parts)
-        self.cloning = self.make_cloning()
-
-    def __call__(self) -> Generator[LogData, None, None]:
-        """Train, yielding one `LogData` per step."""
-        if self.cloning is not None:
-            with closing(self.cloning()) as logs:
-                for log in logs:
-                    yield {**log, "logs": {**log["logs"], "phase": 0.0}}
-            self.cloning = None  # with all demonstrations
-        yield from super().__call__()
-
-    def update(self, rollout: TensorDict) -> dict[str, Any]:
-        """PPO's; raises RuntimeError if the demonstrations were not cloned yet."""
-        if self.cloning is not None:
-            raise RuntimeError(
-                "demonstrations are to be cloned before PPO begins: take the first"
-                " steps of `for log in trainer()`, until trainer.cloning is None, or"
-                " set demonstration_steps=0"
-            )
-        return super().update(rollout)
-
-    @property
-    def evaluation_due(self) -> bool:
-        """As PPO has it; and once the clone is made, before it is improved."""
-        config = self.config
-        cloned = config.demonstration_steps > 0 and config.eval_every > 0
-        return super().evaluation_due or (cloned and self.evaluator.evaluated_at == 0)
 
     def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
         """Environments that take `chunk_length` actions at once."""
@@ -82,58 +44,3 @@ class Trainer(ppo.Trainer):
             return envs
         options = {"execute": config.execute_steps, "gamma": config.gamma}
         return ActionChunks(envs, length, **options)
-
-    def make_cloning(self) -> behavior_cloning.Trainer | None:
-        """The trainer that clones before PPO begins, if there are demonstrations.
-
-        Raises:
-            ValueError: If there is no expert, or a data set of another size.
-        """
-        config = self.config.cloning_config()
-        if config is None:
-            return None
-        parts = {"envs": self.envs_here, "model": self.model}
-        try:
-            cloning = behavior_cloning.Trainer(config, **parts)
-        except ValueError as reason:
-            remedy = "or begin with PPO, demonstration_steps=0"
-            raise ValueError(f"{reason}; {remedy}") from reason
-        steps = len(cloning.buffer)  # none yet, where an expert is to act
-        if steps not in (0, self.config.demonstration_steps):
-            raise self.config.error(
-                "demonstration_steps",
-                f"the data set is read as a whole: say {steps}, the steps that it has,"
-                " and more than those for total_steps",
-            )
-        counters = self.algorithm.counters
-        cloning.algorithm.counters = cloning.agent.counters = counters
-        return cloning
-
-    def state_dict(self) -> dict[str, Any]:
-        """PPO's, and all of the cloning that is under way but for the model."""
-        state, cloning = super().state_dict(), None
-        if self.cloning is not None:
-            cloning = self.cloning.state_dict()
-            del cloning["agent"]["algorithm"]["model"]  # it is PPO's too
-        return {**state, "cloning": cloning}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        cloning, agent = state["cloning"], state["agent"]
-        config, steps = self.config, agent["sample_step"]
-        if steps < config.demonstration_steps + config.num_envs:
-            steps = 0  # PPO has not begun: its seed does not go by what was cloned
-        super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
-        self.agent.restore_counters(agent)
-        if cloning is None:
-            self.cloning = None
-            return
-        self.cloning = self.cloning or self.make_cloning()  # it may be done here
-        assert self.cloning is not None
-        parts = {"model": self.model.state_dict(), **cloning["agent"]["algorithm"]}
-        agent = {**cloning["agent"], "algorithm": parts}
-        self.cloning.load_state_dict({**cloning, "agent": agent})
-
-    def _log(self, kind: Any, logs: Any) -> LogData:
-        if self.config.demonstration_steps > 0:
-            logs = {**logs, "phase": 1.0}
-        return super()._log(kind, logs)

@@ -547,7 +547,7 @@ class TestTinyVLA:
 
 
 def test_without_an_expert_it_says_at_once_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"has no expert.*; or begin with PPO, demon"):
+    with pytest.raises(ValueError, match=r"has no expert.*; or begin with vla_ppo, "):
         vla_ppo.Trainer(config(demonstration_steps=10), model=ppo.Model)
 
 

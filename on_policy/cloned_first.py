@@ -1,0 +1,113 @@
+"""The schedule of a policy that clones an expert before it improves by itself."""
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from typing import Any, ClassVar
+
+from tensordict import TensorDict
+
+from yieldrl.abstractions import LogData, Trainer
+from yieldrl.on_policy.cloning_config import CloningConfig
+from yieldrl.on_policy.trainer import OnPolicyTrainer
+
+
+class ClonesFirst(OnPolicyTrainer):
+    """Behaviour cloning, and then what the other bases do, on one model.
+
+    With `demonstration_steps` a trainer of behaviour cloning comes first, with the same
+    model, environments and counters, and an optimizer of its own. Logs then say the
+    `phase`: 0 while cloning, 1 from there on.
+
+    Attributes:
+        cloning: The trainer that clones; None when it is done.
+    """
+
+    config: CloningConfig
+
+    cloning_class: ClassVar[type[Trainer]]
+    """The trainer of behaviour cloning."""
+
+    def __init__(self, config: Any = None, **parts: Any) -> None:
+        super().__init__(config, **parts)
+        self.cloning = self.make_cloning()
+
+    def __call__(self) -> Generator[LogData, None, None]:
+        """Train, yielding one `LogData` per step."""
+        if self.cloning is not None:
+            with closing(self.cloning()) as logs:
+                for log in logs:
+                    yield {**log, "logs": {**log["logs"], "phase": 0.0}}
+            self.cloning = None  # with all demonstrations
+        yield from super().__call__()
+
+    def update(self, rollout: TensorDict) -> dict[str, Any]:
+        """Learn from a rollout; RuntimeError if nothing has been cloned yet."""
+        if self.cloning is not None:
+            raise RuntimeError(
+                f"demonstrations are to be cloned before {self.name} begins: take the"
+                " first steps of `for log in trainer()`, until trainer.cloning is None,"
+                " or set demonstration_steps=0"
+            )
+        return super().update(rollout)
+
+    @property
+    def evaluation_due(self) -> bool:
+        """As ever; and once the clone is made, before it is improved."""
+        config = self.config
+        cloned = config.demonstration_steps > 0 and config.eval_every > 0
+        return super().evaluation_due or (cloned and self.evaluator.evaluated_at == 0)
+
+    def make_cloning(self) -> Trainer | None:
+        """The trainer that clones, if there are demonstrations.
+
+        Raises:
+            ValueError: If there is no expert, or a data set of another size.
+        """
+        config = self.config.cloning_config()
+        if config is None:
+            return None
+        parts = {"envs": self.envs_here, "model": self.model}
+        try:
+            cloning = self.cloning_class(config, **parts)
+        except ValueError as reason:
+            remedy = f"or begin with {self.name}, demonstration_steps=0"
+            raise ValueError(f"{reason}; {remedy}") from reason
+        steps = len(cloning.buffer)  # none yet, where an expert is to act
+        if steps not in (0, self.config.demonstration_steps):
+            raise self.config.error(
+                "demonstration_steps",
+                f"the data set is read as a whole: say {steps}, the steps that it has,"
+                " and more than those for total_steps",
+            )
+        counters = self.algorithm.counters
+        cloning.algorithm.counters = cloning.agent.counters = counters
+        return cloning
+
+    def state_dict(self) -> dict[str, Any]:
+        """The whole trainer, and the cloning that is under way but for its model."""
+        state, cloning = super().state_dict(), None
+        if self.cloning is not None:
+            cloning = self.cloning.state_dict()
+            del cloning["agent"]["algorithm"]["model"]  # it is the same
+        return {**state, "cloning": cloning}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        cloning, agent = state["cloning"], state["agent"]
+        config, steps = self.config, agent["sample_step"]
+        if steps < config.demonstration_steps + config.num_envs:
+            steps = 0  # improving has not begun: its seed is none of what was cloned
+        super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
+        self.agent.restore_counters(agent)
+        if cloning is None:
+            self.cloning = None
+            return
+        self.cloning = self.cloning or self.make_cloning()  # it may be done here
+        assert self.cloning is not None
+        parts = {"model": self.model.state_dict(), **cloning["agent"]["algorithm"]}
+        agent = {**cloning["agent"], "algorithm": parts}
+        self.cloning.load_state_dict({**cloning, "agent": agent})
+
+    def _log(self, kind: Any, logs: Any) -> LogData:
+        if self.config.demonstration_steps > 0:
+            logs = {**logs, "phase": 1.0}
+        return super()._log(kind, logs)

@@ -1,0 +1,90 @@
+"""Hyper-parameters of the cloning that comes before a policy improves by itself."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from yieldrl.foundations import (
+    BatchSize,
+    LearningRate,
+    Range,
+    Steps,
+    StepsOrZero,
+    UnitInterval,
+)
+from yieldrl.on_policy.config import OnPolicyConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloningConfig(OnPolicyConfig):
+    """What is cloned first, and how."""
+
+    cloning_class: ClassVar[Any]
+    """The config of behaviour cloning."""
+
+    demonstration_steps: Annotated[int, Range(0)] = 20_000
+    """Environment steps of an expert that is cloned first; 0 begins without it. They
+    count in `total_steps`, and annealing begins after them. With a data set say how
+    many steps it has."""
+
+    demonstrations: str = "expert"
+    """Whom to clone: `expert` is the environment's own (its method `expert`),
+    `my_module:function` makes actions of the environments and their observations, and
+    anything else is the folder or the id of a Minari data set, read as a whole."""
+
+    expert_noise: UnitInterval = 0.0
+    """Probability of executing a random action in place of the expert's, which is
+    recorded all the same. Higher demonstrates more recoveries and less of the task."""
+
+    clone_epochs: Annotated[int, Range(1, 10**6)] = 8
+    """Passes over the demonstrations. More fit them more closely, in the end also what
+    is accidental about them."""
+
+    clone_steps: Steps | None = None
+    """Gradient steps of cloning, in place of `clone_epochs`; by default as many as
+    these take."""
+
+    clone_batch_size: BatchSize = 32
+    """Transitions of each gradient step of cloning. Larger batches have less noise, and
+    take more memory."""
+
+    clone_warmup_steps: StepsOrZero = 100
+    """Gradient steps of cloning over which its learning rate rises from zero.
+    Transformers from scratch need some hundred to bear a higher learning rate."""
+
+    clone_learning_rate: LearningRate = 8e-4
+    """Learning rate of cloning at its start, from which it falls to zero. Pretrained
+    models take less, 1e-5 say."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.demonstration_steps >= self.total_steps:
+            raise self.error(
+                "demonstration_steps",
+                f"they are all of total_steps = {self.total_steps}: choose more"
+                " total_steps, 0 to begin without, or behavior_cloning to clone alone",
+            )
+        self.cloning_config()  # says what of it does not fit
+
+    def cloning_config(self) -> Any:
+        """The config of the cloning that comes first; None without one."""
+        if self.demonstration_steps == 0:
+            return None
+        same: tuple[str, ...] = "env_id", "num_envs", "seed", "device", "threads"
+        same += "demonstrations", "demonstration_steps", "expert_noise"
+        same += "gamma", "max_grad_norm", "value_coef"
+        values: dict[str, Any] = {name: getattr(self, name) for name in same}
+        return self.cloning_class(
+            **values,
+            num_epochs=self.clone_epochs,
+            learn_steps=self.clone_steps,
+            batch_size=self.clone_batch_size,
+            learning_rate=self.clone_learning_rate,
+            warmup_steps=self.clone_warmup_steps,
+            speed="eager",
+            eval_every=0,
+        )
+
+    @property
+    def cloned_share(self) -> float:
+        """The share of all steps that is cloned."""
+        return self.demonstration_steps / self.total_steps
