@@ -17,16 +17,19 @@ class Lives(list[int]):
         role: What one of them is called in messages, such as `rollout worker`.
         count: How many there are.
         work: What one does when it does its work, such as `a finished segment`.
+
+    Attributes:
+        in_a_row: How often each has died without having done any work.
     """
 
     def __init__(self, role: str, count: int, work: str) -> None:
         super().__init__([0] * count)
         self._role, self._work = role, work
-        self._deaths = [0] * count  # in a row
+        self.in_a_row = [0] * count
 
     def did_work(self, index: int) -> None:
         """Note that an actor is of use: it may die as often again."""
-        self._deaths[index] = 0
+        self.in_a_row[index] = 0
 
     def begin(self, index: int) -> None:
         """Count the next life of an actor that has died.
@@ -34,8 +37,8 @@ class Lives(list[int]):
         Raises:
             WorkerError: If it died `MOST_LIVES` times in a row.
         """
-        self._deaths[index] += 1
-        if self._deaths[index] > MOST_LIVES:
+        self.in_a_row[index] += 1
+        if self.in_a_row[index] > MOST_LIVES:
             raise WorkerError(
                 f"{self._role} {index} died {MOST_LIVES} times in a row without"
                 f" {self._work}: look for too little memory, or for an environment that"

@@ -18,6 +18,7 @@ from yieldrl.benchmarks.style import COLORS
 KILLS, SECONDS, FIELDS = constants("cluster/kills", "KILLS", "SECONDS", "FIELDS")
 SETTINGS = {"kills": KILLS, "seconds": SECONDS, **FIELDS}
 TOTAL = ("all seeds",)
+PEACE = 3  # deaths of a worker in a row
 AFTER = 20  # rollouts after the last worker was started again
 
 
@@ -41,7 +42,11 @@ class Numbered(gym.Env[Any, Any]):
 
 
 class Killer(threading.Thread):
-    """Ends random workers at random moments, none of them twice."""
+    """Ends random workers at random moments, none of them twice.
+
+    One that it has ended several times before it had done anything is left in peace:
+    on a busy machine to begin takes longer than the time between two deaths.
+    """
 
     def __init__(self, pool: Any, seed: int) -> None:
         super().__init__(daemon=True)
@@ -53,8 +58,9 @@ class Killer(threading.Thread):
         while len(self.killed) < KILLS:
             if self.over.wait(self.rng.expovariate(1 / SECONDS)):
                 return
-            actor = self.rng.choice(self.pool.actors)
-            if actor not in self.killed:
+            index = self.rng.randrange(self.pool.count)
+            actor = self.pool.actors[index]
+            if actor not in self.killed and self.pool.lives.in_a_row[index] < PEACE:
                 self.killed.append(actor)
                 self.pool.cluster.ray.kill(actor)
 
