@@ -42,6 +42,8 @@ class Acting:
         self.actor = Signed(actor, envs.num_envs)
         writer = SimpleNamespace(add=ring.write, end_episodes=ring.end_episodes)
         self.inner = SyncCollector(envs, self.actor, writer, **options)
+        self.whole = getattr(actor, "one_policy", False)
+        self._begun = False  # with weights of the learner
         self.limit = 0  # how many rows may be written in all, unless it `drops`
         self.finished = ring.next_written  # how many are, with their entry in `rows`
         self.rows: dict[int, Row] = {}  # by their numbers, if not handed over yet
@@ -57,10 +59,17 @@ class Acting:
         return self.ring.room and self.finished < self.limit
 
     def step(self) -> None:
-        """Take the newest weights over, step all environments, write it down."""
-        version = self.weights.take()
+        """Take the newest weights over, step all environments, write it down.
+
+        An agent of `one_policy` takes them only where a segment begins.
+        """
+        ring = self.ring
+        between = ring.next_written % ring.num_steps == 0
+        due = between or not (self.whole and self._begun)
+        version = self.weights.take() if due else None
         if version is not None:
             self.actor.sign(version)
+            self._begun = True
         stream, released = self._stream, self.released
         if stream is not None and released is not None:
             stream.wait_event(released)
@@ -110,6 +119,7 @@ class Acting:
         self.rows = {n: Row(*row, written=None) for n, *row in state["rows"]}
         self.inner.load_state_dict(state["inner"])
         self.finished = self.ring.next_written
+        self._begun = False
 
 
 class Signed:

@@ -41,7 +41,7 @@ class EnvRecipe:
     def make_here(self) -> VectorEnv[Any, Any, Any]:
         """The environments, wrapped; global generators stay as they are."""
         made = environments.make(self.source, self.config)
-        return wrapped(made, self.config, self.trainer_class)
+        return wrapped(made, self.config, self.trainer_class, training=True)
 
 
 @dataclass
@@ -64,8 +64,11 @@ class AgentRecipe:
         return agent.actor()
 
 
-def wrapped(envs: Any, config: Config, trainer_class: Any) -> VectorEnv[Any, Any, Any]:
-    """Environments as a trainer of this class wraps them."""
+def wrapped(
+    envs: Any, config: Config, trainer_class: Any, *, training: bool = False
+) -> VectorEnv[Any, Any, Any]:
+    """Environments as a trainer of this class wraps them, to be trained in or not."""
     trainer: Any = object.__new__(trainer_class)
     trainer.config = config  # all that `wrap_envs` may go by
-    return trainer.wrap_envs(envs)
+    envs = trainer.wrap_envs(envs)
+    return trainer.wrap_training_envs(envs) if training else envs

@@ -22,7 +22,7 @@ class Step(NamedTuple):
     terminated: Any
     truncated: Any
     obs: Any  # what to act on next: after an end, the first of a new episode
-    valid: Any | None  # False where the step only reset; None if it never does
+    valid: Any | None  # False where the step is none, as a reset; None if all are
     info: dict[str, Any]
     action: Any = None  # what the environments were given, where it is known
 
@@ -40,7 +40,7 @@ class Step(NamedTuple):
         """The step with tensors for arrays; `info` stays."""
         answer = self.reward, self.terminated, self.truncated
         reward, terminated, truncated = map(as_tensors, answer)
-        step = self.with_observations(as_tensors)
+        step = self.with_observations(as_tensors)._replace(valid=as_tensors(self.valid))
         return step._replace(reward=reward, terminated=terminated, truncated=truncated)
 
     def with_observations(self, function: Callable[[Any], Any]) -> Step:
@@ -60,6 +60,9 @@ class StepReader:
     - DISABLED: the step's observation is the last one; until the caller resets those
       that ended, `obs` is the last one there too.
 
+    Where the environments name `valid` in their `recorded_info`, they say themselves,
+    in `info`, which steps are transitions.
+
     `new_memory` says whether each answer lies in memory of its own: others may write
     all their answers into the same arrays or tensors.
     """
@@ -74,6 +77,7 @@ class StepReader:
         self._handed_over = HandedOver()
         self._same_step = self.mode is AutoresetMode.SAME_STEP
         self._next_step = self.mode is AutoresetMode.NEXT_STEP
+        self._says_valid = "valid" in getattr(envs, "recorded_info", ())
 
     def read(
         self,
@@ -105,6 +109,8 @@ class StepReader:
         elif self._next_step:
             everywhere = terminated | ~terminated
             valid = everywhere if resets is None else ~resets
+        if self._says_valid:
+            valid = info["valid"]
         return Step(next_obs, reward, terminated, truncated, obs, valid, info, action)
 
     def _last(self, obs: Any, ended: Any, info: Mapping[str, Any]) -> Any:

@@ -9,12 +9,7 @@ from gymnasium.vector import VectorEnv
 from torch import nn
 
 from yieldrl import envs as environments
-from yieldrl.collectors import (
-    AsyncCollector,
-    Buffer,
-    Collector,
-    SyncCollector,
-)
+from yieldrl.collectors import AsyncCollector, Buffer, Collector, SyncCollector
 from yieldrl.experiments import agreement
 from yieldrl.experiments.check_algorithm.report import warn_of_concerns
 from yieldrl.experiments.on_ray import OnRay
@@ -126,6 +121,10 @@ class TrainingRun(OnRay):
         """Wrap environments for training and evaluation as the algorithm needs them."""
         return envs
 
+    def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
+        """Wrap them once more where they are trained in: evaluation goes without."""
+        return envs
+
     @abstractmethod
     def make_buffer(self) -> Buffer:
         """The buffer that fits the config and the environments."""
@@ -149,7 +148,8 @@ class TrainingRun(OnRay):
         """The environments of training; of rollout workers only the spaces."""
         if self.is_on_ray(config):
             return self._remote_envs(source, config)
-        return self.wrap_envs(environments.make(source, config, device=device))
+        made = environments.make(source, config, device=device)
+        return self.wrap_training_envs(self.wrap_envs(made))
 
     @property
     def transition_parts(self) -> dict[str, Any]:

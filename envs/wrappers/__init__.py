@@ -7,6 +7,7 @@ from yieldrl.envs.wrappers.chunks import ActionChunks
 from yieldrl.envs.wrappers.conversion import NumpyToTorch, TorchToNumpy
 from yieldrl.envs.wrappers.episodes import EpisodeStatistics, TimeLimit
 from yieldrl.envs.wrappers.frames import FrameStack
+from yieldrl.envs.wrappers.groups import GroupStarts
 from yieldrl.envs.wrappers.hidden import HiddenParameters
 from yieldrl.envs.wrappers.normalize import NormalizeObservation, NormalizeReward
 
@@ -16,6 +17,7 @@ __all__ = [
     "ClipReward",
     "EpisodeStatistics",
     "FrameStack",
+    "GroupStarts",
     "HiddenParameters",
     "NormalizeObservation",
     "NormalizeReward",

@@ -143,14 +143,17 @@ class BatchWrapper(CheckpointWrapper):
         """Whether episodes begin anew in the step that ends one (SAME_STEP mode)."""
         return self.autoreset_mode is AutoresetMode.SAME_STEP
 
-    def reset_inside(self, step: Step, where: Tensor) -> tuple[Step, Any]:
+    def reset_inside(
+        self, step: Step, where: Tensor, seed: Any = None
+    ) -> tuple[Step, Any]:
         """Reset these alone: the step, copied if the reset may write into its memory,
         and observations `[N, ...]`, of which only theirs mean something.
         """
         if not self.reader.new_memory:
             step = Step(*map(copied, step))
         mask = where.numpy() if self._arrays else where
-        return step, as_tensors(self.env.reset(options={"reset_mask": mask})[0])
+        obs, _ = self.env.reset(seed=seed, options={"reset_mask": mask})
+        return step, as_tensors(obs)
 
     def begun_anew(self, step: Step, where: Tensor) -> Step:
         """The step with the first observations of new episodes where `where` is set."""

@@ -1,0 +1,194 @@
+"""Groups of environments that begin each episode from one state."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from torch import Tensor
+
+from yieldrl.envs.arrays import replaced
+from yieldrl.envs.autoreset import Step
+from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.episodes import check_resets_in_part
+from yieldrl.envs.wrappers.horizon import longest_episode
+
+
+class GroupStarts(BatchWrapper):
+    """Lets G consecutive environments begin their episodes together, by equal seeds.
+
+    So their first observations are equal (the same prompt, say), and returns differ by
+    what the policy did. A member whose episode has ended waits for its group: the steps
+    that it takes meanwhile are discarded, `valid` is False there and the reward 0.
+
+    Time goes in rounds of `num_steps` steps since the first reset. In each all groups
+    begin at once. A group of which all members have ended begins another episode in the
+    round only if the longest one would still end in it: to begin those that happen to
+    be short would favour short ones. What has not ended in time is truncated there.
+
+    Whatever the autoreset mode inside, this answers in SAME_STEP mode. Put it around
+    all other wrappers; evaluation goes without it. Agents with a memory are not told of
+    its resets. Where looking at a GPU takes time, it waits in steps in which a group
+    may begin.
+
+    In `info`, and so in every transition, are bool `[N]` each but for `episode`:
+
+    - `valid`: whether the step belongs to an episode;
+    - `begins`: whether it is the first one of its episode;
+    - `ends`: whether the environment ended the episode in it, so that a truncation
+      without it is a cut, by the round's end or by somebody else's reset;
+    - `episode`: which episode of its group it is, int64 `[N]`.
+
+    Args:
+        group_size: G; the number of environments is a multiple of it.
+        num_steps: Steps of a round, as many as of a rollout.
+
+    Raises:
+        ValueError: If an argument is out of its range, or the environments are no
+            whole groups.
+        TypeError: If they are not known to reset some of them alone.
+
+    Attributes:
+        horizon: Steps after which every episode has ended, as `max_episode_steps` says;
+            None if it is unknown: then each round has one episode.
+
+    Example:
+        >>> import gymnasium, yieldrl.envs
+        >>> envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=4)
+        >>> obs, _ = GroupStarts(envs, group_size=2, num_steps=500).reset(seed=0)
+        >>> (obs[0] == obs[1]).all(), (obs[1] == obs[2]).all()
+        (tensor(True), tensor(False))
+    """
+
+    recorded_info = ("valid", "episode", "begins", "ends")
+    carried = ("running", "episode", "begins")
+
+    def __init__(self, envs: VectorEnv, group_size: int, num_steps: int) -> None:
+        super().__init__(envs)
+        if group_size < 2:
+            raise ValueError(f"group_size = {group_size}: a group has at least two")
+        if num_steps < 1:
+            raise ValueError(f"num_steps = {num_steps}: choose at least 1")
+        if self.num_envs % group_size:
+            raise ValueError(
+                f"{self.num_envs} environments are no whole groups of {group_size}:"
+                f" choose a multiple of {group_size}"
+            )
+        remedy = "vectorize single environments by SyncVectorEnv"
+        check_resets_in_part(envs, remedy)
+        self.group_size, self.num_steps = group_size, num_steps
+        self.horizon = longest_episode(envs)
+        self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
+        self.autoreset_mode, self._resets = AutoresetMode.SAME_STEP, None
+        self.metadata = {**envs.metadata, "autoreset_mode": self.autoreset_mode}
+        self.running = self.begins = self.zeros(torch.bool)
+        self.episode = self.zeros(torch.int64) - 1
+        self._row = self._deals = 0  # steps of this round; seeds that were dealt
+        self._root: int | None = None  # what the seeds are derived from
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin episodes everywhere, if they will end in the round; it goes on.
+
+        Args:
+            seed: One number or several, from which all later seeds are derived.
+            options: Those of the environments, without a `reset_mask`.
+
+        Raises:
+            ValueError: If some environments are to be reset alone.
+        """
+        if "reset_mask" in (options or {}):
+            raise ValueError(
+                "a reset_mask would part a group: put GroupStarts around all wrappers"
+                " that reset environments, and leave their resets to it"
+            )
+        if seed is not None or self._root is None:
+            self._root, self._deals = _root(seed), 0
+        return super().reset(seed=self._deal(), options=options)
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        self.running = self.zeros(torch.bool)
+        self._mark(where if self._fits else ~where)
+        return obs
+
+    def take(self, step: Step) -> Step:
+        running, inside = self.running, step.ended
+        ended = running & inside
+        self._row += 1
+        said = {"valid": running, "begins": self.begins, "ends": ended}
+        truncated = step.truncated & running
+        if self._row == self.num_steps:  # a cut
+            truncated = truncated | (running & ~ended)
+        answer = step._replace(
+            reward=step.reward.masked_fill(~running, 0),
+            terminated=step.terminated & running,
+            truncated=truncated,
+            valid=running,
+            info={**step.info, **said, "episode": self.episode},
+        )
+        self.running, self.begins = running & ~answer.ended, self.zeros(torch.bool)
+        self._row %= self.num_steps
+        return self._begun(answer, inside)
+
+    def state_dict(self) -> dict[str, Any]:
+        own = {"row": self._row, "deals": self._deals, "root": self._root}
+        return {**super().state_dict(), "groups": own}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        super().load_state_dict(saved)
+        own = saved["groups"]
+        self._row, self._deals, self._root = own["row"], own["deals"], own["root"]
+
+    def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
+        return envs
+
+    @property
+    def _fits(self) -> bool:
+        """Whether any episode that begins now ends within the round."""
+        if self._row == 0:
+            return True
+        return self.horizon is not None and self._row + self.horizon <= self.num_steps
+
+    def _ready(self) -> Tensor:
+        """Where episodes begin now, bool `[N]`."""
+        if not self._fits:
+            return self.zeros(torch.bool)
+        waiting = ~self.running.view(-1, self.group_size).any(1)
+        return waiting.repeat_interleave(self.group_size)
+
+    def _begun(self, step: Step, ended: Tensor) -> Step:
+        """The step with first observations where groups begin.
+
+        In DISABLED mode others that `ended [N]` go on in episodes that are discarded.
+        """
+        where = self._ready()
+        if self._by_caller and (late := ended & ~where).any():
+            step, _ = self.reset_inside(step, late)
+        if not (self._fits and where.any()):
+            return step
+        step, fresh = self.reset_inside(step, where, self._deal())
+        self._mark(where)
+        return step._replace(obs=replaced(step.obs, fresh, where))
+
+    def _mark(self, where: Tensor) -> None:
+        """Note that episodes begin where `where [N]` is set, and nothing runs there."""
+        self.running, self.begins = self.running | where, where
+        self.episode = self.episode + where
+
+    def _deal(self) -> list[int]:
+        """A seed for each environment, equal in each group."""
+        entropy = [self._root, self._deals]
+        self._deals += 1
+        count = self.num_envs // self.group_size
+        words = np.random.SeedSequence(entropy).generate_state(count)
+        return np.repeat(words >> 2, self.group_size).tolist()  # below 2**30
+
+
+def _root(seed: Any) -> int:
+    """One number of 63 bits that one seed, or several, or chance stands for."""
+    entropy = secrets.randbits(63) if seed is None else seed
+    (word,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
+    return int(word >> np.uint64(1))

@@ -1,0 +1,389 @@
+"""Groups of environments that begin together: exact steps, in every autoreset mode."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from torch import Tensor
+
+from yieldrl.buffers import RolloutBuffer
+from yieldrl.collectors import SyncCollector
+from yieldrl.collectors.distributed_statistics import mean_episode
+from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval
+from yieldrl.envs.processes import ProcessVectorEnv
+from yieldrl.envs.wrappers import (
+    ActionChunks,
+    BatchWrapper,
+    GroupStarts,
+    HiddenParameters,
+    TimeLimit,
+)
+from yieldrl.envs.wrappers.horizon import longest_episode
+from yieldrl.foundations import Config
+
+SAME_STEP = AutoresetMode.SAME_STEP
+
+
+class Lasting(TorchVectorEnv):
+    """Environment i's episodes end after 2 + i steps; the reward counts them."""
+
+    single_observation_space = Box(-1000, 1000, (2,))
+    single_action_space = Box(-1, 1, ())
+    noise_size = 1
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        length = torch.arange(noise.shape[-1], dtype=noise.dtype) + 2
+        return torch.stack((noise[0], length, torch.zeros_like(length)))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        start, length, step = state
+        state = torch.stack((start, length, step + 1))
+        return state, step + 1, step + 1 >= length
+
+    def observe(self, state: Tensor) -> Tensor:
+        return torch.stack((state[0], state[2]), dim=1)
+
+
+class One(gym.Env[Any, Any]):
+    """One of them, as an object."""
+
+    observation_space = Box(-1000, 1000, (2,))
+    action_space = Box(-1, 1, ())
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.start, self.time = float(self.np_random.random()), 0
+        return self._obs(), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        return self._obs(), float(self.time), self.time >= self.length, False, {}
+
+    def _obs(self) -> np.ndarray:
+        return np.array([self.start, self.time], np.float32)
+
+
+def lasting(kind: str, mode: AutoresetMode = SAME_STEP) -> VectorEnv:
+    functions = [partial(One, 2 + i) for i in range(4)]
+    if kind == "torch":
+        envs = Lasting(4, autoreset_mode=mode)
+        envs._can_branch = False  # all columns, so that each knows its length
+        return envs
+    if kind == "serial":
+        return SerialVectorEnv(functions)
+    if kind == "process":
+        return ProcessVectorEnv(functions, seed=0)
+    return SyncVectorEnv(functions, autoreset_mode=mode)
+
+
+def cartpoles(kind: str) -> VectorEnv:
+    make = partial(gym.make, "CartPole-v1")
+    if kind == "torch":
+        return gym.make_vec("yieldrl/CartPole-v1", num_envs=4)
+    return SerialVectorEnv([make] * 4)
+
+
+KINDS = [("torch", mode) for mode in AutoresetMode]
+KINDS += [("sync", mode) for mode in AutoresetMode]
+KINDS += [("serial", SAME_STEP)]
+ALL = pytest.mark.parametrize(("kind", "mode"), KINDS)
+
+
+def played(envs: VectorEnv, count: int) -> list[Any]:
+    """What a `Stepper` sees of so many steps, with the observations acted on."""
+    stepper = Stepper(envs)
+    obs, found = stepper.reset(7), []
+    for _ in range(count):
+        action = np.zeros(4, np.float32)
+        tensors = isinstance(obs, Tensor)
+        step = stepper.step(torch.from_numpy(action) if tensors else action)
+        found.append(step._replace(action=obs))
+        obs = step.obs
+    return found
+
+
+def listed(steps: list[Any], name: str) -> list[list[Any]]:
+    return [np.asarray(step.info.get(name)).tolist() for step in steps]
+
+
+def rows(*columns: str) -> list[list[bool]]:
+    """Columns of marks, `x` for True, as rows."""
+    return [[mark == "x" for mark in row] for row in zip(*columns, strict=True)]
+
+
+@ALL
+def test_members_wait_for_their_group_and_then_begin_together(
+    kind: str, mode: AutoresetMode
+) -> None:
+    envs = GroupStarts(lasting(kind, mode), group_size=2, num_steps=10)
+    envs.horizon = 5
+    steps = played(envs, 20)
+    # Groups of lengths (2, 3) and (4, 5): the first has no five steps left at row 6.
+    valid = "xx.xx.....", "xxxxxx....", "xxxx.xxxx.", "xxxxxxxxxx"
+    begins = "x..x......", "x..x......", "x....x....", "x....x...."
+    ends = ".x..x.....", "..x..x....", "...x....x.", "....x....x"
+    assert [np.asarray(step.valid).tolist() for step in steps] == 2 * rows(*valid)
+    assert listed(steps, "valid") == 2 * rows(*valid)
+    assert listed(steps, "begins") == 2 * rows(*begins)
+    assert listed(steps, "ends") == 2 * rows(*ends)
+    ended = [np.asarray(step.terminated).tolist() for step in steps]
+    assert ended == 2 * rows(*ends)
+    assert not any(np.asarray(step.truncated).any() for step in steps)
+    episodes = np.array(listed(steps, "episode"))
+    assert episodes[:10, 0].tolist() == [0, 0, 0, 1, 1, 1, 1, 1, 1, 1]
+    assert episodes[:10, 3].tolist() == [0] * 5 + [1] * 5
+    assert (episodes[10:] == episodes[:10] + 2).all()
+    rewards = np.array([np.asarray(step.reward) for step in steps])
+    assert rewards[:10, 0].tolist() == [1, 2, 0, 1, 2, 0, 0, 0, 0, 0]
+    assert rewards[:10, 2].tolist() == [1, 2, 3, 4, 0, 1, 2, 3, 4, 0]
+
+
+@ALL
+def test_a_group_begins_from_one_state_and_others_from_others(
+    kind: str, mode: AutoresetMode
+) -> None:
+    envs = GroupStarts(lasting(kind, mode), group_size=2, num_steps=10)
+    envs.horizon = 5
+    steps = played(envs, 20)
+    starts: dict[int, set[float]] = {0: set(), 1: set()}
+    for step in steps:
+        for group, members in ((0, slice(0, 2)), (1, slice(2, 4))):
+            begins = np.asarray(step.info["begins"])[members]
+            assert begins[0] == begins[1]
+            if begins[0]:
+                obs = np.asarray(step.action)[members]
+                assert obs[0].tolist() == obs[1].tolist()
+                assert obs[0, 1] == 0
+                starts[group].add(float(obs[0, 0]))
+    assert [len(found) for found in starts.values()] == [4, 4]
+    assert not starts[0] & starts[1]
+    again = GroupStarts(lasting(kind, mode), group_size=2, num_steps=10)
+    again.horizon = 5
+    assert torch.equal(
+        *(torch.as_tensor(s[13].next_obs) for s in (steps, played(again, 14)))
+    )
+
+
+@ALL
+def test_the_last_observation_is_that_of_the_episode(
+    kind: str, mode: AutoresetMode
+) -> None:
+    envs = GroupStarts(lasting(kind, mode), group_size=2, num_steps=10)
+    for step in played(envs, 20):
+        obs, after = np.asarray(step.action), np.asarray(step.next_obs)
+        valid = np.asarray(step.valid)
+        assert (after[valid, 1] == obs[valid, 1] + 1).all()
+        assert (after[valid, 0] == obs[valid, 0]).all()
+
+
+def test_without_a_known_limit_a_round_has_one_episode() -> None:
+    envs = GroupStarts(lasting("serial"), group_size=2, num_steps=10)
+    assert envs.horizon is None
+    valid = "xx........", "xxx.......", "xxxx......", "xxxxx....."
+    steps = played(envs, 20)
+    assert listed(steps, "valid") == 2 * rows(*valid)
+
+
+@ALL
+def test_what_has_not_ended_in_time_is_cut(kind: str, mode: AutoresetMode) -> None:
+    envs = GroupStarts(lasting(kind, mode), group_size=2, num_steps=4)
+    steps = played(envs, 8)
+    for last in (steps[3], steps[7]):
+        assert np.asarray(last.truncated).tolist() == [False, False, False, True]
+        assert np.asarray(last.terminated).tolist() == [False, False, True, False]
+        assert np.asarray(last.info["ends"]).tolist() == [False, False, True, False]
+        assert np.asarray(last.next_obs)[3, 1] == 4
+    assert np.asarray(steps[4].info["begins"]).all()
+
+
+class Agent:
+    """Answers zeros, and counts nothing."""
+
+    sample_step = 0
+
+    def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
+        return np.zeros(4, np.float32), {}
+
+
+@pytest.mark.parametrize("kind", ["torch", "serial"])
+def test_every_episode_is_reported_once_and_waiting_never(kind: str) -> None:
+    envs = GroupStarts(lasting(kind), group_size=2, num_steps=10)
+    envs.horizon = 5
+    spaces = envs.single_observation_space, envs.single_action_space
+    buffer = RolloutBuffer(20, *spaces, num_envs=4)
+    collector = SyncCollector(envs, Agent(), buffer, seed=0)
+    logs = [collector.step() for _ in range(20)]
+    assert mean_episode([*logs, collector.report()]) == {
+        "episodes": 16,
+        "episode_length": (2 + 3 + 4 + 5) / 4,
+        "episode_return": (3 + 6 + 10 + 15) / 4,
+    }
+    rollout = buffer.rollout()
+    assert rollout["valid"].sum() == 2 * 2 * (2 + 3 + 4 + 5)
+    assert {"valid", "episode", "begins", "ends"} <= set(rollout.keys())
+    assert rollout["episode"].dtype == torch.int64
+
+
+def test_other_wrappers_around_it_pass_on_what_it_says() -> None:
+    for kind in ("torch", "serial"):
+        plain = played(GroupStarts(lasting(kind), 2, 10), 10)
+        wrapped = BatchWrapper(GroupStarts(lasting(kind), 2, 10))
+        assert wrapped.recorded_info == GroupStarts.recorded_info
+        for one, other in zip(plain, played(wrapped, 10), strict=True):
+            assert type(other.valid) is type(one.valid)
+            assert other.valid.tolist() == one.valid.tolist()
+            assert other.terminated.tolist() == one.terminated.tolist()
+
+
+def test_chunks_count_as_steps_and_groups_go_around_them() -> None:
+    inside = gym.make_vec("yieldrl/CartPole-v1", num_envs=4)
+    envs = GroupStarts(ActionChunks(inside, length=4), group_size=2, num_steps=130)
+    assert envs.horizon == 125
+    obs, _ = envs.reset(seed=0)
+    assert torch.equal(obs[0], obs[1])
+    assert not torch.equal(obs[1], obs[2])
+    valid, ones = [], torch.ones(4, 4, dtype=torch.int64)
+    for _ in range(130):
+        obs, *_, info = envs.step(ones)
+        valid.append(info["valid"])
+        assert (info["num_steps"][info["valid"]] > 0).all()
+    assert (torch.stack(valid).sum(0) >= 2 * 2).all(), "begun again within five steps"
+    assert torch.equal(obs[0], obs[1])
+
+
+def test_groups_share_hidden_parameters() -> None:
+    inside = gym.make_vec("yieldrl/Pendulum-v1", num_envs=4)
+    hidden = HiddenParameters(inside, {"mass": (0.5, 1.5)})
+    envs = GroupStarts(hidden, group_size=2, num_steps=200)
+    envs.reset(seed=0)
+    first, second, third, _ = hidden.parameters[0]
+    assert first == second != third
+
+
+def test_processes_begin_together_too() -> None:
+    envs = GroupStarts(lasting("process"), group_size=2, num_steps=6)
+    try:
+        steps = played(envs, 8)
+    finally:
+        envs.close()
+    assert listed(steps, "valid")[:6] == rows("xx....", "xxx...", "xxxx..", "xxxxx.")
+    for step in (steps[0], steps[6]):
+        assert step.action[0].tolist() == step.action[1].tolist()
+        assert step.action[2].tolist() == step.action[3].tolist()
+        assert step.action[1].tolist() != step.action[2].tolist()
+
+
+# ------------------------------------------------------------------------ checkpoints
+
+
+def actions(count: int) -> list[Tensor]:
+    chance = torch.Generator().manual_seed(3)
+    return [torch.randint(2, (4,), generator=chance) for _ in range(count)]
+
+
+def test_a_restored_world_goes_on_bitwise() -> None:
+    envs = GroupStarts(cartpoles("torch"), group_size=2, num_steps=60)
+    envs.reset(seed=5)
+    chosen = actions(150)
+    for action in chosen[:70]:
+        envs.step(action)
+    saved = envs.state_dict()
+    expected = [envs.step(action) for action in chosen[70:]]
+    other = GroupStarts(cartpoles("torch"), group_size=2, num_steps=60)
+    other.reset(seed=6)
+    other.load_state_dict(saved)
+    for action, wanted in zip(chosen[70:], expected, strict=True):
+        found = other.step(action)
+        assert all(map(torch.equal, found[:4], wanted[:4]))
+        for name in GroupStarts.recorded_info:
+            assert torch.equal(found[4][name], wanted[4][name])
+
+
+def test_environments_without_a_state_wait_for_the_next_round() -> None:
+    """They begin anew, and their rounds stay those of the rollouts."""
+    envs = GroupStarts(cartpoles("serial"), group_size=2, num_steps=12)
+    envs.horizon = None
+    envs.reset(seed=5)
+    for action in actions(5):
+        envs.step(action.numpy())
+    other = GroupStarts(cartpoles("serial"), group_size=2, num_steps=12)
+    other.horizon = None
+    other.load_state_dict(envs.state_dict())
+    other.reset(seed=9)
+    answers = [other.step(action.numpy())[4]["valid"] for action in actions(9)]
+    assert [valid.any() for valid in answers] == [False] * 7 + [True] * 2
+    other.horizon = 3
+    other.reset()
+    assert other.step(actions(1)[0].numpy())[4]["valid"].all(), "there is time left"
+
+
+def test_another_reset_has_other_starts_and_a_seed_the_same() -> None:
+    envs = GroupStarts(cartpoles("torch"), group_size=2, num_steps=60)
+    first, again, other = (envs.reset(seed=s)[0] for s in (1, None, 1))
+    assert torch.equal(first, other)
+    assert not torch.equal(first, again)
+    several, same = (envs.reset(seed=[1, 2, 3, 4])[0] for _ in range(2))
+    assert torch.equal(several, same)
+    assert not torch.equal(several, first)
+
+
+# ----------------------------------------------------------------------------- limits
+
+
+def test_how_long_an_episode_may_be() -> None:
+    assert longest_episode(cartpoles("torch")) == 500
+    assert longest_episode(cartpoles("serial")) == 500
+    assert longest_episode(lasting("sync")) is None
+    short = partial(gym.make, "CartPole-v1", max_episode_steps=32)
+    both = SerialVectorEnv([short, partial(gym.make, "CartPole-v1")])
+    assert longest_episode(both) == 500
+    unlimited = gym.envs.classic_control.CartPoleEnv
+    assert longest_episode(SerialVectorEnv([short, unlimited])) is None
+    assert longest_episode(BatchWrapper(SerialVectorEnv([short]))) == 32
+    assert longest_episode(TimeLimit(cartpoles("torch"), 7)) == 7
+    assert longest_episode(TimeLimit(lasting("serial"), 7)) == 7
+    chunks = ActionChunks(cartpoles("torch"), 8, execute=6)
+    assert longest_episode(chunks) == 84  # 83 chunks are 498 steps
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1, 10), "group_size = 1: a group has at least two"),
+        ((3, 10), "4 environments are no whole groups of 3: choose a multiple of 3"),
+        ((2, 0), "num_steps = 0: choose at least 1"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[int, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GroupStarts(lasting("serial"), *arguments)
+
+
+def test_who_cannot_be_reset_alone_is_refused() -> None:
+    class Whole(VectorEnv):
+        metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
+        num_envs = 4
+
+    with pytest.raises(TypeError, match="not known to reset some environments alone"):
+        GroupStarts(Whole(), 2, 10)
+    envs = GroupStarts(lasting("serial"), 2, 10)
+    with pytest.raises(ValueError, match="a reset_mask would part a group"):
+        envs.reset(options={"reset_mask": np.ones(4, bool)})
+
+
+def test_evaluation_goes_without() -> None:
+    envs = GroupStarts(cartpoles("torch"), group_size=2, num_steps=60)
+    other = make_eval(envs, Config(eval_episodes=3))
+    assert isinstance(other, TorchVectorEnv)
+    assert other.num_envs == 3
