@@ -1,6 +1,7 @@
 """Pure functions of tensors: advantages, returns, off-policy correction, schedules."""
 
 from yieldrl.functional.gae import gae
+from yieldrl.functional.groups import centred, group_mean
 from yieldrl.functional.projection import project
 from yieldrl.functional.returns import (
     discounted_cumsum,
@@ -12,10 +13,12 @@ from yieldrl.functional.schedules import linear, updates_due
 from yieldrl.functional.vtrace import vtrace
 
 __all__ = [
+    "centred",
     "discounted_cumsum",
     "discounted_returns",
     "explained_variance",
     "gae",
+    "group_mean",
     "linear",
     "n_step_returns",
     "project",

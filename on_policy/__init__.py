@@ -5,20 +5,25 @@ Here are the fields of their configs, networks of actors and critics around one 
 what learning asks of a whole rollout before it begins, and the schedule around that.
 """
 
+from yieldrl.on_policy.actor import Actor
 from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
 from yieldrl.on_policy.agents import RememberingAgent, SamplingAgent
 from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
 from yieldrl.on_policy.cloned_first import ClonesFirst
 from yieldrl.on_policy.cloning_config import CloningConfig
 from yieldrl.on_policy.config import ActorCriticConfig, OnPolicyConfig
+from yieldrl.on_policy.mlp_actor import MLPActor
 from yieldrl.on_policy.model import ActorCritic
+from yieldrl.on_policy.tokens import in_rows, tokens_taken
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 __all__ = [
+    "Actor",
     "ActorCritic",
     "ActorCriticConfig",
     "ClonesFirst",
     "CloningConfig",
+    "MLPActor",
     "OnPolicyAlgorithm",
     "OnPolicyConfig",
     "OnPolicyTrainer",
@@ -26,4 +31,6 @@ __all__ = [
     "SamplingAgent",
     "check_desired_kl",
     "follow_kl",
+    "in_rows",
+    "tokens_taken",
 ]

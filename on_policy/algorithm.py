@@ -33,10 +33,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
     def __init__(self, model: Policy, config: OnPolicyConfig) -> None:
         super().__init__(model, config)
         self.optimizer = self.make_optimizer()
-        self.reward_scaler = None
-        if config.normalize_reward:
-            scaler = RewardScaler(config.num_envs, config.gamma)
-            self.reward_scaler = scaler.to(self.device)
+        scaler = RewardScaler(config.num_envs, config.gamma).to(self.device)
+        self.reward_scaler = scaler if config.normalize_reward else None
 
     @abstractmethod
     def make_optimizer(self) -> torch.optim.Optimizer:
@@ -94,11 +92,15 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         # The order of minibatches follows from the seed and from how far learning is.
         named = f"minibatches {self.counters.learn_step}"
         minibatches = self.passes(prepared, derive_seed(self.config.seed, named))
+        return minibatches, self.rollout_logs(rollout, prepared)
+
+    def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
+        """What to log of a rollout `[T, N]`: how its critic foresaw returns."""
         if not self.model.has_critic:
-            return minibatches, {}
+            return {}
         valid = prepared.get("valid", None)
         variance = explained_variance(prepared["value"], prepared["returns"], valid)
-        return minibatches, {"explained_variance": variance}
+        return {"explained_variance": variance}
 
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """How often and in which parts a rollout `[T, N]` is learned from: once."""
@@ -146,9 +148,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
 
     def advantages(self, rollout: TensorDict) -> Tensor:
         """Advantages `[T, N]`, from scaled rewards."""
-        reward = rollout["reward"]
-        if self.reward_scaler is not None:
-            reward = self.reward_scaler.preview(rollout)  # it moves in `begin_update`
+        scaler = self.reward_scaler  # it moves in `begin_update`
+        reward = rollout["reward"] if scaler is None else scaler.preview(rollout)
         return self.advantage(rollout, reward, self.next_values(rollout))
 
     def next_values(self, rollout: TensorDict) -> Tensor:
@@ -164,8 +165,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
     def values(self, obs: Any) -> Tensor:
         """`V(s)` of observations `[B, ...]`, `[B]`; zeros without a critic."""
         if not self.model.has_critic:
-            like = {"dtype": torch.float32, "device": self.device}
-            return torch.zeros(spaces.batch_size(obs), **like)
+            return torch.zeros(spaces.batch_size(obs)).to(self.device, torch.float32)
         return torch.cat([self.model.get_value(part) for part in obs.split(CHUNK)])
 
     def normalized(self, advantage: Tensor) -> Tensor:

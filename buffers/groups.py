@@ -1,0 +1,114 @@
+"""The episodes of a rollout, by the groups that began them together."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.functional import discounted_returns
+
+SAID = ("valid", "episode", "begins", "ends")
+"""What `yieldrl.envs.wrappers.GroupStarts` writes into every transition."""
+
+
+@dataclass
+class EpisodeGroups:
+    """K times that groups of G environments began an episode each, `[K, G]`.
+
+    Attributes:
+        returns: Discounted sums of rewards, float32; they mean something where `whole`.
+        whole: Whether the episode began and ended within the rollout.
+        mixed: Whether several policies acted in the group, `[K]`.
+        length: Steps of each episode, int64.
+        first: The number of its first step in the flattened rollout, `t * N + n`.
+        place: Of each step that is `valid`, the number of its episode, `k * G + g`.
+        valid: Which steps of the rollout belong to episodes, `[T, N]`.
+    """
+
+    returns: Tensor
+    whole: Tensor
+    mixed: Tensor
+    length: Tensor
+    first: Tensor
+    place: Tensor
+    valid: Tensor
+
+    @classmethod
+    def of(cls, rollout: TensorDict, group_size: int, gamma: float) -> Self:
+        """Those of a rollout `[T, N]` of environments in `GroupStarts`.
+
+        Raises:
+            ValueError: If it does not say where episodes begin and end.
+        """
+        if lacking := sorted({*SAID} - set(rollout.keys())):
+            raise ValueError(
+                f"the rollout lacks {lacking}, which say where episodes begin and end:"
+                " step the environments in yieldrl.envs.wrappers.GroupStarts"
+            )
+        valid, num_envs = rollout["valid"], rollout.batch_size[1]
+        t, n = valid.nonzero(as_tuple=True)
+        groups = num_envs // group_size
+        number = rollout["episode"][t, n] * groups + n // group_size
+        starts, k = number.unique(return_inverse=True)
+        place, size = k * group_size + n % group_size, (len(starts), group_size)
+        returns = discounted_returns(
+            rollout["reward"],
+            torch.zeros_like(rollout["reward"]),
+            rollout["terminated"],
+            rollout["truncated"],
+            rollout.get("discount", gamma),
+        )
+        begins, ends = rollout["begins"][t, n], rollout["ends"][t, n]
+        length = place.bincount(minlength=starts.numel() * group_size)
+        ended, first = torch.zeros_like(length), torch.full_like(length, -1)
+        ended[place[ends]] = 1
+        first[place[begins]] = (t * num_envs + n)[begins]
+        whole = (ended > 0) & (first >= 0)
+        version = rollout.get("policy_version", torch.zeros_like(rollout["episode"]))
+        return cls(
+            returns=returns.flatten()[first.clamp(min=0)].view(size),
+            whole=whole.view(size),
+            mixed=_differ(version[t, n], k, len(starts)),
+            length=length.view(size),
+            first=first.view(size),
+            place=place,
+            valid=valid,
+        )
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Numbers of episodes `[K, G]` at each of their steps, `[T, N]`; else 0."""
+        steps = torch.zeros(self.valid.shape, dtype=values.dtype, device=values.device)
+        steps[self.valid] = values.flatten()[self.place]
+        return steps
+
+    def gathered(self, values: Tensor) -> Tensor:
+        """The inverse: values `[T, N]` at the first step of each episode, `[K, G]`."""
+        return values.flatten()[self.first.clamp(min=0)]
+
+    def episodes(self, rollout: TensorDict, which: Tensor) -> TensorDict:
+        """Some whole episodes as rows `[E, T]`, copies; `valid` says how far each goes.
+
+        Args:
+            rollout: What is to be cut, `[T, N]`.
+            which: Of which episodes, bool `[K, G]`.
+        """
+        length, first = self.length[which], self.first[which]
+        longest = int(length.max()) if len(length) else 1
+        step = torch.arange(longest, device=length.device)
+        inside = step < length.unsqueeze(1)
+        num_envs = rollout.batch_size[1]
+        index = first.unsqueeze(1) + num_envs * step
+        rows = rollout.flatten(0, 1)[torch.where(inside, index, first.unsqueeze(1))]
+        return rows.set("valid", inside)
+
+
+def _differ(values: Tensor, k: Tensor, count: int) -> Tensor:
+    """Whether numbers `[V]` with one index `k [V]` differ, bool `[count]`."""
+    like = values.new_zeros(count)
+    low, high = (
+        like.scatter_reduce(0, k, values, reduce, include_self=False)
+        for reduce in ("amin", "amax")
+    )
+    return low != high
