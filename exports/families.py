@@ -10,6 +10,7 @@ from yieldrl.algorithms import (
     c51,
     ddpg,
     dqn,
+    grpo,
     ppo,
     ppo_masked,
     q_learning,
@@ -63,7 +64,7 @@ def parts_of(agent: Agent) -> dict[str, Any]:
             "ppo_masked looks up what is allowed, which a JSON policy cannot: choose"
             " --format onnx"
         )
-    elif isinstance(model, ppo.Model):
+    elif isinstance(model, ppo.Model | grpo.Model):
         encoder, normalizer = model.encoder, model.normalizer
         space, layers = spaces.part(space, model.actor_obs), layers_of(model.actor)
     elif isinstance(model, reinforce.Model):

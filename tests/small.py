@@ -8,6 +8,7 @@ from typing import Any
 SMALL = {
     "batch_size": 8,
     "demonstration_steps": 64,
+    "group_size": 2,
     "hidden_sizes": (8,),
     "learning_starts": 8,
     "lstm_size": 4,
@@ -28,5 +29,8 @@ def config_of(module: Any, **options: Any) -> Any:
     known = {field.name for field in dataclasses.fields(module.Config)}
     if module.__name__.endswith("vla_ppo"):
         options = {"demonstration_steps": 0, **options}  # cloning is tried by itself
+    if "group_size" in known:  # all groups differ, and end with the rollout
+        limit = {"max_episode_steps": 8}
+        options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
     known -= options.keys()
     return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)

@@ -15,7 +15,7 @@ PRODUCT = [
     if (top := file.relative_to(ROOT).parts[0]) not in OTHERS and top[0] != "."
 ]
 
-ROOTS = ["a2c", "ddpg", "dqn", "ppo", "q_learning", "reinforce", "sac"]
+ROOTS = ["a2c", "ddpg", "dqn", "grpo", "ppo", "q_learning", "reinforce", "sac"]
 """Algorithms that are complete by themselves: at most 320 lines. Others are differences
 to their parents: at most 200."""
 

@@ -57,7 +57,8 @@ class StoredLogProbs:
                 policies = self._policies if named <= self._policies.keys() else {}
         if "log_prob" in set(data.keys()) and policies:
             flat = data.flatten(0, 1) if data.ndim > 1 else data
-            self._judge(self._inputs(data), flat, policies)
+            remembers = getattr(self.agent, "has_memory", False)
+            self._judge(self._inputs(data if remembers else flat), flat, policies)
 
     def _judge_versions(self, named: set[int]) -> None:
         wrong = {v for v in named - self._versions if v > min(self._versions)}

@@ -19,11 +19,17 @@ ALL = list(catalog.folders())
 EVALUATED = [
     "a2c",
     "appo",
+    "dapo",
+    "dr_grpo",
     "gipo",
+    "grpo",
+    "gspo",
     "ppo",
     "ppo_lstm",
     "ppo_masked",
     "ppo_roa",
+    "reinforce_pp",
+    "rloo",
     "vla_ppo",
 ]
 OFFLINE = ["behavior_cloning"]

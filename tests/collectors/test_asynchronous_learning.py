@@ -20,10 +20,21 @@ OFF_POLICY = {
 ON_POLICY = {"num_steps": 8, "hidden_sizes": (8,)}
 CONTINUOUS = {"env_id": "Pendulum-v1", **OFF_POLICY}
 PASSES = {**ON_POLICY, "num_minibatches": 2, "num_epochs": 2}
+GROUPS = {
+    **PASSES,
+    "env_id": "Pendulum-v1",
+    "env_kwargs": {"max_episode_steps": 8},
+    "num_envs": 4,
+    "group_size": 2,
+}
 CASES = {
     "a2c": {**ON_POLICY, "num_envs": 2},
     "appo": PASSES,
+    "dapo": GROUPS,
+    "dr_grpo": GROUPS,
     "gipo": PASSES,
+    "grpo": GROUPS,
+    "gspo": GROUPS,
     "ppo": PASSES,
     "ppo_lstm": {**PASSES, "lstm_size": 8},
     "ppo_masked": PASSES,
@@ -33,6 +44,8 @@ CASES = {
         "num_envs": 4,
         "window": 4,
     },
+    "reinforce_pp": GROUPS,
+    "rloo": GROUPS,
     "dqn": OFF_POLICY,
     "double_dqn": OFF_POLICY,
     "dueling_dqn": OFF_POLICY,
@@ -48,6 +61,7 @@ CASES = {
 }
 
 RECORDING = {"a2c", "appo", "gipo", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa"}
+RECORDING |= {name for name, options in CASES.items() if "group_size" in options}
 ALWAYS_SYNC = {"behavior_cloning", "reinforce", "sarsa"}
 BY_ITSELF = {"vla_ppo"}  # which needs another model here
 

@@ -30,9 +30,15 @@ PASSES = {
     "num_epochs": 2,
     "total_steps": 128,
 }
+GROUPS = {
+    "env_id": "Pendulum-v1",
+    "env_kwargs": {"max_episode_steps": 8},
+    "group_size": 2,
+}
 CASES = {
     "ppo": PASSES,
     "appo": PASSES,
+    "grpo": {**PASSES, **GROUPS},
     "dqn": OFF_POLICY,
     "sac": {**OFF_POLICY, "env_id": "Pendulum-v1"},
 }

@@ -1,0 +1,28 @@
+"""The mathematics of Dr. GRPO.
+
+Liu et al. 2025, "Understanding R1-Zero-Like Training: A Critical Perspective",
+arXiv:2503.20783, section 3.
+"""
+
+from torch import Tensor
+
+from yieldrl.algorithms import grpo
+from yieldrl.functional import centred
+
+
+class Algorithm(grpo.Algorithm):
+    """GRPO without its two divisions, which bias the gradient.
+
+    By an answer's length: of wrong answers the long ones are made less unlikely. By the
+    standard deviation: starts with nearly equal returns, too easy or too hard, weigh
+    more.
+    """
+
+    def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
+        """`R - mean(R)` in each group, `[K, G]`."""
+        return centred(returns, counted)
+
+    def mean(self, values: Tensor, mask: Tensor) -> Tensor:
+        """Sums over tokens by a constant, `num_steps * K`, and their mean, 0-dim."""
+        total = (values * mask).sum((1, 2))
+        return (total / (self.config.num_steps * mask.shape[2])).mean()

@@ -1,0 +1,144 @@
+"""The mathematics of GRPO (Shao et al. 2024, "DeepSeekMath", arXiv:2402.03300)."""
+
+import copy
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.abstractions import Logs, Policy
+from yieldrl.buffers import EpisodeGroups, Minibatches
+from yieldrl.functional import centred, group_mean
+from yieldrl.on_policy import OnPolicyAlgorithm, in_rows, tokens_taken
+from yieldrl.runtime.acting_record import CHUNK
+
+from .config import Config
+
+
+class Algorithm(OnPolicyAlgorithm):
+    """PPO's clipped ratio, with the other episodes of a group in place of a critic.
+
+    An answer is an episode, a row of `[B, T]` steps with K tokens each: one, unless the
+    policy tells the log-probability of several. All of them have its advantage.
+
+    Differs from the paper: groups of equal returns are left out of the mean.
+    """
+
+    config: Config
+
+    def __init__(self, model: Policy, config: Config) -> None:
+        super().__init__(model, config)
+        shared = {id(p): p for p in self.model.parameters() if not p.requires_grad}
+        self.reference = None
+        if config.kl_coef > 0:
+            self.reference = copy.deepcopy(self.model, shared).requires_grad_(False)
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        parameters, rate = self.model.parameters(), self.config.learning_rate
+        return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
+
+    def sync_target(self) -> None:
+        """Bring the reference up to the model, if there is one."""
+        if self.reference is not None:
+            self.reference.load_state_dict(self.model.state_dict())
+
+    @torch.no_grad()
+    def prepare(self, rollout: TensorDict) -> TensorDict:
+        """The episodes `[E, T]` of a rollout `[T, N]`, which gets their `advantage`.
+
+        They are whole, and of groups that differ and were played by one policy. An
+        error if that changed in a group though collecting and learning take turns.
+        """
+        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
+        if self.config.collection == "sync" and groups.mixed.any():
+            remedy = "collect each rollout as a whole before you learn from it"
+            raise ValueError(f"several policies acted in one group: {remedy}")
+        counted = groups.whole & ~groups.mixed.unsqueeze(1)
+        advantage = self.relative(groups.returns, counted)
+        rollout["advantage"] = groups.spread(advantage)
+        rollout["returns"] = groups.spread(groups.returns)
+        used = counted & (advantage != 0).any(1, keepdim=True)
+        unused = "next_obs", "reward", "terminated", "truncated", "policy_version"
+        episodes = groups.episodes(rollout.exclude(*unused), used)
+        if self.reference is not None and len(episodes) > 0:
+            steps = episodes[episodes["valid"]].split(CHUNK)
+            log_prob = torch.cat(
+                [self.asked(self.reference, part)[0] for part in steps]
+            )
+            episodes["reference"] = in_rows(log_prob, episodes["valid"])
+        return episodes
+
+    def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
+        """Advantages `(R - mean(R)) / std(R)` of each group, `[K, G]`, section 4.1.2.
+
+        Episodes that are not `counted` have 0, and no part in the mean.
+        """
+        above = centred(returns, counted)
+        return above / (group_mean(above.square(), counted).sqrt() + 1e-6)
+
+    def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
+        """Shares of episodes that were whole, and of groups whose returns differ."""
+        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
+        if len(groups.whole) == 0:
+            return {}
+        differ = (groups.gathered(rollout["advantage"]) != 0).any(1)
+        shares = {"whole_episodes": groups.whole, "informative_groups": differ}
+        return {f"grpo/{name}": x.float().mean() for name, x in shares.items()}
+
+    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
+        """Epochs in random order over episodes `[E, T]`."""
+        config = self.config
+        return Minibatches(prepared, config.num_epochs, config.num_minibatches, seed)
+
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on a minibatch of episodes `[B, T]`."""
+        return self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """Equation 3 with its sign turned, for episodes `[B, T]`, and what to log."""
+        valid, config = data["valid"], self.config
+        steps = data[valid]
+        now, entropy = self.asked(self.model, steps)
+        mask = in_rows(tokens_taken(self.model, steps, now), valid)  # [B, T, K]
+        log_prob, acted = in_rows(now, valid), in_rows(steps["log_prob"], valid)
+        log_ratio = (log_prob - acted).where(mask, 0.0)
+        ratio = self.shared(log_ratio, mask).exp()
+        gain = self.gain(ratio, data["advantage"][:, :1, None])
+        policy_loss, entropy = -self.mean(gain, mask), entropy.mean()
+        loss = policy_loss - config.entropy_coef * entropy
+        logs = {"policy_loss": policy_loss, "entropy": entropy}
+        logs["approx_kl"] = self.kl(log_ratio, mask)
+        outside = (ratio != self.clipped(ratio)).float()
+        logs["clip_fraction"] = self.mean(outside, mask)
+        if self.reference is not None:
+            kl = self.kl((data["reference"] - log_prob).where(mask, 0.0), mask)
+            loss, logs["kl"] = loss + config.kl_coef * kl, kl
+        logs = {"loss": loss, **logs, **self.model.metrics()}
+        return loss, {name: metric.detach() for name, metric in logs.items()}
+
+    def asked(self, model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
+        """What a policy says of steps `[S]`: `log_prob [S, ...]` and `entropy [S]`."""
+        return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
+
+    def shared(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
+        """Logarithms of ratios `[B, T, K]`, of all tokens that share one."""
+        axes = {"token": (), "step": (2,), "sequence": (1, 2)}[self.config.ratio_level]
+        total = log_ratio.sum(axes, keepdim=True) if axes else log_ratio
+        return total.expand_as(log_ratio)
+
+    def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """PPO's clipped surrogate, to be maximised, `[B, T, K]`."""
+        return torch.minimum(ratio * advantage, self.clipped(ratio) * advantage)
+
+    def clipped(self, ratio: Tensor) -> Tensor:
+        """Ratios no further from 1 than the objective improves."""
+        return ratio.clamp(1 - self.config.clip_coef, 1 + self.config.clip_coef)
+
+    def kl(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
+        """Divergence by tokens' ratios, equation 4 (Schulman 2020, estimator k3)."""
+        return self.mean(log_ratio.exp() - 1 - log_ratio, mask)
+
+    def mean(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The mean over the tokens of each episode, and then over episodes, 0-dim."""
+        total = (values * mask).sum((1, 2))
+        return (total / mask.sum((1, 2)).clamp(min=1)).mean()

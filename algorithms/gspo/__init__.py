@@ -1,0 +1,9 @@
+"""Group sequence policy optimization (Zheng et al. 2025, arXiv:2507.18071)."""
+
+from yieldrl.algorithms.grpo import Agent, Model
+
+from .algorithm import Algorithm
+from .config import Config
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

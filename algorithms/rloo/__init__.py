@@ -1,0 +1,8 @@
+"""REINFORCE leave-one-out (Ahmadian et al. 2024, arXiv:2402.14740)."""
+
+from yieldrl.algorithms.grpo import Agent, Config, Model
+
+from .algorithm import Algorithm
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,0 +1,24 @@
+"""The mathematics of RLOO.
+
+Ahmadian et al. 2024, "Back to Basics: Revisiting REINFORCE-Style Optimization for
+Learning from Human Feedback in LLMs", arXiv:2402.14740, equation 8; Kool et al. 2019,
+"Buy 4 REINFORCE Samples, Get a Baseline for Free!".
+"""
+
+from torch import Tensor
+
+from yieldrl.algorithms import grpo
+from yieldrl.functional import centred
+
+
+class Algorithm(grpo.Algorithm):
+    """GRPO that compares a return with the mean of the others in its group.
+
+    A baseline that knows the return which it is subtracted from makes the gradient too
+    small; this one leaves it unbiased. Returns keep their unit.
+    """
+
+    def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
+        """`R_i - mean(R_j, j != i) = n / (n - 1) (R_i - mean(R))`, `[K, G]`."""
+        n = counted.sum(1, keepdim=True)
+        return centred(returns, counted) * n / (n - 1).clamp(min=1)

@@ -1,0 +1,486 @@
+"""GRPO: advantages by hand, gradients against exact ones, and what is left out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl.abstractions import Policy
+from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo, reinforce_pp, rloo
+from yieldrl.envs.wrappers import GroupStarts
+from yieldrl.foundations import Utf8Text
+
+VECTOR = Box(-1, 1, (3,), np.float32)
+ALL = [grpo, rloo, reinforce_pp, dr_grpo, dapo, gspo]
+PENDULUM = {
+    "env_id": "yieldrl/Pendulum-v1",
+    "env_kwargs": {"max_episode_steps": 8},
+    "num_envs": 4,
+    "group_size": 2,
+    "num_steps": 8,
+    "num_minibatches": 2,
+    "num_epochs": 2,
+    "hidden_sizes": (8,),
+    "total_steps": 128,
+    "eval_every": 0,
+    "device": "cpu",
+}
+
+
+class Lettered(Policy):
+    """Logits for each of L tokens, whatever is observed; action int64 `[B, L]`.
+
+    A token 0 ends what is written.
+    """
+
+    has_critic = False
+
+    def __init__(self, length: int = 1, options: int = 3) -> None:
+        super().__init__(VECTOR, Discrete(options))
+        self.logits = nn.Parameter(torch.linspace(-0.3, 0.4, length * options))
+        self.size = length, options
+
+    def _log_probs(self) -> Tensor:
+        return self.logits.view(self.size).log_softmax(-1)
+
+    def forward(self, obs: Any, deterministic: bool = False) -> Any:
+        raise NotImplementedError
+
+    def evaluate_actions(self, obs: Any, action: Tensor) -> Any:
+        table = self._log_probs().expand(len(action), *self.size)
+        log_prob = table.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+        entropy = -(table.exp() * table).sum((1, 2))
+        log_prob = log_prob.where(self.written(action), 0.0)
+        return log_prob, entropy, None
+
+    def written(self, action: Tensor) -> Tensor:
+        ended = (action == 0).long().cumsum(1)
+        return (ended == 0) | ((action == 0) & (ended == 1))
+
+
+def algorithm_of(module: Any = grpo, model: Any = None, **options: Any) -> Any:
+    sizes = {"num_envs": 6, "group_size": 3, "num_steps": 4, "device": "cpu"}
+    config = module.Config(**{**sizes, **options})
+    torch.manual_seed(0)
+    return module.Algorithm(model or Lettered(), config)
+
+
+def answers(algorithm: Any, action: Any, advantage: Any) -> TensorDict:
+    """Episodes `[B, T]` of tokens `[B, T, L]`, all drawn by the policy of now."""
+    tokens = torch.tensor(action)
+    size = tokens.shape[:2]
+    log_prob = algorithm.model.evaluate_actions(None, tokens.flatten(0, 1))[0]
+    data = {
+        "obs": torch.zeros(*size, 3),
+        "action": tokens,
+        "log_prob": log_prob.detach().unflatten(0, size),
+        "advantage": torch.tensor(advantage).unsqueeze(1).expand(size).clone(),
+        "valid": torch.ones(size, dtype=torch.bool),
+    }
+    return TensorDict(data, list(size))
+
+
+# ------------------------------------------------------------------------- advantages
+
+RETURNS = torch.tensor([[1.0, 2.0, 6.0], [4.0, 4.0, 4.0], [0.0, 2.0, 9.0]])
+COUNTED = torch.tensor([[True] * 3, [True] * 3, [True, True, False]])
+STD = math.sqrt((4 + 1 + 9) / 3)
+EXPECTED = {
+    grpo: [[-2 / STD, -1 / STD, 3 / STD], [0, 0, 0], [-1, 1, 0]],
+    rloo: [[-3, -1.5, 4.5], [0, 0, 0], [-2, 2, 0]],
+    dr_grpo: [[-2, -1, 3], [0, 0, 0], [-1, 1, 0]],
+}
+
+
+@pytest.mark.parametrize("module", EXPECTED)
+def test_advantages_by_hand(module: Any) -> None:
+    found = algorithm_of(module).relative(RETURNS, COUNTED)
+    torch.testing.assert_close(found, torch.tensor(EXPECTED[module]).float())
+    assert (found[1] == 0).all(), "exactly"
+
+
+def test_the_baseline_of_rloo_is_the_mean_of_the_others() -> None:
+    found = algorithm_of(rloo).relative(RETURNS, COUNTED)
+    assert found[0].tolist() == [1 - 4, 2 - 3.5, 6 - 1.5]
+    assert found[2].tolist() == [0 - 2, 2 - 0, 0]
+
+
+def test_reinforce_pp_has_one_mean_and_deviation_for_all_groups() -> None:
+    found = algorithm_of(reinforce_pp).relative(RETURNS, COUNTED)
+    values = RETURNS[COUNTED]
+    expected = (values - values.mean()) / values.std(correction=0)
+    torch.testing.assert_close(found[COUNTED], expected)
+    assert found[2, 2] == 0
+    equal = torch.full((2, 3), 0.1)
+    assert (algorithm_of(reinforce_pp).relative(equal, equal > 0) == 0).all()
+
+
+# -------------------------------------------------------------------------- gradients
+
+REWARD = (1.0, -0.5, 0.25)
+
+
+def expected_return(logits: Tensor) -> Tensor:
+    return logits.softmax(-1) @ torch.tensor(REWARD, dtype=logits.dtype)
+
+
+def mean_gradient(algorithm: Any, size: int) -> Tensor:
+    """The mean over all groups of a bandit's arms, weighed by their probability."""
+    total = torch.zeros(3)
+    probability = algorithm.model.logits.detach().softmax(-1)
+    for arms in itertools.product(range(3), repeat=size):
+        returns = torch.tensor([[REWARD[arm] for arm in arms]])
+        advantage = algorithm.relative(returns, torch.ones(1, size, dtype=torch.bool))
+        action = [[[arm]] for arm in arms]
+        data = answers(algorithm, action, advantage[0].tolist())
+        loss, _ = algorithm.loss(data)
+        (gradient,) = torch.autograd.grad(loss, algorithm.model.logits)
+        total += probability[list(arms)].prod() * gradient
+    return total
+
+
+def exact_gradient(algorithm: Any) -> Tensor:
+    """Of the expected return: by finite differences, and equal by autograd."""
+    logits = algorithm.model.logits.detach().double()
+    steps = 1e-5 * torch.eye(3, dtype=torch.float64)
+    pairs = [(expected_return(logits + d), expected_return(logits - d)) for d in steps]
+    differences = torch.stack([(up - down) / 2e-5 for up, down in pairs])
+    wanted = torch.func.grad(expected_return)(logits)
+    torch.testing.assert_close(differences, wanted, rtol=1e-7, atol=1e-9)
+    return wanted.float()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_mean_gradient_on_a_bandit_is_that_of_the_expected_return(
+    size: int,
+) -> None:
+    """RLOO's to rounding; with the return in its own baseline it is too small."""
+    unbiased = algorithm_of(rloo)
+    wanted = -exact_gradient(unbiased)
+    torch.testing.assert_close(mean_gradient(unbiased, size), wanted)
+    plain = algorithm_of(dr_grpo, num_steps=1)
+    shrunk = wanted * (size - 1) / size
+    torch.testing.assert_close(mean_gradient(plain, size), shrunk)
+
+
+@pytest.mark.parametrize("module", [grpo, dapo, gspo])
+def test_the_mean_gradient_leads_to_the_best_arm(module: Any) -> None:
+    """Scaled group by group it has another length and direction, and ends there too."""
+    algorithm = algorithm_of(module)
+    for _ in range(50):
+        gradient = mean_gradient(algorithm, 2)
+        algorithm.model.logits.data -= 2.0 * gradient
+    assert float(expected_return(algorithm.model.logits.detach())) > 0.95 * max(REWARD)
+
+
+# ------------------------------------------------------------------------------- loss
+
+
+def moved(algorithm: Any, data: TensorDict) -> None:
+    """Let the policy have moved from the one that acted."""
+    data["log_prob"] -= torch.tensor([0.3, -0.1, 0.05]).expand_as(data["log_prob"])
+    mask = algorithm.model.written(data["action"].flatten(0, 1))
+    data["log_prob"] *= mask.view(data["log_prob"].shape)
+
+
+ACTION = [[[1, 2, 0]], [[2, 0, 0]]]  # of three tokens and of two
+RATIO = [[0.3, -0.1, 0.05], [0.3, -0.1]]  # logarithms
+ADVANTAGE = [1.0, -2.0]
+
+
+def gains(log_ratios: list[list[float]], low: float = 0.2, high: float = 0.2) -> Any:
+    found = []
+    for row, advantage in zip(log_ratios, ADVANTAGE, strict=True):
+        ratios = [math.exp(x) for x in row]
+        near = [min(max(ratio, 1 - low), 1 + high) for ratio in ratios]
+        pairs = zip(ratios, near, strict=True)
+        found.append([min(r * advantage, n * advantage) for r, n in pairs])
+    return found
+
+
+def loss_of(module: Any, **options: Any) -> float:
+    algorithm = algorithm_of(module, Lettered(3), num_steps=1, **options)
+    data = answers(algorithm, ACTION, ADVANTAGE)
+    moved(algorithm, data)
+    return algorithm.loss(data)[1]["policy_loss"].item()
+
+
+def mean_of_means(rows: list[list[float]]) -> float:
+    return sum(sum(row) / len(row) for row in rows) / len(rows)
+
+
+def test_the_loss_of_tokens_by_hand() -> None:
+    assert loss_of(grpo) == pytest.approx(-mean_of_means(gains(RATIO)))
+
+
+@pytest.mark.parametrize("level", ["step", "sequence"])
+def test_the_loss_of_whole_answers_by_hand(level: Any) -> None:
+    joint = [[sum(row)] for row in RATIO]
+    found = loss_of(grpo, ratio_level=level)
+    assert found == pytest.approx(-mean_of_means(gains(joint)))
+    assert found != pytest.approx(loss_of(grpo))
+
+
+def test_a_sequence_is_an_episode_of_several_steps() -> None:
+    """Two steps of one token: the ratio is of both, or of each."""
+    for level, rows in (("sequence", [[0.2, 0.2]]), ("step", [[0.3, -0.1]])):
+        algorithm = algorithm_of(grpo, ratio_level=level)
+        data = answers(algorithm, [[[1], [2]]], [1.0])
+        data["log_prob"] -= torch.tensor([[[0.3], [-0.1]]])
+        ratios = [min(math.exp(x), 1.2) for x in rows[0]]
+        loss = algorithm.loss(data)[1]["policy_loss"].item()
+        assert loss == pytest.approx(-sum(ratios) / 2)
+
+
+def test_padding_has_no_part() -> None:
+    algorithm = algorithm_of()
+    data = answers(algorithm, [[[1], [2]], [[2], [1]]], [1.0, -2.0])
+    alone = answers(algorithm, [[[1]], [[2]]], [1.0, -2.0])
+    for each in (data, alone):
+        each["log_prob"] -= 0.1
+    data["valid"][:, 1] = False
+    data["log_prob"][:, 1] = torch.nan
+    for name, value in algorithm.loss(alone)[1].items():
+        torch.testing.assert_close(algorithm.loss(data)[1][name], value)
+
+
+def test_dapo_clips_wider_upwards_and_takes_all_tokens_alike() -> None:
+    each = gains(RATIO, high=0.28)
+    tokens = [gain for row in each for gain in row]
+    assert loss_of(dapo) == pytest.approx(-sum(tokens) / 5)
+    assert max(each[0]) == pytest.approx(1.28)
+
+
+def test_dr_grpo_divides_by_a_constant() -> None:
+    total = sum(sum(row) for row in gains(RATIO))
+    assert loss_of(dr_grpo) == pytest.approx(-total / 2 / 3)
+
+
+def test_gspo_has_the_geometric_mean_of_an_answers_ratios() -> None:
+    means = [[sum(row) / len(row)] for row in RATIO]
+    wide = gains(means)
+    assert loss_of(gspo, clip_coef=0.2) == pytest.approx(-mean_of_means(wide))
+    narrow = gains(means, 0.01, 0.01)
+    assert loss_of(gspo) == pytest.approx(-mean_of_means(narrow))
+
+
+def test_entropy_and_divergence_are_terms_of_the_loss() -> None:
+    options = {"entropy_coef": 0.5, "kl_coef": 0.25}
+    algorithm = algorithm_of(grpo, Lettered(3), **options)
+    data = answers(algorithm, ACTION, ADVANTAGE)
+    data["reference"] = data["log_prob"] + torch.tensor([0.3, -0.1, 0.05])
+    loss, logs = algorithm.loss(data)
+    k3 = [[math.exp(x) - 1 - x for x in row] for row in RATIO]
+    assert logs["kl"].item() == pytest.approx(mean_of_means(k3), rel=1e-4)
+    expected = logs["policy_loss"] - 0.5 * logs["entropy"] + 0.25 * logs["kl"]
+    torch.testing.assert_close(loss, expected)
+    assert logs["approx_kl"] == 0
+    assert not any(metric.requires_grad for metric in logs.values())
+
+
+# ----------------------------------------------------------------- what is learned from
+
+
+def rollout_of(algorithm: Any, reward: list[list[float]], **changes: Any) -> TensorDict:
+    """Two groups of three that end at once, in each of `T` steps."""
+    size = len(reward), 6
+    ends = torch.ones(size, dtype=torch.bool)
+    step = torch.arange(len(reward)).unsqueeze(1).expand(size)
+    log_prob = algorithm.model.evaluate_actions(None, torch.ones(6, 1).long())[0]
+    entries = {
+        "obs": torch.zeros(*size, 3),
+        "action": torch.ones(*size, 1, dtype=torch.int64),
+        "log_prob": log_prob.detach().expand(len(reward), 6, 1).clone(),
+        "reward": torch.tensor(reward),
+        "terminated": ends.clone(),
+        "truncated": ~ends,
+        "valid": ends.clone(),
+        "begins": ends.clone(),
+        "ends": ends.clone(),
+        "episode": step.clone(),
+    }
+    return TensorDict({**entries, **changes}, list(size))
+
+
+def test_groups_of_equal_returns_are_left_out_and_counted() -> None:
+    algorithm = algorithm_of()
+    rollout = rollout_of(algorithm, [[1, 1, 1, 0, 1, 0.0], [0, 0, 0, 2, 2, 2.0]])
+    minibatches, logs = algorithm.begin(rollout)
+    assert logs["grpo/informative_groups"] == 0.25
+    assert logs["grpo/whole_episodes"] == 1
+    assert len(minibatches.pieces) == 3
+    assert minibatches.pieces["valid"].all()
+    assert rollout["advantage"][1].tolist() == [0] * 6
+    expected = torch.tensor([-0.5, 1, -0.5]) * math.sqrt(2)
+    torch.testing.assert_close(rollout["advantage"][0, 3:], expected)
+    assert rollout["returns"].tolist() == rollout["reward"].tolist()
+
+
+def test_nothing_is_learned_where_no_group_differs() -> None:
+    algorithm = algorithm_of()
+    before = algorithm.model.logits.detach().clone()
+    logs = algorithm.update(rollout_of(algorithm, [[1.0] * 6]))
+    assert logs == {"grpo/informative_groups": 0, "grpo/whole_episodes": 1}
+    assert algorithm.counters.learn_step == 0
+    assert torch.equal(algorithm.model.logits, before)
+
+
+def test_episodes_that_were_cut_have_no_part() -> None:
+    algorithm = algorithm_of()
+    rollout = rollout_of(algorithm, [[1, 2, 90, 4, 5, 6.0]])
+    rollout["ends"][0, 2] = False
+    minibatches, logs = algorithm.begin(rollout)
+    assert rollout["advantage"][0, :3].tolist() == pytest.approx([-1, 1, 0], rel=1e-5)
+    assert logs["grpo/whole_episodes"].item() == pytest.approx(5 / 6)
+    assert len(minibatches.pieces) == 5
+
+
+def test_a_group_is_played_by_one_policy() -> None:
+    version = torch.zeros(1, 6, dtype=torch.int64)
+    version[0, 1] = 3
+    algorithm = algorithm_of()
+    rollout = rollout_of(algorithm, [[1, 2, 3, 4, 5, 6.0]], policy_version=version)
+    with pytest.raises(ValueError, match="several policies acted in one group"):
+        algorithm.begin(rollout)
+    beside = algorithm_of(collection="async")  # where a resumed run may have two
+    minibatches, logs = beside.begin(rollout)
+    assert len(minibatches.pieces) == 3
+    assert logs["grpo/informative_groups"] == 0.5
+
+
+def test_the_reference_is_asked_once_a_rollout_and_moved_by_its_sync() -> None:
+    algorithm = algorithm_of(kl_coef=0.1)
+    assert algorithm_of().reference is None
+    algorithm.model.logits.data += torch.tensor([0.5, 0.0, 0.0])
+    rollout = rollout_of(algorithm, [[1, 2, 3, 4, 5, 6.0]])
+    own = algorithm.reference.evaluate_actions(None, torch.ones(6, 1).long())[0]
+    pieces = algorithm.begin(rollout)[0].pieces
+    assert torch.equal(pieces["reference"], own.unsqueeze(1))
+    assert algorithm.loss(pieces)[1]["kl"] > 0
+    algorithm.update(rollout)
+    assert not algorithm.reference.logits.requires_grad
+    assert not torch.equal(algorithm.reference.logits, algorithm.model.logits)
+    assert algorithm.state_dict().keys() == {"model", "optimizer", "reference"}
+    algorithm.sync_target()
+    assert torch.equal(algorithm.reference.logits, algorithm.model.logits)
+    pieces = algorithm.begin(rollout)[0].pieces
+    assert algorithm.loss(pieces)[1]["kl"] == 0
+
+
+# ----------------------------------------------------------------------------- training
+
+
+@pytest.mark.parametrize("module", ALL)
+def test_it_trains_on_groups_and_evaluates_without(module: Any) -> None:
+    trainer = module.Trainer(module.Config(**PENDULUM))
+    assert isinstance(trainer.envs, GroupStarts)
+    before = [p.detach().clone() for p in trainer.model.parameters()]
+    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    assert len(logs) == 4 * 2 * 2
+    assert logs[0]["grpo/informative_groups"] == 1
+    assert logs[0]["approx_kl"] == pytest.approx(0, abs=1e-6)
+    assert not any("value" in name for name in logs[0])
+    assert not any(map(torch.equal, before, trainer.model.parameters()))
+    assert not isinstance(trainer.eval_envs, GroupStarts)
+    assert trainer.evaluate(3)["logs"]["episodes"] == 3
+
+
+def numbers(log: Any) -> Any:
+    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
+
+
+@pytest.mark.parametrize("stop", [3, 11, 13])
+def test_a_paused_and_saved_run_goes_on_bitwise(stop: int, tmp_path: Any) -> None:
+    """In the middle of a rollout, after it, and between two minibatches."""
+    config = grpo.Config(**PENDULUM, kl_coef=0.1)
+    expected = [numbers(log) for log in grpo.Trainer(config)()]
+    trainer, found = grpo.Trainer(config), []
+    for log in trainer():
+        found.append(numbers(log))
+        if len(found) == stop:
+            break
+    trainer.save(tmp_path / "run.pt")
+    found += [numbers(log) for log in grpo.Trainer.load(tmp_path / "run.pt")()]
+    assert found == expected
+
+
+def test_loops_of_ones_own_learn_as_the_trainer_does() -> None:
+    config = grpo.Config(**PENDULUM)
+    trainer, other = grpo.Trainer(config), grpo.Trainer(config)
+    for _ in trainer():
+        pass
+    for _ in range(4):
+        other.update(other.collector.collect(8))
+    pairs = zip(trainer.model.parameters(), other.model.parameters(), strict=True)
+    for one, two in pairs:
+        torch.testing.assert_close(one, two)
+
+
+def test_a_policy_of_the_background_changes_only_between_rollouts() -> None:
+    config = grpo.Config(**PENDULUM, collection="async")
+    trainer, versions = grpo.Trainer(config), []
+    for log in trainer():
+        if log["log_type"] == "train" and trainer.buffer.full:
+            versions.append(trainer.buffer.rollout()["policy_version"].unique())
+    assert all(len(version) == 1 for version in versions)
+    assert len({int(version) for version in versions}) > 1
+
+
+def test_pictures_and_entries_of_a_dict_reach_the_actor() -> None:
+    space = Dict(picture=Box(0, 255, (16, 16, 3), np.uint8), there=Box(-1, 1, (2,)))
+    model = grpo.Model(space, Discrete(4), grpo.Config(actor_obs=("there",)))
+    assert model.needed_obs == ("there",)
+    assert not model.has_critic
+    model = grpo.Model(space["picture"], Discrete(4), grpo.Config())
+    obs = torch.randint(255, (5, 16, 16, 3), dtype=torch.uint8)
+    action, log_prob, value = model(obs)
+    assert (action.shape, log_prob.shape, value) == ((5,), (5,), None)
+    with pytest.raises(NotImplementedError, match="has no critic"):
+        model.get_value(obs)
+
+
+def test_texts_ask_for_a_policy_that_writes() -> None:
+    with pytest.raises(TypeError, match=r"no MLP writes the texts of .* as model="):
+        grpo.Model(VECTOR, Utf8Text(8), grpo.Config())
+
+
+def test_a_policy_with_a_critic_leaves_it_as_it_is() -> None:
+    from yieldrl.algorithms import ppo
+
+    model = ppo.Model
+    trainer = grpo.Trainer(
+        grpo.Config(**PENDULUM), model=lambda o, a, _: model(o, a, ppo.Config())
+    )
+    before = [p.detach().clone() for p in trainer.model.critic.parameters()]
+    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    assert "loss" in logs[0]
+    assert all(map(torch.equal, before, trainer.model.critic.parameters()))
+
+
+def test_what_does_not_fit_is_said_at_construction() -> None:
+    with pytest.raises(
+        ValueError, match=r"num_envs = 12: .* multiple of group_size = 8"
+    ):
+        grpo.Config(num_envs=12)
+    with pytest.warns(UserWarning, match="num_steps = 100: .* and may take 500"):
+        grpo.Trainer(grpo.Config(num_steps=100, eval_every=0))
+    with pytest.raises(TypeError, match="gae_lambda"):
+        grpo.Config(gae_lambda=0.9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ALL)
+def test_it_learns_to_balance(module: Any) -> None:
+    config = module.Config(total_steps=100_000, eval_every=0)
+    trainer = module.Trainer(config)
+    for _ in trainer():
+        pass
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 400
