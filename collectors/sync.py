@@ -150,6 +150,9 @@ class SyncCollector(Collector):
             self.reset(self.seed)
         else:  # new ones after a step that failed
             self.buffer.end_episodes()
+            resume = getattr(self.envs, "resume_at", None)
+            if resume is not None and hasattr(self.buffer, "__len__"):
+                resume(len(self.buffer))
             self.reset(None)
 
     def _reset_envs(self, seed: int | None) -> None:

@@ -142,6 +142,10 @@ class GroupStarts(BatchWrapper):
         own = saved["groups"]
         self._row, self._deals, self._root = own["row"], own["deals"], own["root"]
 
+    def resume_at(self, row: int) -> None:
+        """Take so many steps of the round as taken, whatever became of the latest."""
+        self._row = row % self.num_steps
+
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
         return envs
 

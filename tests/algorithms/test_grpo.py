@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from tensordict import TensorDict
+from token_policy import Tokens
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo, reinforce_pp, rloo
+from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.foundations import Utf8Text
 
@@ -30,6 +32,18 @@ PENDULUM = {
     "num_epochs": 2,
     "hidden_sizes": (8,),
     "total_steps": 128,
+    "eval_every": 0,
+    "device": "cpu",
+}
+
+
+ANSWERS = {
+    "num_envs": 16,
+    "group_size": 4,
+    "num_steps": 8,
+    "num_minibatches": 2,
+    "learning_rate": 0.05,
+    "total_steps": 4096,
     "eval_every": 0,
     "device": "cpu",
 }
@@ -412,6 +426,47 @@ def test_a_paused_and_saved_run_goes_on_bitwise(stop: int, tmp_path: Any) -> Non
     assert found == expected
 
 
+def shares(logs: Any) -> list[float]:
+    """Of episodes that were whole, by rollout."""
+    name = "grpo/whole_episodes"
+    return [float(log["logs"][name]) for log in logs if name in log["logs"]]
+
+
+def test_environments_without_a_state_lose_the_rollout_under_way_alone(
+    tmp_path: Any,
+) -> None:
+    config = grpo.Config(**{**PENDULUM, "env_id": "Pendulum-v1"})
+    trainer = grpo.Trainer(config)
+    for log in trainer():
+        if log["sample_step"] == 12:
+            break
+    trainer.save(tmp_path / "run.pt")
+    resumed = list(grpo.Trainer.load(tmp_path / "run.pt")())
+    assert shares(resumed) == [0, 1, 1, 1]
+    assert max(log["logs"].get("episode_length", 8) for log in resumed) == 8
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("buffer", "add"), ("agent", "count_steps")]
+)
+def test_a_step_that_was_interrupted_moves_no_round(part: str, name: str) -> None:
+    """Before its row was written, or after that: one rollout is lost."""
+    trainer, calls = grpo.Trainer(grpo.Config(**PENDULUM)), itertools.count()
+    owner = getattr(trainer, part)
+    usual = getattr(owner, name)
+
+    def interrupted(given: Any) -> None:
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        usual(given)
+
+    setattr(owner, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(trainer())
+    lost, *others = shares(trainer())
+    assert (lost, set(others)) == (0, {1})
+
+
 def test_loops_of_ones_own_learn_as_the_trainer_does() -> None:
     config = grpo.Config(**PENDULUM)
     trainer, other = grpo.Trainer(config), grpo.Trainer(config)
@@ -432,6 +487,40 @@ def test_a_policy_of_the_background_changes_only_between_rollouts() -> None:
             versions.append(trainer.buffer.rollout()["policy_version"].unique())
     assert all(len(version) == 1 for version in versions)
     assert len({int(version) for version in versions}) > 1
+
+
+class Spell(TorchVectorEnv):
+    """Say the two numbers that you see; an answer is an episode, worth its share."""
+
+    single_observation_space = Box(0, 1, (6,))
+    single_action_space = MultiDiscrete([3, 3])
+    noise_size = 2
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return (3 * noise).floor()
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        right = (state == action.T).float().mean(0)
+        return state, right, torch.ones_like(right, dtype=torch.bool)
+
+    def observe(self, state: Tensor) -> Tensor:
+        return nn.functional.one_hot(state.T.long(), 3).flatten(1).float()
+
+
+LEVELS = [(module, {}) for module in ALL] + [(grpo, {"ratio_level": "sequence"})]
+
+
+@pytest.mark.parametrize(("module", "options"), LEVELS)
+def test_answers_of_several_tokens_are_learned(module: Any, options: Any) -> None:
+    """From one look at each prompt, by groups that see the same one."""
+    config = module.Config(**ANSWERS, **options)
+    worlds = Spell(config.num_envs, max_episode_steps=1)
+    trainer = module.Trainer(config, envs=worlds, model=Tokens)
+    before = trainer.evaluate(64)["logs"]["episode_return"]
+    for log in trainer():
+        assert log["logs"].get("grpo/whole_episodes", 1) == 1
+    assert before < 0.7
+    assert trainer.evaluate(64)["logs"]["episode_return"] > 0.95
 
 
 def test_pictures_and_entries_of_a_dict_reach_the_actor() -> None:
