@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -17,8 +18,9 @@ from torch import Tensor, nn
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo, reinforce_pp, rloo
 from yieldrl.envs import TorchVectorEnv
-from yieldrl.envs.wrappers import GroupStarts
+from yieldrl.envs.wrappers import ActionChunks, GroupStarts
 from yieldrl.foundations import Utf8Text
+from yieldrl.on_policy import tokens_taken
 
 VECTOR = Box(-1, 1, (3,), np.float32)
 ALL = [grpo, rloo, reinforce_pp, dr_grpo, dapo, gspo]
@@ -521,6 +523,25 @@ def test_answers_of_several_tokens_are_learned(module: Any, options: Any) -> Non
         assert log["logs"].get("grpo/whole_episodes", 1) == 1
     assert before < 0.7
     assert trainer.evaluate(64)["logs"]["episode_return"] > 0.95
+
+
+def test_chunks_count_as_far_as_they_were_executed() -> None:
+    """CartPole falls in the middle of some; the rest of such a chunk has no part."""
+    poles = gym.make_vec("yieldrl/CartPole-v1", num_envs=8, max_episode_steps=60)
+    chunks = ActionChunks(poles, length=4)
+    options = {"group_size": 4, "num_steps": 15, "total_steps": 120, "eval_every": 0}
+    trainer = grpo.Trainer(grpo.Config(**options), envs=chunks, model=Tokens)
+    assert trainer.envs.horizon == 15
+    for log in trainer():
+        if log["log_type"] == "train":
+            break
+    pieces = trainer.buffer.passes.pieces
+    steps = pieces[pieces["valid"]]
+    taken = tokens_taken(trainer.model, steps, steps["log_prob"])
+    assert torch.equal(taken.flatten(1).sum(1), steps["num_steps"])
+    assert 0 < (steps["num_steps"] < 4).sum() <= len(pieces), "only where they end"
+    lengths = (pieces["num_steps"] * pieces["valid"]).sum(1)
+    assert torch.equal(pieces["returns"][:, 0], lengths.float())
 
 
 def test_pictures_and_entries_of_a_dict_reach_the_actor() -> None:
