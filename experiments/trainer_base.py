@@ -121,6 +121,11 @@ class TrainingRun(OnRay):
         """Wrap environments for training and evaluation as the algorithm needs them."""
         return envs
 
+    @property
+    def default_model(self) -> Any:
+        """What makes a model of the spaces and the config, where none is passed."""
+        return self.model_class
+
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
         """Wrap them once more where they are trained in: evaluation goes without."""
         return envs
@@ -203,15 +208,10 @@ class TrainingRun(OnRay):
             raise ValueError(
                 f"got {given}: pass the outermost alone, it holds the rest"
             )
-        if agent is not None:
-            return agent
-        if algorithm is None:
-            model = self.model_class if model is None else model
+        if agent is algorithm is None:
+            model = self.default_model if model is None else model
             if not isinstance(model, nn.Module):
-                model = model(
-                    self.envs.single_observation_space,
-                    self.envs.single_action_space,
-                    self.config,
-                )
+                acted = self.envs.single_action_space
+                model = model(self.envs.single_observation_space, acted, self.config)
             algorithm = self.algorithm_class(model, self.config)
-        return self.agent_class(algorithm, self.config)
+        return self.agent_class(algorithm, self.config) if agent is None else agent

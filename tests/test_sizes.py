@@ -20,7 +20,7 @@ ROOTS = ["a2c", "ddpg", "dqn", "grpo", "ppo", "q_learning", "reinforce", "sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 448,
+    "behavior_cloning": 447,
     "ppo_lstm": 217,
     "ppo_roa": 879,
     "vla_ppo": 283,
@@ -31,9 +31,12 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_180
+LINES = 40_406
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_250, "language": 850, "envs/writing": 270}
+LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 114}
+LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 54}
+LATER |= {"algorithms/dr_grpo": 55, "algorithms/dapo": 79, "algorithms/gspo": 71}
 """Most lines of rooms that came later."""
 
 
@@ -109,7 +112,7 @@ def test_functions():
 def test_the_product_grows_no_more():
     found = dict.fromkeys([*LATER, "product"], 0)
     for file in PRODUCT:
-        rooms = [room for room in LATER if named(file).startswith(f"{room}/")]
+        rooms = [room for room in LATER if f"{named(file)}/".startswith(f"{room}/")]
         found[rooms[0] if rooms else "product"] += lines(file)
     check({"product": found.pop("product")}, 34_000, {"product": LINES})
     assert all(0 < found[room] <= most for room, most in LATER.items()), found

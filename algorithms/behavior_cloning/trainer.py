@@ -95,12 +95,11 @@ class Trainer(abstractions.Trainer):
         step = self.agent.learn_step
         return self.evaluator.due(step, lambda: self.training_done)
 
-    def _make_agent(self, model: Any, algorithm: Any, agent: Any) -> Any:
-        """As of every trainer; where actions are text, with a policy that writes."""
+    @property
+    def default_model(self) -> Any:
+        """Where actions are text, a policy that writes."""
         writes = isinstance(self.envs.single_action_space, Utf8Text)
-        if writes and model is algorithm is agent is None:
-            model = policy_for
-        return super()._make_agent(model, algorithm, agent)
+        return policy_for if writes else super().default_model
 
     def make_buffer(self) -> Demonstrations:
         config, envs = self.config, expert_envs(self.envs)

@@ -1,9 +1,10 @@
 """Group relative policy optimization (Shao et al. 2024, arXiv:2402.03300)."""
 
+from yieldrl.on_policy import MLPActor as Model
+
 from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
-from .model import Model
 from .trainer import Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

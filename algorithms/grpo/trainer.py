@@ -1,17 +1,19 @@
 """The schedule of GRPO."""
 
 import warnings
+from typing import Any
 
 from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
 from yieldrl.envs.wrappers import GroupStarts
-from yieldrl.on_policy import OnPolicyTrainer
+from yieldrl.foundations import Utf8Text
+from yieldrl.language import policy_for
+from yieldrl.on_policy import MLPActor, OnPolicyTrainer
 
 from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
-from .model import Model
 
 
 class Trainer(OnPolicyTrainer):
@@ -27,12 +29,18 @@ class Trainer(OnPolicyTrainer):
     config: Config
     agent: Agent
     config_class = Config
-    model_class = Model
+    model_class = MLPActor
     policy_class = Policy
     algorithm_class = Algorithm
     agent_class = Agent
 
     parallel = False  # in every process other groups would be left to learn from
+
+    @property
+    def default_model(self) -> Any:
+        """Where actions are text, a policy that writes."""
+        writes = isinstance(self.envs.single_action_space, Utf8Text)
+        return policy_for if writes else super().default_model
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

@@ -16,10 +16,18 @@ from token_policy import Tokens
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo, reinforce_pp, rloo
+from yieldrl.algorithms import (
+    behavior_cloning,
+    dapo,
+    dr_grpo,
+    grpo,
+    gspo,
+    reinforce_pp,
+    rloo,
+)
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
-from yieldrl.foundations import Utf8Text
+from yieldrl.language import TokenPolicy
 from yieldrl.on_policy import tokens_taken
 
 VECTOR = Box(-1, 1, (3,), np.float32)
@@ -557,9 +565,47 @@ def test_pictures_and_entries_of_a_dict_reach_the_actor() -> None:
         model.get_value(obs)
 
 
-def test_texts_ask_for_a_policy_that_writes() -> None:
-    with pytest.raises(TypeError, match=r"no MLP writes the texts of .* as model="):
-        grpo.Model(VECTOR, Utf8Text(8), grpo.Config())
+SUMS = {
+    "env_id": "yieldrl/Sums-v1",
+    "env_kwargs": {"max_operand": 9},
+    "num_envs": 64,
+    "eval_every": 0,
+    "device": "cpu",
+    "threads": 1,
+}
+
+
+def test_answers_are_written_to_equal_prompts() -> None:
+    config = grpo.Config(**SUMS, num_steps=1, total_steps=128, num_minibatches=1)
+    trainer = grpo.Trainer(config)
+    assert isinstance(trainer.model, TokenPolicy)
+    for log in trainer():
+        if trainer.buffer.full and log["log_type"] == "collect":
+            prompts = trainer.buffer.rollout()["obs", "prompt"].view(8, 8, -1)
+            assert (prompts == prompts[:, :1]).all()
+            assert len(prompts[:, 0].unique(dim=0)) > 1
+    assert log["sample_step"] == 128
+
+
+@pytest.mark.slow
+def test_a_clone_learns_to_add_by_its_rewards() -> None:
+    sums = {**SUMS, "num_envs": 512}
+    fields = {"demonstration_steps": 4096, "learn_steps": 120, "learning_rate": 1e-3}
+    clone = behavior_cloning.Trainer(
+        behavior_cloning.Config(**sums, **fields, batch_size=64, warmup_steps=50)
+    )
+    for _ in clone():
+        pass
+    before = clone.evaluate(400)["logs"]["success_rate"]
+    fields = {"num_steps": 1, "total_steps": 512 * 40, "learning_rate": 3e-4}
+    trainer = grpo.Trainer(
+        grpo.Config(**sums, **fields, num_epochs=1), model=clone.model
+    )
+    for _ in trainer():
+        pass
+    after = trainer.evaluate(400)["logs"]["success_rate"]
+    assert 0.2 < before < 0.8
+    assert after > before + 0.1, (before, after)
 
 
 def test_a_policy_with_a_critic_leaves_it_as_it_is() -> None:
