@@ -25,12 +25,12 @@ def trainer_of():
     return ppo.Trainer(ppo.Config(**OPTIONS))
 
 
-def kill(actor, method):
+def kill(actor):
     """End it, and return when it has ended."""
     ray.kill(actor)
     while True:
         try:
-            ray.get(getattr(actor, method).remote())
+            ray.get(actor.__ray_ready__.remote())
         except ray.exceptions.RayActorError:
             return
 
@@ -54,10 +54,10 @@ def test_it_joins_as_the_program_does_which_goes_on_when_something_dies(monkeypa
         assert seconds == [each.seconds for each in parts]
         assert torch.equal(first["obs"], torch.from_numpy(part.rows["obs"].copy()))
 
-        kill(joining.actor, "joined")
+        kill(joining.actor)
         second = trainer.collector.collect(4)
         assert (joining.lives, pool.lives) == ([1], [0, 0])
-        kill(pool.actors[1], "report")
+        kill(pool.actors[1])
         third = trainer.collector.collect(4)
         fourth = trainer.collector.collect(4)
         assert (joining.lives, pool.lives) == ([1], [0, 1])

@@ -128,7 +128,7 @@ def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
         own, theirs = (x.algorithm.state_dict() for x in (sync, trainer))
         torch.testing.assert_close(own, theirs, rtol=1e-3, atol=1e-5)
         assert theirs["reward_scaler"]["carry"].shape == (4,)
-        config = dataclasses.replace(trainer.config, total_steps=96)
+    config = dataclasses.replace(trainer.config, total_steps=96, learners=0)
     with Trainer.load(tmp_path / "saved.pt", config=config) as trainer:
         last = [*trainer()][-1]
     assert (last["sample_step"], last["learn_step"]) == (96, 12)

@@ -23,6 +23,8 @@ SMALL = {
     "clone_batch_size": 10,
     "total_steps": 80,
 }
+STOPS = 5, 33
+
 TINY = {
     **COMMON,
     "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
@@ -49,15 +51,27 @@ def trainer(collection, model=Tokens, **options):
     return made
 
 
-@pytest.mark.parametrize(("inference", "stop"), [(0, 5), (1, 33)])
-def test_it_is_cloned_here_and_improved_on_ray(inference, stop, tmp_path):
+def test_it_is_cloned_here_and_improved_on_ray():
     """It is interrupted while it is cloned, and while it is improved."""
     expected, found = [plain(log) for log in trainer("sync", **SMALL)()], []
-    assert [expected[stop]["logs"]["phase"]] == [inference]
-    with trainer("ray", inference_actors=inference, **SMALL) as run:
+    assert [expected[stop]["logs"]["phase"] for stop in STOPS] == [0, 1]
+    with trainer("ray", inference_actors=1, **SMALL) as run:
+        for stop in STOPS:
+            for log in run():
+                found.append(plain(log))
+                if len(found) == stop:
+                    break
+            run.load_state_dict(run.state_dict())
+        found += [plain(log) for log in run()]
+    assert repr(found) == repr(expected)
+
+
+def test_a_clone_that_was_saved_is_improved_by_another_trainer(tmp_path):
+    expected, found = [plain(log) for log in trainer("sync", **SMALL)()], []
+    with trainer("ray", **SMALL) as run:
         for log in run():
             found.append(plain(log))
-            if len(found) == stop:
+            if len(found) == STOPS[0]:
                 break
         run.save(tmp_path / "checkpoint.pt")
     with vla_ppo.Trainer.load(tmp_path / "checkpoint.pt", model=Tokens) as resumed:
