@@ -76,11 +76,13 @@ def _size(member: Member) -> str:
 
 
 def _borrowed(member: Member) -> str:
-    """The classes that a root takes as they are from another folder."""
+    """The classes that a root takes as they are from another folder, or room."""
     module = importlib.import_module(f"{catalog.PACKAGE}.{member.name}")
     taken = {part: getattr(module, part) for part in catalog.PARTS}
+    known = catalog.folders()
     return " and ".join(
-        f"`{part}` is that of [{home}](#{home})"
+        f"`{part}` is that of"
+        f" [{home}]({f'#{home}' if home in known else f'../reference/{home}.md'})"
         for part, cls in taken.items()
         if part not in member.changed
         for home in [cls.__module__.split(".")[-2]]
