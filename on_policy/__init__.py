@@ -14,7 +14,7 @@ from yieldrl.on_policy.cloning_config import CloningConfig
 from yieldrl.on_policy.config import ActorCriticConfig, OnPolicyConfig
 from yieldrl.on_policy.mlp_actor import MLPActor
 from yieldrl.on_policy.model import ActorCritic
-from yieldrl.on_policy.tokens import in_rows, tokens_taken
+from yieldrl.on_policy.tokens import executed, in_rows, tokens_taken
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "RememberingAgent",
     "SamplingAgent",
     "check_desired_kl",
+    "executed",
     "follow_kl",
     "in_rows",
     "tokens_taken",

@@ -98,9 +98,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         """What to log of a rollout `[T, N]`: how its critic foresaw returns."""
         if not self.model.has_critic:
             return {}
-        valid = prepared.get("valid", None)
-        variance = explained_variance(prepared["value"], prepared["returns"], valid)
-        return {"explained_variance": variance}
+        known = prepared["value"], prepared["returns"], prepared.get("valid", None)
+        return {"explained_variance": explained_variance(*known)}
 
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """How often and in which parts a rollout `[T, N]` is learned from: once."""
@@ -165,7 +164,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
     def values(self, obs: Any) -> Tensor:
         """`V(s)` of observations `[B, ...]`, `[B]`; zeros without a critic."""
         if not self.model.has_critic:
-            return torch.zeros(spaces.batch_size(obs)).to(self.device, torch.float32)
+            size = spaces.batch_size(obs)
+            return torch.zeros(size, dtype=torch.float32, device=self.device)
         return torch.cat([self.model.get_value(part) for part in obs.split(CHUNK)])
 
     def normalized(self, advantage: Tensor) -> Tensor:

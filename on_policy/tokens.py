@@ -9,22 +9,28 @@ from torch import Tensor
 from yieldrl.buffers import actions_taken
 
 
+def executed(log_prob: Tensor, data: TensorDict) -> Tensor:
+    """Which tokens of a `log_prob [B, L, ...]` are of executed actions, bool.
+
+    Those of the first `num_steps [B]` actions; without `num_steps`, all.
+    """
+    num_steps = data.get("num_steps", None)
+    if num_steps is None:
+        return torch.ones_like(log_prob, dtype=torch.bool)
+    return _of_all_axes(actions_taken(num_steps, log_prob.shape[1]), log_prob)
+
+
 def tokens_taken(model: Any, steps: TensorDict, log_prob: Tensor) -> Tensor:
     """Which tokens of a `log_prob [S, L, ...]` of steps `[S]` were chosen, bool.
 
-    A policy that writes says it of its actions, by `written(action) -> bool [S, L]`. Of
-    chunks of actions those count that were executed, `num_steps [S]`; else all do.
+    A policy that writes says it of its actions, by `written(action) -> bool [S, L]`;
+    else those that were `executed` were.
     """
-    taken = torch.ones_like(log_prob, dtype=torch.bool)
     if log_prob.ndim == 1:
-        return taken
+        return torch.ones_like(log_prob, dtype=torch.bool)
     if hasattr(model, "written"):
-        first = model.written(steps["action"])
-    elif "num_steps" in set(steps.keys()):
-        first = actions_taken(steps["num_steps"], log_prob.shape[1])
-    else:
-        return taken
-    return first.view(*first.shape, *[1] * (log_prob.ndim - 2)).expand_as(taken)
+        return _of_all_axes(model.written(steps["action"]), log_prob)
+    return executed(log_prob, steps)
 
 
 def in_rows(values: Tensor, valid: Tensor) -> Tensor:
@@ -37,3 +43,8 @@ def in_rows(values: Tensor, valid: Tensor) -> Tensor:
         *valid.shape, flat.shape[1], dtype=flat.dtype, device=flat.device
     )
     return rows.index_put((valid,), flat)
+
+
+def _of_all_axes(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask `[S, L]` for each number of a tensor `[S, L, ...]`."""
+    return mask.view(*mask.shape, *[1] * (like.ndim - 2)).expand_as(like)

@@ -23,7 +23,7 @@ LONGER_FOLDERS = {
     "behavior_cloning": 447,
     "ppo_lstm": 217,
     "ppo_roa": 879,
-    "vla_ppo": 283,
+    "vla_ppo": 271,
 }
 LONGER_FILES = {
     "abstractions.py": 284,

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.buffers import actions_taken
+from yieldrl.on_policy import executed
 from yieldrl.vla.parameter_groups import optimizer_groups
 
 from .config import Config
@@ -83,18 +83,6 @@ class Algorithm(ppo.Algorithm):
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The surrogate with its sign turned; advantages are normalised before."""
         return -self.gain(ratio, advantage).mean()
-
-
-def executed(log_prob: Tensor, data: TensorDict) -> Tensor:
-    """Which tokens of a `log_prob [B, L, ...]` are of executed actions, bool.
-
-    Those of the first `num_steps [B]` actions; without `num_steps`, all.
-    """
-    num_steps = data.get("num_steps", None)
-    if num_steps is None:
-        return torch.ones_like(log_prob, dtype=torch.bool)
-    mask = actions_taken(num_steps, log_prob.shape[1])  # [B, L]
-    return mask.view(*mask.shape, *[1] * (log_prob.ndim - 2)).expand_as(log_prob)
 
 
 def joint(log_prob: Tensor, data: TensorDict) -> Tensor:
