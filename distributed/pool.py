@@ -160,14 +160,14 @@ def pickled(value: Any) -> bytes:
     """
     installed = {sys.prefix, *sysconfig.get_paths().values()}
     installed |= {place for place in sys.path if place.endswith("-packages")}
-    modules = [*sys.modules.values()]
-    own = [module for module in modules if _is_own(module, installed)]
-    for module in own:
+    modules = [*sys.modules.values()]  # one may be there by several names
+    own = {m.__name__: m for m in modules if _is_own(m, installed)}
+    for module in own.values():
         cloudpickle.register_pickle_by_value(module)
     try:
         return cloudpickle.dumps(value)
     finally:
-        for module in own:
+        for module in own.values():
             cloudpickle.unregister_pickle_by_value(module)
 
 

@@ -18,6 +18,9 @@ from yieldrl.foundations.seeding import derive_seed
 
 Value = TypeVar("Value")
 
+SMALL = 2**16
+"""Numbers that are gathered and then summed: fewer messages than a reduction."""
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -43,6 +46,8 @@ class Ranks:
         """
         if self.count == 1:
             return x
+        if x.numel() * self.count <= SMALL:
+            return self.all_gather(x).sum(0)
         operations: Any = torch.ops._c10d_functional
         found = operations.all_reduce(x.contiguous(), "sum", self.group)
         return operations.wait_tensor(found)
@@ -51,9 +56,10 @@ class Ranks:
         """All processes' tensors, `[count, ...]`, in the order of their ranks."""
         if self.count == 1:
             return x.unsqueeze(0)
-        rows = x.new_zeros(self.count, *x.shape)
-        rows[self.rank] = x
-        return self.all_reduce_sum(rows)
+        operations: Any = torch.ops._c10d_functional
+        flat = x.contiguous().view(-1)
+        found = operations.all_gather_into_tensor(flat, self.count, self.group)
+        return operations.wait_tensor(found).view(self.count, *x.shape)
 
     def broadcast_module(self, module: nn.Module) -> None:
         """Write the first one's floating-point numbers into the modules of all."""

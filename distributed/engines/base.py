@@ -43,7 +43,13 @@ class Engine(ABC):
     ) -> "EngineStep":
         """What takes the gradient steps of a loss; see `Runtime.gradient_step`."""
         parts = 1 if micro_batches is None else micro_batches
-        return EngineStep(self, loss, optimizer, max_grad_norm, micro_batches=parts)
+        options = loss, optimizer, max_grad_norm
+        return self.step_class(self, *options, micro_batches=parts)
+
+    @property
+    def step_class(self) -> type["EngineStep"]:
+        """Takes the gradient steps."""
+        return EngineStep
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
@@ -155,7 +161,19 @@ def _means(logs: dict[str, Any], share: float, device: torch.device) -> dict[str
     """Metrics, 0-dim tensors or numbers, as sums of the shares of all processes."""
     if not logs:
         return {}
-    own = [torch.as_tensor(x, device=device).detach() for x in logs.values()]
-    total = ranks().all_reduce_sum(torch.stack([x.float() for x in own]) * share)
-    found = zip(logs, total.unbind(), own, strict=True)
-    return {name: mean.to(x.dtype) for name, mean, x in found}
+    total = ranks().all_reduce_sum(in_one(logs, device) * share)
+    return apart(total, logs)
+
+
+def in_one(logs: Mapping[str, Any], device: torch.device) -> Tensor:
+    """Metrics, 0-dim tensors or numbers, as one tensor `[K]`, float32, detached."""
+    if not logs:
+        return torch.zeros(0, device=device)
+    every = [torch.as_tensor(x, device=device).detach() for x in logs.values()]
+    return torch.stack([x.float() for x in every])
+
+
+def apart(values: Tensor, logs: Mapping[str, Any]) -> dict[str, Any]:
+    """Values `[K]` by the names of metrics, each of its dtype."""
+    found = zip(logs.items(), values.unbind(), strict=True)
+    return {k: value.to(torch.as_tensor(x).dtype) for (k, x), value in found}
