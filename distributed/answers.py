@@ -3,7 +3,7 @@
 import importlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,10 @@ log = logging.getLogger("yieldrl.distributed")
 
 WAIT_SECONDS = 60.0
 """After so long without an answer it is said who has not answered."""
+
+
+DEATH_SECONDS = 5.0
+"""After so long Ray has noticed that a process has ended."""
 
 
 class WorkerError(RuntimeError):
@@ -51,6 +55,42 @@ def answer_of(who: str, answer: Any) -> Any:
         if getattr(error, "actor_init_failed", False):
             raise WorkerError(f"{who}: {_last_line(error)}") from error
         raise DeadWorkerError(f"{who} has died") from error
+
+
+def first_failure(who: str, asked: Sequence[Any]) -> tuple[int, Any] | None:
+    """Wait for the answers of all; if one fails, its number and Ray's error.
+
+    That is the death of one of them, if the error of another may have come of it: lost
+    connections are noticed sooner than deaths.
+
+    Args:
+        who: All of them, such as `learners`.
+        asked: What calls of their methods have returned.
+    """
+    ray, began = importlib.import_module("ray"), time.monotonic()
+    waiting, found = [*asked], None
+    while waiting and found is None:
+        ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
+        if not ready:
+            told = len(waiting), len(asked), who, time.monotonic() - began
+            log.warning("%d of %d %s have not answered for %.0f s", *told)
+        found = next(_failures(asked, ready), None)
+    if found is not None:
+        ready = ray.wait([*asked], num_returns=len(asked), timeout=DEATH_SECONDS)[0]
+        dead = ray.exceptions.RayActorError
+        failed = _failures(asked, ready)
+        return next((one for one in failed if isinstance(one[1], dead)), found)
+    return None
+
+
+def _failures(asked: Sequence[Any], ready: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Number and error of each answer that is there and is an error."""
+    ray = importlib.import_module("ray")
+    for answer in ready:
+        try:
+            ray.get(answer)
+        except ray.exceptions.RayError as error:
+            yield asked.index(answer), error
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """The learners of a run, as its trainer sees them: one call for each rollout."""
 
-import logging
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -11,7 +9,7 @@ from typing import Any
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.distributed.answers import WAIT_SECONDS
+from yieldrl.distributed.answers import first_failure
 from yieldrl.distributed.pool import pickled
 from yieldrl.distributed.settings import apply, settings_of
 from yieldrl.distributed.shares import joined
@@ -19,8 +17,6 @@ from yieldrl.distributed.trainer_actor import Learned, LearnerRecipe, TrainerAct
 from yieldrl.distributed.weights import Signature, checksum, learned, load, packed
 from yieldrl.foundations import Config, defer_keyboard_interrupt, means
 from yieldrl.foundations.trees import map_tensors
-
-log = logging.getLogger("yieldrl.distributed")
 
 
 class LearnerError(RuntimeError):
@@ -172,18 +168,10 @@ class Learners:
         Raises:
             LearnerError: If one does.
         """
-        ray, waiting, began = self.cluster.ray, [*asked], time.monotonic()
-        while waiting:
-            ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
-            if not ready:
-                told = len(waiting), len(asked), time.monotonic() - began
-                log.warning("%d of %d learners have not answered for %.0f s", *told)
-            for answer in ready:
-                try:
-                    ray.get(answer)
-                except ray.exceptions.RayError as error:
-                    self._end(asked.index(answer), error)
-        return ray.get([*asked])
+        failed = first_failure("learners", asked)
+        if failed is not None:
+            self._end(*failed)
+        return self.cluster.ray.get([*asked])
 
     def _end(self, rank: int, error: Any) -> None:
         """End all learners, as one of them has failed; raise its error."""

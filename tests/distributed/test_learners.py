@@ -3,12 +3,15 @@
 import dataclasses
 import os
 import signal
+import time
+from types import SimpleNamespace
 
 import pytest
+import ray
 import torch
 
 from yieldrl.algorithms import dqn, ppo, ppo_roa
-from yieldrl.distributed import DeadLearnerError, LearnerError
+from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
 
 OPTIONS = {
     "num_envs": 4,
@@ -148,13 +151,32 @@ def test_the_death_of_one_learner_ends_all_and_is_said():
         for log in filter(trained, trainer()):
             if log["learn_step"] == 4:
                 break
-        ray = trainer.learners.cluster.ray
         pid = ray.get(
             trainer.learners.actors[1].__ray_call__.remote(lambda _: os.getpid())
         )
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(DeadLearnerError, match="learner 1 has died"):
             list(trainer())
+
+
+def test_a_death_is_said_though_another_learner_has_lost_its_connection_before():
+    @ray.remote(num_cpus=0)
+    class Learner:
+        def lose(self):
+            raise RuntimeError("Connection reset by peer")
+
+        def die(self):
+            time.sleep(0.5)
+            os._exit(1)
+
+    cluster = SimpleNamespace(ray=ray, kill=ray.kill)
+    learners = Learners(cluster, None, ppo.Config())
+    first, second = Learner.remote(), Learner.remote()
+    with pytest.raises(DeadLearnerError, match="learner 1 has died"):
+        learners._get([first.lose.remote(), second.die.remote()])
+    with pytest.raises(LearnerError, match="learner 0: RuntimeError: Connection"):
+        learners._get([first.lose.remote()])
+    ray.kill(first)
 
 
 @pytest.mark.parametrize(
