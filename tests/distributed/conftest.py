@@ -1,9 +1,12 @@
-"""One Ray for all tests of the room: to start it takes seconds."""
+"""One Ray for all tests of the room, and processes in it: to start them takes long."""
 
 import os
 
+import kept
 import pytest
 import ray
+
+from yieldrl.distributed.cluster import Cluster
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,3 +23,31 @@ def one_ray():
     )
     yield
     ray.shutdown()
+
+
+@pytest.fixture(scope="session")
+def processes(one_ray):
+    ray.cloudpickle.register_pickle_by_value(kept)  # a worker could not import it
+    return kept.Processes()
+
+
+@pytest.fixture(autouse=True)
+def kept_processes(request, monkeypatch):
+    """Actors of most roles are objects in processes that stay.
+
+    Not where a test has the mark `own_processes`: where they die, or fail to begin.
+    """
+    if request.node.get_closest_marker("own_processes"):
+        yield
+        return
+    processes = request.getfixturevalue("processes")
+    actor = Cluster.actor
+
+    def made(self, kind, place=None, *args):
+        if kind.__name__ in kept.KEPT:
+            return processes.actor(kind, *args)
+        return actor(self, kind, place, *args)
+
+    monkeypatch.setattr(Cluster, "actor", made)
+    yield
+    processes.end_all()

@@ -1,5 +1,6 @@
 """Segments that a replay actor joins are those that the program would join."""
 
+import pytest
 import ray
 import torch
 
@@ -35,6 +36,7 @@ def kill(actor):
             return
 
 
+@pytest.mark.own_processes
 def test_it_joins_as_the_program_does_which_goes_on_when_something_dies(monkeypatch):
     """Nothing is lost that was sent."""
     with trainer_of() as trainer:
