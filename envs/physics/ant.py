@@ -7,16 +7,6 @@ from torch import Tensor
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.legged import LeggedVectorEnv
 
-DEFAULTS = {
-    "xml_file": "ant.xml",
-    "frame_skip": 5,
-    "fields": ("xpos", "cfrc_ext"),
-    "ctrl_cost_weight": 0.5,
-    "healthy_z_range": (0.2, 1.0),
-    "reset_noise_scale": 0.1,
-    "normal_velocities": True,
-}
-
 
 class AntVectorEnv(LeggedVectorEnv):
     """N ants, as gymnasium's Ant-v5.
@@ -24,33 +14,29 @@ class AntVectorEnv(LeggedVectorEnv):
     Observations `[N, 105]`: positions without the first two, which are how far it has
     come, velocities, and the clipped forces and torques of contact on each body.
     Actions `[N, 8]` in [-1, 1]: torques.
-
-    Args:
-        num_envs: N, the number of ants.
-        contact_cost_weight: Price of the contact forces' squares.
-        main_body: Number or name of the body whose velocity counts.
-        contact_force_range: Contact forces are clipped to it.
-        include_cfrc_ext_in_observation: Whether contact forces are observed.
-        kwargs: Arguments of `LeggedVectorEnv`, with gymnasium's defaults.
     """
 
+    contact_cost_weight: float = 5e-4
+    """Price of the contact forces' squares."""
+    main_body: int | str = 1
+    """Number or name of the body whose velocity counts."""
+    contact_force_range: tuple[float, float] = (-1.0, 1.0)
+    """Contact forces are clipped to it."""
+    include_cfrc_ext_in_observation: bool = True
+    """Whether contact forces are observed."""
+
+    xml_file = "ant.xml"
+    frame_skip = 5
+    fields = ("xpos", "cfrc_ext")
+    ctrl_cost_weight = 0.5
+    healthy_z_range = (0.2, 1.0)
+    reset_noise_scale = 0.1
+    normal_velocities = True
     axes = "xy"
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        contact_cost_weight: float = 5e-4,
-        main_body: int | str = 1,
-        contact_force_range: tuple[float, float] = (-1.0, 1.0),
-        include_cfrc_ext_in_observation: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        self.contact_cost_weight = contact_cost_weight
-        self.contact_force_range = contact_force_range
-        self.includes_contacts = include_cfrc_ext_in_observation
-        super().__init__(num_envs, **{**DEFAULTS, **kwargs})
-        self.main_body = self.model.body(main_body).id
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **kwargs)
+        self._followed: int = self.model.body(self.main_body).id
 
     def contact_forces(self, state: State) -> Tensor:
         """Torque and force on each body, clipped, `[bodies, 6, N]`."""
@@ -58,12 +44,12 @@ class AntVectorEnv(LeggedVectorEnv):
 
     def parts(self, state: State) -> list[Tensor]:
         parts = super().parts(state)
-        if self.includes_contacts:
+        if self.include_cfrc_ext_in_observation:
             parts.append(self.contact_forces(state)[1:])  # body 0 is the world
         return parts
 
     def place(self, state: State, axis: int) -> Tensor:
-        return state["xpos"][self.main_body, axis]
+        return state["xpos"][self._followed, axis]
 
     def costs(self, action: Tensor, after: State) -> State:
         squares = self.contact_forces(after).square().sum((0, 1))

@@ -58,11 +58,9 @@ class Backend:
         raise NotImplementedError(f"{type(self)} lacks forward(count)")
 
     def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
-        """Give fields of the model, `[N, ...]` by name, values of each world's own.
-
-        What MuJoCo derives from them follows. The mask `where` `[N]` says which worlds
-        differ from before, None that all may.
-        """
+        """Give fields of the model, `[N, ...]` by name, values of each world's own, and
+        update what MuJoCo derives from them. The mask `where` `[N]` says which worlds
+        differ from before, None that all may."""
         raise NotImplementedError(f"{type(self)} lacks vary(fields, where)")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Backend:
@@ -84,11 +82,8 @@ class Backend:
             raise ClosedEnvironmentError("these worlds are closed: make new ones")
 
     def step(self, state: Mapping[str, Tensor], ctrl: Tensor, substeps: int) -> State:
-        """The state after some substeps with the controls `[N, nu]` held.
-
-        As after `mj_step`, the fields belong to the state that the last substep
-        started from.
-        """
+        """The state after some substeps with the controls `[N, nu]` held. As after
+        `mj_step`, the fields belong to the state that the last substep started from."""
         count = self._write(state, ctrl)
         self.advance(count, substeps)
         return self._read(count, (*STATE, *self.outputs))

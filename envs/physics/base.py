@@ -1,15 +1,16 @@
-"""Rewards, ends and first states of MuJoCo's worlds."""
+"""Rewards, ends, first states and pictures of MuJoCo's worlds."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
+from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.batched.tree import where
 from yieldrl.envs.physics.backend import State
+from yieldrl.envs.physics.model import of_world
 from yieldrl.envs.physics.simulation import SimulationVectorEnv
 
 
@@ -24,26 +25,30 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     reward, `reward_...`, and those of `measure`, of the state that `final_obs` shows.
 
     Args:
-        num_envs: N, the number of worlds.
-        reset_noise_scale: First positions are uniform this far around the model's own,
-            and so are first velocities.
-        normal_velocities: Whether first velocities are normal, with this standard
-            deviation, and not uniform.
         max_episode_steps: Time limit in steps, or None.
         kwargs: Arguments of `SimulationVectorEnv`.
     """
 
+    reset_noise_scale: float
+    """First positions are uniform this far around the model's own, and so are first
+    velocities."""
+    normal_velocities: bool = False
+    """Whether first velocities are normal, with this standard deviation."""
+    width: int = 480
+    """Of pictures, in pixels."""
+    height: int = 480
+    """Of pictures, in pixels."""
+    camera: ClassVar[dict[str, Any]] = {
+        "type": 1,  # it follows a body
+        "trackbodyid": 1,
+        "distance": 4.0,
+        "elevation": -20.0,
+    }
+    """Attributes of the `MjvCamera` that pictures are taken with."""
+
     def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        reset_noise_scale: float,
-        normal_velocities: bool = False,
-        max_episode_steps: int | None = 1000,
-        **kwargs: Any,
+        self, num_envs: int = 1, *, max_episode_steps: int | None = 1000, **kwargs: Any
     ) -> None:
-        self.reset_noise_scale = reset_noise_scale
-        self.normal_velocities = normal_velocities
         self._info: State = {}  # of the last call of `dynamics`
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
 
@@ -98,18 +103,14 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     def _kept(self, fields: State) -> State:
         return {name: x for name, x in fields.items() if name not in self.info_fields}
 
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: Any = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """As in the base class; `info` says where robots are."""
         obs, info = super().reset(seed=seed, options=options)
         with torch.no_grad():
             fields = self.backend.fields(self.state) if self.info_fields else {}
             return obs, {**self.locate({**fields, **self.state}), **info}
 
-    def step(
-        self, actions: Tensor | np.ndarray
-    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+    def step(self, actions: Tensor | np.ndarray) -> StepResult:
         """As in the base class, with more in `info`.
 
         In NEXT_STEP mode that is zero where a world was only reset, as the reward is.
@@ -123,6 +124,14 @@ class PhysicsVectorEnv(SimulationVectorEnv):
                 for name, x in more.items()
             }
         return obs, reward, terminated, truncated, {**more, **info}
+
+    def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
+        if self._painter is None:
+            from yieldrl.envs.physics.picture import Painter
+
+            self._painter = Painter(self.model, self.camera, self.width, self.height)
+        model = of_world(self.model, self._varied, index)
+        return self._painter.draw(model, state["qpos"], state["qvel"])
 
     def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
         """First states for all worlds if what is observed of them depends on which."""

@@ -9,45 +9,29 @@ from torch import Tensor
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.legged import LeggedVectorEnv, between
 
-DEFAULTS = {
-    "xml_file": "hopper.xml",
-    "frame_skip": 4,
-    "ctrl_cost_weight": 1e-3,
-    "healthy_z_range": (0.7, inf),
-    "reset_noise_scale": 5e-3,
-}
-
 
 class HopperVectorEnv(LeggedVectorEnv):
     """N hoppers, as gymnasium's Hopper-v5.
 
     Observations `[N, 11]`: positions without the first, which is how far it has come,
     and velocities, clipped to [-10, 10]. Actions `[N, 3]` in [-1, 1]: torques.
-
-    Args:
-        num_envs: N, the number of hoppers.
-        healthy_state_range: Where all positions but the first two, and all velocities,
-            are in a healthy state.
-        healthy_angle_range: The torso's angle in a healthy state (rad).
-        kwargs: Arguments of `LeggedVectorEnv`, with gymnasium's defaults.
     """
 
+    healthy_state_range: tuple[float, float] = (-100.0, 100.0)
+    """Bounds of a healthy state's positions, but the first two, and velocities."""
+    healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
+    """The torso's angle in a healthy state (rad)."""
+
+    xml_file = "hopper.xml"
+    frame_skip = 4
+    ctrl_cost_weight = 1e-3
+    healthy_z_range = (0.7, inf)
+    reset_noise_scale = 5e-3
     camera: ClassVar[dict[str, Any]] = {**LeggedVectorEnv.camera, "distance": 3.0}
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        healthy_state_range: tuple[float, float] = (-100.0, 100.0),
-        healthy_angle_range: tuple[float, float] = (-0.2, 0.2),
-        **kwargs: Any,
-    ) -> None:
-        self.healthy_state_range = healthy_state_range
-        self.healthy_angle_range = healthy_angle_range
-        super().__init__(num_envs, **{**DEFAULTS, **kwargs})
-
     def parts(self, state: State) -> list[Tensor]:
-        return [state["qpos"][self.skipped :], state["qvel"].clamp(-10, 10)]
+        position, velocity = super().parts(state)
+        return [position, velocity.clamp(-10, 10)]
 
     def locate(self, state: State) -> State:
         height = state["qpos"][1] - self.init_qpos[1]

@@ -8,11 +8,6 @@ from torch import Tensor
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.base import PhysicsVectorEnv
 
-DEFAULTS = {
-    "xml_file": "inverted_pendulum.xml",
-    "frame_skip": 2,
-    "reset_noise_scale": 0.01,
-}
 MAX_ANGLE = 0.2  # rad
 
 
@@ -21,19 +16,18 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
 
     Observations `[N, 4]`: position of the cart, angle of the pole, their velocities.
     Actions `[N, 1]` in [-3, 3]: the force on the cart. The reward is 1, unless the
-    pole leans by more than 0.2 rad after it, which terminates. Arguments are those of
-    `PhysicsVectorEnv`, with gymnasium's defaults.
+    pole leans by more than 0.2 rad after it, which terminates.
     """
 
+    xml_file = "inverted_pendulum.xml"
+    frame_skip = 2
+    reset_noise_scale = 0.01
     camera: ClassVar[dict[str, Any]] = {
         "type": 0,  # it stays where it is
         "lookat": [0.0, 0.0, 0.2],
         "distance": 2.04,
         "elevation": -20.0,
     }
-
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, **{**DEFAULTS, **kwargs})
 
     def gains(self, measures: State, after: State) -> State:
         return {"survive": (~self.terminated(after)).to(self.dtype)}

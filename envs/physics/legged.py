@@ -1,6 +1,6 @@
 """What the robots have in common that run, and those of them that can fall."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -10,40 +10,22 @@ from yieldrl.envs.physics.base import PhysicsVectorEnv
 
 
 class RunningVectorEnv(PhysicsVectorEnv):
-    """Robots that are paid for moving forward, and pay for their torques.
+    """Robots that are paid for moving forward, and pay for their torques."""
 
-    Args:
-        num_envs: N, the number of robots.
-        forward_reward_weight: Reward for a metre per second.
-        ctrl_cost_weight: Price of the actions' squares.
-        exclude_current_positions_from_observation: Whether the positions along the axes
-            of movement are left out.
-        kwargs: Arguments of `PhysicsVectorEnv`.
-    """
+    forward_reward_weight: float = 1.0
+    """Reward for a metre per second."""
+    ctrl_cost_weight: float = 0.1
+    """Price of the actions' squares."""
+    exclude_current_positions_from_observation: bool = True
+    """Whether the positions along the axes of movement are left out."""
 
     axes: ClassVar[str] = "x"
     """Along which robots move: the first positions of their state."""
-    skipped: int
-    """How many positions are not observed."""
-
-    def __init__(
-        self,
-        num_envs: int,
-        *,
-        forward_reward_weight: float = 1.0,
-        ctrl_cost_weight: float = 0.1,
-        exclude_current_positions_from_observation: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        self.forward_reward_weight = forward_reward_weight
-        self.ctrl_cost_weight = ctrl_cost_weight
-        excluded = exclude_current_positions_from_observation
-        self.skipped = len(self.axes) if excluded else 0
-        super().__init__(num_envs, **kwargs)
 
     def parts(self, state: State) -> list[Tensor]:
-        """Positions, without those that are skipped, and velocities."""
-        return [state["qpos"][self.skipped :], state["qvel"]]
+        """Positions, without those that are left out, and velocities."""
+        skipped = len(self.axes) * self.exclude_current_positions_from_observation
+        return [state["qpos"][skipped:], state["qvel"]]
 
     def place(self, state: State, axis: int) -> Tensor:
         """How far the robots have come along an axis, `[N]`, to take velocities of."""
@@ -58,11 +40,11 @@ class RunningVectorEnv(PhysicsVectorEnv):
 
     def measure(self, before: State, after: State) -> State:
         """Where the robots are after the step, and the mean velocities during it."""
-        measures = self.locate(after)
-        for i, axis in enumerate(self.axes):
-            velocity = (self.place(after, i) - self.place(before, i)) / self.dt
-            measures[f"{axis}_velocity"] = velocity
-        return measures
+        velocities = {
+            f"{axis}_velocity": (self.place(after, i) - self.place(before, i)) / self.dt
+            for i, axis in enumerate(self.axes)
+        }
+        return {**self.locate(after), **velocities}
 
     def gains(self, measures: State, after: State) -> State:
         return {"forward": self.forward_reward_weight * measures["x_velocity"]}
@@ -72,29 +54,14 @@ class RunningVectorEnv(PhysicsVectorEnv):
 
 
 class LeggedVectorEnv(RunningVectorEnv):
-    """Robots that are also paid for not falling; a subclass writes `is_healthy`.
+    """Robots that are also paid for not falling; a subclass writes `is_healthy`."""
 
-    Args:
-        num_envs: N, the number of robots.
-        healthy_z_range: The torso's height in a healthy state (m).
-        healthy_reward: Reward for a step that ends in a healthy state.
-        terminate_when_unhealthy: Whether unhealthy states end the episode.
-        kwargs: Arguments of `RunningVectorEnv`.
-    """
-
-    def __init__(
-        self,
-        num_envs: int,
-        *,
-        healthy_z_range: tuple[float, float],
-        healthy_reward: float = 1.0,
-        terminate_when_unhealthy: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        self.healthy_reward = healthy_reward
-        self.terminate_when_unhealthy = terminate_when_unhealthy
-        self.healthy_z_range = healthy_z_range
-        super().__init__(num_envs, **kwargs)
+    healthy_z_range: tuple[float, float]
+    """The torso's height in a healthy state (m)."""
+    healthy_reward: float = 1.0
+    """Reward for a step that ends in a healthy state."""
+    terminate_when_unhealthy: bool = True
+    """Whether unhealthy states end the episode."""
 
     def is_healthy(self, state: State) -> Tensor:
         """Whether they stand, bool `[N]`."""

@@ -29,19 +29,15 @@ def load(xml_file: str, *, small: bool) -> Any:
     """The `MjModel` of a file of gymnasium's, or of any other.
 
     If `small`, an `MjData`, of which each world with contact forces keeps one, gets
-    `WORLD_MEMORY`, and not what MuJoCo would take.
-
-    Raises:
-        ImportError: If mujoco is missing.
-        ValueError: If the model has a state that worlds do not keep.
+    `WORLD_MEMORY`, and not what MuJoCo would take. ImportError if mujoco is missing,
+    ValueError if the model has a state that worlds do not keep.
     """
     try:
         import mujoco
         from gymnasium.envs.mujoco.mujoco_env import expand_model_path
     except ImportError as reason:
-        raise ImportError(
-            "physics needs mujoco: pip install 'yieldrl[mujoco]'"
-        ) from reason
+        needed = "physics needs mujoco: pip install 'yieldrl[mujoco]'"
+        raise ImportError(needed) from reason
     spec = mujoco.MjSpec.from_file(expand_model_path(xml_file))
     if small and spec.memory < 0:
         spec.memory = WORLD_MEMORY
@@ -65,10 +61,7 @@ def load(xml_file: str, *, small: bool) -> Any:
 
 def find(model: Any, name: str) -> Any:
     """A field of `MjModel` as an array; those of its options begin with `opt.`.
-
-    Raises:
-        ValueError: If it is not there, or holds something else than numbers.
-    """
+    ValueError if it is not there, or holds something else than numbers."""
     field: Any = model
     for part in name.split("."):
         field = getattr(field, part, None)
@@ -83,10 +76,8 @@ def find(model: Any, name: str) -> Any:
 def varied(
     envs: Any, parameters: Mapping[str, Any], model_fields: Mapping[str, Any]
 ) -> dict[str, Tensor]:
-    """Fields `[N, ...]` that worlds have in place of the model's own.
-
-    The arguments are those of `SimulationVectorEnv.vary`.
-    """
+    """Fields `[N, ...]` that worlds have in place of the model's own, by the arguments
+    of `SimulationVectorEnv.vary`."""
     given = {name: value for name, value in parameters.items() if value is not None}
     for name in parameters:
         if name not in PARAMETERS:
@@ -97,12 +88,11 @@ def varied(
             raise ValueError(
                 f"{name} = {given[name]}: must be positive, or 0 but for masses"
             )
-    named = {
-        name: _one_per_world(envs, name, field)
-        for name, field in model_fields.items()
-        if find(envs.model, name).size
-    }
-    return {**fields_of(envs, given), **named}
+    fields = fields_of(envs, given)
+    for name, field in model_fields.items():
+        if find(envs.model, name).size:
+            fields[name] = _one_per_world(envs, name, field)
+    return fields
 
 
 def fields_of(envs: Any, parameters: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -19,20 +19,13 @@ MAX_GEOMS = 1000
 
 
 class Painter:
-    """Draws states of a model, seen by a camera that moves with the robot.
+    """Draws states of a model, seen by a camera (attributes of `MjvCamera`) that moves
+    with the robot, in pictures of so many pixels.
 
     A painter has an OpenGL context of its own, which needs a library of the system:
     `MUJOCO_GL` names it, "glfw" (with a screen), "egl" or "osmesa". Without that
-    variable, a Linux without a screen uses EGL.
-
-    Args:
-        model: The `MjModel`.
-        camera: Attributes of the `MjvCamera`.
-        width: Of pictures, in pixels.
-        height: Of pictures, in pixels.
-
-    Raises:
-        DependencyNotInstalled: If there is no OpenGL; says what to install.
+    variable, a Linux without a screen uses EGL. If there is none,
+    DependencyNotInstalled says what to install.
     """
 
     def __init__(
@@ -86,15 +79,13 @@ def _contexts(model: Any, width: int, height: int) -> tuple[Any, Any]:
 
 def opengl() -> str:
     """Where OpenGL comes from: a module of MuJoCo's."""
-    screens = ("DISPLAY", "WAYLAND_DISPLAY")
-    if sys.platform == "darwin":
-        usual = "cgl"
-    elif sys.platform == "linux" and not any(map(os.environ.get, screens)):
-        usual = "egl"
-    else:
-        usual = "glfw"
     asked = os.environ.get("MUJOCO_GL", "").lower()
-    return asked if asked in ("cgl", "egl", "glfw", "osmesa") else usual
+    if asked in ("cgl", "egl", "glfw", "osmesa"):
+        return asked
+    if sys.platform == "darwin":
+        return "cgl"
+    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    return "egl" if sys.platform == "linux" and not has_screen else "glfw"
 
 
 def _free(screen: Any, context: Any) -> None:

@@ -1,10 +1,11 @@
-"""N worlds of one MuJoCo model: made, varied, observed, drawn and closed."""
+"""N worlds of one MuJoCo model: made, varied, observed and closed."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from inspect import get_annotations
+from typing import Any, ClassVar, get_origin
 
 import numpy as np
 import torch
@@ -18,22 +19,20 @@ from yieldrl.envs.physics.backend import Backend, State
 
 
 class SimulationVectorEnv(TorchVectorEnv):
-    """Everything about MuJoCo's worlds but their rewards.
+    """MuJoCo's worlds, without rewards and pictures.
+
+    Attributes declared with their types, but for ClassVars, are arguments of the
+    constructor too; the values in the class are the defaults.
 
     Args:
-        num_envs: N, the number of worlds.
-        xml_file: The model, looked for among gymnasium's unless it is a path.
-        frame_skip: Steps of the physics in a step of the environment.
-        fields: Names of those arrays of `MjData` that become part of the state.
         backend: "mujoco" (on the CPU, in float64) or "warp" (MuJoCo Warp, for GPUs, in
             float32); None for the one that suits the device.
         threads: Of the physics in mujoco; None for one per core.
         device: Where the tensors live.
         dtype: Of the observations: float32, or where the physics are, float64.
-        width: Of pictures, in pixels.
-        height: Of pictures, in pixels.
         model_fields: Fields of the `MjModel` by name: see `vary`.
-        kwargs: Parameters of `vary`, and arguments of `TorchVectorEnv` but `compile`.
+        kwargs: Attributes, parameters of `vary`, arguments of `TorchVectorEnv` but
+            `compile`.
 
     Raises:
         ImportError: If mujoco is missing, or too old.
@@ -41,14 +40,14 @@ class SimulationVectorEnv(TorchVectorEnv):
         ValueError: If an argument is not as above, or the model has activations.
     """
 
+    xml_file: str
+    """The model, looked for among gymnasium's unless it is a path."""
+    frame_skip: int
+    """Steps of the physics in a step of the environment."""
+    fields: Sequence[str] = ()
+    """Names of those arrays of `MjData` that become part of the state."""
+
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
-    camera: ClassVar[dict[str, Any]] = {
-        "type": 1,  # it follows a body
-        "trackbodyid": 1,
-        "distance": 4.0,
-        "elevation": -20.0,
-    }
-    """Attributes of the `MjvCamera` that pictures are taken with."""
     info_fields: ClassVar[Sequence[str]] = ()
     """Names of those arrays of `MjData` that only `info` is made of."""
 
@@ -56,31 +55,27 @@ class SimulationVectorEnv(TorchVectorEnv):
         self,
         num_envs: int = 1,
         *,
-        xml_file: str,
-        frame_skip: int,
-        fields: Sequence[str] = (),
         backend: str | None = None,
         threads: int | None = None,
         device: str | torch.device = "cpu",
         dtype: torch.dtype = torch.float32,
-        width: int = 480,
-        height: int = 480,
         model_fields: Mapping[str, Tensor] | None = None,
         **kwargs: Any,
     ) -> None:
         if kwargs.get("compile"):
             raise ValueError("compile = True: physics is compiled code already")
+        for name in kwargs.keys() & self._declared():
+            setattr(self, name, kwargs.pop(name))
         counts = {} if threads is None else {"threads": threads}
-        check_counts(num_envs=num_envs, frame_skip=frame_skip, **counts)
-        self.model = model = models.load(xml_file, small="cfrc_ext" in fields)
-        self.dt = model.opt.timestep * frame_skip  # seconds from step to step
+        check_counts(num_envs=num_envs, frame_skip=self.frame_skip, **counts)
+        self.model = model = models.load(self.xml_file, small="cfrc_ext" in self.fields)
+        self.dt = model.opt.timestep * self.frame_skip  # seconds from step to step
         self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
-        self.frame_skip, self.picture_size = frame_skip, (width, height)
         self.noise_size = model.nq + model.nv
-        parts = model, num_envs, (*fields, *self.info_fields), threads, device
+        parts = model, num_envs, (*self.fields, *self.info_fields), threads, device
         self.backend = _backend(backend, device)(*parts)
         self._set_spaces(dtype)
-        given = [name for name in models.PARAMETERS if name in kwargs]
+        given = kwargs.keys() & {*models.PARAMETERS}
         parameters = {name: kwargs.pop(name) for name in given}
         super().__init__(num_envs, device=device, dtype=self.backend.dtype, **kwargs)
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
@@ -89,12 +84,19 @@ class SimulationVectorEnv(TorchVectorEnv):
         self._own_fields: dict[str, Tensor] = {}  # of the model, as tensors
         self.vary(model_fields=model_fields, **parameters)
 
+    @classmethod
+    def _declared(cls) -> set[str]:
+        """The attributes that can be given to the constructor."""
+        worlds = [base for base in cls.__mro__ if issubclass(base, SimulationVectorEnv)]
+        hints = [hint for base in worlds for hint in get_annotations(base).items()]
+        return {name for name, hint in hints if get_origin(hint) is not ClassVar}
+
     def _set_spaces(self, dtype: torch.dtype) -> None:
         known = {torch.float32: np.float32, torch.float64: np.float64}
         if dtype not in known or dtype.itemsize > self.backend.dtype.itemsize:
             raise ValueError(
-                f"dtype = {dtype}: observations are float32, or float64 where"
-                f" the physics are, which here are {self.backend.dtype}"
+                f"dtype = {dtype}: observations are float32, or float64 where the"
+                f" physics are, which here are {self.backend.dtype}"
             )
         low, high = self.model.actuator_ctrlrange.T.astype(np.float32)
         self.single_action_space = spaces.Box(low, high)
@@ -126,8 +128,8 @@ class SimulationVectorEnv(TorchVectorEnv):
                 model's own values: a number, or one per world, `[N]`.
 
         Raises:
-            TypeError: If a parameter is unknown.
-            ValueError: If a value is negative or of a wrong shape, or a field unknown.
+            TypeError, ValueError: If a parameter or field is unknown, or a value
+                negative or of a wrong shape.
         """
         fields = models.varied(self, parameters, model_fields or {})
         if fields:
@@ -166,14 +168,6 @@ class SimulationVectorEnv(TorchVectorEnv):
         else:
             super().set_attr(name, values)
 
-    def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        if self._painter is None:
-            from yieldrl.envs.physics.picture import Painter
-
-            self._painter = Painter(self.model, self.camera, *self.picture_size)
-        model = models.of_world(self.model, self._varied, index)
-        return self._painter.draw(model, state["qpos"], state["qvel"])
-
     def close_extras(self, **kwargs: Any) -> None:
         super().close_extras(**kwargs)
         self.backend.close()
@@ -189,10 +183,10 @@ def _backend(name: str | None, device: str | torch.device) -> type[Backend]:
         from yieldrl.envs.physics.warp import WarpBackend
 
         return WarpBackend
-    if name != "mujoco" or not on_cpu:
-        raise ValueError(
-            f"backend = {name!r} on {device}: use 'mujoco' on the CPU, or 'warp'"
-        )
-    from yieldrl.envs.physics.batch import BatchBackend
+    if name == "mujoco" and on_cpu:
+        from yieldrl.envs.physics.batch import BatchBackend
 
-    return BatchBackend
+        return BatchBackend
+    raise ValueError(
+        f"backend = {name!r} on {device}: use 'mujoco' on the CPU, or 'warp'"
+    )

@@ -1,18 +1,10 @@
 """Walker2d: Hopper with a second leg."""
 
-from typing import Any
-
 from torch import Tensor
 
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.hopper import HopperVectorEnv
 from yieldrl.envs.physics.legged import LeggedVectorEnv
-
-DEFAULTS = {
-    "xml_file": "walker2d_v5.xml",
-    "healthy_z_range": (0.8, 2.0),
-    "healthy_angle_range": (-1.0, 1.0),
-}
 
 
 class Walker2dVectorEnv(HopperVectorEnv):
@@ -20,13 +12,12 @@ class Walker2dVectorEnv(HopperVectorEnv):
 
     Observations `[N, 17]`: positions without the first, which is how far it has come,
     and velocities, clipped to [-10, 10]. Actions `[N, 6]` in [-1, 1]: torques.
-    Arguments are those of `HopperVectorEnv`, with gymnasium's defaults.
     """
 
+    xml_file = "walker2d_v5.xml"
+    healthy_z_range = (0.8, 2.0)
+    healthy_angle_range = (-1.0, 1.0)
     camera = LeggedVectorEnv.camera
-
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, **{**DEFAULTS, **kwargs})
 
     def is_healthy(self, state: State) -> Tensor:
         """Whether the torso is up; a walker's joints may be anywhere."""

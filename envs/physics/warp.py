@@ -17,9 +17,8 @@ try:
     import mujoco_warp
     import warp
 except ImportError as reason:
-    raise ImportError(
-        "backend = 'warp' needs mujoco-warp: pip install 'yieldrl[warp]'"
-    ) from reason
+    needed = "backend = 'warp' needs mujoco-warp: pip install 'yieldrl[warp]'"
+    raise ImportError(needed) from reason
 
 
 class WarpBackend(Backend):
@@ -27,9 +26,8 @@ class WarpBackend(Backend):
 
     Positions after a step agree with MuJoCo's to 1e-4, and mostly to 1e-6, but for Ant:
     where one of its feet touches the ground, they can be 1e-2 apart. Models that ask
-    for the solver PGS (Humanoid) get Newton, for want of the other. The tensors of
-    `inputs` and `outputs` are Warp's own memory. On a GPU a substep is a graph of
-    kernels, captured once and launched in PyTorch's stream, so nothing waits.
+    for the solver PGS (Humanoid), which Warp lacks, get Newton. On a GPU a substep is a
+    graph of kernels, captured once and launched in PyTorch's stream, so nothing waits.
 
     It runs on a CPU too, slowly and after half a minute of compiling: for tests.
     """
