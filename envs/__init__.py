@@ -13,7 +13,7 @@ from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import name_of
 from yieldrl.envs.planning import policy_evaluation, value_iteration
 from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.envs.text import EncodeText
+from yieldrl.envs.vectorize import EncodeText
 from yieldrl.envs.wrappers import HiddenParameters
 
 __all__ = [

@@ -9,14 +9,15 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.gymnasium_pictures import DrawnByGymnasium
+from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.checks import check_choice
 
 MAX_SPEED_1 = 4 * math.pi  # rad/s
 MAX_SPEED_2 = 9 * math.pi
 HIGH = np.array([1, 1, 1, 1, MAX_SPEED_1, MAX_SPEED_2], dtype=np.float32)
 
 
-class AcrobotVectorEnv(DrawnByGymnasium):
+class AcrobotVectorEnv(TorchVectorEnv):
     """Gymnasium's Acrobot-v1, N of them at once on a device.
 
     State: the angle of the first link (0 hangs down), that of the second link relative
@@ -72,8 +73,7 @@ class AcrobotVectorEnv(DrawnByGymnasium):
         **kwargs: Any,
     ) -> None:
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        if book_or_nips not in ("book", "nips"):
-            raise ValueError(f"book_or_nips = {book_or_nips!r}: use one of the two")
+        check_choice("book_or_nips", book_or_nips, ("book", "nips"))
         self.book = book_or_nips == "book"
         self.gravity = self.parameter("gravity", gravity)
         self.link_mass_1 = self.parameter("link_mass_1", link_mass_1)

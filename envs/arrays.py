@@ -13,16 +13,20 @@ from torch import Tensor
 ARRAYS = (Box, Discrete, MultiDiscrete, MultiBinary)
 """Spaces whose observations are arrays, or single numbers."""
 
+ResetResult = tuple[Any, dict[str, Any]]
+"""What `reset` returns: observations and info."""
+
+StepResult = tuple[Any, Any, Any, Any, dict[str, Any]]
+"""What `step` returns: observations, reward, terminated, truncated and info."""
+
 
 class MisfitError(ValueError):
     """An observation that is no array of its space, or holds a value it cannot."""
 
 
 def stacked(space: Space, observations: Sequence[Any]) -> Any:
-    """Observations of single environments as a batch `[N, ...]` of the space's dtype.
-
-    Raises MisfitError if a shape differs, or the dtype cannot hold a value.
-    """
+    """Observations of single environments as a batch `[N, ...]` of the space's dtype;
+    raises MisfitError if a shape differs, or the dtype cannot hold a value."""
     if isinstance(space, ARRAYS):
         # As they are, so that a wrong shape or value is seen, not broadcast or cast.
         batch = np.array(observations)
@@ -31,26 +35,23 @@ def stacked(space: Space, observations: Sequence[Any]) -> Any:
         dtype = np.dtype(space.dtype)
         if batch.dtype.kind == "f" and dtype.kind in "iub":
             # Integers beside fractions were rounded: look at each by itself.
-            rows = [in_dtype(np.asarray(one), dtype) for one in observations]
-            return np.array(rows)
+            return np.array([in_dtype(np.asarray(one), dtype) for one in observations])
         return in_dtype(batch, dtype)
     if isinstance(space, Dict):
         return {
-            name: stacked(child, [one[name] for one in observations])
-            for name, child in space.items()
+            k: stacked(s, [one[k] for one in observations]) for k, s in space.items()
         }
     if isinstance(space, Tuple):
         children = enumerate(space.spaces)
-        return tuple(stacked(c, [one[i] for one in observations]) for i, c in children)
-    empty = create_empty_array(space, len(observations))
-    return concatenate(space, observations, empty)
+        return tuple(stacked(s, [one[i] for one in observations]) for i, s in children)
+    return concatenate(
+        space, observations, create_empty_array(space, len(observations))
+    )
 
 
 def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """An array in another dtype, or MisfitError if that cannot hold every value.
-
-    Fractions may be rounded to fewer digits, and integers to the nearest fraction.
-    """
+    """An array in another dtype; MisfitError if that cannot hold every value. Fractions
+    may be rounded to fewer digits, and integers to the nearest fraction."""
     if array.dtype == dtype:
         return array
     if array.dtype.kind not in "biuf":

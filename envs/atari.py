@@ -6,6 +6,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
+from yieldrl.envs.arrays import ResetResult, StepResult
+
 RAW = {"reward_clipping": False, "episodic_life": False}
 """Scores as the game counts them, whatever training makes of them."""
 
@@ -17,18 +19,16 @@ def register(env_id: str) -> None:
     try:
         import ale_py
     except ImportError as reason:
-        text = f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
-        raise ImportError(text) from reason
+        needed = f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
+        raise ImportError(needed) from reason
     gym.register_envs(ale_py)
 
 
 def make_atari(
     env_id: str, num_envs: int, *, render_mode: str | None = None, **kwargs: Any
 ) -> VectorEnv:
-    """Games on C++ threads: 84 x 84 grey, four frames stacked, `[N, 4, 84, 84]`.
-
-    `kwargs` are those of `ale_py.vector_env.AtariVectorEnv`.
-    """
+    """Games on C++ threads, `[N, 4, 84, 84]`: grey, four frames stacked. `kwargs` are
+    those of `ale_py.vector_env.AtariVectorEnv`."""
 
     def games(**changes: Any) -> VectorEnv:
         return gym.make_vec(
@@ -42,10 +42,7 @@ def make_atari(
 
 
 class Watched(VectorWrapper):
-    """Plays the same games twice, for ALE's vector environment draws no pictures.
-
-    With the same seeds and actions they stay the same, frame by frame.
-    """
+    """Plays the same games twice, for ALE's vector environment draws no pictures."""
 
     def __init__(self, envs: VectorEnv, pictures: VectorEnv) -> None:
         super().__init__(envs)
@@ -58,15 +55,13 @@ class Watched(VectorWrapper):
     def render_mode(self) -> str:
         return "rgb_array"
 
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         if seed is None:
             seed = int(np.random.default_rng().integers(2**30))
         self._frames, _ = self.pictures.reset(seed=seed, options=options)
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> StepResult:
         self._frames, *_ = self.pictures.step(actions)
         return self.env.step(actions)
 

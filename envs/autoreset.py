@@ -57,14 +57,12 @@ class StepReader:
       observations, dense or as an object array with None between.
     - NEXT_STEP: the step's observation is the last one; the step after it ignores its
       action and only resets: no transition, so `valid` is False there.
-    - DISABLED: the step's observation is the last one; until the caller resets those
-      that ended, `obs` is the last one there too.
+    - DISABLED: the step's observation is the last one, and `obs` until the caller
+      resets.
 
-    Where the environments name `valid` in their `recorded_info`, they say themselves,
-    in `info`, which steps are transitions.
-
-    `new_memory` says whether each answer lies in memory of its own: others may write
-    all their answers into the same arrays or tensors.
+    Environments that name `valid` in their `recorded_info` say in `info` which steps
+    are transitions. `new_memory` says whether each answer lies in memory of its own:
+    others may write all their answers into the same arrays or tensors.
     """
 
     def __init__(self, envs: VectorEnv) -> None:
@@ -72,8 +70,7 @@ class StepReader:
         self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
         # A subclass with a step of its own may keep its answers and write them again.
         own = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
-        known = isinstance(envs, SerialVectorEnv | TorchVectorEnv)
-        self.new_memory = known and own
+        self.new_memory = own and isinstance(envs, SerialVectorEnv | TorchVectorEnv)
         self._handed_over = HandedOver()
         self._same_step = self.mode is AutoresetMode.SAME_STEP
         self._next_step = self.mode is AutoresetMode.NEXT_STEP
@@ -146,11 +143,11 @@ class StepReader:
 
 
 def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
-    """What a step said by this name of each environment `[N]`, at an episode's end too.
+    """What a step said by this name of each environment `[N]`, zero where nothing; or
+    None.
 
-    There Gymnasium's vector environments put the reset's info in its place, in
-    SAME_STEP mode, and that of the step into `final_info`. Where the step said nothing
-    of an environment it is zero, or False; None if there is no such entry.
+    Also at an episode's end, where Gymnasium's environments put the reset's info in its
+    place in SAME_STEP mode, and that of the step into `final_info`.
     """
     value, final = info.get(name), info.get("final_info") or {}
     if name not in final:
@@ -161,11 +158,9 @@ def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
 
 
 class HandedOver:
-    """Last observations that were handed over as they are, and must stay so.
-
-    Gymnasium's `SyncVectorEnv` keeps no copy of them: an environment that writes all
-    observations into one array has written the first one of the next episode there.
-    """
+    """Last observations, of which Gymnasium's `SyncVectorEnv` keeps no copies: an
+    environment that writes all of them into one array has overwritten an episode's last
+    one."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []

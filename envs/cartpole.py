@@ -11,6 +11,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.checks import check_choice
 
 INTEGRATORS = ("euler", "semi-implicit euler")
 X_LIMIT = 2.4  # metres from the middle of the track
@@ -75,9 +76,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
             self.single_observation_space = spaces.Box(-HIGH[::2], HIGH[::2])
             self.observed_rows = slice(None, None, 2)
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        if kinematics_integrator not in INTEGRATORS:
-            said = f"kinematics_integrator = {kinematics_integrator!r}"
-            raise ValueError(f"{said}: use one of {INTEGRATORS}")
+        check_choice("kinematics_integrator", kinematics_integrator, INTEGRATORS)
         self.sutton_barto_reward = sutton_barto_reward
         self.semi_implicit = kinematics_integrator == "semi-implicit euler"
         self.gravity = self.parameter("gravity", gravity)
@@ -117,16 +116,12 @@ class CartPoleVectorEnv(TorchVectorEnv):
 
         off, _, fallen, _ = (state.abs() > self.limits).unbind()
         terminated = off | fallen
-        reward = (
-            -terminated.float() if self.sutton_barto_reward else torch.ones_like(x_acc)
-        )
+        fall_alone = self.sutton_barto_reward
+        reward = -terminated.float() if fall_alone else torch.ones_like(x_acc)
         return state, reward, terminated
 
     def expert(self) -> Tensor:
-        """The pushes `[N]` that balance every pole, by a linear rule.
-
-        The small share of the cart's own motion brings it back to the middle.
-        """
+        """The pushes `[N]` of a linear rule that balances all poles near the middle."""
         x, x_dot, theta, theta_dot = self.unfold(self.state).unbind()
         right = 0.1 * x + 0.2 * x_dot + 2 * theta + theta_dot > 0
         return (right ^ (self.force_mag < 0)).long()

@@ -1,13 +1,12 @@
 """What `check` sees: the answers of a run, each looked at as it comes."""
 
-import copy
 from collections.abc import Mapping
 from functools import reduce
 from operator import getitem
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
@@ -19,27 +18,18 @@ Moment = dict[str, np.ndarray]
 
 
 def play(
-    envs: VectorEnv,
-    steps: int,
-    seed: int,
-    *,
-    instead: int | None = None,
-    seeds: Any = None,
-    seeded: bool = True,
+    envs: VectorEnv, steps: int, seeds: Any, seed: int, instead: int | None = None
 ) -> list[Moment]:
-    """All answers of a run of so many steps, with the actions of `seed`.
-
-    `instead` is a seed of other actions for environment 0, `seeds` are those of the
-    environments, instead of the one; without `seeded` they take none.
-    """
+    """All answers of a run of so many steps, after a reset with `seeds`, and with the
+    actions of `seed`, but for environment 0 those of `instead`."""
     mode = envs.metadata["autoreset_mode"]
     # Not `envs.action_space`, which in EnvPool is the space of one.
-    chooser = batch_space(envs.single_action_space, envs.num_envs)
-    other = copy.deepcopy(chooser)
+    chooser, other = (
+        batch_space(envs.single_action_space, envs.num_envs) for _ in range(2)
+    )
     chooser.seed(seed)
     other.seed(instead)
-    seeds = seed if seeds is None else seeds
-    answer = envs.reset(seed=seeds) if seeded else envs.reset()
+    answer = envs.reset(seed=seeds)
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset must return obs and info, got {type(answer)}")
     moments, kept = [named(envs, "obs", answer[0])], []
@@ -59,18 +49,13 @@ def play(
         if mode is AutoresetMode.DISABLED and ended.any():
             obs, _ = envs.reset(options={"reset_mask": ended})
             moments.append(named(envs, "obs", obs))
-    _check_kept(kept)
-    return moments
-
-
-def _check_kept(kept: list[tuple[Tensor, np.ndarray]]) -> None:
-    """Raise if observations are not what they were when they were handed out."""
     for t, (tensor, was) in enumerate(kept):
         if not same(_as_array(tensor), was):
             raise ValueError(
                 f"the observations of step {t} were overwritten by a later step: let"
                 " observe return memory of its own (.clone())"
             )
+    return moments
 
 
 def _look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
@@ -110,9 +95,14 @@ def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
             f'info["_final_obs"] = {mask}, but terminated | truncated = {ended}: the'
             " mask says whose episode ended in this step"
         )
-    final = info["final_obs"]
-    if isinstance(final, np.ndarray) and final.dtype == object:
-        return _from_objects(envs, moment, final)
+    final, dense = info["final_obs"], {}
+    if isinstance(final, np.ndarray) and final.dtype == object:  # as Gymnasium's
+        for path, _ in spaces.leaves(envs.single_observation_space):
+            obs = moment[".".join(("obs", *path))].copy()
+            for i in ended.nonzero()[0]:
+                obs[i] = reduce(getitem, path, final[i])
+            dense[".".join(("final_obs", *path))] = obs
+        return dense
     dense = named(envs, "final_obs", final)
     for name, value in dense.items():
         obs = moment[name.removeprefix("final_")]
@@ -124,25 +114,16 @@ def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
     return dense
 
 
-def _from_objects(envs: Any, moment: Moment, final: np.ndarray) -> Moment:
-    """Gymnasium's own way, an object for each episode that ended, as dense arrays."""
-    dense = {}
-    for path, _ in spaces.leaves(envs.single_observation_space):
-        obs = moment[".".join(("obs", *path))].copy()
-        for i in ended_in(moment).nonzero()[0]:
-            obs[i] = reduce(getitem, path, final[i])
-        dense[".".join(("final_obs", *path))] = obs
-    return dense
-
-
 def named(envs: Any, name: str, obs: Any) -> Moment:
     """Observations as arrays by name; raises if they are outside of their space."""
     found = {}
     for path, space in spaces.leaves(envs.single_observation_space):
         leaf, array = ".".join((name, *path)), _as_array(reduce(getitem, path, obs))
         _expect(leaf, array, space.dtype, (envs.num_envs, *spaces.shape_of(space)))
-        low, high = _bounds(space)
-        outside = ~((array >= low) & (array <= high))  # and what is not a number
+        if isinstance(space, Box):
+            outside = ~((array >= space.low) & (array <= space.high))  # NaN is, too
+        else:
+            outside = spaces.choice_ranges(space)[0].outside(array)
         if outside.any():
             at = tuple(int(i) for i in np.argwhere(outside)[0])
             raise ValueError(
@@ -153,30 +134,17 @@ def named(envs: Any, name: str, obs: Any) -> Moment:
     return found
 
 
-def _bounds(space: Any) -> tuple[Any, Any]:
-    if isinstance(space, Box):
-        return space.low, space.high
-    if isinstance(space, Discrete):
-        return space.start, space.start + space.n - 1
-    if isinstance(space, MultiDiscrete):
-        return space.start, space.start + space.nvec - 1
-    return 0, 1
-
-
 def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) -> None:
-    wanted, got = (np.dtype(dtype), shape), (array.dtype, array.shape)
-    if wanted != got:
+    if (array.dtype, array.shape) != (np.dtype(dtype), shape):
         raise ValueError(
-            f"{name} must be {wanted[0]} of shape {shape}, got {got[0]} of shape"
-            f" {got[1]}: convert it where it is made"
+            f"{name} must be {np.dtype(dtype)} of shape {shape}, got {array.dtype} of"
+            f" shape {array.shape}: convert it where it is made"
         )
 
 
 def _as_array(value: Any) -> np.ndarray:
     """A copy on the CPU."""
-    return np.array(
-        value.detach().cpu().numpy() if isinstance(value, Tensor) else value
-    )
+    return np.array(value.detach().cpu().numpy() if hasattr(value, "cpu") else value)
 
 
 def ended_in(moment: Moment) -> np.ndarray:

@@ -44,7 +44,9 @@ class _NoWaiting(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _variant(envs: TorchVectorEnv, mode: AutoresetMode) -> TorchVectorEnv:
+def _variant(
+    envs: TorchVectorEnv, mode: AutoresetMode = AutoresetMode.SAME_STEP
+) -> TorchVectorEnv:
     """A clone in this mode, of episodes that are cut after seven steps at most."""
     other = envs.clone(envs.num_envs)
     other.autoreset_mode = other.metadata["autoreset_mode"] = mode
@@ -54,7 +56,7 @@ def _variant(envs: TorchVectorEnv, mode: AutoresetMode) -> TorchVectorEnv:
 
 def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     """The methods are functions of their arguments: nothing else is read or written."""
-    play = _variant(envs, AutoresetMode.SAME_STEP)
+    play = _variant(envs)
     play.reset(seed=seed)  # which looks at shapes and dtypes
     for action in _actions(play, seed, 3):
         play.step(action)
@@ -75,31 +77,28 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     for new in (first["initial_state"], first["dynamics"][0]):
         # In the order of the new one, as a dict may come back in another.
         again = tree_map(lambda _, x: x, new, play.unfold(play.fold(new)))
-        if not _alike(again, new):
-            raise ValueError("unfold(fold(state)) gave another state: keep all of it")
-    if not _alike(before, given):
-        raise ValueError(
-            "initial_state, dynamics or observe wrote to its arguments: make new"
-            " tensors (x = x + 1, not x += 1)"
-        )
+        _expect(again, new, "unfold(fold(state)) gave another state: keep all of it")
+    _expect(before, given, WRITES)
     for action_then in _actions(play, seed + 1, 10):
         play.step(action_then)
     for name, result in results().items():
-        if not _alike(result, first[name]):
-            raise ValueError(
-                f"{name} gave something else for the same arguments ten steps later:"
-                " keep all that changes in the state, or it leaks into other episodes;"
-                " draw chance from the noise"
-            )
-    _check_restart(play, state, noise, first["initial_state"])
+        _expect(result, first[name], f"{name} {LEAKS}")
+    everywhere = torch.ones_like(play._ended)
+    _expect(play.restart(everywhere, state, noise), first["initial_state"], RESTARTS)
 
 
-def _check_restart(play: TorchVectorEnv, state: Any, noise: Any, initial: Any) -> None:
-    if not _alike(play.restart(torch.ones_like(play._ended), state, noise), initial):
-        raise ValueError(
-            "restart of all environments gave another state than initial_state: keep"
-            " nothing of the episodes that ended"
-        )
+WRITES = (
+    "initial_state, dynamics or observe wrote to its arguments: make new tensors"
+    " (x = x + 1, not x += 1)"
+)
+LEAKS = (
+    "gave something else for the same arguments ten steps later: keep all that changes"
+    " in the state, or it leaks into other episodes; draw chance from the noise"
+)
+RESTARTS = (
+    "restart of all environments gave another state than initial_state: keep nothing of"
+    " the episodes that ended"
+)
 
 
 def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
@@ -110,9 +109,10 @@ def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
         now = (envs.state, envs.elapsed, envs._ended, action, envs._noise.pending)
         chance = envs.generator.get_state()
         with torch.no_grad():
-            answer = TorchVectorEnv.pure_step(envs, *now)
+            truth = dict(
+                zip(_ANSWER, TorchVectorEnv.pure_step(envs, *now), strict=True)
+            )
             envs.generator.set_state(chance)
-            truth = dict(zip(_ANSWER, answer, strict=True))
             obs, reward, terminated, truncated, info = envs.step(action)
         values = (envs.state, envs.elapsed, envs._ended, obs, reward)
         got = dict(zip(_ANSWER, (*values, terminated, truncated), strict=False))
@@ -129,17 +129,15 @@ def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
             envs.reset(options={"reset_mask": terminated | truncated})
 
 
-_CARRIED = ("state", "elapsed", "ended")
-_ANSWER = (*_CARRIED, "obs", "reward", "terminated", "truncated", "final_obs")
+_ANSWER = ("state", "elapsed", "ended", "obs", "reward")
+_ANSWER += ("terminated", "truncated", "final_obs")
 
 
 def _check_copies(envs: TorchVectorEnv, seed: int) -> None:
     """Two objects share nothing, and a saved state continues as it would have."""
-    alone, again, beside, other, loaded = (
-        _variant(envs, AutoresetMode.SAME_STEP) for _ in range(5)
-    )
-    run = play(alone, 25, seed)
-    compare(run, play(again, 25, seed), SEED)
+    alone, again, beside, other, loaded = (_variant(envs) for _ in range(5))
+    run = play(alone, 25, seed, seed)
+    compare(run, play(again, 25, seed, seed), SEED)
     beside.reset(seed=seed)
     other.reset(seed=seed + 1)
     for t, action in enumerate(_actions(beside, seed, 25)):
@@ -168,6 +166,11 @@ def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
     chooser = copy.deepcopy(envs.action_space)
     chooser.seed(seed)
     return [envs._action_reader.read(chooser.sample()) for _ in range(count)]
+
+
+def _expect(these: Any, those: Any, complaint: str) -> None:
+    if not _alike(these, those):
+        raise ValueError(complaint)
 
 
 def _alike(these: Any, those: Any) -> bool:

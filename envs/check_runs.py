@@ -33,22 +33,19 @@ TRIES = 4
 def compare(
     these: list[Moment], those: list[Moment], complaint: str, only: int | None = None
 ) -> None:
-    """Raise where two runs part that should not.
-
-    With `only`, what both have of one environment is looked at.
-    """
+    """Raise where two runs part that should not; with `only`, of one environment."""
+    first = only or 0
+    rows = slice(first, None if only is None else first + 1)
     for t, (this, that) in enumerate(zip(these, those, strict=True)):
         for name in this if only is None else this.keys() & that.keys():
-            was, got = this[name], that.get(name)
-            rows = slice(None) if only is None else only
-            if got is not None and same(was[rows], got[rows]):
-                continue
-            got = np.zeros_like(was) if got is None else got
-            differs = (was != got).reshape(len(got), -1).any(1)
-            i = int(differs.argmax()) if only is None else only
-            raise ValueError(
-                complaint.format(name=name, t=t, i=i, these=was[i], those=got[i])
-            )
+            was = this[name][rows]
+            got = that[name][rows] if name in that else np.zeros_like(was)
+            if name not in that or not same(was, got):
+                i = int((was != got).reshape(len(was), -1).any(1).argmax())
+                values = {"these": was[i], "those": got[i]}
+                raise ValueError(
+                    complaint.format(name=name, t=t, i=first + i, **values)
+                )
 
 
 def alike(these: Moment, those: Moment) -> bool:
@@ -68,20 +65,17 @@ def check_own_seeds(envs: Any, steps: int, seed: int) -> None:
         return  # others may have one seed for the whole batch
     steps = 0 if batched else min(steps, 100)
     seeds = [seed + i for i in range(envs.num_envs)]
-    run = play(envs, steps, seed, seeds=seeds)
+    run = play(envs, steps, seeds, seed)
     # Of a generator that all of them seed, the first seed or the last one may count.
     for i in (0, envs.num_envs - 1):
         others = [s if j == i else s + 10_007 for j, s in enumerate(seeds)]
-        again = play(envs, steps, seed, seeds=others)
+        again = play(envs, steps, others, seed)
         count = _aligned(envs, run, again)
         compare(run[:count], again[:count], SHARED, only=i)
 
 
 def _aligned(envs: Any, run: list[Moment], other: list[Moment]) -> int:
-    """How many moments of two runs belong together.
-
-    In DISABLED mode a reset, which is a moment, follows the end of any episode.
-    """
+    """How many moments of two runs match: in DISABLED mode resets are moments, too."""
     if envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
         for t, (this, that) in enumerate(zip(run, other, strict=False)):
             if ended_in(this).any() != ended_in(that).any():
@@ -92,8 +86,8 @@ def _aligned(envs: Any, run: list[Moment], other: list[Moment]) -> int:
 def check_nothing_survives(envs: Any, steps: int, seed: int) -> None:
     """An episode after others is the one that it would have been without them.
 
-    Chance is the same where it comes from `np_random`, which is set before. Where an
-    episode depends on the seed in spite of that, it is not known what it should be.
+    Chance comes from `np_random`, which is set before; episodes that depend on the seed
+    in spite of that are not compared.
     """
     if not isinstance(envs.unwrapped, SyncVectorEnv):
         return
@@ -111,14 +105,11 @@ def _all_alike(run: list[Moment], other: list[Moment]) -> bool:
 
 
 def _episode(envs: Any, before: int, seed: int) -> list[Moment]:
-    """What follows a reset without a seed, until an episode ends; `before` are steps.
-
-    Chance and actions of it are always the same.
-    """
-    play(envs, before, seed)
+    """An episode by the same chance and actions, after `before` steps of others."""
+    play(envs, before, seed, seed)
     for i, env in enumerate(envs.unwrapped.envs):
         env.unwrapped.np_random = np.random.default_rng(i)
-    run = play(envs, 30, 0, seeded=False)
+    run = play(envs, 30, None, 0)
     return run[: first_end(run) + 1]
 
 
@@ -139,15 +130,14 @@ def check_final(run: list[Moment]) -> None:
         cut = moment["truncated"] & ~moment["terminated"]
         ends += [_End(final[i], obs[i], was[i], cut[i]) for i in ended.nonzero()[0]]
     cuts = [end for end in ends if end.cut]
-    stays = unmoved / going_on if going_on else 1.0
     for which, chosen in (("", ends), (" by truncation", cuts)):
         begins = sum(seen[end.next] for end in chosen) / max(1, len(chosen))
-        if _by_no_chance([e.final == e.next for e in chosen], begins / seen.total()):
-            what = "first observation of the next episode"
-            raise _wrong_final(f"{len(chosen)} ends of episodes{which}", what)
-    if _by_no_chance([end.final == end.before for end in cuts], stays):
-        what = "observation before the last step"
-        raise _wrong_final(f"{len(cuts)} ends of episodes by truncation", what)
+        alike = [end.final == end.next for end in chosen]
+        what = "first observation of the next episode"
+        _refuse_rule(alike, begins / seen.total(), which, what)
+    alike, stays = [end.final == end.before for end in cuts], unmoved / (going_on or 1)
+    what = "observation before the last step"
+    _refuse_rule(alike, stays if going_on else 1.0, " by truncation", what)
 
 
 class _End(NamedTuple):
@@ -165,16 +155,13 @@ def _rows(moment: Moment, names: list[str]) -> list[bytes]:
     return [b"".join(parts) for parts in zip(*columns, strict=True)]
 
 
-def _by_no_chance(alike: list[bool], share: float) -> bool:
-    """Whether all are alike that would be so by chance in this share of all steps.
+def _refuse_rule(alike: list[bool], share: float, which: str, what: str) -> None:
+    """Raise if all are `alike`, and not by chance, as in this share of all steps.
 
     In a world of few states an episode may well be cut where the next one begins.
     """
-    return bool(alike) and all(alike) and share ** len(alike) < 2e-3
-
-
-def _wrong_final(where: str, what: str) -> ValueError:
-    return ValueError(
-        f"at all {where} final_obs is the {what}: put there what the episode came to,"
-        " before the reset"
-    )
+    if alike and all(alike) and share ** len(alike) < 2e-3:
+        raise ValueError(
+            f"at all {len(alike)} ends of episodes{which} final_obs is the {what}: put"
+            " there what the episode came to, before the reset"
+        )

@@ -24,21 +24,16 @@ def make_eval(
     num_envs: int | None = None,
     render_mode: str | None = None,
 ) -> VectorEnv:
-    """Environments apart from the training ones, made from a source as `make` takes it.
-
-    Raises:
-        ValueError: If the source is an object of which no second can be made.
-    """
+    """Environments apart from the training ones, made from a source as `make` takes it;
+    ValueError if it is an object of which no second can be made."""
     count = min(config.eval_episodes, 16) if num_envs is None else num_envs
     # Processes draw other numbers than those of the training.
     config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
     if isinstance(source, TorchVectorEnv):
         return source.clone(count, render_mode=render_mode)
+    given: Any = {"device": device, "num_envs": count, "render_mode": render_mode}
     if isinstance(source, BatchWrapper):
-        inside = make_eval(
-            source.env, config, device=device, num_envs=count, render_mode=render_mode
-        )
-        return source.for_evaluation(inside)
+        return source.for_evaluation(make_eval(source.env, config, **given))
     if isinstance(source, gym.Env | VectorEnv):
         envs = _another(source, config, count, render_mode)
         check(envs)
@@ -46,23 +41,20 @@ def make_eval(
     if isinstance(source, str) and source.rpartition(":")[2].startswith("ALE/"):
         kwargs = {**config.env_kwargs, **atari.RAW}
         config = dataclasses.replace(config, env_kwargs=kwargs)
-    return make(source, config, device=device, num_envs=count, render_mode=render_mode)
+    return make(source, config, **given)
 
 
 def _another(
     source: Any, config: Config, count: int, render_mode: str | None
 ) -> VectorEnv:
-    """More of what an object is.
-
-    `gym.make` leaves in an environment the spec that makes it again, its arguments and
-    wrappers with it; vector environments hold the functions that made their parts. Of
-    the config only the wrappers count, which training put around a single environment.
-    """
+    """More of what an object is: environments have the spec that `gym.make` made them
+    by, vector environments the functions that made their parts. Of the config only the
+    wrappers count, which training put around a single environment."""
+    drawn = f" with render_mode={render_mode!r}" if render_mode else ""
     refusal = ValueError(
-        f"no second environment can be made from {source}"
-        + (f" with render_mode={render_mode!r}" if render_mode else "")
-        + ": pass eval_envs= (an id, a class or a function that makes one) to the"
-        " trainer, or train with eval_every=0"
+        f"no second environment can be made from {source}{drawn}: pass eval_envs= (an"
+        " id, a class or a function that makes one) to the trainer, or train with"
+        " eval_every=0"
     )
     wraps = isinstance(source, VectorWrapper)  # has no spec of its own
     parts = isinstance(source, SyncVectorEnv | AsyncVectorEnv)
@@ -84,9 +76,8 @@ def _another(
             return vectorize(lambda: gym.make(spec, **kwargs), count, "sync", wrappers)
         if spec.id.startswith("ALE/"):
             spec.kwargs.pop("vectorization_mode", None)
-            return atari.make_atari(
-                spec.id, count, **{**spec.kwargs, **atari.RAW, **kwargs}
-            )
+            kwargs = {**spec.kwargs, **atari.RAW, **kwargs}
+            return atari.make_atari(spec.id, count, **kwargs)
         return gym.make_vec(spec, num_envs=count, **kwargs)
     except ValueError as reason:  # a wrapper that cannot be made again
         raise refusal from reason

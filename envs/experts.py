@@ -16,17 +16,16 @@ def expert_actions(envs: VectorEnv) -> Tensor | np.ndarray:
 
     An expert is a method `expert()` without arguments: of a vector environment, or of a
     wrapper around one, for all of them `[N, ...]`; or of each single environment in a
-    batch, or a wrapper around it, for itself. Wrappers are looked through from the
-    outside, if actions go through them as they are.
+    batch, or a wrapper around it, for itself. Wrappers that leave actions as they are
+    are looked through from the outside.
 
     Returns:
         Actions `[N, ...]` as `envs.step` takes them: a tensor on the environments'
         device if they give tensors, else an array.
 
     Raises:
-        ValueError: If there is no expert, or one that acts in other units, because a
-            wrapper changes the actions on the way. (Where each environment has a
-            process of its own, their own wrappers are not looked at.)
+        ValueError: If there is no expert, or one inside of a wrapper that changes the
+            actions. (Wrappers in processes of their own are not looked at.)
 
     Example:
         >>> import gymnasium
@@ -39,10 +38,8 @@ def expert_actions(envs: VectorEnv) -> Tensor | np.ndarray:
 
 
 def find_expert(envs: VectorEnv) -> Callable[[], Tensor | np.ndarray]:
-    """A function that returns what `expert_actions` does, for repeated calls.
-
-    The environments need no reset yet. It raises ValueError as `expert_actions` does.
-    """
+    """A function that returns what `expert_actions` does, for repeated calls; the
+    environments need no reset yet. It raises ValueError as `expert_actions` does."""
     if hasattr(type(envs), "expert"):
         known: Any = envs
         return known.expert

@@ -70,14 +70,13 @@ def hidden(
     side: str = "training",
     **kwargs: Any,
 ) -> HiddenParameters:
-    """A world in `HiddenParameters`.
+    """A world in `HiddenParameters`, which explains `side`.
 
     Args:
         world: The class of the world.
         usual: The intervals if no others are given.
         ranges: Instead of the usual ones; then give what is held out, too.
         held_out: Instead of the usual ones.
-        side: `"training"` or `"held_out"`.
         kwargs: Arguments of the world.
     """
     if ranges is None:
@@ -89,22 +88,19 @@ def hidden(
 def hidden_pendulum(
     num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
-    """`PendulumVectorEnv` with another mass and length in each episode.
-
-    `kwargs` are arguments of `hidden`, which takes `PENDULUM`, and of the world.
-    """
+    """`PendulumVectorEnv` with another mass and length in each episode, of `PENDULUM`;
+    `kwargs` are arguments of `hidden` and of the world."""
     return hidden(PendulumVectorEnv, PENDULUM, num_envs, device=device, **kwargs)
 
 
 def hidden_cart_pole(
     num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
-    """`CartPoleVectorEnv` with another pole and another force in each episode.
+    """`CartPoleVectorEnv` with another pole and force in each episode, of `CART_POLE`;
+    `kwargs` are arguments of `hidden` and of the world.
 
     In every second episode the force is negative, so that action 1 pushes to the left:
     a policy that does not infer the direction from the pole's motion cannot balance it.
-
-    `kwargs` are arguments of `hidden`, which takes `CART_POLE`, and of the world.
     """
     return hidden(CartPoleVectorEnv, CART_POLE, num_envs, device=device, **kwargs)
 
@@ -112,20 +108,16 @@ def hidden_cart_pole(
 def hidden_hopper(
     num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
-    """`HopperVectorEnv` with other masses, friction, damping and motors each episode.
-
-    `kwargs` are arguments of `hidden`, which takes `ROBOT`, and of the world.
-    """
+    """`HopperVectorEnv` with other masses, friction, damping and motors each episode,
+    of `ROBOT`; `kwargs` are arguments of `hidden` and of the world."""
     return hidden(HopperVectorEnv, ROBOT, num_envs, device=device, **kwargs)
 
 
 def hidden_half_cheetah(
     num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
 ) -> HiddenParameters:
-    """`HalfCheetahVectorEnv` with other masses, friction, damping, motors each episode.
-
-    `kwargs` are arguments of `hidden`, which takes `ROBOT`, and of the world.
-    """
+    """`HalfCheetahVectorEnv` with other masses, friction, damping and motors each
+    episode, of `ROBOT`; `kwargs` are arguments of `hidden` and of the world."""
     return hidden(HalfCheetahVectorEnv, ROBOT, num_envs, device=device, **kwargs)
 
 

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -53,9 +54,9 @@ def make(
 
     Args:
         source: An id (`"CartPole-v1"`), the path of a class or function
-            (`"my_module:MyEnv"`), a vector environment (used as it is), one
-            environment (becomes a batch of one), an environment class, batched or not,
-            or a function that makes an environment.
+            (`"my_module:MyEnv"`), a vector environment (used as it is), one environment
+            (becomes a batch of one), an environment class, batched or not, or a
+            function that makes an environment.
         config: Says `num_envs`, `env_kwargs`, `wrappers` and `vectorization`.
         device: Where a device-batched environment keeps its state.
         num_envs: Instead of `config.num_envs`.
@@ -74,7 +75,8 @@ def make(
         kwargs["render_mode"] = render_mode
     source = resolve(source) if isinstance(source, str) else source
     try:
-        envs = _made(source, config, device, count, kwargs)
+        wrappers = find_wrappers(config.wrappers)
+        envs = _Order(config, device, count, kwargs, wrappers).made_of(source)
     except TypeError as reason:
         said = str(reason)
         of_arguments = any(words in said for words in _OF_ARGUMENTS)
@@ -90,89 +92,80 @@ def make(
     return envs
 
 
-def _made(
-    source: Any, config: Config, device: str, count: int, kwargs: dict[str, Any]
-) -> VectorEnv:
-    wrappers = find_wrappers(config.wrappers)
-    if isinstance(source, VectorEnv):
-        return source
-    if isinstance(source, gym.Env):
-        return vectorize(lambda: source, 1, "sync", wrappers)
-    if isinstance(source, str):
-        return _from_id(source, config, device, count, kwargs, wrappers)
-    if isinstance(source, type) and issubclass(source, VectorEnv):
-        kwargs = _of_batch(source, source.__name__, device, kwargs, wrappers)
-        make_all = cast("Callable[..., VectorEnv]", source)
-        return make_all(num_envs=count, **kwargs)
-    if callable(source):
-        make_one = cast("Callable[..., gym.Env]", source)
-        return _one_by_one(make_one, config, count, kwargs, wrappers)
-    raise TypeError(
-        f"envs = {source!r}: give an environment id, an environment, a vector"
-        " environment, an environment class or a function that makes one"
-    )
+@dataclass
+class _Order:
+    """What `make` is to make of a source."""
 
+    config: Config
+    device: str
+    count: int
+    kwargs: dict[str, Any]
+    wrappers: Sequence[Wrap]
 
-def _from_id(
-    env_id: str,
-    config: Config,
-    device: str,
-    count: int,
-    kwargs: dict[str, Any],
-    wrappers: Sequence[Wrap],
-) -> VectorEnv:
-    spec = find_spec(env_id)
-    if spec.id.startswith("ALE/"):
-        refuse_wrappers(wrappers, env_id)
-        check_count(count, MOST_OBJECTS)
-        return atari.make_atari(spec.id, count, **kwargs)
-    batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
-    if spec.entry_point is None or batched:
-        maker = spec.vector_entry_point
-        maker = load_env_creator(maker) if isinstance(maker, str) else maker
-        kwargs = _of_batch(maker, env_id, device, kwargs, wrappers)
-        return gym.make_vec(spec.id, num_envs=count, **kwargs)
-    # Not Gymnasium's own batched CartPole: it can only reset one step late.
-    kwargs = {"disable_env_checker": True, **kwargs}  # the collector looks itself
-    # In a process of its own the id may be unknown, which this program registered.
-    made_by = portable(spec) if config.vectorization == "async" else env_id
-    return _one_by_one(partial(gym.make, made_by), config, count, kwargs, wrappers)
+    def made_of(self, source: Any) -> VectorEnv:
+        if isinstance(source, VectorEnv):
+            return source
+        if isinstance(source, gym.Env):
+            return vectorize(lambda: source, 1, "sync", self.wrappers)
+        if isinstance(source, str):
+            return self._from_id(source)
+        if isinstance(source, type) and issubclass(source, VectorEnv):
+            kwargs = self._of_batch(source, source.__name__)
+            make_all = cast("Callable[..., VectorEnv]", source)
+            return make_all(num_envs=self.count, **kwargs)
+        if callable(source):
+            return self._one_by_one(cast("Callable[..., gym.Env]", source), self.kwargs)
+        raise TypeError(
+            f"envs = {source!r}: give an environment id, an environment, a vector"
+            " environment, an environment class or a function that makes one"
+        )
 
+    def _from_id(self, env_id: str) -> VectorEnv:
+        spec = find_spec(env_id)
+        if spec.id.startswith("ALE/"):
+            refuse_wrappers(self.wrappers, env_id)
+            check_count(self.count, MOST_OBJECTS)
+            return atari.make_atari(spec.id, self.count, **self.kwargs)
+        batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
+        if spec.entry_point is None or batched:
+            maker = spec.vector_entry_point
+            maker = load_env_creator(maker) if isinstance(maker, str) else maker
+            kwargs = self._of_batch(maker, env_id)
+            return gym.make_vec(spec.id, num_envs=self.count, **kwargs)
+        # Not Gymnasium's own batched CartPole: it can only reset one step late.
+        kwargs = {"disable_env_checker": True, **self.kwargs}  # the collector looks
+        # In a process of its own the id may be unknown, which this program registered.
+        made_by = portable(spec) if self.config.vectorization == "async" else env_id
+        return self._one_by_one(partial(gym.make, made_by), kwargs)
 
-def _one_by_one(
-    make_one: Callable[..., gym.Env],
-    config: Config,
-    count: int,
-    kwargs: dict[str, Any],
-    wrappers: Sequence[Wrap],
-) -> VectorEnv:
-    seed = ranks().derive_seed(config.seed, "workers")
+    def _one_by_one(
+        self, make_one: Callable[..., gym.Env], kwargs: dict[str, Any]
+    ) -> VectorEnv:
+        def make_given() -> gym.Env:
+            return make_one(**deepcopy(kwargs))  # an environment may write into its own
 
-    def make_given() -> gym.Env:
-        return make_one(**deepcopy(kwargs))  # an environment may write into its own
+        mode, seed = self.config.vectorization, self.config.seed
+        seed = ranks().derive_seed(seed, "workers")
+        return vectorize(make_given, self.count, mode, self.wrappers, seed)
 
-    return vectorize(make_given, count, config.vectorization, wrappers, seed)
-
-
-def _of_batch(
-    maker: Any, name: str, device: str, kwargs: dict[str, Any], wrappers: Sequence[Wrap]
-) -> dict[str, Any]:
-    """The arguments of what makes a batch: with the device, if it takes one.
-
-    If it takes `action_mask`, it observes its masks itself, in place of `ActionMask`.
-    """
-    is_class = isinstance(maker, type)
-    takes = inspect.signature(maker.__init__ if is_class else maker).parameters
-    if ActionMask in wrappers:
-        if "action_mask" not in takes:
-            raise ValueError(
-                f"ActionMask goes around single environments, and {maker.__name__} is a"
-                " batch whose constructor has no argument action_mask: if its"
-                " observations have an 'action_mask' anyhow, set wrappers=(); if not,"
-                " take PPO"
-            )
-        wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
-        kwargs = {"action_mask": True, **kwargs}
-    refuse_wrappers(wrappers, name)
-    takes_device = issubclass(maker, TorchVectorEnv) if is_class else "device" in takes
-    return {"device": device, **kwargs} if takes_device else kwargs
+    def _of_batch(self, maker: Any, name: str) -> dict[str, Any]:
+        """The arguments of what makes a batch: with the device, if it takes one, and
+        with `action_mask`, if it takes that in place of `ActionMask`."""
+        is_class = isinstance(maker, type)
+        takes = inspect.signature(maker.__init__ if is_class else maker).parameters
+        kwargs, wrappers = self.kwargs, self.wrappers
+        if ActionMask in wrappers:
+            if "action_mask" not in takes:
+                raise ValueError(
+                    f"ActionMask goes around single environments, and {maker.__name__}"
+                    " is a batch whose constructor has no argument action_mask: if its"
+                    " observations have an 'action_mask' anyhow, set wrappers=(); if"
+                    " not, take PPO"
+                )
+            wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
+            kwargs = {"action_mask": True, **kwargs}
+        refuse_wrappers(wrappers, name)
+        takes_device = (
+            issubclass(maker, TorchVectorEnv) if is_class else "device" in takes
+        )
+        return {"device": self.device, **kwargs} if takes_device else kwargs

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from gymnasium.utils import RecordConstructorArgs
 
+from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.foundations import spaces
 
 MASK = "action_mask"
@@ -46,24 +47,19 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
         mask = Box(0, 1, (sum(self.choices),), bits)
         self._mask = np.ones(sum(self.choices), dtype=np.bool_)
         inner = env.observation_space
-        entries = inner.spaces if isinstance(inner, Dict) else {}
-        self._inside = MASK in entries
-        entries = entries if self._inside else {"observation": inner}
-        self.observation_space = Dict({**entries, MASK: mask})
-        try:
-            self._method = env.get_wrapper_attr("action_masks")
-        except AttributeError:
-            self._method = None
+        self._inside = isinstance(inner, Dict) and MASK in inner.spaces
+        entries = inner.spaces if isinstance(inner, Dict) and self._inside else {}
+        self.observation_space = Dict(
+            {**(entries or {"observation": inner}), MASK: mask}
+        )
+        has_method = env.has_wrapper_attr("action_masks")
+        self._method = env.get_wrapper_attr("action_masks") if has_method else None
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:
         obs, info = self.env.reset(seed=seed, options=options)
         return self._masked(obs, info, ended=False), info
 
-    def step(
-        self, action: Any
-    ) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> StepResult:
         obs, reward, terminated, truncated, info = self.env.step(action)
         obs = self._masked(obs, info, ended=terminated or truncated)
         return obs, reward, terminated, truncated, info
@@ -80,9 +76,8 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
                 f" {self.action_space} it must be {(sum(self.choices),)}"
             )
         # After the end there is no action, so the mask may be anything.
-        if not ended and not all(
-            part.any() for part in np.split(mask, np.cumsum(self.choices)[:-1])
-        ):
+        parts = np.split(mask, np.cumsum(self.choices)[:-1])
+        if not ended and not all(part.any() for part in parts):
             raise ValueError(
                 f"the action mask {mask.astype(int)} of {self.env} leaves no action"
                 " possible: an environment with nothing left to do must terminate"

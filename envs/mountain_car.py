@@ -8,7 +8,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.gymnasium_pictures import DrawnByGymnasium
+from yieldrl.envs.batched import TorchVectorEnv
 
 MIN_POSITION, MAX_POSITION = -1.2, 0.6
 MAX_SPEED = 0.07  # per step
@@ -16,7 +16,7 @@ LOW = np.array([MIN_POSITION, -MAX_SPEED], dtype=np.float32)
 HIGH = np.array([MAX_POSITION, MAX_SPEED], dtype=np.float32)
 
 
-class MountainCarVectorEnv(DrawnByGymnasium):
+class MountainCarVectorEnv(TorchVectorEnv):
     """Gymnasium's MountainCar-v0, N of them at once on a device.
 
     State and observation are the car's position and velocity. Actions 0, 1 and 2 push

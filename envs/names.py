@@ -14,19 +14,15 @@ from yieldrl.envs import atari
 def resolve(source: str) -> Any:
     """The class or function that `module:name` stands for; anything else is an id."""
     module, _, name = source.rpartition(":")
-    if not (module and name.isidentifier()):
-        return source
     try:
         return getattr(importlib.import_module(module), name, source)
-    except ImportError:
+    except (ImportError, ValueError):
         return source  # as an id it is refused, with the reason
 
 
 def find_spec(env_id: str) -> EnvSpec:
-    """The registered spec of an id; one like `module:Name-v0` imports the module first.
-
-    Raises ValueError if there is none, and ImportError if a game needs ale-py.
-    """
+    """The registered spec of an id, `Name-v0` or `module:Name-v0`; ValueError if there
+    is none, ImportError if a game needs ale-py."""
     module, _, name = env_id.rpartition(":")
     if name.startswith("ALE/"):
         atari.register(name)

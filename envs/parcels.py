@@ -20,11 +20,8 @@ Make = Callable[[], gym.Env]
 
 
 def pack(make: Make) -> bytes:
-    """A function with all that it needs of the program that runs, in bytes.
-
-    What the program itself defines (in a script or a notebook), its registered
-    environments among it, goes by value: the process never runs the program again.
-    """
+    """A function in bytes, with all that it needs of the program that runs, its
+    registered environments among it: the process never runs the program again."""
     try:
         return cloudpickle.dumps((make, _registered()))
     except Exception as reason:  # whatever an object raises that refuses
@@ -37,11 +34,9 @@ def pack(make: Make) -> bytes:
 
 
 class Parcel:
-    """Makes environment `index` of a batch; in another process it is unpacked there.
-
-    `make` is called in the process that has it, and `packed` is what `pack` makes of
-    it. Each process draws other random numbers from the one seed.
-    """
+    """Makes environment `index` of a batch: by `make` where that is, and in another
+    process by `packed`, what `pack` makes of it. Each process draws other random
+    numbers."""
 
     def __init__(self, make: Make, packed: bytes, index: int, seed: int) -> None:
         self.make: Make | None = make
@@ -52,9 +47,8 @@ class Parcel:
         return {**vars(self), "make": None, "surroundings": surroundings}
 
     def __call__(self) -> gym.Env:
-        return self._unpacked() if self.make is None else self.make()
-
-    def _unpacked(self) -> gym.Env:
+        if self.make is not None:
+            return self.make()
         environ, dtype = vars(self)["surroundings"]
         os.environ.update(environ)
         # Processes share the cores: more threads would be in each other's way.
@@ -67,10 +61,7 @@ class Parcel:
 
 
 def portable(spec: EnvSpec) -> EnvSpec:
-    """A spec that makes its environment in every process.
-
-    What the program itself defines can be named nowhere else: it is put in.
-    """
+    """A spec that works in every process: what the program itself defines is put in."""
     place = spec.entry_point
     if not (isinstance(place, str) and place.startswith("__main__:")):
         return spec
@@ -93,11 +84,8 @@ def _registered() -> dict[str, EnvSpec]:
 
 
 def sendable_error(error: Exception) -> tuple[type[Exception], str]:
-    """The class of an error, and the text to make it of, for another process.
-
-    In place of a class that is unknown there, or takes something else than a text, it
-    is one of Python's own.
-    """
+    """The class of an error, or one of Python's own where another process does not know
+    it, and the text to make it of."""
     kind, alone = type(error), len(error.args) == 1 and isinstance(error.args[0], str)
     text = error.args[0] if alone else str(error)
     try:

@@ -9,14 +9,14 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.gymnasium_pictures import DrawnByGymnasium
+from yieldrl.envs.batched import TorchVectorEnv
 
 MAX_SPEED = 8.0  # rad/s
 MAX_TORQUE = 2.0  # N m
 HIGH = np.array([1.0, 1.0, MAX_SPEED], dtype=np.float32)
 
 
-class PendulumVectorEnv(DrawnByGymnasium):
+class PendulumVectorEnv(TorchVectorEnv):
     """Gymnasium's Pendulum-v1, N of them at once on a device.
 
     State: angle from the upright (rad, not wrapped) and angular velocity (rad/s).

@@ -16,8 +16,7 @@ class Pipe:
     """A connection to a worker `name` that counts the answers still to come."""
 
     def __init__(self, connection: Any, name: str) -> None:
-        self._connection, self.name = connection, name
-        self.awaited = 0
+        self._connection, self.name, self.awaited = connection, name, 0
         self._poller: Any = None
         if hasattr(select, "poll"):  # asked once a step, where making one takes longer
             self._poller = select.poll()

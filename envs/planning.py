@@ -1,8 +1,5 @@
-"""Planning: the exact values of a world whose transition table is known.
-
-The tables are those of Gymnasium's small worlds, `env.unwrapped.P` of FrozenLake,
-CliffWalking and Taxi.
-"""
+"""Planning: the exact values of a world whose transition table is known, as are those
+of Gymnasium's FrozenLake, CliffWalking and Taxi, `env.unwrapped.P`."""
 
 from collections.abc import Mapping, Sequence
 

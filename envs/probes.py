@@ -17,12 +17,9 @@ from yieldrl.envs.batched import TorchVectorEnv
 
 
 class Answer(NamedTuple):
-    """What an algorithm should come to know of a probe world.
-
-    `obs` float32 `[K, 1]` are all observations that there are to act on, `value`
-    float32 `[K]` what the best policy is worth there, and `action` int64 `[K]` its
-    actions, None where actions do nothing.
-    """
+    """What an algorithm should come to know of a probe world: all observations to act
+    on, `obs` float32 `[K, 1]`, what the best policy is worth there, `value` float32
+    `[K]`, and its actions, int64 `[K]`, None where actions do nothing."""
 
     obs: Tensor
     value: Tensor
@@ -30,10 +27,8 @@ class Answer(NamedTuple):
 
 
 class ProbeVectorEnv(TorchVectorEnv):
-    """Base of the probe worlds: an observation in [-1, 1], two actions.
-
-    The state is what is observed, `[1, N]`; it begins at 0.
-    """
+    """Base of the probe worlds: an observation in [-1, 1], two actions. The state is
+    what is observed, `[1, N]`; it begins at 0."""
 
     single_observation_space = spaces.Box(-1, 1, (1,))
     single_action_space = spaces.Discrete(2)

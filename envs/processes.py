@@ -11,6 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from gymnasium.vector.async_vector_env import AsyncState
 
 from yieldrl.envs import starting
+from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.parcels import Parcel, pack
 from yieldrl.envs.pipes import Errors, Pipe
 from yieldrl.envs.single_answers import declared_names
@@ -103,9 +104,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
             " same kind, or take vectorization='sync', whose environments can be copied"
         )
 
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes, also where a step or a reset was interrupted."""
         self._check_workers()
         with self._naming_dead_workers():
@@ -115,7 +114,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
                 self._state = AsyncState.DEFAULT
             return super().reset(seed=seed, options=options)
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> StepResult:
         """Step every environment once."""
         if self._state is not AsyncState.DEFAULT or None in self.parent_pipes:
             self._check_workers()
@@ -129,14 +128,11 @@ class ProcessVectorEnv(AsyncVectorEnv):
     def close_extras(
         self, timeout: float | None = None, terminate: bool = False
     ) -> None:
-        """End the workers: those that do not within `timeout` seconds are terminated.
-
-        By default 30, or 2 after an interruption; with `terminate` at once.
-        """
-        if timeout is None:
-            at_rest = self._state is AsyncState.DEFAULT
-            timeout = PATIENCE if at_rest else starting.GRACE
-        timeout = 0 if terminate else timeout
+        """End the workers, and terminate those that do not within `timeout` seconds: by
+        default 30, or 2 after an interruption, and with `terminate` none."""
+        at_rest = self._state is AsyncState.DEFAULT
+        usual = PATIENCE if at_rest else starting.GRACE
+        timeout = 0 if terminate else usual if timeout is None else timeout
         starting.end_workers(self.processes, self.parent_pipes, timeout)
 
     def _add_info(
@@ -173,10 +169,8 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
 
 def adopt(envs: VectorEnv) -> None:
-    """Have an `AsyncVectorEnv` below all wrappers wait and close as ours do.
-
-    It is changed in place, for a trainer gives back the object that it was passed.
-    """
+    """Have an `AsyncVectorEnv` below all wrappers wait and close as ours do; it is
+    changed in place, for a trainer gives back the object that it was passed."""
     inside = envs.unwrapped
     if type(inside) is AsyncVectorEnv:
         inside.__class__ = ProcessVectorEnv

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from yieldrl.envs.arrays import ARRAYS, stacked
+from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, stacked
 from yieldrl.envs.single_answers import (
     NUMBERS,
     Place,
@@ -35,8 +35,8 @@ class SerialVectorEnv(SyncVectorEnv):
 
     Args:
         env_fns: Functions that make one environment each.
-        info_keys: More keys of the sub-environments' infos to stack into `info`: what
-            `step` said, at an episode's end too.
+        info_keys: More keys of the infos to stack into `info`: what `step` said, at an
+            episode's end too.
 
     Raises:
         TypeError: If one of these attributes is a plain string.
@@ -58,9 +58,7 @@ class SerialVectorEnv(SyncVectorEnv):
         self._is_array = isinstance(space, ARRAYS)
         self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))
 
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes, in all environments or where `reset_mask` says so."""
         options = None if options is None else dict(options)
         mask = None if options is None else options.pop("reset_mask", None)
@@ -80,19 +78,14 @@ class SerialVectorEnv(SyncVectorEnv):
             infos = self._add_info(infos, info, i)
         return self._batch(self._env_obs), infos
 
-    def step(
-        self, actions: Any
-    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: Any) -> StepResult:
         """Step all, reset those that ended; their last observation is `final_obs`.
-
-        What an environment returns is checked; errors name it and the step.
-        """
+        Errors name the environment and the step."""
         obs: list[Any] = []
         next_obs: list[Any] = []
         infos: list[dict[str, Any]] = []
         reward = np.empty(self.num_envs)
-        terminated = np.zeros(self.num_envs, dtype=np.bool_)
-        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        terminated, truncated = np.zeros((2, self.num_envs), dtype=np.bool_)
         any_ended, final = False, {}
         self.steps += 1
         # A copy: some environments write into their action (`action *= scale`).
@@ -131,10 +124,8 @@ class SerialVectorEnv(SyncVectorEnv):
     def _begin_next(
         self, i: int, info: dict[str, Any], final: dict[str, Any]
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-        """First observation of a new episode, and what the one before said at its end.
-
-        That is copied, because the reset may write into the same arrays.
-        """
+        """First observation of a new episode, and copies of what the one before said at
+        its end."""
         well = said_of_success(info)
         if well is not None:
             final = self._add_info(final, {"success": bool(well)}, i)

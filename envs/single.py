@@ -10,17 +10,16 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
+from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.experts import expert_actions
 
 
 class SingleEnv(gym.Env):
-    """A `TorchVectorEnv` of one as a plain Gymnasium environment of NumPy arrays.
-
-    With it `gymnasium.make` makes what `gymnasium.make_vec` makes many of, and other
-    libraries can step it. The time limit is left to Gymnasium's wrapper.
-    """
+    """A `TorchVectorEnv` of one as a plain Gymnasium environment of NumPy arrays, which
+    `gymnasium.make` makes and other libraries can step. The time limit is left to
+    Gymnasium's wrapper."""
 
     batch_class: ClassVar[Callable[..., VectorEnv]]
 
@@ -35,14 +34,12 @@ class SingleEnv(gym.Env):
         self.action_space = self.envs.single_action_space
         self.render_mode = self.envs.render_mode
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:
         super().reset(seed=seed)
         obs, info = self.envs.reset(seed=seed, options=options)
         return _alone(obs), _alone(info)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> StepResult:
         obs, reward, terminated, truncated, info = self.envs.step(np.array([action]))
         flags = bool(terminated[0]), bool(truncated[0])
         return _alone(obs), float(reward[0]), *flags, _alone(info)
@@ -62,11 +59,6 @@ def _alone(batch: Any) -> Any:
     )
 
 
-def _expert(env: SingleEnv) -> Any:
-    """The action of the batch's expert, which knows the whole state."""
-    return _alone(expert_actions(env.envs))
-
-
 @functools.cache
 def single(place: str) -> type[SingleEnv]:
     """The class of single environments of a batched one, at `module.Class` in `envs`.
@@ -83,10 +75,8 @@ def single(place: str) -> type[SingleEnv]:
 def single_of(
     make_batch: Callable[..., VectorEnv], world: type[TorchVectorEnv], name: str
 ) -> type[SingleEnv]:
-    """The class of single environments of a batch.
-
-    `make_batch` is its class, or a function that makes it, and `world` the class of
-    what is in it when all wrappers are taken off.
+    """The class of single environments of a batch: `make_batch` is its class, or a
+    function that makes it, and `world` the class of what is in it below all wrappers.
     """
     attributes: dict[str, Any] = {
         "batch_class": staticmethod(make_batch),
@@ -94,7 +84,7 @@ def single_of(
         "__doc__": make_batch.__doc__,
     }
     if hasattr(world, "expert"):
-        attributes["expert"] = _expert
+        attributes["expert"] = lambda env: _alone(expert_actions(env.envs))
     return type(name, (SingleEnv,), attributes)
 
 

@@ -22,18 +22,13 @@ class Place(NamedTuple):
         return f"environment {self.number}, {self.env}, at step {self.step}"
 
 
-PAIR = "an observation and a dict of info"
-FIVE = "observation, reward, terminated, truncated and a dict of info"
-
-
 def first_answer(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
     """What `reset` returned: an observation and a dict."""
+    wanted = f"reset() of {place} must return an observation and a dict of info"
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise TypeError(f"reset() of {place} must return {PAIR}, got {_shown(answer)}")
+        raise TypeError(f"{wanted}, got {_shown(answer)}")
     if not isinstance(answer[1], dict):
-        raise TypeError(
-            f"reset() of {place} must return {PAIR}, got as info {_shown(answer[1])}"
-        )
+        raise TypeError(f"{wanted}, got as info {_shown(answer[1])}")
     return answer
 
 
@@ -45,35 +40,32 @@ def step_answer(
     answer: Any, place: Place
 ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
     """What `step` returned, rewards and flags of shape `(1,)` as plain numbers."""
+    wanted = (
+        f"step() of {place} must return observation, reward, terminated, truncated and"
+        " a dict of info"
+    )
     if not (isinstance(answer, tuple | list) and len(answer) == 5):
-        raise TypeError(f"step() of {place} must return {FIVE}, got {_shown(answer)}")
+        raise TypeError(f"{wanted}, got {_shown(answer)}")
     obs, reward, terminated, truncated, info = answer
     if not isinstance(info, dict):
-        raise TypeError(
-            f"step() of {place} must return {FIVE}, got as info {_shown(info)}"
-        )
-    return (
-        obs,
-        _one("reward", reward, place),
-        bool(_one("terminated", terminated, place)),
-        bool(_one("truncated", truncated, place)),
-        info,
-    )
+        raise TypeError(f"{wanted}, got as info {_shown(info)}")
+    reward = _one("reward", reward, place)
+    terminated = bool(_one("terminated", terminated, place))
+    return obs, reward, terminated, bool(_one("truncated", truncated, place)), info
 
 
 def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> None:
     """Raise ValueError if an observation does not fit its space, but for its bounds."""
     wrong, wanted = None, f"{space} and has the shape {space.shape}"
+    children: Any = ()  # their keys and spaces
     if isinstance(space, Dict):
         if hasattr(obs, "items") and space.keys() <= set(obs):
-            for key, child in space.items():
-                check_observation(child, obs[key], place, f"{name}[{key!r}]")
+            children = space.items()
         else:
             wrong, wanted = _shown(obs), f"a Dict of {sorted(space)}"
     elif isinstance(space, Tuple):
         if isinstance(obs, tuple | list) and len(obs) == len(space.spaces):
-            for i, child in enumerate(space.spaces):
-                check_observation(child, obs[i], place, f"{name}[{i}]")
+            children = enumerate(space.spaces)
         else:
             wrong, wanted = _shown(obs), f"a Tuple of {len(space.spaces)}"
     elif isinstance(space, ARRAYS):
@@ -83,6 +75,8 @@ def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> N
             f"{place} returned observation{name} {wrong}; its observation_space is"
             f" {wanted}: make the two agree"
         )
+    for key, child in children:
+        check_observation(child, obs[key], place, f"{name}[{key!r}]")
 
 
 def _what_misfits(space: Space, obs: Any) -> str | None:
@@ -121,12 +115,13 @@ def _one(name: str, value: Any, place: Place) -> float:
         array = np.asarray(value)
     except (TypeError, ValueError):  # of parts with different shapes, say
         array = np.asarray(None)
-    if array.size != 1:
-        raise ValueError(
-            f"{place} returned a {name} of shape {array.shape}: must be one number"
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        got = (
+            f"a {name} of shape {array.shape}"
+            if array.size != 1
+            else f"the {name} {value!r}"
         )
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{place} returned the {name} {value!r}: must be one number")
+        raise ValueError(f"{place} returned {got}: must be one number")
     return float(array.item())
 
 

@@ -17,8 +17,8 @@ _hidden = threading.Lock()
 def start_method(wanted: str | None = None) -> str:
     """Forkserver or spawn: as wanted, or as the program or its platform has chosen."""
     methods = multiprocessing.get_all_start_methods()  # first the platform's default
-    if wanted is not None and (wanted == "fork" or wanted not in methods):
-        allowed = [method for method in methods if method != "fork"]
+    allowed = [method for method in methods if method != "fork"]
+    if wanted is not None and wanted not in allowed:
         raise ValueError(f"context = {wanted!r}: choose one of {allowed}, or None")
     chosen = wanted or multiprocessing.get_start_method(allow_none=True) or methods[0]
     if chosen == "fork":
@@ -32,11 +32,9 @@ def start_method(wanted: str | None = None) -> str:
 
 @contextmanager
 def without_main() -> Iterator[None]:
-    """Have new processes not run the program again, which would train there.
-
-    `multiprocessing` imports its main module in each, by one of these two. Here all
-    that it defines is sent by value.
-    """
+    """Have new processes not run the program again, which would train there: all that
+    it defines is sent by value. `multiprocessing` imports its main module by one of
+    these two."""
     main = sys.modules["__main__"]
     names = ("__file__", "__spec__")
     with _hidden:  # one thread at a time

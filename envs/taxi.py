@@ -1,6 +1,5 @@
 """Taxi: a table whose states say which actions are possible."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from gymnasium import spaces
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 from torch import Tensor
 
+from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.tabular import TableVectorEnv
 
 
@@ -60,20 +60,14 @@ class TaxiVectorEnv(TableVectorEnv):
     def observe(self, state: Tensor) -> Any:
         if not self._observes_masks:
             return super().observe(state)
-        return {
-            "observation": state.clone(),
-            "action_mask": self.action_mask[state] > 0,
-        }
+        possible = self.action_mask[state] > 0
+        return {"observation": state.clone(), "action_mask": possible}
 
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: Any = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         obs, info = super().reset(seed=seed, options=options)
         return obs, {**info, "action_mask": self.action_mask[self.state]}
 
-    def step(
-        self, actions: Tensor | np.ndarray
-    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+    def step(self, actions: Tensor | np.ndarray) -> StepResult:
         answer = super().step(actions)
         if not self.compiles:  # where looking them up would cost a tenth of the step
             answer[4]["action_mask"] = self.action_mask.index_select(0, self.state)

@@ -2,24 +2,22 @@
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import gymnasium as gym
-from gymnasium.spaces import Dict
+from gymnasium.spaces import Dict, Text
+from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.envs.text import EncodeText, says_text
-from yieldrl.foundations import spaces
+from yieldrl.foundations import Utf8Text, spaces
+from yieldrl.foundations.text import encoded
 
 Wrap = Callable[[gym.Env], gym.Env]
 
-MOST_OBJECTS = 2**14
-"""Most environments that are objects, stepped one after the other."""
-
-MOST_PROCESSES = 2**10
-"""Most environments that have a process each."""
+MOST_OBJECTS = 2**14  # most environments that are stepped one after the other
+MOST_PROCESSES = 2**10  # most environments that have a process each
 
 
 def vectorize(
@@ -70,16 +68,15 @@ def check(envs: VectorEnv) -> None:
             f"{envs}: metadata['autoreset_mode'] = {mode!r}; a vector environment must"
             " say its gymnasium.vector.AutoresetMode, or bootstrapping would be wrong"
         )
-    observation, action = envs.single_observation_space, envs.single_action_space
-    for name, space in (("observation", observation), ("action", action)):
+    for name in ("observation", "action"):
         try:
-            list(spaces.leaves(space))
+            list(spaces.leaves(getattr(envs, f"single_{name}_space")))
         except TypeError as reason:
             raise TypeError(f"the environment's {name} {reason}") from None
-    if isinstance(action, Dict):
+    if isinstance(envs.single_action_space, Dict):
         raise TypeError(
-            f"the environment's action space {action} is not supported: use Box,"
-            " Discrete, MultiDiscrete or MultiBinary"
+            f"the environment's action space {envs.single_action_space} is not"
+            " supported: use Box, Discrete, MultiDiscrete or MultiBinary"
         )
     if isinstance(envs, SyncVectorEnv) and len(games_inside(envs)) < envs.num_envs:
         raise ValueError(
@@ -117,18 +114,21 @@ def _find_wrapper(name: str) -> Wrap:
         raise ValueError(
             f"wrappers: {name!r} is not there ({reason}); {example}"
         ) from None
+    wrong = None
     if isinstance(found, type) and issubclass(found, VectorWrapper):
-        raise ValueError(
-            f"wrappers: {name!r} goes around a whole batch, and these go around single"
-            " environments: make the batch, and pass it in the wrapper as envs="
+        wrong = (
+            "goes around a whole batch, and these go around single environments: make"
+            " the batch, and pass it in the wrapper as envs="
         )
-    if isinstance(found, type) and not issubclass(found, gym.Wrapper):
-        raise ValueError(
-            f"wrappers: {name!r} is the class {found}, which is no gymnasium.Wrapper:"
-            f" {example}, or a function that returns an environment"
+    elif isinstance(found, type) and not issubclass(found, gym.Wrapper):
+        wrong = (
+            f"is the class {found}, which is no gymnasium.Wrapper: {example}, or a"
+            " function that returns an environment"
         )
-    if not callable(found):
-        raise ValueError(f"wrappers: {name!r} is {found!r}, no wrapper: {example}")
+    elif not callable(found):
+        wrong = f"is {found!r}, no wrapper: {example}"
+    if wrong is not None:
+        raise ValueError(f"wrappers: {name!r} {wrong}")
     return cast("Wrap", found)
 
 
@@ -141,11 +141,10 @@ def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
             f"wrappers: {name} cannot be put around {env}: {reason}. It is called with"
             " the environment alone; write a function that gives it what else it needs"
         ) from reason
-    if isinstance(wrapped, gym.Env):
-        return wrapped
-    raise TypeError(
-        f"wrappers: {name} made {wrapped!r} of {env}: it must return an environment"
-    )
+    if not isinstance(wrapped, gym.Env):
+        wrong = f"wrappers: {name} made {wrapped!r} of {env}"
+        raise TypeError(f"{wrong}: it must return an environment")
+    return wrapped
 
 
 def refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
@@ -157,3 +156,44 @@ def refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
             " in one object: set wrappers=(), and pass envs= with a wrapper of"
             " yieldrl.envs.wrappers around it if it needs one"
         )
+
+
+class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):
+    """Gives the sentences of an environment's observations as their bytes in UTF-8, as
+    `yieldrl.envs.make` does by itself. ValueError if its observations have no `Text`.
+    """
+
+    def __init__(self, env: gym.Env) -> None:
+        RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
+        gym.ObservationWrapper.__init__(self, env)
+        if not says_text(env.observation_space):
+            raise ValueError(
+                f"{env} says nothing: its observations {env.observation_space} have no"
+                " gymnasium.spaces.Text. Leave EncodeText away"
+            )
+        self.observation_space = _in_bytes(env.observation_space)
+
+    def observation(self, observation: Any) -> Any:
+        try:
+            return encoded(self.observation_space, observation)
+        except (AttributeError, TypeError):
+            raise TypeError(
+                f"{self.env} returned the observation {observation!r}: where its space"
+                f" {self.env.observation_space} has a Text, it must be a string"
+            ) from None
+
+
+def says_text(space: gym.Space) -> bool:
+    """Whether a `gymnasium.spaces.Text` is among what a space describes."""
+    if isinstance(space, Dict):
+        return any(says_text(child) for child in space.values())
+    return isinstance(space, Text)
+
+
+def _in_bytes(space: gym.Space) -> gym.Space:
+    if isinstance(space, Dict):
+        return Dict({name: _in_bytes(child) for name, child in space.items()})
+    if not isinstance(space, Text):
+        return space
+    widest = max(len(letter.encode()) for letter in space.characters)
+    return Utf8Text(space.max_length * widest)

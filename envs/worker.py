@@ -33,10 +33,8 @@ def work(
     autoreset_mode: Any,
     semaphore: Any,
 ) -> None:
-    """Answer the commands of an `AsyncVectorEnv` in SAME_STEP mode until it closes.
-
-    The first answer says whether the environment was made: None, or why it was not.
-    """
+    """Answer the commands of an `AsyncVectorEnv` in SAME_STEP mode until it closes; the
+    first answer says why the environment could not be made, or None."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the trainer, which closes us
     parent_pipe.close()
     threading.Thread(target=_end_with_the_trainer, daemon=True).start()
@@ -71,9 +69,8 @@ def work(
 class Commands:
     """What an `AsyncVectorEnv` asks of one environment, by the words it uses.
 
-    What the environment returns is checked before it is written: in shared memory an
-    observation of a wrong shape is broadcast in silence, and values that do not fit are
-    cast.
+    Observations are checked before they are written: shared memory would broadcast
+    wrong shapes in silence, and cast values that do not fit.
     """
 
     def __init__(self, env: gym.Env, index: int, shared_memory: Any) -> None:

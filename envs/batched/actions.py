@@ -4,8 +4,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import torch
-from gymnasium.spaces import Space
-from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.foundations import Utf8Text
@@ -13,39 +11,30 @@ from yieldrl.foundations.spaces import choice_ranges
 
 
 class ActionReader:
-    """Converts and checks the actions of N environments.
+    """Converts and checks the actions of N environments: to int64, or floats of their
+    `dtype`.
 
     On a CPU, where reading values does not wait, `read` refuses numbers that are not
-    finite; elsewhere `mark` must make their rewards NaN (`marks_rewards`). Choices are
-    not checked where steps are `compiled`, as that would cost a tenth of the step.
-    Actions are of `dtype` if they are floats, otherwise int64.
+    finite; elsewhere `mark` must make their rewards NaN. Choices are not checked where
+    steps are compiled, as that would cost a tenth of the step.
     """
 
-    def __init__(
-        self,
-        space: Space[Any],
-        num_envs: int,
-        dtype: torch.dtype,
-        device: torch.device,
-        *,
-        compiled: bool,
-    ) -> None:
-        self.space, self.num_envs = space, num_envs
-        batch = batch_space(space, num_envs)
-        floats = np.issubdtype(batch.dtype, np.floating)
-        on_cpu = device.type == "cpu"
-        self.dtype = dtype if floats else torch.int64
+    def __init__(self, envs: Any) -> None:
+        self.space, self.num_envs = envs.single_action_space, envs.num_envs
+        floats = np.issubdtype(envs.action_space.dtype, np.floating)
+        on_cpu = envs.device.type == "cpu"
+        self.dtype = envs.dtype if floats else torch.int64
         self.checks_finite = floats and on_cpu
         self.marks_rewards = floats and not on_cpu
-        self._wanted = batch.shape, self.dtype, device
-        ranges = choice_ranges(space) if on_cpu and not compiled else []
+        self._wanted = envs.action_space.shape, self.dtype, envs.device
+        ranges = choice_ranges(self.space) if on_cpu and not envs.compiles else []
         self._choices = ranges[0] if ranges else None
 
     def read(self, actions: Any, ignored: Tensor | None = None) -> Tensor:
-        """The actions, a tensor, array or list, as a tensor `[N, ...]`.
+        """The actions, a tensor, array or list (sentences may be strings), as a tensor
+        `[N, ...]`.
 
-        Where they are `ignored`, bool `[N]`, they may be anything. Sentences may be
-        strings, and become bytes, int64.
+        Where they are `ignored`, bool `[N]`, they may be anything.
 
         Raises:
             TypeError, ValueError: If they are not such, not finite, or not in the
@@ -62,9 +51,8 @@ class ActionReader:
         if self._choices is not None:
             wrong = self._choices.outside(actions.numpy())
             if wrong.any():
-                self._refuse(
-                    actions, wrong, f"in {self.space}: give one of its choices"
-                )
+                why = f"in {self.space}: give one of its choices"
+                self._refuse(actions, wrong, why)
         return actions
 
     def mark(self, reward: Tensor, action: Tensor, ignored: Tensor | None) -> Tensor:
@@ -110,8 +98,8 @@ class ActionReader:
         got = action.shape, action.is_floating_point(), action.device
         if got != (shape, floats, device):
             raise ValueError(
-                f"actions must be {'floats' if floats else 'integers'} of shape"
-                f" {shape} on {device}, got {action.dtype} of shape"
-                f" {tuple(action.shape)} on {action.device}"
+                f"actions must be {'floats' if floats else 'integers'} of shape {shape}"
+                f" on {device}, got {action.dtype} of shape {tuple(action.shape)} on"
+                f" {action.device}"
             )
         return action.to(dtype)

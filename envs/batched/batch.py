@@ -2,8 +2,9 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+import gymnasium
 import numpy as np
 import torch
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
@@ -23,6 +24,9 @@ from yieldrl.foundations.device import usable_device
 
 class Batch(World, Parameters):
     """What `TorchVectorEnv` keeps between steps; its docstring has the arguments."""
+
+    gymnasium_id: ClassVar[str | None] = None
+    """An environment of Gymnasium's that has the same states, to draw them."""
 
     closed: bool
     single_action_space: Any
@@ -63,16 +67,13 @@ class Batch(World, Parameters):
         self._limit = max_episode_steps or torch.iinfo(torch.int64).max
         self._transposes = type(self).observe is World.observe
         self._is_random = type(self).random_dynamics is not World.random_dynamics
-        self._action_reader = ActionReader(
-            self.single_action_space, num_envs, dtype, self.device, compiled=compile
-        )
+        self._action_reader = ActionReader(self)
         self._noise = NoiseSource(self.noise_size, num_envs, dtype, self.device)
         self.state: Any = None
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
         self._painter: Any = None  # draws for this environment, if anything does
-        space = self.single_observation_space
-        self._step = CompiledStep(self, num_envs, space) if compile else self.pure_step
+        self._step = CompiledStep(self) if compile else self.pure_step
         if compile or self.device.type != "cpu":
             self._can_branch = False
 
@@ -87,10 +88,8 @@ class Batch(World, Parameters):
         return self._noise.generator
 
     def renew_noise(self, ended_before: Tensor) -> None:
-        """Draw the noise of the next step, where the latest one used it.
-
-        `ended_before` is true where the step before it ended an episode, bool `[N]`.
-        """
+        """Draw the noise of the next step, where the latest one used it; `ended_before
+        [N]` says where the step before it ended an episode."""
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         used = self._ended if same_step else ended_before
         self._noise.renew(used, all_used=self._is_random)
@@ -134,6 +133,17 @@ class Batch(World, Parameters):
     def __getstate__(self) -> dict[str, Any]:
         """For copies, which make a painter of their own."""
         return {**vars(self), "_painter": None}
+
+    def draw(self, state: Any, index: int) -> np.ndarray:
+        """The picture uint8 `[H, W, 3]` that `gymnasium_id` draws (with pygame)."""
+        if self.gymnasium_id is None:
+            return super().draw(state, index)
+        if self._painter is None:
+            env: Any = gymnasium.make(self.gymnasium_id, render_mode="rgb_array")
+            self._painter = env.unwrapped
+            self._painter.last_u = None  # of the pendulum, which shows its torque
+        self._painter.state = state
+        return self._painter.render()
 
     def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
         """Pictures uint8 `[H, W, 3]` of all environments, or of those at `indices`."""

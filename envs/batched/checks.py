@@ -1,6 +1,7 @@
 """Whether a world's arguments fit, and its functions agree with its spaces."""
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,12 @@ def check_counts(**counts: Any) -> None:
             raise ValueError(f"{name} = {number}: must be at least 1")
 
 
+def check_choice(name: str, value: str, choices: Collection[str]) -> None:
+    """Raise ValueError if an argument's value is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} = {value!r}: choose one of {tuple(choices)}")
+
+
 def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:
     """Run `dynamics` and `observe` once; raise ValueError if a result does not fit."""
 
@@ -67,11 +74,8 @@ def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:
 
 
 def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Tensor]]:
-    """Which environments to reset, and parameters for this reset.
-
-    Returns:
-        A mask bool `[N]`, None for all; and by the attribute's name the parameters that
-        `reset_parameters` lists.
+    """Which environments to reset, a mask bool `[N]` or None for all, and parameters
+    for this reset, by the attribute's name.
 
     Raises:
         ResetNeeded: If a mask comes before the first reset.

@@ -8,7 +8,6 @@ from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
 from yieldrl.envs.batched.tree import layout, tree_map
-from yieldrl.envs.batched.world import World
 from yieldrl.foundations import compile_cache
 
 _STATE = 0  # its position in the arguments and results of `pure_step`
@@ -18,15 +17,12 @@ _OBSERVATIONS = (3, 7)
 
 class CompiledStep:
     """`pure_step` of N worlds under `torch.compile`, separately for each instance.
+    PyTorch guards what the step reads, so changing a parameter later takes effect."""
 
-    PyTorch guards what the step reads, tensors and plain values: changing a parameter
-    of the environments later takes effect. `space` is that of one's observation.
-    """
-
-    def __init__(self, world: World, num_envs: int, space: Any) -> None:
+    def __init__(self, world: Any) -> None:
         self._step: Callable[..., Any] = world.pure_step
         self._cpp_wrapper = world.many_tensors and world.device.type == "cpu"
-        self._num_envs, self._space = num_envs, space
+        self._num_envs, self._space = world.num_envs, world.single_observation_space
         self._code: Any = None
         # Results that must be viewed as another dtype; None before the first step.
         self._views: list[tuple[int, Any]] | None = None
@@ -73,8 +69,8 @@ class CompiledStep:
 
 
 def _in_bytes(x: Tensor) -> Tensor:
-    """Flags as bytes: compiled for a CPU, storing a bool takes 5 to 8 ns, storing a
-    byte next to nothing. With three of them, that is a third of CartPole's step."""
+    """Flags as bytes: on a CPU, compiled code takes 5 to 8 ns to store a bool, and next
+    to nothing for a byte. With three of them, that is a third of CartPole's step."""
     return x.to(torch.int32).to(torch.int8) if x.dtype == torch.bool else x
 
 

@@ -1,7 +1,5 @@
-"""A step of a batched world as part of a larger function of tensors.
-
-Acting, stepping and storing can then be compiled as one, with the numbers of `step`.
-"""
+"""A step of a batched world as part of a larger function of tensors, so that acting,
+stepping and storing can be compiled as one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -77,25 +75,19 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
 
 
 def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Continue from what `step` returned.
-
-    Returns:
-        The observations `[N, ...]` to act on next, and those before any reset.
-    """
-    before, envs._ended = envs._ended, found["ended"]
+    """Continue from what `step` returned: the observations `[N, ...]` to act on next,
+    and those before any reset."""
+    before, ended, envs._ended = envs._ended, found["ended"], found["ended"]
     envs.state, envs.elapsed = found["state"], found["elapsed"]
-    last = unpacked(envs, found["next_obs"])
-    obs = unpacked(envs, found["obs"]) if "obs" in found else _restarted(envs, last)
+    obs = last_obs = unpacked(envs, found["next_obs"])
+    if "obs" in found:
+        obs = unpacked(envs, found["obs"])
+    else:
+        last = envs.unfold(envs.state)
+        state = envs.restart(ended, last, None)
+        if state is not last:
+            envs.elapsed = envs.elapsed.masked_fill(ended, 0)
+            envs.state = envs.fold(state)
+            obs = envs.observe_restarted(ended, state, last_obs)
     envs.renew_noise(before)
-    return obs, last
-
-
-def _restarted(envs: TorchVectorEnv, final_obs: Any) -> Any:
-    """Begin episodes where they ended; the observations after that."""
-    ended, last = envs._ended, envs.unfold(envs.state)
-    state = envs.restart(ended, last, None)
-    if state is last:
-        return final_obs
-    envs.elapsed = envs.elapsed.masked_fill(ended, 0)
-    envs.state = envs.fold(state)
-    return envs.observe_restarted(ended, state, final_obs)
+    return obs, last_obs

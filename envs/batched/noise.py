@@ -17,11 +17,8 @@ LARGE = 4096
 class NoiseSource:
     """Uniform numbers in [0, 1), `[size, N]`: a column for each environment.
 
-    Attributes:
-        size: Numbers of one environment.
-        num_envs: N.
-        generator: Of all numbers; its seed is unpredictable until `seed` is called.
-        pending: The noise of the next step; None if steps take none.
+    The `generator`'s seed is unpredictable until `seed` is called; `pending` is the
+    noise of the next step, None if steps take none.
     """
 
     size: int
@@ -41,12 +38,9 @@ class NoiseSource:
         return torch.rand(shape, generator=self.generator, **like)
 
     def renew(self, used: Tensor, *, all_used: bool) -> None:
-        """Draw pending noise anew, if there is any: at least where it was `used` `[N]`.
-
-        On a GPU all of it, so that nothing waits. On a CPU reading `used` is free, and
-        in large batches drawing for the few that reset saves a quarter of CartPole's
-        step.
-        """
+        """Draw pending noise anew, if there is any, at least where it was `used` `[N]`:
+        on a GPU all of it, so that nothing waits; in large batches on a CPU no more
+        than that, which saves a quarter of CartPole's step."""
         noise = self.pending
         if noise is None:
             return
@@ -57,21 +51,14 @@ class NoiseSource:
         self.pending = noise.index_copy(1, columns, self.draw(len(columns)))
 
     def seed(self, seed: Any) -> Tensor:
-        """Seed the generator; returns the noise `[size, N]` for first states.
-
-        Among several seeds None means an unpredictable one, as in Gymnasium.
-
-        Raises:
-            ValueError: If it is neither an int >= 0 nor N of them.
-        """
+        """Seed the generator by an int >= 0, or by N of which None is unpredictable, or
+        raise ValueError; returns the noise `[size, N]` for first states."""
         several = np.ndim(seed) > 0
         given = list(seed) if several else [seed]
         seeds = [secrets.randbits(63) if s is None else _as_int(s) for s in given]
         if min(seeds, default=-1) < 0 or (several and len(seeds) != self.num_envs):
-            raise ValueError(
-                f"seed = {seed!r}: must be an int >= 0, or {self.num_envs} of them (or"
-                " None)"
-            )
+            allowed = f"an int >= 0, or {self.num_envs} of them (or None)"
+            raise ValueError(f"seed = {seed!r}: must be {allowed}")
         if not several:
             self.generator.manual_seed(seeds[0])
             return self.draw()

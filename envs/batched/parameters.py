@@ -18,11 +18,8 @@ class Parameters:
     """Options of `reset`, and the parameters that each replaces for that reset."""
 
     def parameter(self, name: str, value: Any) -> Tensor:
-        """A constant as a tensor `[]` or `[N]`, with its graph if it has one.
-
-        Raises:
-            ValueError: If it has another shape.
-        """
+        """A constant as a tensor `[]` or `[N]`, with its graph; ValueError if of
+        another shape."""
         value = torch.as_tensor(value, dtype=self.dtype, device=self.device)
         if value.shape not in ((), (self.num_envs,)):
             wanted = f"give one number, or {self.num_envs} of them"

@@ -18,9 +18,8 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
     A subclass names its spaces and how many random numbers a reset takes, and writes
     two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
     is more than transposing. Resets, time limit, seeds and checkpoints are done here.
-    No step waits for the device. On a CPU, where reading values is free, actions that
-    are not finite are refused; elsewhere their reward is NaN, which a collector reports
-    the next time it checks.
+    No step waits for the device. On a CPU actions that are not finite are refused;
+    elsewhere their reward is NaN, which a collector reports the next time it checks.
 
     A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
     dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
@@ -71,9 +70,9 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
                 environment the first state of its own seed, at any place in the batch
                 and on any device; later episodes share the generator, which all N seed.
                 A None among them stands for an unpredictable seed.
-            options: `{"reset_mask": bool [N]}` resets those environments alone; unlike
-                Gymnasium's, it may be all False. Also those of `reset_parameters`, for
-                this reset alone: a number, or `[N]`.
+            options: `{"reset_mask": bool [N]}` resets those environments alone (it may
+                be all False). Also those of `reset_parameters`, for this reset alone: a
+                number, or `[N]`.
 
         Raises:
             ValueError: If an argument is not as above, or if the subclass's functions

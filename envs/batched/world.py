@@ -94,11 +94,9 @@ class World:
         return tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
 
     def observe_restarted(self, ended: Tensor, state: Any, final_obs: Any) -> Any:
-        """`observe(state)` after a `restart`, in memory of its own.
-
-        Override it where it is cheaper to change `final_obs`, those from before the
-        restart, where `ended` `[N]` is set.
-        """
+        """`observe(state)` after a `restart`, in memory of its own. Override it where
+        it is cheaper to change `final_obs`, those from before, where `ended` `[N]` is
+        set."""
         return self.observe(state)
 
     def observe_last(self, state: Any) -> Any:
@@ -110,10 +108,8 @@ class World:
         return state.t() if state.ndim <= 2 else state.movedim(-1, 0)
 
     def fold(self, state: Any) -> Any:
-        """The state as it is kept between steps.
-
-        In few tensors, as each that goes through a compiled step costs microseconds.
-        """
+        """The state as it is kept between steps: in few tensors, as each that goes
+        through a compiled step costs microseconds."""
         return state
 
     def unfold(self, state: Any) -> Any:
@@ -163,12 +159,10 @@ class World:
 
     @cached_property
     def _can_branch(self) -> bool:
-        """Whether Python may branch on values of tensors between compiled functions.
-
-        False where that would wait for the device, and where parameters `[N]` do not
-        let first states be made of fewer than N columns of noise. Set it to False to
-        compute as on a GPU.
-        """
+        """Whether Python may branch on values of tensors between compiled functions:
+        not where that would wait for the device, nor where parameters `[N]` do not let
+        first states be made of fewer columns of noise. Set it to False to compute as on
+        a GPU."""
         noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
         try:
             with torch.no_grad():

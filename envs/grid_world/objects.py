@@ -31,18 +31,14 @@ NAMEABLE = {
 
 def sentences(templates: Sequence[str]) -> list[str]:
     """Every template with every kind, in the order of `KINDS` for each template."""
-    return [
-        template.format(color=color, shape=shape)
-        for template in templates
-        for color, shape in KINDS
-    ]
+    return [t.format(color=c, shape=s) for t in templates for c, s in KINDS]
 
 
 def deaf_return(num_objects: int, nameable: int, wrong_reward: float) -> float:
     """The most that a policy can expect that does not know the instruction.
 
     If M of a grid's objects are of the `nameable` kinds, each of them is meant with a
-    chance of 1 / M. Besides the one that is meant there are M - 1 with the chance that
+    chance of 1 / M. There are M - 1 besides the one that is meant with the chance that
     as many are among `num_objects` - 1 of the other kinds.
     """
     others, beside = len(KINDS) - 1, num_objects - 1
@@ -87,18 +83,9 @@ def check(
         raise ValueError("templates = (): give one sentence at least")
 
 
-def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise ValueError if an argument's value is none of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} = {value!r}: choose one of {choices}")
-
-
 def distinct(noise: Tensor, options: int) -> Tensor:
-    """Draw `k` of 0 ... `options` - 1 without repetition, from noise `[k, N]`.
-
-    The i-th takes one of the `options - i` that are left, each as likely as any other,
-    counted past those that are gone.
-    """
+    """Draw `k` of 0 ... `options` - 1 without repetition, from noise `[k, N]`: the i-th
+    takes one of the `options - i` that are left, counted past those that are gone."""
     drawn: list[Tensor] = []
     for i, u in enumerate(noise):
         number = (u * (options - i)).long().clamp(max=options - i - 1)
@@ -109,18 +96,13 @@ def distinct(noise: Tensor, options: int) -> Tensor:
     return torch.stack(drawn)
 
 
-def distinct_with_goal(
-    noise: Tensor, options: int, goal: Tensor, nameable: Tensor
-) -> Tensor:
-    """`distinct`, where the number at `goal` `[N]` is one of the `nameable` `[M]`.
-
-    Each of these is as likely as any other.
-    """
+def distinct_with_goal(noise: Tensor, goal: Tensor, nameable: Tensor) -> Tensor:
+    """`distinct` kinds, where that of the object `goal` `[N]` is one of `nameable`."""
     (choice,) = distinct(noise[:1], len(nameable))
     named = nameable[choice]
     if len(noise) == 1:
         return named.unsqueeze(0)
-    others = distinct(noise[1:], options - 1)
+    others = distinct(noise[1:], len(KINDS) - 1)
     others = others + (others >= named)  # counted past the one that is gone
     place = torch.arange(len(noise), device=goal.device).unsqueeze(1)
     # The first one of the others goes to the end that the named one leaves free.

@@ -13,11 +13,8 @@ FINENESS = 16  # places across a pixel that are looked at, for smooth edges
 
 
 def picture(state: Mapping[str, np.ndarray], height: int, width: int) -> np.ndarray:
-    """One grid from above: a ring is the agent, a frame marks what is meant.
-
-    Returns:
-        Pixels uint8 `[height * CELL, width * CELL, 3]`.
-    """
+    """One grid from above, uint8 `[height * CELL, width * CELL, 3]`: a ring is the
+    agent, a frame marks what is meant."""
     pixels = np.full((height * CELL, width * CELL, 3), FLOOR, np.uint8)
     pixels[::CELL] = pixels[:, ::CELL] = LINE
     inside = masks(CELL, sizes=(0.6, 0.65, 0.7), ring=(0.75, 0.12))
@@ -36,11 +33,9 @@ def picture(state: Mapping[str, np.ndarray], height: int, width: int) -> np.ndar
 
 
 def sprites(size: int) -> np.ndarray:
-    """Pictures of every cell that there can be, uint8 `[2 + 2 * 12, size, size, 3]`.
-
-    The first is empty floor and the 12 after it are those of `KINDS` on it; the other
-    half are the same with the agent over them. Edges are smooth.
-    """
+    """Pictures of every cell that there can be, uint8 `[2 + 2 * 12, size, size, 3]`:
+    empty floor, those of `KINDS` on it, and the same with the agent over them,
+    smoothed."""
     # Shapes that differ in six pixels too: they fill the cell, the ring its rim.
     fine = masks(size * FINENESS, sizes=(2 / 3, 0.8, 0.9), ring=(1.05, 0.2))
     parts = {
@@ -60,11 +55,9 @@ def sprites(size: int) -> np.ndarray:
 def masks(
     size: int, sizes: tuple[float, float, float], ring: tuple[float, float]
 ) -> dict[str, np.ndarray]:
-    """Which pixels of a cell are inside of a shape, bool `[size, size]`.
-
-    A cell is from -1 to 1. `sizes` are half a square's side, a circle's radius and the
-    height of a triangle's tip; a ring has a radius and half a width.
-    """
+    """Which pixels of a cell, from -1 to 1, are in a shape, bool `[size, size]`.
+    `sizes` are half a square's side, a circle's radius and the height of a triangle's
+    tip; a ring has a radius and half a width."""
     y, x = (np.mgrid[:size, :size] + 0.5) / size * 2 - 1
     (side, radius, tip), distance = sizes, np.hypot(x, y)
     around = np.maximum(abs(x), abs(y))

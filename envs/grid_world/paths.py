@@ -18,8 +18,7 @@ def first_moves(
     Args:
         start: Cells, int64 `[N]`.
         goal: Cells, int64 `[N]`.
-        barred: Cells that no way may lead through, int64 `[K, N]`, unless they are
-            goals.
+        barred: Cells that no way leads through, unless they are goals, int64 `[K, N]`.
         height: Rows of cells.
         width: Cells of a row.
     """

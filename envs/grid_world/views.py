@@ -1,6 +1,7 @@
 """What a policy sees of grids: symbols and tokens, or pixels and bytes."""
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,23 +19,23 @@ State = dict[str, Tensor]
 
 
 class Symbols:
-    """One-hot cells and a word's number for every word.
+    """One-hot cells and a word's number for every word, in the space of one grid,
+    `space`.
 
-    `sentences` `[templates * kinds]` begin with those of the first template; `space`
-    is that of one grid.
+    `cells` are height and width; `sentences` `[templates * kinds]` begin with those of
+    the first template.
     """
 
     def __init__(
         self,
-        height: int,
-        width: int,
+        cells: tuple[int, int],
         sentences: list[str],
         vocabulary: Vocabulary,
-        device: str | torch.device,
+        device: Any,
     ) -> None:
         length, words = vocabulary.length, len(vocabulary)
         self.channels = 1 + len(COLORS) + len(SHAPES)
-        self.shape = height, width, self.channels
+        self.shape = *cells, self.channels
         self.space = spaces.Dict(
             image=spaces.Box(0, 1, self.shape),
             instruction=spaces.MultiDiscrete([words] * length),
@@ -62,18 +63,11 @@ class Symbols:
 
 
 class Pixels:
-    """The grid as a picture that does not show what is meant, and the sentence.
-
-    A cell is `size` pixels wide; `sentences` and `space` are those of `Symbols`.
-    """
+    """The grid as a picture of cells `size` pixels wide, which does not show what is
+    meant, and the sentence; arguments are those of `Symbols`."""
 
     def __init__(
-        self,
-        height: int,
-        width: int,
-        sentences: list[str],
-        size: int,
-        device: str | torch.device,
+        self, cells: tuple[int, int], sentences: list[str], size: int, device: Any
     ) -> None:
         if size < SMALLEST:
             raise ValueError(
@@ -81,8 +75,8 @@ class Pixels:
                 " tell what lies there"
             )
         text = Utf8Text(max(len(sentence.encode()) for sentence in sentences))
-        self.cells, self.size = (height, width), size
-        self.shape = height * size, width * size, 3
+        self.cells, self.size = cells, size
+        self.shape = cells[0] * size, cells[1] * size, 3
         self.space = spaces.Dict(
             rgb=spaces.Box(0, 255, self.shape, np.uint8), language=text
         )

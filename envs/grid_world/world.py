@@ -9,7 +9,9 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from torch import Tensor
 
+from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.checks import check_choice
 from yieldrl.envs.grid_world import objects, painting, paths
 from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE, distinct
 from yieldrl.envs.grid_world.views import Pixels, State, Symbols, of_goal
@@ -42,7 +44,6 @@ class GoToVectorEnv(TorchVectorEnv):
     ends the episode.
 
     Args:
-        num_envs: N, the number of grids.
         height: Rows of cells.
         width: Cells of a row.
         num_objects: K, how many objects lie there.
@@ -94,16 +95,15 @@ class GoToVectorEnv(TorchVectorEnv):
         self.height, self.width, self.num_objects = height, width, num_objects
         self.wrong_reward = wrong_reward
         objects.check(height, width, num_objects, wrong_reward, templates)
-        objects.choose("view", view, ("symbols", "pixels"))
-        objects.choose("goals", goals, tuple(NAMEABLE))
+        check_choice("view", view, ("symbols", "pixels"))
+        check_choice("goals", goals, NAMEABLE)
         sentences = objects.sentences(templates)
         self.vocabulary = Vocabulary(sentences)
-        device = kwargs.get("device", "cpu")
-        size = height, width, sentences
+        cells, device = (height, width), kwargs.get("device", "cpu")
         if view == "pixels":
-            self._view = Pixels(*size, cell_pixels, device)
+            self._view = Pixels(cells, sentences, cell_pixels, device)
         else:
-            self._view = Symbols(*size, self.vocabulary, device)
+            self._view = Symbols(cells, sentences, self.vocabulary, device)
         self.single_observation_space = self._view.space
         self.noise_size = 2 * num_objects + 3
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
@@ -114,9 +114,8 @@ class GoToVectorEnv(TorchVectorEnv):
     def deaf_return(self) -> float:
         """The most that a policy can expect that does not look at the instruction.
 
-        Whichever object it goes to is the right one with a chance of 1 / K, or, as it
-        may know which kinds are named, of 1 over the number of objects that could be
-        meant; and it may go to none.
+        Whichever object it goes to is right with a chance of 1 / K, or, as it may know
+        which kinds are named, of 1 over the number of those; and it may go to none.
         """
         return objects.deaf_return(
             self.num_objects, len(self._nameable), self.wrong_reward
@@ -129,23 +128,16 @@ class GoToVectorEnv(TorchVectorEnv):
         `goal [N]` that of an object and `template [N]` that of a sentence.
         """
         k = self.num_objects
-        cells = distinct(noise[: k + 1], self.height * self.width)
-        (goal,) = distinct(noise[2 * k + 1 : 2 * k + 2], k)
-        of_kinds = noise[k + 1 : 2 * k + 1]
+        of_cells, of_kinds, of_goal, of_template = noise.split([k + 1, k, 1, 1])
+        cells = distinct(of_cells, self.height * self.width)
+        (goal,) = distinct(of_goal, k)
+        (template,) = distinct(of_template, self._num_templates)
         if len(self._nameable) == len(KINDS):
             kinds = distinct(of_kinds, len(KINDS))
         else:
-            kinds = objects.distinct_with_goal(
-                of_kinds, len(KINDS), goal, self._nameable
-            )
-        (template,) = distinct(noise[2 * k + 2 :], self._num_templates)
-        return {
-            "agent": cells[0],
-            "objects": cells[1:],
-            "kinds": kinds,
-            "goal": goal,
-            "template": template,
-        }
+            kinds = objects.distinct_with_goal(of_kinds, goal, self._nameable)
+        where = {"agent": cells[0], "objects": cells[1:]}
+        return {**where, "kinds": kinds, "goal": goal, "template": template}
 
     def dynamics(self, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
         """Move by one cell; reaching an object ends the episode."""
@@ -166,20 +158,14 @@ class GoToVectorEnv(TorchVectorEnv):
     def observe(self, state: State) -> State:
         return self._view(state)
 
-    def step(
-        self, actions: Tensor | np.ndarray
-    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+    def step(self, actions: Tensor | np.ndarray) -> StepResult:
         """Step every grid once; `info["success"]` is set where the reward is 1."""
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "success": reward == 1}
 
     def expert(self) -> Tensor:
-        """Actions `[N]` of an expert that knows the goal: a shortest way to it.
-
-        It avoids the other objects, also where they bar every way.
-
-        Raises:
-            ResetNeeded: Before the first reset.
+        """Actions `[N]` of an expert that knows the goal: a shortest way to it, around
+        the other objects unless they bar every way. ResetNeeded before the first reset.
         """
         if self.state is None:
             raise ResetNeeded("nothing to do yet: call reset() first")

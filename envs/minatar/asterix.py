@@ -56,16 +56,10 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         moved = torch.where(moves & (thing != OUTSIDE), thing + heading, thing)
         gone = (moved < 0) | (moved >= SIZE) | (here & (fetched | fetches))
         move_timer = torch.where(moves, state["move_speed"], move_timer)
-        state = {
-            "x": x,
-            "y": y,
-            "thing": torch.where(gone, OUTSIDE, moved),
-            "heading": heading,
-            "gold": gold,
-            "spawn_timer": spawn_timer - 1,
-            "move_timer": move_timer - 1,
-            **self._ramped(state),
-        }
+        thing = torch.where(gone, OUTSIDE, moved)
+        timers = {"spawn_timer": spawn_timer - 1, "move_timer": move_timer - 1}
+        things = {"x": x, "y": y, "thing": thing, "heading": heading, "gold": gold}
+        state = {**things, **timers, **self._ramped(state)}
         return state, fetched.int() + fetches.int(), terminated
 
     def _spawn(self, state: State, noise: Tensor, spawns: Tensor) -> tuple[Tensor, ...]:

@@ -31,8 +31,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
 
     Source: Young and Tian (2019), "MinAtar: An Atari-Inspired Testbed for Thorough and
     Reproducible Reinforcement Learning Experiments", arXiv:1903.03176. Differs from the
-    package: what a sticky action repeats in the first step of an episode is "nothing",
-    not the last action of the episode before.
+    package: what a sticky action repeats in an episode's first step is "nothing", not
+    the last action of the episode before.
 
     A game names its `channels`, its minimal `actions` and its `noise_size`, and writes
     `begin`, `play` and `things`. Row 0 of the noise says which actions stick. Numbers
@@ -40,7 +40,6 @@ class MinAtarVectorEnv(TorchVectorEnv):
     kept as 0 or 1.
 
     Args:
-        num_envs: N, the number of boards.
         sticky_action_prob: How often the action before is played instead.
         difficulty_ramping: Whether Asterix, Space Invaders and Seaquest become harder.
         minimal_actions: False for all six actions in every game.
@@ -69,9 +68,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
         **kwargs: Any,
     ) -> None:
         if not 0 <= sticky_action_prob <= 1:
-            raise ValueError(
-                f"sticky_action_prob = {sticky_action_prob}: must be in [0, 1]"
-            )
+            given = f"sticky_action_prob = {sticky_action_prob}"
+            raise ValueError(f"{given}: must be in [0, 1]")
         shape = (SIZE, SIZE, len(self.channels))
         bits: Any = np.bool_  # which annotations of Box leave out
         self.single_observation_space = spaces.Box(0, 1, shape, bits)
@@ -174,10 +172,8 @@ def down(action: Tensor) -> Tensor:
 
 
 def choices(number: Tensor, *counts: int | Tensor) -> list[Tensor]:
-    """Independent fair choices below each count, int32, out of one number in [0, 1).
-
-    It has 24 bits, so the product of the counts should be ten thousand at most.
-    """
+    """Independent fair choices below each count, int32, out of one number in [0, 1),
+    whose 24 bits are enough for counts with a product of ten thousand."""
     chosen: list[Tensor] = []
     for count in counts:
         number = number * count

@@ -30,15 +30,9 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     def begin(self, noise: Tensor) -> State:
         left = noise[1] < 0.5
         x = torch.where(left, 0, SIZE - 1).int()
-        return {
-            **self.full(noise, paddle=4),
-            "x": x,
-            **self.full(noise, y=3),
-            "last_x": x,
-            **self.full(noise, last_y=3),
-            "dx": torch.where(left, 1, -1).int(),
-            **self.full(noise, dy=1, wall=WHOLE, struck=0),
-        }
+        first = self.full(noise, paddle=4, x=0, y=3, last_x=0, last_y=3, dx=1, dy=1)
+        first |= self.full(noise, wall=WHOLE, struck=0)
+        return {**first, "x": x, "last_x": x, "dx": torch.where(left, 1, -1).int()}
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the paddle, then the ball."""

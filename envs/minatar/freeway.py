@@ -34,13 +34,9 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
     def begin(self, noise: Tensor) -> State:
         wait, heading = _drawn(noise[1 : 1 + NUMBERS])
-        return {
-            **self.full(noise, row=HOME, pause=PAUSE, clock=STEPS),
-            **self.full(noise, CARS, car=0),
-            "heading": heading,
-            "wait": wait,
-            "timer": wait,
-        }
+        chicken = self.full(noise, row=HOME, pause=PAUSE, clock=STEPS)
+        cars = {"heading": heading, "wait": wait, "timer": wait}
+        return {**chicken, **self.full(noise, CARS, car=0), **cars}
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Move the chicken, then the cars."""
@@ -66,17 +62,10 @@ class FreewayVectorEnv(MinAtarVectorEnv):
         hit = (at_column & (lanes == row)).any(0)
         row = torch.where(hit, HOME, row)
 
-        clock = state["clock"] - 1
-        state = {
-            "row": row,
-            "pause": (pause - 1).clamp(min=0),
-            "clock": clock,
-            "car": car,
-            "heading": heading,
-            "wait": wait,
-            "timer": timer,
-        }
-        return state, crossed, clock < 0
+        pause, clock = (pause - 1).clamp(min=0), state["clock"] - 1
+        chicken = {"row": row, "pause": pause, "clock": clock}
+        cars = {"car": car, "heading": heading, "wait": wait, "timer": timer}
+        return {**chicken, **cars}, crossed, clock < 0
 
     def things(self, state: State) -> tuple[Thing, ...]:
         lanes = range(1, 1 + CARS)

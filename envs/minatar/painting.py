@@ -129,10 +129,8 @@ def unpack(words: Tensor, channels: int) -> Tensor:
 
 def with_boards(obs: Tensor, masks: Iterable[Tensor], boards: list[Tensor]) -> Tensor:
     """Observations with a board, int32 `[1, 25 C]`, where its mask `[N]` is set.
-
-    Compiled, they are as `unpack` leaves them, and bits choose: a condition for a row
-    would be spread out for each vector.
-    """
+    Compiled, they are as `unpack` leaves them, and bits choose: a condition would cost
+    more."""
     if not is_compiled():
         fours = pack_bools(obs)
         for mask, board in zip(masks, boards, strict=True):
@@ -145,10 +143,8 @@ def with_boards(obs: Tensor, masks: Iterable[Tensor], boards: list[Tensor]) -> T
 
 
 def settled(x: Tensor) -> Tensor:
-    """A tensor that compiled code computes once, not again wherever it is used.
-
-    PyTorch's compiler cannot look behind strides.
-    """
+    """A tensor that compiled code computes once, not again wherever it is used:
+    PyTorch's compiler cannot look behind strides."""
     if not is_compiled():
         return x
     x = x.contiguous()

@@ -24,29 +24,19 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
     Fish and submarines cross the sea, and submarines fire torpedoes. Divers can be
     taken aboard, up to six. Coming up takes at least one of them, fills the oxygen and
     makes the enemies come more often, and every other time also move faster; with all
-    six aboard it pays a reward of up to 10, one for each cell of the oxygen gauge.
-    The episode ends when something hits the submarine, the oxygen runs out, or when one
-    comes up without a diver.
+    six aboard it pays a reward of up to 10, one for each cell of the oxygen gauge. The
+    episode ends when something hits the submarine, the oxygen runs out, or it comes up
+    without a diver.
 
-    As in the package, a full rescue leaves the number of divers at -1: not being 0,
-    it lets one come up without a diver afterwards.
+    As in the package, a full rescue leaves the number of divers at -1: not being 0, it
+    lets one come up without a diver afterwards.
 
     Enemies are bits, see `seaquest_fleet`. All in a row swim the same way: no other one
     comes in before they are gone.
     """
 
-    channels = (
-        "sub_front",
-        "sub_back",
-        "friendly_bullet",
-        "trail",
-        "enemy_bullet",
-        "enemy_fish",
-        "enemy_sub",
-        "oxygen_guage",
-        "diver_guage",
-        "diver",
-    )
+    channels = ("sub_front", "sub_back", "friendly_bullet", "trail", "enemy_bullet")
+    channels += ("enemy_fish", "enemy_sub", "oxygen_guage", "diver_guage", "diver")
     actions = (base.NOTHING, base.LEFT, base.UP, base.RIGHT, base.DOWN, base.FIRE)
     noise_size = 2  # whether the action sticks; what comes in from where
 
@@ -124,11 +114,9 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
 
 
 def words(state: dict[str, Tensor]) -> Tensor:
-    """The board in words of 64 bits, int64 `[16, N]`, for `unpack`.
-
-    So a word has the bytes of as many numbers as a CPU computes at once. A cell may
-    begin in one word and end in the next.
-    """
+    """The board in words of 64 bits, int64 `[16, N]`, for `unpack`: a word has the
+    bytes of as many numbers as a CPU computes at once. A cell may begin in one and end
+    in the next."""
     device = state["x"].device
     first, last = (settled(torch.cat(rows)) for rows in _rows(state))
     begin = torch.arange(0, SIZE * SIZE * CHANNELS, BITS, device=device)[:, None]

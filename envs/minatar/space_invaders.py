@@ -29,14 +29,8 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
     its aliens are left, two shots and one bomb.
     """
 
-    channels = (
-        "cannon",
-        "alien",
-        "alien_left",
-        "alien_right",
-        "friendly_bullet",
-        "enemy_bullet",
-    )
+    channels = ("cannon", "alien", "alien_left", "alien_right")
+    channels += ("friendly_bullet", "enemy_bullet")
     actions = (base.NOTHING, base.LEFT, base.RIGHT, base.FIRE)
     noise_size = 1  # whether the action sticks: all else is fixed
 
@@ -90,10 +84,8 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         return state, reward, terminated
 
     def _shots(self, state: State, fires: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and columns of the shots, int32 `[2, N]`, the newest first.
-
-        The older one moves up, or is gone by then.
-        """
+        """Rows and columns of the shots, int32 `[2, N]`, the newest first; the older
+        one moves up."""
         row, column = state["shot_row"], state["shot_column"]
         new_row = torch.stack((torch.full_like(row[0], GROUND), row[0]))
         new_column = torch.stack((state["cannon"], column[0]))
@@ -117,15 +109,9 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         left = left + heading * (moves & ~turns).int()
         row, column = self._places(top, left)
         hit = _count(alive * ((row == GROUND) & (column == cannon))) != 0
-        fleet = {
-            "alive": alive,
-            "top": top,
-            "left": left,
-            "heading": heading,
-            "interval": interval,
-            "timer": torch.where(moves, wait, state["timer"]) - 1,
-        }
-        return fleet, lost | (moves & hit)
+        timer = torch.where(moves, wait, state["timer"]) - 1
+        values = (alive, top, left, heading, interval, timer)
+        return dict(zip((*names, "timer"), values, strict=True)), lost | (moves & hit)
 
     def _next_fleet(self, fleet: State, alive: Tensor) -> State:
         """Those that are left of a fleet; after the last of them a new, faster one."""

@@ -45,7 +45,8 @@ def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
 
 
 def action(turn: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-    """Actions float32 `[2]` of a controller that is as quick as it can be unswinging.
+    """Actions float32 `[2]` of a controller that is as quick as it can be without
+    swinging.
 
     With a torque of `k turn - d velocity` a joint of inertia 1 is a spring, critically
     damped if `k = w^2` and `d + DAMPING = 2 w`, for the frequency `w`.
@@ -56,12 +57,10 @@ def action(turn: np.ndarray, velocity: np.ndarray) -> np.ndarray:
 
 
 class Painter:
-    """Draws an arm of two links, its fingertip and the ball, on `size` pixels squared.
-
-    x is to the right and y up. The ball hides the links, and the fingertip the ball.
-    Edges are smooth: a pixel takes on a colour as far as its middle is inside of the
-    shape, over the width of a pixel.
-    """
+    """Draws an arm of two links, its fingertip and the ball, on `size` pixels squared:
+    x to the right, y up, the ball over the links and the fingertip over the ball. A
+    pixel takes on a colour as far as its middle is inside of a shape, over the width of
+    a pixel."""
 
     def __init__(self, size: int) -> None:
         self.size, self.pixel = size, 2 * REACH / size  # metres

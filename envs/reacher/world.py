@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
+from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.reacher import arm
 from yieldrl.foundations.text import Utf8Text
 
@@ -71,9 +72,8 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         try:
             from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
         except (ImportError, DependencyNotInstalled) as reason:
-            raise ImportError(
-                "yieldrl/ReacherImages-v1 needs mujoco: pip install 'yieldrl[mujoco]'"
-            ) from reason
+            needed = "yieldrl/ReacherImages-v1 needs mujoco: pip install"
+            raise ImportError(f"{needed} 'yieldrl[mujoco]'") from reason
         self.inside: Any = ReacherEnv()
         self.render_mode = render_mode
         self.action_space = self.inside.action_space
@@ -87,22 +87,16 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         self._sentence = text.encode(instruction)
         self._painter, self._large = arm.Painter(pixels), arm.Painter(LARGE)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:
         super().reset(seed=seed)
         self.inside.reset(seed=seed, options=options)
         return self._observe(), {}
 
-    def step(
-        self, action: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> StepResult:
         given = np.asarray(action)
         if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
-            raise ValueError(
-                f"action {action!r} is not of finite numbers: give one of"
-                f" {self.action_space}"
-            )
+            wanted = f"give one of {self.action_space}"
+            raise ValueError(f"action {action!r} is not of finite numbers: {wanted}")
         _, reward, terminated, truncated, info = self.inside.step(action)
         info = {**info, "success": self.distance <= SUCCESS_DISTANCE}
         return self._observe(), float(reward), terminated, truncated, info

@@ -11,7 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.arrays import as_tensors, copied, replaced
+from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, copied, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.wrappers.state import CheckpointWrapper
 from yieldrl.foundations import spaces
@@ -84,7 +84,6 @@ class BatchWrapper(CheckpointWrapper):
 
     def begin(self, obs: Any, where: Tensor) -> Any:
         """After `reset`: observations `[N, ...]` to answer with, from those inside.
-
         Episodes begin where `where [N]` is set: everywhere, but after a `reset_mask`.
         """
         return obs
@@ -93,9 +92,7 @@ class BatchWrapper(CheckpointWrapper):
         """What to answer instead of a step of the wrapped environments."""
         return step
 
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         options = dict(options or {})  # a copy: Gymnasium's take the mask out of it
         where = ~self.zeros(torch.bool)
         if "reset_mask" in options:
@@ -108,7 +105,7 @@ class BatchWrapper(CheckpointWrapper):
         obs = self.begin(as_tensors(obs), where)
         return self.answer(obs), self.answer(info)
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> StepResult:
         step = self.take(self.advance(self.action(actions)))
         if self._resets is not None:
             self._resets = step.ended

@@ -15,8 +15,7 @@ class ChunkSums:
     """Sums over the steps of a chunk, of those environments that are still running.
 
     `reward` and `discounted` `[N]` are the sums of `r_i` and of `gamma^i r_i`,
-    `num_steps` int64 `[N]` the steps that count; `next_obs` and `info` are those of the
-    latest one.
+    `num_steps` int64 `[N]` the steps that count; `next_obs` and `info` are the latest.
     """
 
     def __init__(self, step: Step, running: Tensor) -> None:
@@ -64,30 +63,24 @@ class ChunkSums:
 def _latest(
     old: Mapping[str, Any], new: Mapping[str, Any], running: Tensor
 ) -> dict[str, Any]:
-    """What was said last of each environment; `new` counts for the running ones.
-
-    What only one of both has is zero in the other, as in Gymnasium's infos.
-    """
+    """What was said last of each environment, `new` of the running ones; what only one
+    of both has is zero in the other, as in Gymnasium's infos."""
     merged = {}
     for name in (*new, *(name for name in old if name not in new)):
         before, now = old.get(name), new.get(name)
-        if isinstance(before, Mapping) or isinstance(now, Mapping):
+        one = before if now is None else now
+        if isinstance(one, Mapping):
             merged[name] = _latest(before or {}, now or {}, running)
+        elif isinstance(one, np.ndarray | Tensor) and one.shape[:1] == running.shape:
+            before, now = (_zeros(one) if x is None else x for x in (before, now))
+            if isinstance(one, Tensor):
+                merged[name] = replaced(before, now, running)
+            else:  # of any objects
+                merged[name] = np.array(before)
+                merged[name][running.numpy()] = now[running.numpy()]
         else:
-            merged[name] = _rows(before, now, running)
+            merged[name] = one
     return merged
-
-
-def _rows(before: Any, now: Any, running: Tensor) -> Any:
-    one = before if now is None else now
-    if not (isinstance(one, np.ndarray | Tensor) and one.shape[:1] == running.shape):
-        return one
-    before, now = (_zeros(one) if x is None else x for x in (before, now))
-    if isinstance(one, Tensor):
-        return replaced(before, now, running)
-    rows = np.array(before)
-    rows[running.numpy()] = now[running.numpy()]
-    return rows
 
 
 def _zeros(one: np.ndarray | Tensor) -> np.ndarray | Tensor:

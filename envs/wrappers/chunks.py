@@ -6,7 +6,13 @@ import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
@@ -153,3 +159,20 @@ def _chunk_of(space: Space, length: int) -> Space:
         f"the action space {space} makes no chunks: it must be Box, Discrete or"
         " MultiDiscrete (of a MultiBinary, MultiDiscrete([2] * n) is the like)"
     )
+
+
+def longest_episode(envs: Any) -> int | None:
+    """Steps, or chunks of actions, after which every episode has ended; None if
+    unknown."""
+    if isinstance(envs, ActionChunks):
+        inside = longest_episode(envs.env)
+        return None if inside is None else -(-inside // envs.execute)
+    limits = [getattr(envs, "max_episode_steps", None)]
+    if isinstance(envs, SyncVectorEnv | AsyncVectorEnv):
+        specs = envs.get_attr("spec")
+        found = [getattr(spec, "max_episode_steps", None) for spec in specs]
+        known = [limit for limit in found if limit is not None]
+        return max(known) if len(known) == len(found) else None
+    if isinstance(envs, VectorWrapper):
+        limits.append(longest_episode(envs.env))
+    return min((limit for limit in limits if limit is not None), default=None)

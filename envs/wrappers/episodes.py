@@ -54,10 +54,8 @@ class EpisodeStatistics(BatchWrapper):
         self.lengths = lengths.masked_fill(ended, 0)
         if self._arrays and not ended.any():
             return step
-        of_episode = {
-            "r": returns.masked_fill(~ended, 0).to(step.reward.dtype),
-            "l": lengths.masked_fill(~ended, 0),
-        }
+        returns, lengths = (x.masked_fill(~ended, 0) for x in (returns, lengths))
+        of_episode = {"r": returns.to(step.reward.dtype), "l": lengths}
         info = {**step.info, "episode": of_episode, "_episode": ended}
         return step._replace(info=info)
 
@@ -116,10 +114,8 @@ class TimeLimit(BatchWrapper):
         return step
 
     def _reset_late(self, step: Step, cut: Tensor) -> Step:
-        """Let this step have been the reset of those that were cut in the one before.
-
-        Inside it was one more step of an episode that is over: forget its answer.
-        """
+        """Let this step have been the reset of those that were cut in the one before:
+        forget its answer, which belongs to an episode that is over."""
         if self._can_branch and not cut.any():
             return step
         return self.begun_anew(step, cut)._replace(

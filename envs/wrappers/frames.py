@@ -12,18 +12,17 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import as_tensors, replaced
 from yieldrl.envs.autoreset import Step
+from yieldrl.envs.batched.checks import check_choice
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 from yieldrl.foundations import Utf8Text, spaces
-
-PADDINGS = ("reset", "zero")
 
 
 class FrameStack(BatchWrapper):
     """Shows the latest K observations, each environment its own, the newest last.
 
-    Where an episode begins nothing of the one before is left, and `final_obs` is
-    stacked with the frames of the episode that it ends.
+    At an episode's begin nothing of the one before is left, and `final_obs` is stacked
+    with the frames of the episode that it ends.
 
     Numbers and choices get a new first axis, `[K, ...]`, sentences follow one another.
     The frames of pictures become channels, `[H, W, K * C]` or `[K * C, H, W]`, as
@@ -46,8 +45,7 @@ class FrameStack(BatchWrapper):
         super().__init__(envs)
         if num_frames < 1:
             raise ValueError(f"num_frames = {num_frames}: must be at least 1")
-        if padding not in PADDINGS:
-            raise ValueError(f"padding = {padding!r}: choose one of {PADDINGS}")
+        check_choice("padding", padding, ("reset", "zero"))
         self.num_frames, self.padding = num_frames, padding
         space = envs.single_observation_space
         empty = as_tensors(create_empty_array(space, self.num_envs))

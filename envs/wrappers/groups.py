@@ -12,8 +12,8 @@ from torch import Tensor
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.chunks import longest_episode
 from yieldrl.envs.wrappers.episodes import check_resets_in_part
-from yieldrl.envs.wrappers.horizon import longest_episode
 
 
 class GroupStarts(BatchWrapper):

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import leaves
+from yieldrl.envs.arrays import ResetResult, leaves
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.wrappers import intervals
@@ -34,14 +33,12 @@ class HiddenParameters(BatchWrapper):
         envs: A `TorchVectorEnv`, in other wrappers or not, in any autoreset mode.
         ranges: By name, of the world's `parameter_names` and in its units, the interval
             `(low, high)` of each parameter, uniform, or several of them.
-        held_out: Intervals outside of those, for evaluation; what it does not name
-            comes from `ranges`.
+        held_out: Intervals outside of those, for evaluation; others are from `ranges`.
         side: `"training"` draws from `ranges`, `"held_out"` from `held_out`.
 
     Raises:
         TypeError: If the environments are no `TorchVectorEnv`.
-        ValueError: If a name or an interval is wrong, there is no such side, or first
-            states depend on a parameter: they are drawn before it is.
+        ValueError: If an argument is wrong, or first states depend on a parameter.
 
     Attributes:
         names: Of the parameters, in the order of `privileged`.
@@ -93,9 +90,7 @@ class HiddenParameters(BatchWrapper):
         self.parameters = self._draws()
         self._apply(self._all_envs)
 
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         self._seed = seed
         try:
             return super().reset(seed=seed, options=options)
@@ -161,7 +156,7 @@ class HiddenParameters(BatchWrapper):
         self._apply(self._all_envs)
 
 
-def _with_privileged(space: Space, size: int) -> Dict:
+def _with_privileged(space: Any, size: int) -> Dict:
     entries = dict(space.spaces) if isinstance(space, Dict) else {"obs": space}
     if "privileged" in entries:
         raise ValueError(

@@ -10,19 +10,16 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.checks import check_choice
 from yieldrl.envs.batched.noise import NoiseSource
 
 Intervals = list[tuple[float, float]]
 """Low and high ends, the lowest interval first."""
 
-SIDES = ("training", "held_out")
-
 
 def read(what: str, ranges: Mapping[str, Any]) -> dict[str, Intervals]:
-    """Intervals by name, of each a pair of numbers or several pairs.
-
-    ValueError names the argument, `what`, if one is no interval or overlaps another.
-    """
+    """Intervals by name, of each a pair of numbers or several pairs; ValueError names
+    the argument, `what`, if one is no interval or overlaps another."""
     return {name: _intervals(f"{what}[{name!r}]", ranges[name]) for name in ranges}
 
 
@@ -74,8 +71,7 @@ def check_sides(
     training: dict[str, Intervals], held_out: dict[str, Intervals], side: str
 ) -> None:
     """Raise ValueError if what is held out is not, or no world could have it."""
-    if side not in SIDES:
-        raise ValueError(f"side = {side!r}: choose one of {SIDES}")
+    check_choice("side", side, ("training", "held_out"))
     if side == "held_out" and not held_out:
         raise ValueError("side = 'held_out': say which intervals are, in held_out=")
     unknown = sorted(held_out.keys() - training.keys())
@@ -110,18 +106,24 @@ def _overlap(these: Intervals, those: Intervals) -> bool:
 
 
 class Draws:
-    """Draws a number for each of P names and each environment, uniformly.
-
-    `noise` is seeded apart from the world's, so that one seed gives other numbers here.
-    """
+    """Draws a number for each of P names and each environment, uniformly. `noise` is
+    seeded apart from the world's, so that one seed gives other numbers here."""
 
     def __init__(self, intervals: Sequence[Intervals], world: TorchVectorEnv) -> None:
         like = {"dtype": world.dtype, "device": world.device}
         self.noise = NoiseSource(len(intervals), world.num_envs, **like)
         most = max(map(len, intervals))
-        rows = [_padded(row, most) for row in intervals]
-        self._low, self._high, self._start = torch.tensor(rows, **like).unbind(-1)
-        total = [[sum(high - low for low, high in row)] for row in intervals]
+        rows, total = [], []
+        for row in intervals:
+            widths = [high - low for low, high in row]
+            starts = itertools.accumulate(widths[:-1], initial=0.0)
+            padding = [(0.0, 0.0, math.inf)] * (most - len(row))
+            rows.append(
+                [(*ends, s) for ends, s in zip(row, starts, strict=True)] + padding
+            )
+            total.append([sum(widths)])
+        # Low and high ends, and how much of the row is before them, [P, K] each.
+        self._bounds = torch.tensor(rows, **like).unbind(-1)
         self._total = torch.tensor(total, **like)  # [P, 1]
 
     def __call__(self, count: int | None = None) -> Tensor:
@@ -137,20 +139,9 @@ class Draws:
     def placed(self, noise: Tensor) -> Tensor:
         """Where noise `[P, n]` in [0, 1) falls, with the intervals end to end."""
         along = noise * self._total
-        which = (along.unsqueeze(-1) >= self._start[:, None, 1:]).sum(-1)
-        low, high, start = (
-            x.gather(1, which) for x in (self._low, self._high, self._start)
-        )
+        which = (along.unsqueeze(-1) >= self._bounds[2][:, None, 1:]).sum(-1)
+        low, high, start = (bound.gather(1, which) for bound in self._bounds)
         return torch.minimum(low + (along - start), high)  # rounding stays inside
-
-
-def _padded(row: Intervals, length: int) -> list[tuple[float, float, float]]:
-    """Low and high end of each interval, and how much of the row is before it."""
-    found, before = [], 0.0
-    for low, high in row:
-        found.append((low, high, before))
-        before += high - low
-    return found + [(0.0, 0.0, math.inf)] * (length - len(row))
 
 
 def _other_seed(seed: Any) -> int | None:

@@ -1,5 +1,7 @@
 """Observations and rewards brought to a common scale, by what was seen of them."""
 
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import torch
@@ -23,13 +25,13 @@ class NormalizeObservation(BatchWrapper):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
     Mean and standard deviation are those of all observations so far that an action is
-    chosen on: the last one of an episode is scaled by them and not counted. Of a Dict
-    each entry of quantities has its own; images, sentences, choices and flags pass as
-    they are (see `spaces.quantities`).
+    chosen on: an episode's last one is scaled by them and not counted. Of a Dict each
+    entry of quantities has its own; images, sentences, choices and flags pass as they
+    are (see `spaces.quantities`).
 
-    For PPO there is `normalize_observation=True`, which moves the statistics once a
-    rollout and keeps them in the model; this wrapper is for the algorithms without that
-    field. Trainers evaluate with the same statistics, and do not move them.
+    PPO has `normalize_observation=True`, which moves the statistics once a rollout and
+    keeps them in the model; this wrapper is for the algorithms without that field.
+    Trainers evaluate with the same statistics, and do not move them.
 
     Args:
         limit: Bound of the result.
@@ -96,9 +98,7 @@ class NormalizeObservation(BatchWrapper):
             return
         count = self.count.clone()
         for path in self._paths:
-            leaf, name = obs, ".".join(path)
-            for key in path:
-                leaf = leaf[key]
+            leaf, name = reduce(getitem, path, obs), ".".join(path)
             self.count.copy_(count)  # each entry adds to what was counted before
             more = masked_moments(leaf.to(self.precise), where)
             update_moments((self.mean[name], self.var[name], self.count), more)

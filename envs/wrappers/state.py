@@ -34,16 +34,13 @@ class CheckpointWrapper(VectorWrapper):
         return {"wrapper": self._own(), "envs": inner() if inner else None}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; ValueError if it does not fit.
-
-        If it holds no state of the environments, reset them before the next step.
-        """
-        own, wrapper = self._own(), saved.get("wrapper", {})
-        if layout(wrapper) != layout(own):
+        """Restore what `state_dict` returned; ValueError if it does not fit. If it
+        holds no state of the environments, reset them before the next step."""
+        own, wrapper = layout(self._own()), saved.get("wrapper", {})
+        if layout(wrapper) != own:
             raise ValueError(
-                f"saved was {layout(wrapper)}, {type(self).__name__} has"
-                f" {layout(own)}: wrap as many of the same environments in the same"
-                " order"
+                f"saved was {layout(wrapper)}, {type(self).__name__} has {own}: wrap as"
+                " many of the same environments in the same order"
             )
         for name in self.learned:  # in place: environments of evaluation share them
             tree_map(Tensor.copy_, getattr(self, name), wrapper[name])

@@ -26,7 +26,7 @@ from yieldrl.envs.wrappers import (
     HiddenParameters,
     TimeLimit,
 )
-from yieldrl.envs.wrappers.horizon import longest_episode
+from yieldrl.envs.wrappers.chunks import longest_episode
 from yieldrl.foundations import Config
 
 SAME_STEP = AutoresetMode.SAME_STEP
