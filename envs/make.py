@@ -18,7 +18,7 @@ from yieldrl.envs.names import find_spec, name_of, resolve
 from yieldrl.envs.parcels import portable
 from yieldrl.envs.processes import adopt
 from yieldrl.envs.vectorize import (
-    MOST_OBJECTS,
+    MAX_OBJECTS,
     Wrap,
     check,
     check_count,
@@ -54,9 +54,9 @@ def make(
 
     Args:
         source: An id (`"CartPole-v1"`), the path of a class or function
-            (`"my_module:MyEnv"`), a vector environment (used as it is), one environment
-            (becomes a batch of one), an environment class, batched or not, or a
-            function that makes an environment.
+            (`"my_module:MyEnv"`), an environment (becomes a batch of one), a vector
+            environment (used as it is), the class of either, or a function that makes
+            an environment.
         config: Says `num_envs`, `env_kwargs`, `wrappers` and `vectorization`.
         device: Where a device-batched environment keeps its state.
         num_envs: Instead of `config.num_envs`.
@@ -124,7 +124,7 @@ class _Order:
         spec = find_spec(env_id)
         if spec.id.startswith("ALE/"):
             refuse_wrappers(self.wrappers, env_id)
-            check_count(self.count, MOST_OBJECTS)
+            check_count(self.count, MAX_OBJECTS)
             return atari.make_atari(spec.id, self.count, **self.kwargs)
         batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
         if spec.entry_point is None or batched:

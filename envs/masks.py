@@ -19,11 +19,9 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
 
     Observations become `{"observation": ..., "action_mask": ...}`, PettingZoo's
     convention, so that an agent knows the mask wherever it acts. Environments give it
-    in one of three ways:
-
-    - they have such a Dict already: the mask becomes bool and the rest stays,
-    - a method `action_masks()`, as sb3-contrib has it,
-    - `info["action_mask"]`, as Gymnasium's Taxi has it.
+    in one of three ways: they have such a Dict already, whose mask becomes bool; or a
+    method `action_masks()`, as sb3-contrib has it; or `info["action_mask"]`, as
+    Gymnasium's Taxi.
 
     Several choices (MultiDiscrete) have their masks one behind the other, and the
     buttons of a MultiBinary count as choices of two: not pressed, pressed.

@@ -22,10 +22,8 @@ class PendulumVectorEnv(TorchVectorEnv):
     State: angle from the upright (rad, not wrapped) and angular velocity (rad/s).
     Observation: the angle's cosine and sine, and the velocity. The action is a torque
     `[N, 1]`, clipped to 2 N m. The reward is minus a cost of the angle, the velocity
-    and the torque. No episode ends by itself; all are cut after 200 steps.
-
-    Gradients flow through the whole step, except where the torque or the velocity is at
-    its limit.
+    and the torque. No episode ends by itself; all are cut after 200 steps. Gradients
+    flow through the step, except where the torque or the velocity is at its limit.
 
     Args:
         gravity: In m/s^2. This and all that follow: a number, or one each, `[N]`.

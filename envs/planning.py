@@ -34,13 +34,13 @@ def value_iteration(
     """
     follow, reward = _arrays(table)
     value = np.zeros(len(table))
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         q_value = reward + gamma * follow @ value
         previous, value = value, q_value.max(1)
         if np.abs(value - previous).max() < tolerance:
             return value, q_value
     raise ValueError(
-        f"gamma = {gamma}: the values still change after {MOST_SWEEPS:,} sweeps; choose"
+        f"gamma = {gamma}: the values still change after {MAX_SWEEPS:,} sweeps; choose"
         " a smaller one"
     )
 
@@ -55,8 +55,8 @@ def policy_evaluation(table: Table, policy: np.ndarray, gamma: float) -> np.ndar
         table: All outcomes of all actions in all states.
         policy: An action for every state, `[S]` integers, or the probability of every
             action in every state, `[S, A]`.
-        gamma: Discount. With 1 the policy must come to an end from every state, or a
-            ValueError says so.
+        gamma: Discount. With 1 the policy must end from every state, or it is a
+            ValueError.
     """
     follow, reward = _arrays(table)
     if policy.ndim == 1:
@@ -71,7 +71,7 @@ def policy_evaluation(table: Table, policy: np.ndarray, gamma: float) -> np.ndar
     return np.linalg.solve(left, (policy * reward).sum(1))
 
 
-MOST_SWEEPS = 100_000
+MAX_SWEEPS = 100_000
 
 
 def _arrays(table: Table) -> tuple[np.ndarray, np.ndarray]:

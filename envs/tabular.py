@@ -20,9 +20,9 @@ class TableVectorEnv(TorchVectorEnv):
     State and observation are the number of a state, int64 `[N]`.
 
     Args:
-        env: One such environment of gymnasium, unwrapped. For a state and an action,
-            `env.P` lists what can follow, as (probability, next state, reward,
-            terminated); `env.initial_state_distrib` says where an episode begins.
+        env: One such environment of gymnasium, unwrapped: for a state and an action,
+            `env.P` lists outcomes (probability, next state, reward, terminated);
+            `env.initial_state_distrib` says where an episode begins.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Attributes:

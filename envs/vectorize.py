@@ -16,8 +16,8 @@ from yieldrl.foundations.text import encoded
 
 Wrap = Callable[[gym.Env], gym.Env]
 
-MOST_OBJECTS = 2**14  # most environments that are stepped one after the other
-MOST_PROCESSES = 2**10  # most environments that have a process each
+MAX_OBJECTS = 2**14  # most environments that are stepped one after the other
+MAX_PROCESSES = 2**10  # most environments that have a process each
 
 
 def vectorize(
@@ -36,7 +36,7 @@ def vectorize(
         TypeError: If `make_one` makes something else than an environment.
         ImportError: If it lacks a package.
     """
-    check_count(count, MOST_PROCESSES if mode == "async" else MOST_OBJECTS)
+    check_count(count, MAX_PROCESSES if mode == "async" else MAX_OBJECTS)
 
     def make_checked() -> gym.Env:
         env = make_one()

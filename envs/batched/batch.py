@@ -13,7 +13,6 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.batched import checks
-from yieldrl.envs.batched.actions import ActionReader
 from yieldrl.envs.batched.compiled import CompiledStep
 from yieldrl.envs.batched.noise import NoiseSource
 from yieldrl.envs.batched.parameters import Parameters
@@ -67,7 +66,7 @@ class Batch(World, Parameters):
         self._limit = max_episode_steps or torch.iinfo(torch.int64).max
         self._transposes = type(self).observe is World.observe
         self._is_random = type(self).random_dynamics is not World.random_dynamics
-        self._action_reader = ActionReader(self)
+        self._action_reader = checks.ActionReader(self)
         self._noise = NoiseSource(self.noise_size, num_envs, dtype, self.device)
         self.state: Any = None
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)

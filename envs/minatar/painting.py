@@ -110,10 +110,10 @@ def unpack(words: Tensor, channels: int) -> Tensor:
     """Observations bool `[N, 10, 10, C]` of boards of bits.
 
     `words` `[..., N]` divide a board, in the order of its bits, into equal parts of a
-    multiple of 4 bits; of the last one there may be more than are needed. Of four bits,
-    the product moves a copy to the bits 0, 8, 16 and 24 each, so that an int32 has
-    their bytes. Compiled code leaves int32 `[N, 25 C]` for the caller to view: within
-    it, a view of another dtype is a copy.
+    multiple of 4 bits; the last one may have more than are needed. Of four bits, the
+    product moves a copy to the bits 0, 8, 16 and 24 each, so that an int32 has their
+    bytes. Compiled code leaves int32 `[N, 25 C]` for the caller to view: within it, a
+    view of another dtype is a copy.
     """
     n = words.shape[-1]
     size = 4 * math.ceil(SIZE * SIZE * channels * n / 4 / words.numel())  # of a word

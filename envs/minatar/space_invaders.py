@@ -20,13 +20,12 @@ GONE = -1  # the row of what is not in the air
 class SpaceInvadersVectorEnv(MinAtarVectorEnv):
     """MinAtar's Space Invaders: N fleets, a reward of 1 for each alien shot.
 
-    A fleet of aliens goes sideways, and down where one is at the edge; it is the
-    faster the fewer are left. Every ten steps the one nearest to the cannon drops a
-    bomb. A fleet that is gone is followed by a faster one. The episode ends when a bomb
-    or an alien hits the cannon, or when the fleet would leave the board.
+    A fleet of aliens goes sideways, and down where one is at the edge; it is the faster
+    the fewer are left. Every ten steps the one nearest to the cannon drops a bomb. A
+    fleet that is gone is followed by a faster one. The episode ends when a bomb or an
+    alien hits the cannon, or when the fleet would leave the board.
 
-    Aliens keep their places in the fleet, so a board is the fleet's corner, which of
-    its aliens are left, two shots and one bomb.
+    A board is the fleet's corner, which of its aliens are left, two shots and one bomb.
     """
 
     channels = ("cannon", "alien", "alien_left", "alien_right")

@@ -23,14 +23,9 @@ class Backend:
     """Steps N worlds of one model, and knows no reward.
 
     States come from outside and go back there: what is kept is memory to write into,
-    `inputs` and `outputs`, as tensors `[N, ...]` by name.
-
-    Args:
-        model: The `MjModel`.
-        num_envs: N.
-        fields: Names of those `MjData` fields that are wanted beside the state.
-        threads: On the CPU, the caller's included; None for one per core.
-        device: Where the tensors live.
+    `inputs` and `outputs`, as tensors `[N, ...]` by name. Arguments are the `MjModel`,
+    N, the `MjData` fields that are wanted beside the state, threads on the CPU (None
+    for one per core), and the device.
     """
 
     dtype: torch.dtype

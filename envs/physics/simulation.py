@@ -1,8 +1,5 @@
 """N worlds of one MuJoCo model: made, varied, observed and closed."""
 
-# pyright: reportAttributeAccessIssue=false
-# mujoco has no types for its compiled half.
-
 from collections.abc import Mapping, Sequence
 from inspect import get_annotations
 from typing import Any, ClassVar, get_origin

@@ -43,13 +43,11 @@ class SignReward(BatchWrapper):
 
 
 class RescaleAction(BatchWrapper):
-    """Takes actions in [-1, 1] and stretches them to the bounds of the environments.
+    """Takes actions in [-1, 1], clipped, and stretches them to the environments'
+    bounds.
 
-    What lies outside is clipped. DDPG, TD3 and SAC do this by themselves; it helps a
-    Gaussian policy, PPO's say, where bounds are far from 1.
-
-    Raises:
-        TypeError: If actions are no bounded Box of floats.
+    DDPG, TD3 and SAC do this by themselves; it helps a Gaussian policy, PPO's say,
+    where bounds are far from 1. TypeError if actions are no bounded Box of floats.
 
     Example:
         >>> import gymnasium, torch, yieldrl.envs

@@ -34,8 +34,7 @@ class ActionChunks(BatchWrapper):
 
     are what `yieldrl.buffers.gae` and TD targets want. They are in `info`, with k
     (`"reward"`, `"discount"` float32 and `"num_steps"` int64, `[N]`); the reward that
-    `step` returns is the plain sum, so that returns are those of the task. Trainers
-    count decisions where they count steps and lengths of episodes.
+    `step` returns is the plain sum. Trainers count decisions where they count steps.
 
     Where an episode ends in mid-chunk the rest of the chunk is dropped, and the next
     one gets the very first observation of the new episode. The batch is stepped as a

@@ -17,8 +17,8 @@ class EpisodeStatistics(BatchWrapper):
     `info["episode"]` holds `"r"`, the returns `[N]`, and `"l"`, the lengths int64
     `[N]`, zero where no episode ended; the mask `info["_episode"]` says where one did.
     Environments of tensors give it in every step, for to look would wait; those of
-    arrays in steps that end an episode. For loops of your own: the trainers report
-    episodes by themselves.
+    arrays when an episode ends. For loops of your own: trainers report episodes by
+    themselves.
 
     Example:
         >>> import gymnasium, yieldrl.envs
@@ -66,10 +66,8 @@ class TimeLimit(BatchWrapper):
     An episode that is cut here is reset from here, by a `reset_mask`: within the step
     in SAME_STEP mode, after `final_obs` was kept; within the next one in NEXT_STEP
     mode; and in DISABLED mode by the caller, as any episode. A `TorchVectorEnv` has
-    `max_episode_steps` of its own, which is faster.
-
-    Put it around the environments first and the other wrappers around it, or they will
-    not know of the episodes that it ended.
+    `max_episode_steps` of its own, which is faster. Put it around the environments
+    first, or wrappers inside will not know of the episodes that it ended.
 
     Raises:
         ValueError: If the limit is less than 1.
