@@ -130,9 +130,9 @@ class ProcessVectorEnv(AsyncVectorEnv):
     ) -> None:
         """End the workers, and terminate those that do not within `timeout` seconds: by
         default 30, or 2 after an interruption, and with `terminate` none."""
-        at_rest = self._state is AsyncState.DEFAULT
-        usual = PATIENCE if at_rest else starting.GRACE
-        timeout = 0 if terminate else usual if timeout is None else timeout
+        if timeout is None:
+            timeout = PATIENCE if self._state is AsyncState.DEFAULT else starting.GRACE
+        timeout = 0 if terminate else timeout
         starting.end_workers(self.processes, self.parent_pipes, timeout)
 
     def _add_info(

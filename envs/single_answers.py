@@ -22,13 +22,17 @@ class Place(NamedTuple):
         return f"environment {self.number}, {self.env}, at step {self.step}"
 
 
+PAIR = "an observation and a dict of info"
+FIVE = "observation, reward, terminated, truncated and a dict of info"
+
+
 def first_answer(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
     """What `reset` returned: an observation and a dict."""
-    wanted = f"reset() of {place} must return an observation and a dict of info"
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise TypeError(f"{wanted}, got {_shown(answer)}")
+        raise TypeError(f"reset() of {place} must return {PAIR}, got {_shown(answer)}")
     if not isinstance(answer[1], dict):
-        raise TypeError(f"{wanted}, got as info {_shown(answer[1])}")
+        got = f"as info {_shown(answer[1])}"
+        raise TypeError(f"reset() of {place} must return {PAIR}, got {got}")
     return answer
 
 
@@ -40,15 +44,12 @@ def step_answer(
     answer: Any, place: Place
 ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
     """What `step` returned, rewards and flags of shape `(1,)` as plain numbers."""
-    wanted = (
-        f"step() of {place} must return observation, reward, terminated, truncated and"
-        " a dict of info"
-    )
     if not (isinstance(answer, tuple | list) and len(answer) == 5):
-        raise TypeError(f"{wanted}, got {_shown(answer)}")
+        raise TypeError(f"step() of {place} must return {FIVE}, got {_shown(answer)}")
     obs, reward, terminated, truncated, info = answer
     if not isinstance(info, dict):
-        raise TypeError(f"{wanted}, got as info {_shown(info)}")
+        got = f"as info {_shown(info)}"
+        raise TypeError(f"step() of {place} must return {FIVE}, got {got}")
     reward = _one("reward", reward, place)
     terminated = bool(_one("terminated", terminated, place))
     return obs, reward, terminated, bool(_one("truncated", truncated, place)), info
@@ -115,13 +116,11 @@ def _one(name: str, value: Any, place: Place) -> float:
         array = np.asarray(value)
     except (TypeError, ValueError):  # of parts with different shapes, say
         array = np.asarray(None)
-    if array.size != 1 or array.dtype.kind not in "biuf":
-        got = (
-            f"a {name} of shape {array.shape}"
-            if array.size != 1
-            else f"the {name} {value!r}"
-        )
+    if array.size != 1:
+        got = f"a {name} of shape {array.shape}"
         raise ValueError(f"{place} returned {got}: must be one number")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{place} returned the {name} {value!r}: must be one number")
     return float(array.item())
 
 
