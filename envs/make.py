@@ -15,7 +15,7 @@ from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import find_spec, name_of, resolve
-from yieldrl.envs.parcels import portable
+from yieldrl.envs.pipes import portable
 from yieldrl.envs.processes import adopt
 from yieldrl.envs.vectorize import (
     MAX_OBJECTS,

@@ -12,8 +12,7 @@ from gymnasium.vector.async_vector_env import AsyncState
 
 from yieldrl.envs import starting
 from yieldrl.envs.arrays import ResetResult, StepResult
-from yieldrl.envs.parcels import Parcel, pack
-from yieldrl.envs.pipes import Errors, Pipe
+from yieldrl.envs.pipes import Errors, Parcel, Pipe, pack
 from yieldrl.envs.single_answers import declared_names
 from yieldrl.envs.worker import work
 

@@ -13,7 +13,7 @@ import cloudpickle
 import gymnasium as gym
 from gymnasium.vector.utils import write_to_shared_memory
 
-from yieldrl.envs.parcels import UNSENT_ERRORS, sendable_error
+from yieldrl.envs.pipes import UNSENT_ERRORS, sendable_error
 from yieldrl.envs.single_answers import (
     Place,
     check_observation,

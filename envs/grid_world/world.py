@@ -12,7 +12,7 @@ from torch import Tensor
 from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.checks import check_choice
-from yieldrl.envs.grid_world import objects, painting, paths
+from yieldrl.envs.grid_world import objects, painting
 from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE, distinct
 from yieldrl.envs.grid_world.views import Pixels, State, Symbols, of_goal
 from yieldrl.envs.vocabulary import Vocabulary
@@ -172,7 +172,7 @@ class GoToVectorEnv(TorchVectorEnv):
         state = self.unfold(self.state)
         agent, cells = state["agent"], state["objects"]
         goal = of_goal(state, cells)
-        return paths.first_moves(agent, goal, cells, self.height, self.width)
+        return objects.first_moves(agent, goal, cells, self.height, self.width)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
         return painting.picture(state, self.height, self.width)

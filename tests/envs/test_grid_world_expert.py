@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.grid_world import EAST, NORTH, WEST, GoToVectorEnv
-from yieldrl.envs.grid_world.paths import first_moves
+from yieldrl.envs.grid_world.objects import first_moves
 
 
 def distances(goal, barred, height, width):

@@ -21,7 +21,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from worlds import Counter, Reusing
 
 from yieldrl.envs import make, make_eval, pipes, processes, starting
-from yieldrl.envs.parcels import sendable_error
+from yieldrl.envs.pipes import sendable_error
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.foundations import Config
 
