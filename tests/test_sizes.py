@@ -31,9 +31,9 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_867
+LINES = 39_873
 """Of the product but for `LATER`, which are to become 34 000."""
-LATER = {"distributed": 4_250, "language": 850, "envs/writing": 270}
+LATER = {"distributed": 4_350, "language": 850, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 114}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 54}
 LATER |= {"algorithms/dr_grpo": 55, "algorithms/dapo": 79, "algorithms/gspo": 71}

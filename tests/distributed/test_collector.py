@@ -190,7 +190,6 @@ def check_rows(rollout):
     assert torch.where(terminated, begins, goes_on | (cut & begins)).all()
 
 
-@pytest.mark.own_processes
 def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
     counting = ppo.Config(**{**PASSES, "num_envs": 2, "collection": "ray"})
     config = dataclasses.replace(
