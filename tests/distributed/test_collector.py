@@ -209,7 +209,7 @@ def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
 @pytest.mark.own_processes
 def test_a_worker_that_is_killed_is_started_again():
     """No row is lost from the middle, none comes twice, and the loss is counted."""
-    options = {"num_envs": 2, "rollout_workers": 2, "total_steps": 256}
+    options = {"num_envs": 2, "rollout_workers": 2, "total_steps": 128}
     with trainer_of("ppo", envs=Counting, max_policy_lag=1, **options) as trainer:
         lost, seen = [], 0
         for log in trainer():
@@ -217,15 +217,12 @@ def test_a_worker_that_is_killed_is_started_again():
             lost.append(log["logs"].get("lost_segments", 0))
             if trainer.buffer.full:
                 check_rows(trainer.buffer.rollout())
-            if log["sample_step"] in (20, 100) and log["log_type"] == "collect":
-                victim = trainer.collector.segments.pool.actors[
-                    log["sample_step"] % 3 % 2
-                ]
-                ray.kill(victim)
-    assert trainer.agent.sample_step == 256
-    assert seen == 128
-    assert 1 <= max(lost) <= 4
-    assert sum(trainer.collector.segments.pool.lives) == 2
+            if log["sample_step"] == 20 and log["log_type"] == "collect":
+                ray.kill(trainer.collector.segments.pool.actors[1])
+    assert trainer.agent.sample_step == 128
+    assert seen == 64
+    assert 1 <= max(lost) <= 2
+    assert trainer.collector.segments.pool.lives == [0, 1]
 
 
 def kill(worker):

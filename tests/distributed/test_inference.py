@@ -259,9 +259,9 @@ class Counting(gym.Env):
 @pytest.mark.own_processes
 def test_one_that_is_killed_is_started_again_with_the_newest_weights():
     """No row comes twice, each names the weights that chose it, losses are counted."""
-    options = {"total_steps": 384, "max_policy_lag": 1, "weight_transfer": "group"}
+    options = {"total_steps": 256, "max_policy_lag": 1, "weight_transfer": "group"}
     config = ray_config(rollout_workers=2, **options)
-    versions, found, killed = {}, defaultdict(int), 0
+    versions, found = {}, defaultdict(int)
     with ppo.Trainer(config, envs=Counting) as trainer:
         pool = trainer.collector.segments.pool.inference
         for log in trainer():
@@ -272,14 +272,13 @@ def test_one_that_is_killed_is_started_again_with_the_newest_weights():
             full = trainer.buffer.full and log["log_type"] == "collect"
             if full:
                 check(trainer.buffer.rollout(), versions, found)
-            if full and log["sample_step"] in (64, 192):
+            if full and log["sample_step"] == 64:
                 ray.kill(pool.actors[0])
-                killed += 1
         told = trainer.collector.statistics()
-    assert told["inference_lives"] == [killed] == [2]
-    assert told["weight_groups"] == 3
-    assert killed <= told["lost_segments"] <= 8
-    assert trainer.agent.sample_step == sum(found.values()) == 384
+    assert told["inference_lives"] == [1]
+    assert told["weight_groups"] == 2
+    assert 1 <= told["lost_segments"] <= 4
+    assert trainer.agent.sample_step == sum(found.values()) == 256
     assert max(found) > 0, "it acts by newer weights than the first"
 
 
