@@ -27,7 +27,7 @@ from yieldrl.foundations.ranges import (
     UnitInterval,
     Widths,
 )
-from yieldrl.foundations.ranks import Ranks, mean_and_std, ranks
+from yieldrl.foundations.ranks import Ranks, mean_and_std, mean_of_all, ranks
 from yieldrl.foundations.running_statistics import means
 from yieldrl.foundations.seeding import (
     derive_seed,
@@ -68,6 +68,7 @@ __all__ = [
     "derive_seed",
     "keep_freed_memory",
     "mean_and_std",
+    "mean_of_all",
     "means",
     "ranks",
     "resolve_device",

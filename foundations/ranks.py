@@ -176,3 +176,14 @@ def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
     mean = first / size
     var = (second - size * mean.square()) / (size - 1)
     return mean.to(x.dtype), var.clamp(min=0).sqrt().to(x.dtype)
+
+
+def mean_of_all(x: Tensor) -> Tensor:
+    """The mean of the numbers `x [N]` of all processes, 0-dim; 0 of none.
+
+    Of equal numbers it is that number, to the bit.
+    """
+    wide = x.double()
+    own = torch.stack([wide.sum(), torch.ones_like(wide).sum()])
+    total, size = ranks().all_reduce_sum(own).unbind()
+    return (total / size.clamp(min=1)).float()

@@ -47,7 +47,7 @@ class LanguageConfig(Checked):
     """Temperature at which answers are drawn: logits are divided by it. Higher explores
     more, lower keeps to what is likely. The best answer, `predict`, has none."""
 
-    top_k: Annotated[int, Range(1)] | None = None
+    top_k: Annotated[int, Range(1, 2**20)] | None = None
     """Draw each token from so many, the most likely ones; by default from all."""
 
     tempered_learning: bool = True

@@ -12,6 +12,8 @@ from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
 from yieldrl.on_policy.cloned_first import ClonesFirst
 from yieldrl.on_policy.cloning_config import CloningConfig
 from yieldrl.on_policy.config import ActorCriticConfig, OnPolicyConfig
+from yieldrl.on_policy.episode_rows import alike, joined
+from yieldrl.on_policy.group_algorithm import GroupAlgorithm
 from yieldrl.on_policy.mlp_actor import MLPActor
 from yieldrl.on_policy.model import ActorCritic
 from yieldrl.on_policy.tokens import executed, in_rows, tokens_taken
@@ -23,15 +25,18 @@ __all__ = [
     "ActorCriticConfig",
     "ClonesFirst",
     "CloningConfig",
+    "GroupAlgorithm",
     "MLPActor",
     "OnPolicyAlgorithm",
     "OnPolicyConfig",
     "OnPolicyTrainer",
     "RememberingAgent",
     "SamplingAgent",
+    "alike",
     "check_desired_kl",
     "executed",
     "follow_kl",
     "in_rows",
+    "joined",
     "tokens_taken",
 ]

@@ -38,6 +38,7 @@ class ClonesFirst(OnPolicyTrainer):
                 for log in logs:
                     yield {**log, "logs": {**log["logs"], "phase": 0.0}}
             self.cloning = None  # with all demonstrations
+            self.algorithm.sync_target()  # what is kept of the start is the clone
         yield from super().__call__()
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
@@ -57,6 +58,11 @@ class ClonesFirst(OnPolicyTrainer):
         cloned = config.demonstration_steps > 0 and config.eval_every > 0
         return super().evaluation_due or (cloned and self.evaluator.evaluated_at == 0)
 
+    @property
+    def envs_to_clone(self) -> Any:
+        """Environments that the expert acts in."""
+        return self.envs_here
+
     def make_cloning(self) -> Trainer | None:
         """The trainer that clones, if there are demonstrations.
 
@@ -66,7 +72,7 @@ class ClonesFirst(OnPolicyTrainer):
         config = self.config.cloning_config()
         if config is None:
             return None
-        parts = {"envs": self.envs_here, "model": self.model}
+        parts = {"envs": self.envs_to_clone, "model": self.model}
         try:
             cloning = self.cloning_class(config, **parts)
         except ValueError as reason:

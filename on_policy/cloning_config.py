@@ -84,7 +84,7 @@ class CloningConfig(OnPolicyConfig):
             eval_every=0,
         )
 
-    @property
-    def cloned_share(self) -> float:
-        """The share of all steps that is cloned."""
-        return self.demonstration_steps / self.total_steps
+    def improved_share(self, fraction_done: float) -> float:
+        """How far improving is, from 0 to 1, when so much of all steps is taken."""
+        cloned = self.demonstration_steps / self.total_steps
+        return max(0.0, (fraction_done - cloned) / (1 - cloned))

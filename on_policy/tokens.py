@@ -38,7 +38,7 @@ def in_rows(values: Tensor, valid: Tensor) -> Tensor:
 
     K is how many tokens a step has; elsewhere it is 0, or False.
     """
-    flat = values.reshape(len(values), -1)
+    flat = values.unsqueeze(1) if values.ndim == 1 else values.flatten(1)
     rows = torch.zeros(
         *valid.shape, flat.shape[1], dtype=flat.dtype, device=flat.device
     )

@@ -27,7 +27,7 @@ SMALL = {
 def config_of(module: Any, **options: Any) -> Any:
     """A small config, of the options that the algorithm has."""
     known = {field.name for field in dataclasses.fields(module.Config)}
-    if module.__name__.endswith("vla_ppo"):
+    if "demonstration_steps" in known and not module.__name__.endswith("cloning"):
         options = {"demonstration_steps": 0, **options}  # cloning is tried by itself
     if "group_size" in known:  # all groups differ, and end with the rollout
         limit = {"max_episode_steps": 8}

@@ -23,7 +23,7 @@ LONGER_FOLDERS = {
     "behavior_cloning": 447,
     "ppo_lstm": 217,
     "ppo_roa": 879,
-    "vla_ppo": 271,
+    "vla_ppo": 270,
 }
 LONGER_FILES = {
     "abstractions.py": 284,
@@ -35,8 +35,9 @@ LINES = 39_873
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_350, "language": 850, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 114}
-LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 54}
-LATER |= {"algorithms/dr_grpo": 55, "algorithms/dapo": 79, "algorithms/gspo": 71}
+LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
+LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
+LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 68}
 """Most lines of rooms that came later."""
 
 

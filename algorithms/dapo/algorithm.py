@@ -1,9 +1,10 @@
 """The mathematics of DAPO.
 
 Yu et al. 2025, "DAPO: An Open-Source LLM Reinforcement Learning System at Scale",
-arXiv:2503.14476, sections 3.1 to 3.3.
+arXiv:2503.14476, sections 3.1 and 3.3; 3.2 is the trainer's.
 """
 
+from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
@@ -18,8 +19,8 @@ class Algorithm(grpo.Algorithm):
     falls; a higher one leaves it room to grow. In the mean over tokens of all answers a
     long one weighs as much as its tokens.
 
-    Differs from the paper: groups of equal returns are left out, as GRPO does here, and
-    no others are played in their stead; too long answers have no penalty of their own.
+    Differs from the paper: a batch has all episodes of the rollouts that it took, also
+    where they are more than enough; too long answers have no penalty of their own.
     """
 
     config: Config
@@ -28,6 +29,6 @@ class Algorithm(grpo.Algorithm):
         """Ratios from `1 - clip_coef` to `1 + clip_high`, equation 10."""
         return ratio.clamp(1 - self.config.clip_coef, 1 + self.config.clip_high)
 
-    def mean(self, values: Tensor, mask: Tensor) -> Tensor:
+    def mean(self, values: Tensor, data: TensorDict) -> Tensor:
         """The mean over the tokens of all episodes together, equation 12, 0-dim."""
-        return (values * mask).sum() / mask.sum().clamp(min=1)
+        return (values * data["mask"]).sum() / data["tokens"].sum()

@@ -4,6 +4,7 @@ Liu et al. 2025, "Understanding R1-Zero-Like Training: A Critical Perspective",
 arXiv:2503.20783, section 3.
 """
 
+from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
@@ -22,7 +23,7 @@ class Algorithm(grpo.Algorithm):
         """`R - mean(R)` in each group, `[K, G]`."""
         return centred(returns, counted)
 
-    def mean(self, values: Tensor, mask: Tensor) -> Tensor:
+    def mean(self, values: Tensor, data: TensorDict) -> Tensor:
         """Sums over tokens by a constant, `num_steps * K`, and their mean, 0-dim."""
-        total = (values * mask).sum((1, 2))
-        return (total / (self.config.num_steps * mask.shape[2])).mean()
+        longest = self.config.num_steps * values.shape[2]
+        return (values * data["mask"]).sum() / longest / data["episodes"].sum()

@@ -7,15 +7,14 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.buffers import EpisodeGroups, Minibatches
+from yieldrl.buffers import EpisodeGroups
 from yieldrl.functional import centred, group_mean
-from yieldrl.on_policy import OnPolicyAlgorithm, in_rows, tokens_taken
-from yieldrl.runtime.acting_record import CHUNK
+from yieldrl.on_policy import GroupAlgorithm, alike, in_rows
 
 from .config import Config
 
 
-class Algorithm(OnPolicyAlgorithm):
+class Algorithm(GroupAlgorithm):
     """PPO's clipped ratio, with the other episodes of a group in place of a critic.
 
     An answer is an episode, a row of `[B, T]` steps with K tokens each: one, unless the
@@ -53,19 +52,16 @@ class Algorithm(OnPolicyAlgorithm):
         if self.config.collection == "sync" and groups.mixed.any():
             remedy = "collect each rollout as a whole before you learn from it"
             raise ValueError(f"several policies acted in one group: {remedy}")
-        counted = groups.whole & ~groups.mixed.unsqueeze(1)
-        advantage = self.relative(groups.returns, counted)
+        whole = groups.whole & ~groups.mixed.unsqueeze(1)
+        advantage = self.relative(groups.returns, whole)
         rollout["advantage"] = groups.spread(advantage)
         rollout["returns"] = groups.spread(groups.returns)
-        used = counted & (advantage != 0).any(1, keepdim=True)
+        used = whole & (advantage != 0).any(1, keepdim=True)
         unused = "next_obs", "reward", "terminated", "truncated", "policy_version"
-        episodes = groups.episodes(rollout.exclude(*unused), used)
+        steps = rollout.exclude(*unused)
+        episodes = alike(groups.episodes(steps, used), spare=steps[0])
         if self.reference is not None and len(episodes) > 0:
-            steps = episodes[episodes["valid"]].split(CHUNK)
-            log_prob = torch.cat(
-                [self.asked(self.reference, part)[0] for part in steps]
-            )
-            episodes["reference"] = in_rows(log_prob, episodes["valid"])
+            episodes["reference"] = self.log_prob_of(self.reference, episodes)
         return episodes
 
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
@@ -76,49 +72,32 @@ class Algorithm(OnPolicyAlgorithm):
         above = centred(returns, counted)
         return above / (group_mean(above.square(), counted).sqrt() + 1e-6)
 
-    def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
-        """Shares of episodes that were whole, and of groups whose returns differ."""
-        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
-        if len(groups.whole) == 0:
-            return {}
-        differ = (groups.gathered(rollout["advantage"]) != 0).any(1)
-        shares = {"whole_episodes": groups.whole, "informative_groups": differ}
-        return {f"grpo/{name}": x.float().mean() for name, x in shares.items()}
-
-    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
-        """Epochs in random order over episodes `[E, T]`."""
-        config = self.config
-        return Minibatches(prepared, config.num_epochs, config.num_minibatches, seed)
-
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch of episodes `[B, T]`."""
-        return self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)
+        limit = self.config.max_grad_norm
+        return self.minimize(self.loss, self.measured(data), max_grad_norm=limit)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """Equation 3 with its sign turned, for episodes `[B, T]`, and what to log."""
-        valid, config = data["valid"], self.config
+        valid, mask, config = data["valid"], data["mask"], self.config
         steps = data[valid]
-        now, entropy = self.asked(self.model, steps)
-        mask = in_rows(tokens_taken(self.model, steps, now), valid)  # [B, T, K]
-        log_prob, acted = in_rows(now, valid), in_rows(steps["log_prob"], valid)
-        log_ratio = (log_prob - acted).where(mask, 0.0)
+        now, entropy = (in_rows(x, valid) for x in self.asked(self.model, steps))
+        log_ratio = (now - in_rows(steps["log_prob"], valid)).where(mask, 0.0)
         ratio = self.shared(log_ratio, mask).exp()
         gain = self.gain(ratio, data["advantage"][:, :1, None])
-        policy_loss, entropy = -self.mean(gain, mask), entropy.mean()
+        policy_loss = -self.mean(gain, data)
+        entropy = (entropy * mask.any(2, keepdim=True)).sum() / data["steps"].sum()
         loss = policy_loss - config.entropy_coef * entropy
         logs = {"policy_loss": policy_loss, "entropy": entropy}
-        logs["approx_kl"] = self.kl(log_ratio, mask)
+        logs["approx_kl"] = self.kl(log_ratio, data)
+        logs["sampling_gap"] = log_ratio.abs().sum() / data["tokens"].sum()
         outside = (ratio != self.clipped(ratio)).float()
-        logs["clip_fraction"] = self.mean(outside, mask)
+        logs["clip_fraction"] = self.mean(outside, data)
         if self.reference is not None:
-            kl = self.kl((data["reference"] - log_prob).where(mask, 0.0), mask)
+            kl = self.kl((data["reference"] - now).where(mask, 0.0), data)
             loss, logs["kl"] = loss + config.kl_coef * kl, kl
         logs = {"loss": loss, **logs, **self.model.metrics()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
-
-    def asked(self, model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
-        """What a policy says of steps `[S]`: `log_prob [S, ...]` and `entropy [S]`."""
-        return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
 
     def shared(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
         """Logarithms of ratios `[B, T, K]`, of all tokens that share one."""
@@ -134,11 +113,12 @@ class Algorithm(OnPolicyAlgorithm):
         """Ratios no further from 1 than the objective improves."""
         return ratio.clamp(1 - self.config.clip_coef, 1 + self.config.clip_coef)
 
-    def kl(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
+    def kl(self, log_ratio: Tensor, data: TensorDict) -> Tensor:
         """Divergence by tokens' ratios, equation 4 (Schulman 2020, estimator k3)."""
-        return self.mean(log_ratio.exp() - 1 - log_ratio, mask)
+        return self.mean(log_ratio.exp() - 1 - log_ratio, data)
 
-    def mean(self, values: Tensor, mask: Tensor) -> Tensor:
+    def mean(self, values: Tensor, data: TensorDict) -> Tensor:
         """The mean over the tokens of each episode, and then over episodes, 0-dim."""
-        total = (values * mask).sum((1, 2))
-        return (total / mask.sum((1, 2)).clamp(min=1)).mean()
+        mask = data["mask"]
+        own = (values * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
+        return own.sum() / data["episodes"].sum()

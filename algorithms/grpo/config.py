@@ -1,17 +1,20 @@
 """Hyper-parameters of GRPO."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from yieldrl.algorithms import behavior_cloning
 from yieldrl.foundations import Coefficient, Count, LearningRate, Positive, Range
-from yieldrl.on_policy import OnPolicyConfig
+from yieldrl.language import LanguageConfig
+from yieldrl.on_policy import CloningConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(OnPolicyConfig):
-    """Group relative policy optimization; the defaults learn CartPole-v1 in 100 000
-    steps."""
+class Config(LanguageConfig, CloningConfig):
+    """Group relative policy optimization; the defaults let a small transformer write
+    sums: it clones an expert until it is right now and then, and goes on by itself."""
 
+    cloning_class: ClassVar[Any] = behavior_cloning.Config
     uncompiled: ClassVar[str | None] = "episodes of every rollout have other lengths"
     critic_obs: ClassVar[tuple[str, ...]] = ()  # there is no critic
     gae_lambda: ClassVar[float] = 1.0
@@ -19,7 +22,15 @@ class Config(OnPolicyConfig):
     normalize_advantage: ClassVar[bool] = False  # a group does
     normalize_reward: ClassVar[bool] = False
 
-    num_envs: int = 8
+    env_id: str = "yieldrl/Sums-v1"
+    """Id of a registered environment, such as `yieldrl/Steps-v1`. A tuned file is for
+    episodes of many steps, `--config grpo/cartpole`."""
+
+    total_steps: int = 120_000
+    """Environment steps to train for, the expert's and the policy's, counted over all
+    environments. The learning rate falls to zero over the policy's."""
+
+    num_envs: int = 512
     """Number of environments stepped side by side, a multiple of `group_size`. More
     give more groups for each update, which is less noisy."""
 
@@ -27,10 +38,18 @@ class Config(OnPolicyConfig):
     """Environments that begin every episode together, from one state (G). More compare
     a return with a better mean, and leave less groups of as many environments."""
 
-    num_steps: int = 750
+    num_steps: int = 1
     """Steps that every environment takes for a rollout (T), in which a group begins
     another episode only if the longest would still end. Choose at least the longest
     episode's; more leave a smaller share of steps in which members wait."""
+
+    clone_batch_size: int = 128
+    """Transitions of each gradient step of cloning. Larger batches have less noise, and
+    take more memory."""
+
+    clone_steps: int | None = 450
+    """Gradient steps of cloning. More begin with a policy that is right more often;
+    None takes as many as `clone_epochs` does."""
 
     num_epochs: Annotated[int, Range(1, 10**4)] = 4
     """Passes over each rollout. More learn more from it and move the policy further
@@ -39,7 +58,11 @@ class Config(OnPolicyConfig):
     num_minibatches: Count = 4
     """Minibatches of episodes in each pass, and gradient steps. More are noisier."""
 
-    learning_rate: LearningRate = 1e-3
+    micro_batches: Count = 1
+    """Parts in which a minibatch goes through the model. More take less memory and
+    more time, for the same step."""
+
+    learning_rate: LearningRate = 1e-4
     """Learning rate of Adam at the start. Too high makes the policy collapse."""
 
     gamma: float = 1.0
@@ -64,6 +87,11 @@ class Config(OnPolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_envs % self.group_size:
-            remedy = f"choose a multiple of group_size = {self.group_size}"
-            raise self.error("num_envs", f"a group would not be whole: {remedy}")
+        remedy = f"a group would not be whole: choose a multiple of {self.group_size}"
+        shares = {1: " = group_size"}
+        if self.collection == "ray":
+            shares |= {self.rollout_workers: " for each of rollout_workers"}
+            shares |= {max(1, self.learners): " for each of learners"}
+        for count, said in shares.items():
+            if self.num_envs % (self.group_size * count):
+                raise self.error("num_envs", remedy + said)

@@ -6,24 +6,25 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
+from yieldrl.algorithms import behavior_cloning
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.foundations import Utf8Text
 from yieldrl.language import policy_for
-from yieldrl.on_policy import MLPActor, OnPolicyTrainer
+from yieldrl.on_policy import ClonesFirst, MLPActor
 
 from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 
 
-class Trainer(OnPolicyTrainer):
+class Trainer(ClonesFirst):
     """Let groups play from equal starts, compare their returns, learn, forget, again.
 
-    >>> trainer = Trainer(Config(total_steps=6000, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 6000, 16)
+    >>> fields = {"num_envs": 64, "demonstration_steps": 64, "clone_steps": 1}
+    >>> trainer = Trainer(Config(total_steps=128, d_model=32, eval_every=0, **fields))
+    >>> phases = [log["logs"]["phase"] for log in trainer()]
+    >>> phases[0], phases[-1], trainer.agent.sample_step
+    (0.0, 1.0, 128)
     """
 
     config: Config
@@ -33,14 +34,19 @@ class Trainer(OnPolicyTrainer):
     policy_class = Policy
     algorithm_class = Algorithm
     agent_class = Agent
-
-    parallel = False  # in every process other groups would be left to learn from
+    cloning_class = behavior_cloning.Trainer
 
     @property
     def default_model(self) -> Any:
         """Where actions are text, a policy that writes."""
         writes = isinstance(self.envs.single_action_space, Utf8Text)
         return policy_for if writes else super().default_model
+
+    @property
+    def envs_to_clone(self) -> VectorEnv:
+        """Those without groups, which would show everything several times."""
+        envs = self.envs_here
+        return envs.env if isinstance(envs, GroupStarts) else envs
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

@@ -8,8 +8,7 @@ from yieldrl.algorithms import grpo
 
 @dataclass(frozen=True, kw_only=True)
 class Config(grpo.Config):
-    """GRPO with the ratio of a whole answer; the defaults learn CartPole-v1 in 100 000
-    steps."""
+    """GRPO with the ratio of a whole answer; the defaults write sums, as GRPO's."""
 
     ratio_level: ClassVar[Literal["sequence"]] = "sequence"
 

@@ -7,6 +7,7 @@ Models", arXiv:2501.03262.
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
+from yieldrl.foundations import mean_of_all
 
 
 class Algorithm(grpo.Algorithm):
@@ -23,5 +24,6 @@ class Algorithm(grpo.Algorithm):
 
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
         """`(R - mean(R)) / std(R)` over all groups, `[K, G]`."""
-        flat = returns.view(1, -1), counted.view(1, -1)
-        return super().relative(*flat).view_as(returns)
+        above = returns - mean_of_all(returns[counted])
+        std = mean_of_all(above[counted].square()).sqrt()
+        return (above / (std + 1e-6)).where(counted, 0.0)

@@ -34,8 +34,7 @@ class Algorithm(ppo.Algorithm):
 
     def anneal(self, fraction_done: float) -> None:
         """Let learning rates fall linearly, from the end of the demonstrations on."""
-        cloned = self.config.cloned_share
-        super().anneal(max(0.0, (fraction_done - cloned) / (1 - cloned)))
+        super().anneal(self.config.improved_share(fraction_done))
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]`."""

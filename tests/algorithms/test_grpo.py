@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -11,11 +12,11 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from lettered import Lettered, algorithm_of
 from tensordict import TensorDict
 from token_policy import Tokens
 from torch import Tensor, nn
 
-from yieldrl.abstractions import Policy
 from yieldrl.algorithms import (
     behavior_cloning,
     dapo,
@@ -25,12 +26,12 @@ from yieldrl.algorithms import (
     reinforce_pp,
     rloo,
 )
+from yieldrl.cli import presets
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
 from yieldrl.language import TokenPolicy
 from yieldrl.on_policy import tokens_taken
 
-VECTOR = Box(-1, 1, (3,), np.float32)
 ALL = [grpo, rloo, reinforce_pp, dr_grpo, dapo, gspo]
 PENDULUM = {
     "env_id": "yieldrl/Pendulum-v1",
@@ -41,6 +42,7 @@ PENDULUM = {
     "num_minibatches": 2,
     "num_epochs": 2,
     "hidden_sizes": (8,),
+    "demonstration_steps": 0,
     "total_steps": 128,
     "eval_every": 0,
     "device": "cpu",
@@ -53,48 +55,18 @@ ANSWERS = {
     "num_steps": 8,
     "num_minibatches": 2,
     "learning_rate": 0.05,
+    "demonstration_steps": 0,
     "total_steps": 4096,
     "eval_every": 0,
     "device": "cpu",
 }
 
 
-class Lettered(Policy):
-    """Logits for each of L tokens, whatever is observed; action int64 `[B, L]`.
-
-    A token 0 ends what is written.
-    """
-
-    has_critic = False
-
-    def __init__(self, length: int = 1, options: int = 3) -> None:
-        super().__init__(VECTOR, Discrete(options))
-        self.logits = nn.Parameter(torch.linspace(-0.3, 0.4, length * options))
-        self.size = length, options
-
-    def _log_probs(self) -> Tensor:
-        return self.logits.view(self.size).log_softmax(-1)
-
-    def forward(self, obs: Any, deterministic: bool = False) -> Any:
-        raise NotImplementedError
-
-    def evaluate_actions(self, obs: Any, action: Tensor) -> Any:
-        table = self._log_probs().expand(len(action), *self.size)
-        log_prob = table.gather(-1, action.unsqueeze(-1)).squeeze(-1)
-        entropy = -(table.exp() * table).sum((1, 2))
-        log_prob = log_prob.where(self.written(action), 0.0)
-        return log_prob, entropy, None
-
-    def written(self, action: Tensor) -> Tensor:
-        ended = (action == 0).long().cumsum(1)
-        return (ended == 0) | ((action == 0) & (ended == 1))
-
-
-def algorithm_of(module: Any = grpo, model: Any = None, **options: Any) -> Any:
-    sizes = {"num_envs": 6, "group_size": 3, "num_steps": 4, "device": "cpu"}
-    config = module.Config(**{**sizes, **options})
-    torch.manual_seed(0)
-    return module.Algorithm(model or Lettered(), config)
+def cartpole(module: Any = grpo, **options: Any) -> Any:
+    """The tuned file, which a variant has from its parent."""
+    return replace(
+        presets.load("grpo/cartpole", module.Trainer), eval_every=0, **options
+    )
 
 
 def answers(algorithm: Any, action: Any, advantage: Any) -> TensorDict:
@@ -108,8 +80,9 @@ def answers(algorithm: Any, action: Any, advantage: Any) -> TensorDict:
         "log_prob": log_prob.detach().unflatten(0, size),
         "advantage": torch.tensor(advantage).unsqueeze(1).expand(size).clone(),
         "valid": torch.ones(size, dtype=torch.bool),
+        "used": torch.ones(size, dtype=torch.bool),
     }
-    return TensorDict(data, list(size))
+    return algorithm.measured(TensorDict(data, list(size)))
 
 
 # ------------------------------------------------------------------------- advantages
@@ -272,6 +245,7 @@ def test_padding_has_no_part() -> None:
         each["log_prob"] -= 0.1
     data["valid"][:, 1] = False
     data["log_prob"][:, 1] = torch.nan
+    data = algorithm.measured(data)
     for name, value in algorithm.loss(alone)[1].items():
         torch.testing.assert_close(algorithm.loss(data)[1][name], value)
 
@@ -388,7 +362,7 @@ def test_the_reference_is_asked_once_a_rollout_and_moved_by_its_sync() -> None:
     own = algorithm.reference.evaluate_actions(None, torch.ones(6, 1).long())[0]
     pieces = algorithm.begin(rollout)[0].pieces
     assert torch.equal(pieces["reference"], own.unsqueeze(1))
-    assert algorithm.loss(pieces)[1]["kl"] > 0
+    assert algorithm.loss(algorithm.measured(pieces))[1]["kl"] > 0
     algorithm.update(rollout)
     assert not algorithm.reference.logits.requires_grad
     assert not torch.equal(algorithm.reference.logits, algorithm.model.logits)
@@ -396,7 +370,7 @@ def test_the_reference_is_asked_once_a_rollout_and_moved_by_its_sync() -> None:
     algorithm.sync_target()
     assert torch.equal(algorithm.reference.logits, algorithm.model.logits)
     pieces = algorithm.begin(rollout)[0].pieces
-    assert algorithm.loss(pieces)[1]["kl"] == 0
+    assert algorithm.loss(algorithm.measured(pieces))[1]["kl"] == 0
 
 
 # ----------------------------------------------------------------------------- training
@@ -538,6 +512,7 @@ def test_chunks_count_as_far_as_they_were_executed() -> None:
     poles = gym.make_vec("yieldrl/CartPole-v1", num_envs=8, max_episode_steps=60)
     chunks = ActionChunks(poles, length=4)
     options = {"group_size": 4, "num_steps": 15, "total_steps": 120, "eval_every": 0}
+    options["demonstration_steps"] = 0
     trainer = grpo.Trainer(grpo.Config(**options), envs=chunks, model=Tokens)
     assert trainer.envs.horizon == 15
     for log in trainer():
@@ -569,6 +544,7 @@ SUMS = {
     "env_id": "yieldrl/Sums-v1",
     "env_kwargs": {"max_operand": 9},
     "num_envs": 64,
+    "demonstration_steps": 0,
     "eval_every": 0,
     "device": "cpu",
     "threads": 1,
@@ -589,7 +565,8 @@ def test_answers_are_written_to_equal_prompts() -> None:
 
 @pytest.mark.slow
 def test_a_clone_learns_to_add_by_its_rewards() -> None:
-    sums = {**SUMS, "num_envs": 512}
+    sums = {k: v for k, v in SUMS.items() if k != "demonstration_steps"}
+    sums["num_envs"] = 512
     fields = {"demonstration_steps": 4096, "learn_steps": 120, "learning_rate": 1e-3}
     clone = behavior_cloning.Trainer(
         behavior_cloning.Config(**sums, **fields, batch_size=64, warmup_steps=50)
@@ -623,11 +600,14 @@ def test_a_policy_with_a_critic_leaves_it_as_it_is() -> None:
 
 def test_what_does_not_fit_is_said_at_construction() -> None:
     with pytest.raises(
-        ValueError, match=r"num_envs = 12: .* multiple of group_size = 8"
+        ValueError, match=r"num_envs = 12: .* multiple of 8 = group_size"
     ):
         grpo.Config(num_envs=12)
+    for name in ("rollout_workers", "learners"):
+        with pytest.raises(ValueError, match=rf"multiple of 8 for each of {name}"):
+            grpo.Config(num_envs=24, collection="ray", **{name: 2})
     with pytest.warns(UserWarning, match="num_steps = 100: .* and may take 500"):
-        grpo.Trainer(grpo.Config(num_steps=100, eval_every=0))
+        grpo.Trainer(cartpole(num_steps=100))
     with pytest.raises(TypeError, match="gae_lambda"):
         grpo.Config(gae_lambda=0.9)
 
@@ -635,8 +615,7 @@ def test_what_does_not_fit_is_said_at_construction() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ALL)
 def test_it_learns_to_balance(module: Any) -> None:
-    config = module.Config(total_steps=100_000, eval_every=0)
-    trainer = module.Trainer(config)
+    trainer = module.Trainer(cartpole(module))
     for _ in trainer():
         pass
     assert trainer.evaluate(20)["logs"]["episode_return"] > 400

@@ -24,6 +24,7 @@ GROUPS = {
     **PASSES,
     "env_id": "Pendulum-v1",
     "env_kwargs": {"max_episode_steps": 8},
+    "demonstration_steps": 0,
     "num_envs": 4,
     "group_size": 2,
 }

@@ -33,6 +33,7 @@ PASSES = {
 GROUPS = {
     "env_id": "Pendulum-v1",
     "env_kwargs": {"max_episode_steps": 8},
+    "demonstration_steps": 0,
     "group_size": 2,
 }
 CASES = {

@@ -27,12 +27,13 @@ from yieldrl.algorithms import (
 from yieldrl.exports import JsonPolicy, describe, write_json
 from yieldrl.exports.layers import NotExportableError, of_space
 
+EPISODES = {"demonstration_steps": 0, "num_envs": 8, "num_steps": 500}
 BREAKOUT = "yieldrl/MinAtar-Breakout-v1"
 CASES = {
     "ppo": (ppo, "CartPole-v1", NARROW),
     "ppo of numbers": (ppo, "Pendulum-v1", {**NARROW, "normalize_observation": True}),
     "ppo of pictures and words": (ppo, GO_TO, NARROW),
-    "grpo": (grpo, "CartPole-v1", NARROW),
+    "grpo": (grpo, "CartPole-v1", {**NARROW, **EPISODES}),
     "dqn": (dqn, "CartPole-v1", NARROW),
     "dqn of pictures": (dqn, BREAKOUT, NARROW),
     "c51": (c51, "CartPole-v1", NARROW),

@@ -1,0 +1,62 @@
+"""Episodes as rows of minibatches, in one process or several that learn together."""
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict, pad
+from torch import Tensor
+
+from yieldrl.foundations import mean_of_all, ranks
+
+
+def alike(rows: TensorDict, spare: TensorDict) -> TensorDict:
+    """Episodes `[E, T]`, as many and as long in every process that learns together.
+
+    So all of them take the same gradient steps, and the numbers of samples that they
+    are weighed by are equal. What is filled up is not `used`, bool `[E, T]`.
+
+    Args:
+        rows: With `valid [E, T]`.
+        spare: Any steps `[N]`, the first of rows that are filled in.
+    """
+    rows["used"] = rows["valid"].clone()
+    sizes = ranks().all_gather(torch.tensor(rows.shape, device=spare.device))
+    count, length = sizes.amax(0).tolist()
+    lacking = count - len(rows)
+    if lacking > 0:
+        chosen = torch.arange(lacking, device=spare.device) % len(spare)
+        fill = spare[chosen].unsqueeze(1).expand(lacking, rows.shape[1]).clone()
+        first = torch.arange(rows.shape[1], device=spare.device) == 0
+        fill["valid"] = first.expand(fill.shape).clone()
+        fill["used"] = torch.zeros_like(fill["valid"])
+        rows = joined([rows, fill])
+    return _padded(rows, length)
+
+
+def joined(parts: list[TensorDict]) -> TensorDict:
+    """Episodes `[E, T]` of several lengths one after the other, the short ones padded
+    by steps that are not `valid`."""
+    length = max(part.shape[1] for part in parts)
+    whole: Any = torch.cat([_padded(part, length) for part in parts])
+    return whole
+
+
+def counted(data: TensorDict, mask: Tensor) -> TensorDict:
+    """A minibatch `[B, T]` with the `mask [B, T, K]` of tokens that count, and numbers.
+
+    Sums over these, `[B, T]`, are in all parts of the minibatch as in the whole of it:
+    `episodes`, `steps` and `tokens` that count, per row the mean over all processes.
+    """
+    data = data.copy().set("mask", mask)
+    numbers = {
+        "episodes": mask.any(2).any(1),
+        "steps": mask.any(2).sum(1),
+        "tokens": mask.sum((1, 2)),
+    }
+    for name, number in numbers.items():
+        data[name] = (mean_of_all(number) / data.shape[1]).expand(data.shape)
+    return data
+
+
+def _padded(rows: TensorDict, length: int) -> TensorDict:
+    return pad(rows, [0, 0, 0, length - rows.shape[1]])

@@ -1,0 +1,68 @@
+"""What learning from groups of episodes asks of a rollout, before any mathematics."""
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.abstractions import Logs, Policy
+from yieldrl.buffers import EpisodeGroups, Minibatches
+from yieldrl.foundations import mean_of_all
+from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
+from yieldrl.on_policy.episode_rows import counted
+from yieldrl.on_policy.tokens import in_rows, tokens_taken
+from yieldrl.runtime.acting_record import CHUNK
+
+
+class GroupAlgorithm(OnPolicyAlgorithm):
+    """Minibatches of whole episodes `[B, T]`, each of which is weighed as a whole.
+
+    A subclass says what they are worth, by `prepare`, and has the loss. Its config has
+    `group_size`, `num_epochs` and `num_minibatches`, beside those of cloning.
+    """
+
+    config: Any
+
+    def anneal(self, fraction_done: float) -> None:
+        """Let the learning rate fall linearly, from the end of demonstrations on."""
+        super().anneal(self.config.improved_share(fraction_done))
+
+    def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
+        """Shares of episodes that were whole, and of groups whose returns differ."""
+        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
+        differ = (groups.gathered(rollout["advantage"]) != 0).any(1)
+        shares = {"whole_episodes": groups.whole, "informative_groups": differ}
+        return {f"grpo/{k}": mean_of_all(x.flatten()) for k, x in shares.items()}
+
+    def log_prob_of(self, model: Policy, episodes: TensorDict) -> Tensor:
+        """What a policy says of the tokens of episodes `[E, T]`, `[E, T, K]`."""
+        valid = episodes["valid"]
+        parts = [self.asked(model, steps)[0] for steps in episodes[valid].split(CHUNK)]
+        return in_rows(torch.cat(parts), valid)
+
+    def asked(self, model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
+        """What a policy says of steps `[S]`: `log_prob [S, ...]` and `entropy [S]`."""
+        return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
+
+    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
+        """Epochs in random order over episodes `[E, T]`."""
+        config = self.config
+        return Minibatches(prepared, config.num_epochs, config.num_minibatches, seed)
+
+    def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
+        """Let `learn` take a gradient step on the minibatch that is due.
+
+        The rollout's first one alone logs `sampling_gap`: later the policy has moved.
+        """
+        first = minibatches.position == 0
+        logs = super().learn_from(minibatches, learn)
+        return logs if first else {k: v for k, v in logs.items() if k != "sampling_gap"}
+
+    def measured(self, data: TensorDict) -> TensorDict:
+        """A minibatch `[B, T]` with the `mask [B, T, K]` of tokens that count, and what
+        its parts would not know: how many `episodes`, `steps` and `tokens` do."""
+        valid = data["valid"]
+        steps = data[valid]
+        taken = in_rows(tokens_taken(self.model, steps, steps["log_prob"]), valid)
+        return counted(data, taken & data["used"].unsqueeze(2))
