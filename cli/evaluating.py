@@ -32,9 +32,12 @@ def evaluate(
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
         from yieldrl.loggers import record_video
+        from yieldrl.loggers.answers import refuse_video
 
         path = run_files.find_checkpoint(run, checkpoint)
         trainer = restoring.player(path, episodes, device)
+        if video is not None:
+            refuse_video(trainer)
     with trainer:
         print(f"checkpoint: {path}")
         print(report(trainer, episodes, seed, every_episode=True))
@@ -62,7 +65,9 @@ def report(
         f" length {lengths.mean():.1f}"
     )
     if result.successes is not None:
-        summary += f", success {result.successes.mean():.0%}"
+        low, high = (f"{x:.1%}" for x in result.success_interval())
+        rate = result.successes.mean()
+        summary += f", success {rate:.1%} (95 % interval {low} to {high})"
     if not every_episode:
         return summary
     lines = [

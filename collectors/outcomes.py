@@ -1,5 +1,6 @@
 """What the episodes of an evaluation came to."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -46,6 +47,19 @@ class Evaluation:
             "episodes": len(self.returns),
         }
         return {name: float(value) for name, value in logs.items()}
+
+    def success_interval(self) -> tuple[float, float]:
+        """Where the probability of a success lies, with a confidence of 95 %.
+
+        Wilson 1927, "Probable Inference, the Law of Succession, and Statistical
+        Inference": it stays within 0 and 1, also where all or none succeed.
+        """
+        assert self.successes is not None
+        n, rate, z = len(self.successes), float(self.successes.mean()), 1.959964
+        middle = rate + z**2 / (2 * n)
+        half = z * math.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
+        low, high = ((middle + sign * half) / (1 + z**2 / n) for sign in (-1, 1))
+        return max(0.0, low), min(1.0, high)
 
     def of_task(self, name: str) -> Self:
         """The same episodes, all of one task; of no name, as they are."""

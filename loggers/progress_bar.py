@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from yieldrl.loggers.answers import latest_answer
 from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.metric_values import read
 from yieldrl.loggers.notebook import in_notebook
@@ -26,14 +27,15 @@ class progress(Logger):  # noqa: N801 (used like a function)
     learning, each with its rate: the one may go on without the other. It shows the last
     episode's return and the last evaluation's, and on Ray how many workers there are
     and how old their policies were. It is drawn ten times a second, or every
-    ten seconds where the output is a file.
+    ten seconds where the output is a file. Where actions are text, an answer of the
+    policy is shown above it every ten seconds.
     """
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Draw the bar while logs pass."""
         watched = in_notebook() or sys.stderr.isatty()
         period = 0.1 if watched else 10.0
-        bar = _Bar(trainer)
+        bar, drawn = _Bar(trainer), 0
         due = perf_counter() + period
         try:
             for log in logs:
@@ -41,6 +43,9 @@ class progress(Logger):  # noqa: N801 (used like a function)
                     bar.look(log)
                 if perf_counter() >= due:
                     bar.draw(log["sample_step"], log["learn_step"])
+                    if drawn % round(10.0 / period) == 0:
+                        bar.show(latest_answer(trainer))
+                    drawn += 1
                     due = perf_counter() + period
                 yield log
         finally:
@@ -86,6 +91,11 @@ class _Bar:
         # Without new steps `update` draws nothing, and the returns may be new.
         if not self.tqdm.update(min(step, self.total) - self.tqdm.n):
             self.tqdm.refresh()
+
+    def show(self, line: str | None) -> None:
+        """Print a line above the bar, if there is one."""
+        if line is not None:
+            self.tqdm.write(line, file=sys.stderr)
 
     def _short(self, number: float) -> str:
         """Three digits, with k, M or G for thousands, as the bar has them."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments, files
+from yieldrl.loggers.answers import refuse_video
 from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.encoding import mp4, to_frame
 from yieldrl.loggers.notebook import in_notebook
@@ -52,6 +53,7 @@ class video(Logger):  # noqa: N801 (used like a function)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record while logs pass, and at the end unless it was just done."""
+        refuse_video(trainer)
         refuse_file(files.place(trainer, self.folder, "videos"))
         recorded = trainer.agent.sample_step
         for log in logs:
@@ -96,15 +98,15 @@ def record_video(
     Raises:
         DiskFullError: If there is no room for the file.
         ImportError: If imageio-ffmpeg is not installed.
-        ValueError: If the environment draws no pictures, or pictures of several sizes,
-            or the path has another ending than `.mp4`.
+        ValueError: If the environment draws no pictures, or of several sizes, or the
+            path has another ending than `.mp4`.
     """
     from yieldrl.envs import make_eval
 
+    refuse_video(trainer)
     arguments.package("imageio_ffmpeg", extra="video")
     arguments.whole("episodes", episodes, low=1)
-    path = Path(path).absolute()
-    if path.suffix != ".mp4":
+    if (path := Path(path).absolute()).suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
     envs = make_eval(
         trainer.evaluator.source,

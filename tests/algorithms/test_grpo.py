@@ -29,6 +29,7 @@ from yieldrl.algorithms import (
 from yieldrl.cli import presets
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
+from yieldrl.envs.writing import SumsVectorEnv
 from yieldrl.language import TokenPolicy
 from yieldrl.on_policy import tokens_taken
 
@@ -282,6 +283,14 @@ def test_entropy_and_divergence_are_terms_of_the_loss() -> None:
     torch.testing.assert_close(loss, expected)
     assert logs["approx_kl"] == 0
     assert not any(metric.requires_grad for metric in logs.values())
+
+
+def test_the_gap_to_the_sampler_is_a_mean_over_tokens() -> None:
+    algorithm = algorithm_of(grpo, Lettered(3))
+    data = answers(algorithm, ACTION, ADVANTAGE)
+    moved(algorithm, data)
+    wanted = sum(abs(x) for row in RATIO for x in row) / 5
+    assert algorithm.loss(data)[1]["sampling_gap"].item() == pytest.approx(wanted)
 
 
 # ----------------------------------------------------------------- what is learned from
@@ -561,6 +570,77 @@ def test_answers_are_written_to_equal_prompts() -> None:
             assert (prompts == prompts[:, :1]).all()
             assert len(prompts[:, 0].unique(dim=0)) > 1
     assert log["sample_step"] == 128
+
+
+SMALL = {"d_model": 16, "num_layers": 1, "num_heads": 2}
+WAY = {**SUMS, **SMALL, "demonstration_steps": 128, "clone_steps": 6, "kl_coef": 0.1}
+WAY |= {"total_steps": 512, "num_epochs": 1}
+
+
+class Even(SumsVectorEnv):
+    """Sums that are worth their share of even bytes, so that all groups differ."""
+
+    def grade(self, state: Any, answer: Tensor) -> Tensor:
+        return (answer % 2 == 0).float().mean(1)
+
+
+def on_the_way(**options: Any) -> Any:
+    config = grpo.Config(**WAY | options)
+    return grpo.Trainer(config, envs=Even(64, max_operand=9))
+
+
+@pytest.mark.parametrize("stop", [3, 9, 12])
+def test_sums_go_on_bitwise(stop: int, tmp_path: Any) -> None:
+    """While cloning, between rollouts, and between two minibatches."""
+    expected = [numbers(log) for log in on_the_way()()]
+    assert len([log for log in expected if "kl" in log["logs"]]) == 6 * 4
+    trainer, found = on_the_way(), []
+    for log in trainer():
+        found.append(numbers(log))
+        if len(found) == stop:
+            break
+    trainer.save(tmp_path / "run.pt")
+    resumed = grpo.Trainer.load(tmp_path / "run.pt", envs=Even(64, max_operand=9))
+    found += [numbers(log) for log in resumed()]
+    assert found == expected
+
+
+def test_the_clone_is_made_of_single_prompts_and_is_the_reference() -> None:
+    trainer = on_the_way()
+    assert not isinstance(trainer.cloning.envs, GroupStarts)
+    for log in trainer():
+        if log["logs"]["phase"] == 1.0:
+            break
+    assert trainer.cloning is None
+    pairs = zip(
+        trainer.model.parameters(),
+        trainer.algorithm.reference.parameters(),
+        strict=True,
+    )
+    assert all(torch.equal(own, kept) for own, kept in pairs)
+    assert trainer.algorithm.learning_rate == 1e-4
+    trainer.algorithm.anneal(0.625)  # half way from 128 to 512 steps
+    [group] = trainer.algorithm.optimizer.param_groups
+    assert group["lr"] == pytest.approx(0.5e-4)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_first_step_says_how_far_learner_and_sampler_are(precision: Any) -> None:
+    """Rounding, or what bfloat16 makes of it."""
+    logs = [log["logs"] for log in on_the_way(precision=precision)()]
+    gaps = [float(log["sampling_gap"]) for log in logs if "sampling_gap" in log]
+    steps = [log for log in logs if "approx_kl" in log]
+    assert (len(gaps), len(steps)) == (6, 6 * 4)
+    most = 1e-5 if precision == "float32" else 0.1
+    assert all(0 <= gap < most for gap in gaps)
+
+
+def test_answers_of_the_background_are_learned_from() -> None:
+    logs = [log["logs"] for log in on_the_way(collection="async")()]
+    shares = [
+        log["grpo/informative_groups"] for log in logs if "grpo/whole" in f"{log}"
+    ]
+    assert shares == [1] * 6
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from worlds import Counter, Idle
 from yieldrl.algorithms import ppo
 from yieldrl.collectors import Evaluator, evaluate, evaluation
 from yieldrl.collectors.evaluation import successes
+from yieldrl.collectors.outcomes import Evaluation
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics
@@ -243,3 +244,14 @@ def test_tensors_and_columns_say_success_too():
     said = {"is_success": np.array([1.0, 0.0]), "success": {"part": np.ones(2)}}
     assert listed(successes(said, 2)) == [True, False]
     assert successes({}, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("successes", "count", "low", "high"),
+    [(10, 20, 0.2993, 0.7007), (0, 20, 0.0, 0.1611), (20, 20, 0.8389, 1.0)],
+)
+def test_a_success_rate_has_an_interval(successes, count, low, high):
+    """Wilson's, by hand: z = 1.96."""
+    said = np.arange(count) < successes
+    found = Evaluation(np.zeros(count), np.ones(count), said).success_interval()
+    assert found == pytest.approx((low, high), abs=1e-4)

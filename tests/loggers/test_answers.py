@@ -1,0 +1,97 @@
+"""What a policy writes: shown by the progress bar, and refused as a video."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from yieldrl import loggers
+from yieldrl.algorithms import behavior_cloning, grpo, ppo
+from yieldrl.foundations.text import decode
+from yieldrl.language import policy_for
+from yieldrl.loggers import progress_bar
+from yieldrl.loggers.answers import LONGEST, latest_answer
+
+SMALL = functools.partial(policy_for, d_model=16, num_layers=1, num_heads=2)
+SUMS = {"env_id": "yieldrl/Sums-v1", "eval_every": 0, "device": "cpu", "num_envs": 16}
+
+
+def writer(**options: Any) -> Any:
+    fields = {"demonstration_steps": 0, "total_steps": 32, **options}
+    return grpo.Trainer(grpo.Config(**SUMS | fields), model=SMALL)
+
+
+def test_it_is_the_newest_step_in_the_words_of_the_world() -> None:
+    trainer = writer()
+    assert latest_answer(trainer) is None, "nothing is collected yet"
+    next(log for log in trainer() if trainer.buffer.full)
+    rollout = trainer.buffer.rollout()
+    prompt = decode(rollout["obs", "prompt"][0, 0])[0]
+    tokens = rollout["action"][0, :1]
+    [answer] = decode(trainer.model.tokenizer.to_bytes(tokens, trainer.model.length))
+    assert latest_answer(trainer) == f"{prompt!r} -> {answer!r}, reward 0"
+    right = f"{eval(prompt[:-1])}"
+    spelled = torch.tensor([[*right.encode()]], dtype=torch.uint8)
+    tokens = trainer.model.tokenizer.to_tokens(spelled)
+    rollout["action"][0, 0] = 0
+    rollout["action"][0, 0, : len(right)] = tokens[0]
+    rollout["reward"][0, 0] = 1.0
+    assert latest_answer(trainer) == f"{prompt!r} -> {right!r}, reward 1"
+
+
+def test_a_long_one_is_cut() -> None:
+    trainer = writer(env_kwargs={"max_operand": 9})
+    next(log for log in trainer() if trainer.buffer.full)
+    trainer.agent.border.actions.to_env = lambda _: torch.full(
+        (1, 300), ord("7"), dtype=torch.uint8
+    )
+    said = latest_answer(trainer)
+    assert said is not None
+    assert f"-> '{LONGEST * '7'}...'" in said
+
+
+def test_other_worlds_and_experts_say_nothing() -> None:
+    config = ppo.Config(eval_every=0, num_steps=8, device="cpu")
+    trainer = ppo.Trainer(config)
+    next(log for log in trainer() if trainer.buffer.full)
+    assert latest_answer(trainer) is None
+    fields = {"demonstration_steps": 16, "learn_steps": 1}
+    clone = behavior_cloning.Config(**SUMS | fields)
+    cloning = behavior_cloning.Trainer(clone, model=SMALL)
+    next(log for log in cloning() if log["log_type"] == "train")
+    assert latest_answer(cloning) is None
+
+
+@pytest.mark.parametrize(("watched", "lines"), [(True, 2), (False, 2)])
+def test_the_bar_shows_one_every_ten_seconds(
+    watched: bool, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    clock = itertools.count(0, 0.05 if watched else 3.0)
+    monkeypatch.setattr(progress_bar, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(progress_bar, "in_notebook", lambda: watched)
+    trainer = writer(total_steps=16 * (400 if watched else 8), num_epochs=1)
+
+    def logs() -> Any:
+        next(log for log in trainer() if trainer.buffer.full)
+        count = 250 if watched else 8
+        for step in range(count):
+            said = {"sample_step": step, "learn_step": 0, "logs": {}}
+            yield {"log_type": "collect", **said}
+
+    list(loggers.progress().run(trainer, logs()))
+    assert capsys.readouterr().err.count(", reward 0") == lines
+
+
+def test_there_is_no_video_of_text(tmp_path: Path) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    trainer = writer()
+    said = "yieldrl/Sums-v1 is text and draws no pictures: leave the video out"
+    with pytest.raises(ValueError, match=said):
+        loggers.record_video(trainer, tmp_path / "film.mp4")
+    with pytest.raises(ValueError, match=said):
+        next(loggers.video(every=1)(trainer)())
