@@ -10,7 +10,7 @@ import pytest
 import ray
 import torch
 
-from yieldrl.algorithms import dqn, ppo, ppo_roa
+from yieldrl.algorithms import dqn, grpo, ppo, ppo_roa
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
 
 OPTIONS = {
@@ -191,3 +191,29 @@ def test_who_cannot_learn_together_is_refused(module, options, said):
     own = {"collection": "ray", "learners": 2, "num_envs": 4, "eval_every": 0}
     with pytest.raises(ValueError, match=said):
         module.Trainer(module.Config(**{**own, **options}))
+
+
+def test_two_learners_of_groups_take_the_step_of_all_groups():
+    """Of one rollout, whose groups they share; to rounding."""
+    options = {
+        "env_id": "yieldrl/Pendulum-v1",
+        "env_kwargs": {"max_episode_steps": 8},
+        "num_envs": 8,
+        "group_size": 2,
+        "num_minibatches": 1,
+        "demonstration_steps": 0,
+        "total_steps": 128,
+    }
+    sync = grpo.Trainer(grpo.Config(**OPTIONS | options))
+    sync.agent.records_log_prob = True
+    ray = {"collection": "ray", "learners": 2}
+    with grpo.Trainer(grpo.Config(**OPTIONS | options | ray)) as trainer:
+        found, expected = (
+            [float(log["logs"]["loss"]) for log in filter(trained, one())]
+            for one in (trainer, sync)
+        )
+        assert len(found) == 4
+        assert found == pytest.approx(expected, rel=1e-3, abs=1e-6)
+        pairs = zip(sync.model.parameters(), trainer.model.parameters(), strict=True)
+        for one, other in pairs:
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
