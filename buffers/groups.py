@@ -103,6 +103,19 @@ class EpisodeGroups:
         rows = rollout.flatten(0, 1)[torch.where(inside, index, first.unsqueeze(1))]
         return rows.set("valid", inside)
 
+    def pairs(self, rollout: TensorDict) -> TensorDict:
+        """Pairs of whole episodes `[P, 2, T]` of groups of two, the better one first.
+
+        Those of equal returns are left out. See `episodes` for the rest.
+        """
+        first, second = self.returns.unbind(1)
+        differ = self.whole.all(1) & (first != second)
+        rows = self.episodes(rollout, differ.unsqueeze(1).expand_as(self.whole))
+        rows = rows.view(-1, 2, rows.shape[1])
+        better = (second > first)[differ].long()
+        order = torch.stack((better, 1 - better), dim=1)
+        return rows[torch.arange(len(rows), device=order.device).unsqueeze(1), order]
+
 
 def _differ(values: Tensor, k: Tensor, count: int) -> Tensor:
     """Whether numbers `[V]` with one index `k [V]` differ, bool `[count]`."""

@@ -5,6 +5,7 @@ from yieldrl.language.config import LanguageConfig
 from yieldrl.language.interface import LanguageModel, Tokenizer
 from yieldrl.language.loading import policy_for
 from yieldrl.language.policy import Answer, TokenPolicy
+from yieldrl.language.reward_model import RewardModel
 from yieldrl.language.sampling import tempered
 from yieldrl.language.transformer import Transformer
 
@@ -13,6 +14,7 @@ __all__ = [
     "Characters",
     "LanguageConfig",
     "LanguageModel",
+    "RewardModel",
     "TokenPolicy",
     "Tokenizer",
     "Transformer",

@@ -64,7 +64,7 @@ class OnPolicyTrainer(abstractions.Trainer):
         minibatches, logs = self.algorithm.begin(rollout)
         self.buffer.begin(minibatches)
         self.algorithm.begin_update(rollout)
-        return minibatches, logs
+        return minibatches, {**logs, **judged(rollout)}
 
     def _run_collect(self) -> LogData:
         if self.buffer.exhausted:  # the step that should have cleared it failed
@@ -115,3 +115,14 @@ class OnPolicyTrainer(abstractions.Trainer):
         if minibatches.exhausted:
             self.buffer.clear()
         return self._log("train", logs)
+
+
+def judged(rollout: TensorDict) -> Logs:
+    """Mean rewards of a rollout `[T, N]` in `JudgedReward`: the judge's, and the true
+    ones beside them; nothing elsewhere."""
+    known = set(rollout.keys())
+    if "true_reward" not in known:
+        return {}
+    steps = rollout[rollout["valid"]] if "valid" in known else rollout
+    names = {"judged_reward": "reward", "true_reward": "true_reward"}
+    return {name: steps[entry].mean() for name, entry in names.items()}

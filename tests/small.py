@@ -29,7 +29,7 @@ def config_of(module: Any, **options: Any) -> Any:
     known = {field.name for field in dataclasses.fields(module.Config)}
     if "demonstration_steps" in known and not module.__name__.endswith("cloning"):
         options = {"demonstration_steps": 0, **options}  # cloning is tried by itself
-    if "group_size" in known:  # all groups differ, and end with the rollout
+    if known & {"group_size", "judge"}:  # all groups differ, and end with the rollout
         limit = {"max_episode_steps": 8}
         options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
     known -= options.keys()

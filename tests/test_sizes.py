@@ -15,7 +15,8 @@ PRODUCT = [
     if (top := file.relative_to(ROOT).parts[0]) not in OTHERS and top[0] != "."
 ]
 
-ROOTS = ["a2c", "ddpg", "dqn", "grpo", "ppo", "q_learning", "reinforce", "sac"]
+ROOTS = ["a2c", "ddpg", "dpo", "dqn", "grpo", "ppo", "q_learning", "reinforce"]
+ROOTS += ["sac"]
 """Algorithms that are complete by themselves: at most 320 lines. Others are differences
 to their parents: at most 200."""
 
@@ -33,12 +34,13 @@ LONGER_FILES = {
 LONGER_FUNCTIONS = {}
 LINES = 39_926
 """Of the product but for `LATER`, which are to become 34 000."""
-LATER = {"distributed": 4_350, "language": 850, "envs/writing": 270}
-LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 114}
+LATER = {"distributed": 4_350, "language": 970, "envs/writing": 270}
+LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 68}
-LATER |= {"loggers/answers.py": 43}
+LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
+LATER |= {"envs/wrappers/judged.py": 100}
 """Most lines of rooms that came later."""
 
 

@@ -9,6 +9,7 @@ from yieldrl.envs.wrappers.episodes import EpisodeStatistics, TimeLimit
 from yieldrl.envs.wrappers.frames import FrameStack
 from yieldrl.envs.wrappers.groups import GroupStarts
 from yieldrl.envs.wrappers.hidden import HiddenParameters
+from yieldrl.envs.wrappers.judged import JudgedReward, find_judge
 from yieldrl.envs.wrappers.normalize import NormalizeObservation, NormalizeReward
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "FrameStack",
     "GroupStarts",
     "HiddenParameters",
+    "JudgedReward",
     "NormalizeObservation",
     "NormalizeReward",
     "NumpyToTorch",
@@ -27,4 +29,5 @@ __all__ = [
     "Step",
     "TimeLimit",
     "TorchToNumpy",
+    "find_judge",
 ]

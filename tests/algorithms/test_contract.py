@@ -32,6 +32,9 @@ EVALUATED = [
     "rloo",
     "vla_ppo",
 ]
+SAMPLED = ["dpo"]
+"""They write down log-probabilities only where another thread acts, and need none."""
+
 OFFLINE = ["behavior_cloning"]
 """Nothing is collected after learning has begun."""
 
@@ -101,7 +104,7 @@ def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
     assert isinstance(trainer.collector, AsyncCollector)
     looks = yieldrl.check_algorithm(trainer)
     assert looks["acting_copy"] > 0
-    assert (looks["stored_log_prob"] > 0) == (name in EVALUATED)
+    assert (looks["stored_log_prob"] > 0) == (name in (*EVALUATED, *SAMPLED))
 
 
 @pytest.mark.parametrize("name", sorted({*EVALUATED} - {"vla_ppo"}))

@@ -100,3 +100,20 @@ def test_episodes_are_rows_of_equal_length():
 def test_a_rollout_of_other_environments_is_refused():
     with pytest.raises(ValueError, match=r"lacks \['begins', 'episode'\].*GroupStarts"):
         EpisodeGroups.of(rollout_of().exclude("episode", "begins"), 2, 1.0)
+
+
+def test_pairs_begin_with_the_better_episode_and_differ():
+    """Rewards of 1 + 2 against 1 + 2 + 3, 4 + 5 against 4 + 5; the last is cut."""
+    pairs = EpisodeGroups.of(rollout_of(), group_size=2, gamma=1.0).pairs(rollout_of())
+    assert pairs.batch_size == (1, 2, 3)
+    assert pairs["obs"][0].tolist() == [[1, 5, 9], [0, 4, 0]]
+    assert pairs["valid"][0].tolist() == [[True] * 3, [True, True, False]]
+
+    reward = rollout_of()["reward"].clone()
+    reward[0, 0] = 9.0
+    rollout = rollout_of(reward=reward)
+    pairs = EpisodeGroups.of(rollout, group_size=2, gamma=1.0).pairs(rollout)
+    assert pairs["obs"][0, :, 0].tolist() == [0, 1]
+
+    rollout = rollout_of(reward=torch.zeros(6, 4))
+    assert len(EpisodeGroups.of(rollout, group_size=2, gamma=1.0).pairs(rollout)) == 0

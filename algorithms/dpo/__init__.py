@@ -1,0 +1,10 @@
+"""Direct preference optimization (Rafailov et al. 2023, arXiv:2305.18290)."""
+
+from yieldrl.on_policy import MLPActor as Model
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

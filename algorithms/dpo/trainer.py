@@ -1,0 +1,57 @@
+"""The schedule of DPO."""
+
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+from yieldrl.abstractions import Policy
+from yieldrl.algorithms import behavior_cloning
+from yieldrl.envs.wrappers import GroupStarts, JudgedReward, find_judge
+from yieldrl.foundations import Utf8Text
+from yieldrl.language import policy_for
+from yieldrl.on_policy import ClonesFirst, MLPActor
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+
+
+class Trainer(ClonesFirst):
+    """Clone an expert, let pairs of answers be judged, and learn from them.
+
+    >>> fields = {"demonstration_steps": 0, "total_steps": 64, "eval_every": 0}
+    >>> trainer = Trainer(Config(num_envs=64, **fields))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"]
+    ('train', 64)
+    """
+
+    config: Config
+    agent: Agent
+    config_class = Config
+    model_class = MLPActor
+    policy_class = Policy
+    algorithm_class = Algorithm
+    agent_class = Agent
+    cloning_class = behavior_cloning.Trainer
+
+    parallel = False  # in every process other pairs would be left to learn from
+
+    @property
+    def default_model(self) -> Any:
+        """Where actions are text, a policy that writes."""
+        writes = isinstance(self.envs.single_action_space, Utf8Text)
+        return policy_for if writes else super().default_model
+
+    @property
+    def envs_to_clone(self) -> VectorEnv:
+        """Those in which nobody waits for another."""
+        envs: Any = self.envs_here
+        return envs.env
+
+    def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
+        """Let the judge score actions, and pairs of environments begin together."""
+        if self.config.judge != "reward":
+            envs = JudgedReward(envs, find_judge(self.config.judge))
+        return GroupStarts(envs, 2, self.config.num_steps)

@@ -1,0 +1,244 @@
+"""DPO: its loss by hand, which pairs teach, and that a clone learns to add by them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from small import config_of
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from yieldrl.abstractions import Policy
+from yieldrl.algorithms import dpo
+from yieldrl.language import TokenPolicy, policy_for
+
+SMALL = functools.partial(policy_for, d_model=32, num_layers=1, num_heads=2)
+SUMS = {
+    "env_kwargs": {"max_operand": 2},
+    "num_envs": 64,
+    "demonstration_steps": 64,
+    "clone_steps": 4,
+    "total_steps": 128,
+    "num_epochs": 2,
+    "pairs_per_step": 8,
+    "eval_every": 0,
+    "device": "cpu",
+}
+
+
+class Letters(Policy):
+    """Logits for each of two tokens, whatever is observed; a token 0 ends an answer."""
+
+    has_critic = False
+
+    def __init__(self) -> None:
+        super().__init__(Box(-1, 1, (3,)), Discrete(3))
+        self.logits = nn.Parameter(torch.linspace(-0.3, 0.4, 6))
+
+    def log_probs(self) -> Tensor:
+        """`[2, 3]`."""
+        return self.logits.view(2, 3).log_softmax(-1)
+
+    def forward(self, obs: Any, deterministic: bool = False) -> Any:
+        raise NotImplementedError
+
+    def evaluate_actions(self, obs: Any, action: Tensor) -> Any:
+        table = self.log_probs().expand(len(action), 2, 3)
+        log_prob = table.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+        return log_prob.where(self.written(action), 0.0), None, None
+
+    def written(self, action: Tensor) -> Tensor:
+        ended = (action == 0).long().cumsum(1)
+        return (ended == 0) | ((action == 0) & (ended == 1))
+
+
+def sums(**options: Any) -> dpo.Trainer:
+    return dpo.Trainer(dpo.Config(**{**SUMS, **options}), model=SMALL)
+
+
+def algorithm_of(beta: float = 0.5) -> dpo.Algorithm:
+    config = dpo.Config(beta=beta, learning_rate=0.1, device="cpu")
+    return dpo.Algorithm(Letters(), config)
+
+
+def pairs_of(algorithm: dpo.Algorithm, actions: Any) -> TensorDict:
+    """Pairs `[B, 2, 1]` of answers with two tokens."""
+    tokens = torch.tensor(actions).unsqueeze(2)
+    size = tokens.shape[:3]
+    reference = algorithm.reference.evaluate_actions(None, tokens.flatten(0, 2))[0]
+    data = {
+        "obs": torch.zeros(*size, 3),
+        "action": tokens,
+        "valid": torch.ones(size, dtype=torch.bool),
+        "reference": reference.detach().unflatten(0, size),
+    }
+    return TensorDict(data, list(size))
+
+
+ACTIONS = [[[1, 2], [2, 0]], [[2, 2], [0, 0]]]
+
+
+def numbers(log: Any) -> dict[str, float]:
+    return {name: float(value) for name, value in log["logs"].items()}
+
+
+def test_the_loss_is_equation_7() -> None:
+    algorithm = algorithm_of(beta=0.5)
+    data = pairs_of(algorithm, ACTIONS)
+    loss, logs = algorithm.loss(data)
+    assert loss.item() == pytest.approx(math.log(2))  # at the reference
+    assert float(logs["kl"]) == float(logs["margin"]) == float(logs["accuracy"]) == 0
+
+    with torch.no_grad():
+        algorithm.model.logits[:3] = torch.tensor([0.0, 1.0, -1.0])
+    new, old = (
+        model.log_probs()[0].tolist()
+        for model in (algorithm.model, algorithm.reference)
+    )
+    moved = [a - b for a, b in zip(new, old, strict=True)]
+    margins = [0.5 * (moved[1] - moved[2]), 0.5 * (moved[2] - moved[0])]
+    loss, logs = algorithm.loss(data)
+    expected = sum(math.log(1 + math.exp(-m)) for m in margins) / 2
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+    assert float(logs["margin"]) == pytest.approx(sum(margins) / 2, rel=1e-5)
+    assert float(logs["accuracy"]) == sum(m > 0 for m in margins) / 2 == 0.5
+    divergence = [math.exp(moved[i]) - 1 - moved[i] for i in (1, 2, 2, 0)]
+    assert float(logs["kl"]) == pytest.approx(sum(divergence) / 4, rel=1e-4)
+
+
+def test_a_step_is_weighed_by_how_wrong_the_implicit_reward_was() -> None:
+    """Section 4: `-beta sigmoid(-margin) (d log pi(better) - d log pi(worse))`."""
+    algorithm = algorithm_of(beta=0.5)
+    data = pairs_of(algorithm, ACTIONS[:1])
+    with torch.no_grad():
+        algorithm.model.logits[1] += 0.7
+    loss, logs = algorithm.loss(data)
+    (found,) = torch.autograd.grad(loss, algorithm.model.logits)
+    margin = float(logs["margin"])
+    better, worse = algorithm.log_prob(algorithm.model, data.flatten(0, 2)).sum(1)
+    (apart,) = torch.autograd.grad(better - worse, algorithm.model.logits)
+    torch.testing.assert_close(found, -0.5 / (1 + math.exp(margin)) * apart)
+    assert margin == pytest.approx(0.5 * 0.7)
+
+
+def test_what_follows_the_end_of_an_answer_counts_for_nothing() -> None:
+    algorithm = algorithm_of()
+    with torch.no_grad():
+        algorithm.model.logits.add_(torch.arange(6.0))
+    one, other = ([[[1, 1], [0, last]]] for last in (0, 2))
+    found = [algorithm.loss(pairs_of(algorithm, of))[0] for of in (one, other)]
+    assert torch.equal(*found)
+
+
+def test_learning_raises_the_margin_and_leaves_the_reference() -> None:
+    algorithm = algorithm_of()
+    data = pairs_of(algorithm, ACTIONS)
+    before = algorithm.reference.logits.clone()
+    losses = [float(algorithm.train_step(data)["loss"]) for _ in range(5)]
+    assert losses == sorted(losses, reverse=True)
+    assert torch.equal(algorithm.reference.logits, before)
+    algorithm.sync_target()
+    assert torch.equal(algorithm.reference.logits, algorithm.model.logits)
+
+
+def test_pairs_of_equal_judgement_are_dropped_and_counted() -> None:
+    trainer = sums(judge="judges:longest")
+    logs = [log["logs"] for log in trainer() if log["logs"].get("phase") == 1]
+    first = next(log for log in logs if "dpo/pairs" in log)
+    assert 0 < first["dpo/pairs"] < 32
+    assert float(first["dpo/equal_pairs"]) == 1 - first["dpo/pairs"] / 32
+    assert {"judged_reward", "true_reward"} <= first.keys()
+
+
+def test_the_judge_says_which_answer_comes_first() -> None:
+    trainer = sums(judge="judges:longest")
+    logs = trainer()
+    while not (trainer.buffer.full and trainer.cloning is None):
+        next(logs)
+    rollout = trainer.buffer.rollout()
+    pairs = trainer.algorithm.prepare(rollout)
+    assert (pairs["obs", "prompt"][:, 0] == pairs["obs", "prompt"][:, 1]).all()
+    lengths = trainer.model.written(pairs["action"].flatten(0, 2)).sum(1).view(-1, 2)
+    ends = (pairs["action"][..., -1] == 0).view(-1, 2)  # or it was cut, without an end
+    lengths = lengths - ends.long()
+    assert (lengths[:, 0] > lengths[:, 1]).all()
+    assert (
+        torch.equal(rollout["true_reward"].unique(), torch.tensor([0.0, 1.0]))
+        or (rollout["true_reward"] == 0).all()
+    )
+
+
+def test_the_clone_is_the_reference() -> None:
+    trainer = sums()
+    assert isinstance(trainer.model, TokenPolicy)
+    phases = []
+    for log in trainer():
+        phases.append(log["logs"]["phase"])
+        if phases[-1] == 1:
+            break
+    cloned = dict(trainer.model.named_parameters())
+    for name, parameter in trainer.algorithm.reference.named_parameters():
+        assert torch.equal(parameter, cloned[name]), name
+        assert not parameter.requires_grad
+    assert phases[0] == 0
+
+
+def test_nobody_waits_for_another_while_an_expert_shows() -> None:
+    trainer = sums()
+    assert trainer.cloning is not None
+    for log in trainer():
+        if log["log_type"] == "train":
+            break
+    prompts = trainer.cloning.buffer.rollout()["obs", "prompt"].view(32, 2, -1)
+    assert (prompts[:, 0] != prompts[:, 1]).any()
+
+
+def test_a_resumed_run_is_the_same_to_the_bit(tmp_path: Any) -> None:
+    expected = [numbers(log) for log in sums(judge="judges:longest")()]
+    for stop in (3, len(expected) - 2):  # while cloning, and among the pairs
+        trainer, found = sums(judge="judges:longest"), []
+        for log in trainer():
+            found.append(numbers(log))
+            if len(found) == stop:
+                break
+        trainer.save(tmp_path / "run.pt")
+        again = dpo.Trainer.load(tmp_path / "run.pt", model=SMALL)
+        assert found + [numbers(log) for log in again()] == expected
+
+
+def test_episodes_of_several_steps_are_compared_as_a_whole() -> None:
+    trainer = dpo.Trainer(config_of(dpo, num_envs=4, total_steps=32, eval_every=0))
+    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    assert logs[0]["dpo/pairs"] == 2
+    assert float(logs[0]["loss"]) == pytest.approx(math.log(2))
+    assert float(logs[-1]["loss"]) < math.log(2)
+
+
+def test_what_does_not_fit_is_said_at_construction() -> None:
+    with pytest.raises(ValueError, match="num_envs = 7: two make a pair"):
+        dpo.Config(num_envs=7)
+    with pytest.raises(ValueError, match="judge = 'nowhere:f': no such function"):
+        sums(judge="nowhere:f")
+    with pytest.raises(ValueError, match=r"judge = 'f': .* name my_module:function"):
+        sums(judge="f")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_clone_learns_to_add_by_pairs_of_its_own_answers(seed: int) -> None:
+    model = functools.partial(policy_for, d_model=64, num_layers=2)
+    config = dpo.Config(
+        seed=seed, clone_steps=150, clone_learning_rate=2e-3, eval_every=0
+    )
+    trainer = dpo.Trainer(config, model=model)
+    before = None
+    for log in trainer():
+        if before is None and log["logs"]["phase"] == 1:
+            before = trainer.evaluate(500)["logs"]["success_rate"]
+    after = trainer.evaluate(500)["logs"]["success_rate"]
+    assert after > before + 0.1, (before, after)

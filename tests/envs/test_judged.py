@@ -1,0 +1,140 @@
+"""Rewards by a judge, with the true ones beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode
+from judges import time_and_action, upright
+from torch import Tensor
+
+from yieldrl.algorithms import ppo, sac
+from yieldrl.envs import TorchVectorEnv, make_eval
+from yieldrl.envs.wrappers import GroupStarts, JudgedReward, TorchToNumpy, find_judge
+from yieldrl.foundations import Config
+
+
+class Lasting(TorchVectorEnv):
+    """Environment i's episodes end after 2 + i steps; the reward counts them."""
+
+    single_observation_space = Box(-1000, 1000, (2,))
+    single_action_space = Box(-1, 1, ())
+    noise_size = 1
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        length = torch.arange(noise.shape[-1], dtype=noise.dtype) + 2
+        return torch.stack((noise[0], length, torch.zeros_like(length)))
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        start, length, step = state
+        state = torch.stack((start, length, step + 1))
+        return state, step + 1, step + 1 >= length
+
+    def observe(self, state: Tensor) -> Tensor:
+        return torch.stack((state[0], state[2]), dim=1)
+
+
+def lasting(kind: str = "torch", mode: Any = AutoresetMode.SAME_STEP) -> Any:
+    envs = Lasting(4, autoreset_mode=mode)
+    return envs if kind == "torch" else TorchToNumpy(envs)
+
+
+@pytest.mark.parametrize("kind", ["torch", "arrays"])
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_judge_sees_what_the_action_was_chosen_on(
+    kind: str, mode: AutoresetMode
+) -> None:
+    envs = JudgedReward(lasting(kind, mode), time_and_action)
+    obs, _ = envs.reset(seed=0)
+    for t in range(7):
+        before = torch.as_tensor(obs).clone()
+        action = np.full(4, t / 10, np.float32)
+        given = torch.as_tensor(action) if kind == "torch" else action
+        obs, reward, terminated, _, info = envs.step(given)
+        expected = before[:, 1] + t / 1000
+        assert torch.allclose(torch.as_tensor(reward).float(), expected)
+        assert isinstance(reward, type(obs))
+        assert isinstance(info["true_reward"], type(obs))
+        if t == 0:
+            assert info["true_reward"].tolist() == [1.0] * 4
+        if mode is AutoresetMode.DISABLED and (ended := terminated).any():
+            obs, _ = envs.reset(options={"reset_mask": ended})
+
+
+def test_groups_begin_around_it() -> None:
+    envs = GroupStarts(JudgedReward(lasting("torch"), time_and_action), 2, 6)
+    envs.reset(seed=0)
+    rewards, times = [], []
+    for _ in range(6):
+        _, reward, *_, info = envs.step(torch.zeros(4))
+        rewards.append(reward.tolist())
+        times.append(info["true_reward"].tolist())
+    assert [row[0] for row in rewards[:3]] == [0, 1, 0]  # of two steps, then it waits
+    assert [row[3] for row in rewards[:5]] == [0, 1, 2, 3, 4]
+    assert times[1][3] == 2
+
+
+def test_scores_of_another_shape_are_refused() -> None:
+    envs = JudgedReward(lasting("torch"), lambda obs, action: obs)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"\(4, 2\), and must be \(4,\)"):
+        envs.step(torch.zeros(4))
+
+
+def test_what_was_seen_is_saved() -> None:
+    envs, other = (JudgedReward(lasting("torch"), time_and_action) for _ in range(2))
+    envs.reset(seed=0)
+    envs.step(torch.zeros(4))
+    other.reset(seed=1)
+    other.load_state_dict(envs.state_dict())
+    for one, two in zip(
+        envs.step(torch.zeros(4)), other.step(torch.zeros(4)), strict=True
+    ):
+        if isinstance(one, torch.Tensor):
+            assert torch.equal(one, two)
+
+
+def test_evaluation_goes_by_true_rewards() -> None:
+    envs = JudgedReward(lasting("torch"), time_and_action)
+    assert not isinstance(make_eval(envs, Config()), JudgedReward)
+
+
+@pytest.mark.parametrize("module", [ppo, sac])
+def test_any_algorithm_learns_on_it(module: Any) -> None:
+    env_id = "yieldrl/CartPole-v1" if module is ppo else "yieldrl/Pendulum-v1"
+    envs = JudgedReward(gymnasium.make_vec(env_id, num_envs=4), upright)
+    fields: dict[str, Any] = {"total_steps": 1024, "eval_every": 0, "device": "cpu"}
+    if module is sac:
+        fields |= {"learning_starts": 64, "total_steps": 128}
+    trainer = module.Trainer(module.Config(**fields), envs=envs)
+    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    if module is ppo:
+        assert float(logs[0]["true_reward"]) == 1.0
+        assert float(logs[0]["judged_reward"]) < 0
+    assert logs
+
+
+def test_a_judge_is_found_by_its_name() -> None:
+    assert find_judge("judges:upright") is not None
+    for name in ("judges:nobody", "upright", ":", "no_such_module:f"):
+        with pytest.raises(ValueError, match="name my_module:function"):
+            find_judge(name)
+
+
+def test_strings_reach_it_as_bytes() -> None:
+    seen = []
+
+    def judge(obs: Any, action: torch.Tensor) -> torch.Tensor:
+        seen.append((obs["prompt"].clone(), action.clone()))
+        return torch.zeros(2)
+
+    envs = JudgedReward(gymnasium.make_vec("yieldrl/Sums-v1", num_envs=2), judge)
+    obs, _ = envs.reset(seed=0)
+    envs.step(["57", "1"])
+    assert torch.equal(seen[0][0], obs["prompt"])
+    assert seen[0][1].tolist() == [[53, 55, 0, 0], [49, 0, 0, 0]]

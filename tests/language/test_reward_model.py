@@ -1,0 +1,112 @@
+"""A reward model: its loss by hand, its start, and what it learns."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import pytest
+import torch
+from tensordict import TensorDict
+from torch import nn
+
+from yieldrl.foundations import Utf8Text
+from yieldrl.language import RewardModel, policy_for
+
+
+@functools.cache
+def policy() -> Any:
+    from gymnasium.spaces import Dict
+
+    torch.manual_seed(0)
+    spaces = Dict(prompt=Utf8Text(4)), Utf8Text(3)
+    return policy_for(*spaces, d_model=16, num_layers=1, num_heads=2)
+
+
+def texts(length: int, *rows: str) -> torch.Tensor:
+    return torch.from_numpy(Utf8Text(length).encode(rows))
+
+
+def pairs_of(better: list[str], worse: list[str]) -> TensorDict:
+    """Pairs `[B, 2, 1]` of answers to one prompt."""
+    tokenizer, size = policy().tokenizer, (len(better), 2, 1)
+    answers = [text for pair in zip(better, worse, strict=True) for text in pair]
+    prompt = texts(4, *["1+2="] * len(answers))
+    data = {
+        "obs": TensorDict({"prompt": prompt.view(*size, -1)}, size),
+        "action": tokenizer.to_tokens(texts(3, *answers)).view(*size, -1),
+        "valid": torch.ones(size, dtype=torch.bool),
+    }
+    return TensorDict(data, size)
+
+
+def test_it_begins_without_a_preference_and_leaves_the_policy() -> None:
+    before = {k: v.clone() for k, v in policy().state_dict().items()}
+    model = RewardModel(policy())
+    loss, logs = model.loss(pairs_of(["3", "3"], ["4", "12"]))
+    assert loss.item() == pytest.approx(math.log(2))
+    assert float(logs["margin"]) == 0
+    for _ in model.fit(pairs_of(["3"], ["4"]), num_epochs=2):
+        pass
+    assert all(torch.equal(policy().state_dict()[k], v) for k, v in before.items())
+
+
+def test_the_loss_is_that_of_bradley_and_terry() -> None:
+    model = RewardModel(policy())
+    nn.init.normal_(model.model.head.weight)
+    obs = {"prompt": texts(4, "1+2=", "1+2=")}
+    score = model.judge(obs, texts(3, "3", "12"))
+    loss, logs = model.loss(pairs_of(["3"], ["12"]))
+    margin = float(score[0] - score[1])
+    assert loss.item() == pytest.approx(math.log(1 + math.exp(-margin)), rel=1e-5)
+    assert float(logs["margin"]) == pytest.approx(margin, rel=1e-5)
+    assert float(logs["accuracy"]) == float(margin > 0)
+
+
+def test_steps_of_an_episode_add_up_and_those_after_it_do_not() -> None:
+    model = RewardModel(policy())
+    nn.init.normal_(model.model.head.weight)
+    one = pairs_of(["3"], ["12"])
+    two = torch.cat([one, one], dim=2)
+    assert float(model.loss(two)[1]["margin"]) == pytest.approx(
+        2 * float(model.loss(one)[1]["margin"])
+    )
+    two["valid"][..., 1] = False
+    assert torch.equal(model.loss(two)[0], model.loss(one)[0])
+
+
+def test_it_learns_what_is_preferred_and_padding_does_not_matter() -> None:
+    torch.manual_seed(0)
+    model = RewardModel(policy())
+    pairs = pairs_of(["3", "3", "3"], ["4", "12", "7"])
+    logs = list(model.fit(pairs, num_epochs=40, batch_size=3, learning_rate=1e-2))
+    assert len(logs) == 40
+    assert float(logs[-1]["loss"]) < 0.1 < float(logs[0]["loss"])
+    score = model.judge({"prompt": texts(4, "1+2=", "1+2=")}, texts(3, "3", "4"))
+    assert score[0] > score[1]
+    short = model.judge({"prompt": texts(4, "12=")}, texts(3, "3"))
+    longer = model.judge({"prompt": texts(6, "12=")}, texts(3, "3"))
+    torch.testing.assert_close(short, longer)
+
+
+def test_the_order_of_pairs_follows_from_the_seed() -> None:
+    def learned(seed: int) -> torch.Tensor:
+        torch.manual_seed(0)
+        model = RewardModel(policy())
+        pairs = pairs_of(["3", "3", "5"], ["4", "12", "7"])
+        for _ in model.fit(pairs, num_epochs=2, batch_size=1, seed=seed):
+            pass
+        return model.model.head.weight.detach()
+
+    assert torch.equal(learned(1), learned(1))
+    assert not torch.equal(learned(1), learned(2))
+
+
+def test_what_does_not_fit_is_said() -> None:
+    with pytest.raises(ValueError, match="no pairs to learn from"):
+        next(RewardModel(policy()).fit(pairs_of(["3"], ["4"])[:0]))
+    other = policy_for(policy().observation_space, policy().action_space, d_model=16)
+    other.model = nn.Linear(1, 1)
+    with pytest.raises(TypeError, match="model is Linear"):
+        RewardModel(other)
