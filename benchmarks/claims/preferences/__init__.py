@@ -1,0 +1,1 @@
+"""Learning from comparisons of answers."""
