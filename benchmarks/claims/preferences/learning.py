@@ -27,9 +27,9 @@ DPO: dict[str, Any] = {
     "device": "cpu",
     "threads": 1,
 }
-REWARD_MODEL: dict[str, Any] = {"num_epochs": 60, "learning_rate": 3e-4}
-PAIRS = 300
-"""Of which the reward model learns; as many others say how well."""
+REWARD_MODEL: dict[str, Any] = {"num_epochs": 120, "learning_rate": 3e-4}
+PAIRS = 400
+"""Of which the reward model learns; the others say how well."""
 
 GRPO: dict[str, Any] = {
     "num_envs": 256,
@@ -84,7 +84,7 @@ def train(seed: int) -> dict[str, Any]:
     reward_model = RewardModel(cloning.model)
     for _ in reward_model.fit(pairs[:PAIRS], seed=seed, **REWARD_MODEL):
         pass
-    held = float(reward_model.loss(pairs[PAIRS : 2 * PAIRS])[1]["accuracy"])
+    held = float(reward_model.loss(pairs[PAIRS:])[1]["accuracy"])
     for side, coef in PENALTIES.items():
         run = judged(reward_model, coef, clone, seed)
         runs.append({"side": side, "held_out": round(held, 4), **run})
