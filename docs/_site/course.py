@@ -40,6 +40,8 @@ CHAPTERS = (
     "Rollout and training",
     "From an MLP to vision-language-action policies",
     "Your own algorithm",
+    "Policies that write: from REINFORCE to GRPO",
+    "Preferences",
 )
 WORDS_A_MINUTE = 200
 

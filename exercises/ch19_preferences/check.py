@@ -1,0 +1,87 @@
+"""What holds of DPO's implicit reward and of its loss."""
+
+from functools import partial
+from typing import Any
+
+import torch
+
+from yieldrl.algorithms import dpo
+from yieldrl.exercises.calls import train, variant, watched
+from yieldrl.exercises.cases import Chapter
+from yieldrl.language import policy_for
+
+REWARD = torch.tensor([[1.0, 0.0], [-2.0, 1.0], [0.5, 0.5]])
+LEARNS = "the loss must depend on the rewards: do not detach them"
+
+
+def _answers(length: int, beta: float) -> list[Any]:
+    """Arguments of `implicit_reward`: three pairs of answers of so many tokens."""
+    generator = torch.Generator().manual_seed(19)
+    now, before = -torch.rand(2, 3, 2, 1, length, generator=generator)
+    return [now, before, beta]
+
+
+def _alike() -> list[Any]:
+    """A policy that is its reference."""
+    now, _, beta = _answers(3, 0.5)
+    return [now, now.clone(), beta]
+
+
+def training(answer: Any) -> None:
+    """DPO that uses both takes the same steps as the library's own."""
+    config = dpo.Config(
+        env_kwargs={"max_operand": 2},
+        num_envs=64,
+        demonstration_steps=64,
+        clone_steps=8,
+        total_steps=128,
+        num_epochs=2,
+        pairs_per_step=8,
+        judge="yieldrl.exercises.ch19_preferences.check:late_letters",
+        eval_every=0,
+        seed=19,
+    )
+    algorithm = watched(answer.Algorithm, dpo.Algorithm, "loss", tolerance=1e-3)
+    trainer = variant(answer.Trainer, algorithm_class=algorithm)
+    train(trainer(config, model=partial(policy_for, d_model=16, num_layers=1)))
+
+
+def late_letters(obs: Any, action: torch.Tensor) -> torch.Tensor:
+    """A judge whom two answers of a beginner rarely please alike."""
+    return action[:, 0].float()
+
+
+CHAPTER = Chapter(__name__)
+PROPERTIES = [
+    *CHAPTER.same(
+        "implicit_reward",
+        "A policy that is its reference rewards nothing",
+        _alike(),
+        "An answer of one token is rewarded by beta times its log-ratio",
+        _answers(1, 0.5),
+        "An answer of several tokens by that of all of them together",
+        _answers(4, 2.0),
+        named="reward",
+    ),
+    *CHAPTER.same(
+        "preference_loss",
+        "Rewards that are equal give a loss of log 2",
+        [torch.ones(2, 2)],
+        "The loss is the mean of -log sigmoid(better - worse)",
+        [REWARD],
+        named="loss",
+    ),
+    CHAPTER.gradient(
+        "A pair that is wrong pulls harder than one that is right",
+        "preference_loss",
+        [REWARD],
+        of=0,
+        hint=LEARNS,
+    ),
+    CHAPTER.constant(
+        "The reference is a constant, and the arguments stay as they were",
+        ("implicit_reward", _answers(4, 2.0)),
+        ("preference_loss", [REWARD]),
+    ),
+    training,
+]
