@@ -1,6 +1,5 @@
 """What holds of DPO's implicit reward and of its loss."""
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -8,7 +7,6 @@ import torch
 from yieldrl.algorithms import dpo
 from yieldrl.exercises.calls import train, variant, watched
 from yieldrl.exercises.cases import Chapter
-from yieldrl.language import policy_for
 
 REWARD = torch.tensor([[1.0, 0.0], [-2.0, 1.0], [0.5, 0.5]])
 LEARNS = "the loss must depend on the rewards: do not detach them"
@@ -31,19 +29,19 @@ def training(answer: Any) -> None:
     """DPO that uses both takes the same steps as the library's own."""
     config = dpo.Config(
         env_kwargs={"max_operand": 2},
-        num_envs=64,
-        demonstration_steps=64,
-        clone_steps=8,
-        total_steps=128,
+        num_envs=16,
+        demonstration_steps=16,
+        clone_steps=2,
+        total_steps=32,
         num_epochs=2,
-        pairs_per_step=8,
+        pairs_per_step=4,
         judge="yieldrl.exercises.ch19_preferences.check:late_letters",
         eval_every=0,
         seed=19,
     )
     algorithm = watched(answer.Algorithm, dpo.Algorithm, "loss", tolerance=1e-3)
     trainer = variant(answer.Trainer, algorithm_class=algorithm)
-    train(trainer(config, model=partial(policy_for, d_model=16, num_layers=1)))
+    train(trainer(config))
 
 
 def late_letters(obs: Any, action: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,6 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import dpo
-from yieldrl.on_policy import in_rows
 
 
 def implicit_reward(log_prob: Tensor, reference: Tensor, beta: float) -> Tensor:
@@ -43,9 +42,9 @@ class Algorithm(dpo.Algorithm):
 
     def loss(self, data: TensorDict) -> Any:
         """The loss of pairs `[B, 2, T]`, and what to log."""
-        valid = data["valid"]
-        log_prob = in_rows(self.log_prob(self.model, data[valid]), valid)
-        reward = implicit_reward(log_prob, data["reference"], self.config.beta)
+        reference = data["reference"]
+        log_prob = reference + self.log_ratio(data)
+        reward = implicit_reward(log_prob, reference, self.config.beta)
         loss = preference_loss(reward)
         return loss, {"loss": loss.detach(), "reward": reward.detach().mean()}
 
