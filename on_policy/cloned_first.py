@@ -4,7 +4,6 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Any, ClassVar
 
-from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
 from yieldrl.abstractions import LogData, Trainer
