@@ -32,5 +32,7 @@ def config_of(module: Any, **options: Any) -> Any:
     if known & {"group_size", "judge"}:  # all groups differ, and end with the rollout
         limit = {"max_episode_steps": 8}
         options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
+    if module.__name__.endswith("vla_grpo"):
+        options = {"observation_keys": {"proprio": "obs"}, "action_bins": 8, **options}
     known -= options.keys()
     return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)

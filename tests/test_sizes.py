@@ -40,7 +40,8 @@ LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_p
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 68}
 LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
-LATER |= {"envs/wrappers/judged.py": 100}
+LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
+LATER |= {"algorithms/vla_ppo_steady": 170}
 """Most lines of rooms that came later."""
 
 

@@ -1,0 +1,10 @@
+"""GRPO for vision-language-action policies, after cloning demonstrations."""
+
+from yieldrl.algorithms.grpo import Agent
+from yieldrl.algorithms.vla_ppo import Model
+
+from .algorithm import Algorithm
+from .config import Config
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,0 +1,89 @@
+"""Hyper-parameters of GRPO for vision-language-action policies."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from yieldrl.algorithms import grpo
+from yieldrl.foundations import Count, LearningRate, Range
+from yieldrl.vla.config import VLAConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(VLAConfig, grpo.Config):
+    """GRPO for vision-language-action policies; the defaults train a tiny one, with
+    weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction: it
+    clones an expert for a moment, and its successes do the rest."""
+
+    uncompiled: ClassVar[str | None] = "libraries of large models compile their own"
+    precision: ClassVar[str] = "float32"  # the model's own is `dtype`
+    actor_obs: ClassVar[tuple[str, ...]] = ()  # it reads what `observation_keys` says
+    value_learning_rate: ClassVar[None] = None  # there is no critic
+
+    env_id: str = "yieldrl/GoToPixels-v1"
+    """Id of a registered environment with images, or whose observations
+    `observation_keys` names. Its rewards may be of successes alone."""
+
+    env_kwargs: dict[str, Any] = field(
+        default_factory=lambda: {"max_episode_steps": 16}
+    )
+    """Arguments of the environment. Members of a group wait for the longest episode,
+    which a lower `max_episode_steps` shortens."""
+
+    total_steps: int = 60_000
+    """Environment steps to train for, the expert's and GRPO's, counted over all
+    environments. The learning rate falls to zero over GRPO's."""
+
+    demonstration_steps: int = 5_000
+    """Environment steps of an expert that is cloned first; 0 begins without it. The
+    clone has to succeed now and then: where all of a group fail, nothing is learned."""
+
+    clone_batch_size: int = 32
+    """Transitions of each gradient step of cloning. Larger batches have less noise, and
+    take more memory."""
+
+    clone_steps: int | None = None
+    """Gradient steps of cloning, in place of `clone_epochs`; by default as many as
+    these take."""
+
+    num_envs: int = 64
+    """Number of environments stepped side by side, a multiple of `group_size`. More
+    give more groups for each update, which is less noisy."""
+
+    num_steps: int = 32
+    """Chunks of actions that every environment executes for a rollout (T), in which a
+    group begins another episode only if the longest would still end. Choose at least
+    the longest episode's chunks."""
+
+    num_epochs: int = 2
+    """Passes over each rollout. More learn more from it and move the policy further
+    from the one that acted; `clip_coef` limits that."""
+
+    learning_rate: float = 1e-4
+    """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
+    higher learns faster, too high forgets what was known before."""
+
+    adapter_learning_rate: LearningRate | None = None
+    """Learning rate of low-rank adapters, which can take more than the weights that
+    they stand for. By default `learning_rate`."""
+
+    weight_decay: Annotated[float, Range(0, 1_000)] = 0.0
+    """Share of every weight that AdamW takes away per step, times the learning rate.
+    Higher keeps weights smaller."""
+
+    ratio_level: Literal["token", "action", "step", "sequence"] = "token"
+    """What the ratio is of: each `token` by itself; the tokens of an `action` together;
+    those of a `step`, that is of a chunk of actions; or the whole episode, as a
+    `sequence`. Longer products leave the clip sooner."""
+
+    micro_batches: Count = 1
+    """Parts in which a minibatch of episodes goes through the model. More take less
+    memory and more time, for the same step."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ratio_level in ("token", "action") and self.log_prob_per != "token":
+            raise self.error(
+                "ratio_level",
+                "the ratio of a token needs its log-probability: choose 'step', or"
+                " log_prob_per='token'",
+            )

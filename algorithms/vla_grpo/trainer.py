@@ -1,0 +1,39 @@
+"""The schedule of vla_grpo: clone an expert, then improve by GRPO."""
+
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+from yieldrl.algorithms import grpo, vla_ppo
+from yieldrl.envs.wrappers import ActionChunks
+
+from .algorithm import Algorithm
+from .config import Config
+
+
+class Trainer(grpo.Trainer):
+    """Behaviour cloning and GRPO, one after the other, on one model.
+
+    >>> from yieldrl.on_policy import MLPActor
+    >>> world = {"env_id": "yieldrl/CartPole-v1", "num_steps": 500, "env_kwargs": {}}
+    >>> options = {"demonstration_steps": 0, "total_steps": 32_000, "eval_every": 0}
+    >>> trainer = Trainer(Config(**world, **options), model=MLPActor)
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 32000, 8)
+    """
+
+    config: Config
+
+    config_class = Config
+    model_class = vla_ppo.Model
+    algorithm_class = Algorithm
+
+    def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+        """Environments that take `chunk_length` actions at once."""
+        config, length = self.config, self.config.chunk_length
+        if length == 1:
+            return envs
+        options = {"execute": config.execute_steps, "gamma": config.gamma}
+        return ActionChunks(envs, length, **options)
