@@ -1,5 +1,6 @@
 """Pure functions of tensors: advantages, returns, off-policy correction, schedules."""
 
+from yieldrl.functional.clipping import clipped_gain
 from yieldrl.functional.gae import gae
 from yieldrl.functional.groups import centred, group_mean
 from yieldrl.functional.projection import project
@@ -14,6 +15,7 @@ from yieldrl.functional.vtrace import vtrace
 
 __all__ = [
     "centred",
+    "clipped_gain",
     "discounted_cumsum",
     "discounted_returns",
     "explained_variance",

@@ -32,8 +32,9 @@ EVALUATED = [
     "rloo",
     "vla_grpo",
     "vla_ppo",
+    "vla_ppo_steady",
 ]
-IN_FLOAT32 = {"q_learning", "sarsa", "vla_grpo", "vla_ppo"}
+IN_FLOAT32 = {"q_learning", "sarsa", "vla_grpo", "vla_ppo", "vla_ppo_steady"}
 SAMPLED = ["dpo"]
 """They write down log-probabilities only where another thread acts, and need none."""
 
@@ -109,7 +110,7 @@ def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
     assert (looks["stored_log_prob"] > 0) == (name in (*EVALUATED, *SAMPLED))
 
 
-@pytest.mark.parametrize("name", sorted({*EVALUATED} - {"vla_grpo", "vla_ppo"}))
+@pytest.mark.parametrize("name", sorted({*EVALUATED} - IN_FLOAT32))
 def test_it_does_with_normalized_observations(name: str) -> None:
     module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
     trainer = module.Trainer(config_of(module, normalize_observation=True))

@@ -64,7 +64,8 @@ CASES = {
 RECORDING = {"a2c", "appo", "gipo", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa"}
 RECORDING |= {name for name, options in CASES.items() if "group_size" in options}
 ALWAYS_SYNC = {"behavior_cloning", "reinforce", "sarsa"}
-BY_ITSELF = {"vla_grpo", "vla_ppo"}  # which need another model here
+# which need another model here
+BY_ITSELF = {"vla_grpo", "vla_ppo", "vla_ppo_steady"}
 
 
 def module_of(name):

@@ -1,0 +1,37 @@
+"""Hyper-parameters of PPO for vision-language-action policies, steadied."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.foundations import Positive, Range, StepsOrZero
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(vla_ppo.Config):
+    """PPO for vision-language-action policies, with a clip of two sides and a bound, a
+    robust value loss, a critic that learns first, and a policy to stay near to that is
+    not the one that acted. Each can be turned off."""
+
+    clip_high: Positive | None = 0.28
+    """How far the ratio may rise above 1, where `clip_coef` says how far it may fall
+    below. Higher lets unlikely actions become likely sooner; None is `clip_coef`."""
+
+    dual_clip: Annotated[float, Range(1, 10**6)] | None = 3.0
+    """The ratio up to which an action is made less likely where its advantage is
+    negative. Lower keeps one that an old policy liked less from a large step; None is
+    no bound."""
+
+    decoupled: bool = True
+    """Clip the ratio to the policy at the start of the update, and weigh actions by its
+    ratio to the one that acted: then a policy that lags behind holds no step back. With
+    collection='sync' both are one."""
+
+    huber_delta: Positive | None = 10.0
+    """Error of a value from which on its loss grows linearly and no more by its square,
+    in units of returns. Lower listens less to rare large returns; None is the square
+    everywhere."""
+
+    critic_warmup_steps: StepsOrZero = 0
+    """Gradient steps in the beginning in which the value head alone learns. More help
+    where it is new beside a policy that is good already."""
