@@ -2,7 +2,12 @@
 
 from yieldrl.collectors.asynchronous import AsyncCollector
 from yieldrl.collectors.distributed_statistics import mean_episode
-from yieldrl.collectors.evaluation import Evaluation, Evaluator, evaluate
+from yieldrl.collectors.evaluation import (
+    Evaluation,
+    Evaluator,
+    evaluate,
+    evaluate_in_order,
+)
 from yieldrl.collectors.fused import FusedCollector
 from yieldrl.collectors.protocols import Buffer, Collector
 from yieldrl.collectors.sync import SyncCollector
@@ -17,6 +22,7 @@ __all__ = [
     "FusedCollector",
     "SyncCollector",
     "evaluate",
+    "evaluate_in_order",
     "mean_episode",
 ]
 

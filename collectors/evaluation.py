@@ -1,6 +1,6 @@
 """Evaluation: whole episodes with deterministic actions, every one counted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ OBJECTS = (Env, VectorEnv)
 
 
 def evaluate(
-    agent: Any, envs: VectorEnv[Any, Any, Any], episodes: int, seed: int
+    agent: Any, envs: VectorEnv[Any, Any, Any], episodes: int, seed: int | list[int]
 ) -> Evaluation:
     """Play `episodes` whole episodes with `agent.predict`.
 
@@ -38,7 +38,7 @@ def evaluate(
             `begin_episode` is called with where episodes begin.
         envs: A vector environment in any autoreset mode; it is reset with `seed`.
         episodes: How many episodes to play, at least 1.
-        seed: Seed of the environments.
+        seed: Seed of the environments, or one for each.
 
     Raises:
         ValueError: If `episodes` is less than 1.
@@ -81,6 +81,29 @@ def evaluate(
             )
     episodes_played = [episode for done in played for episode in done]
     return Evaluation.of(episodes_played, known)
+
+
+def evaluate_in_order(
+    agent: Any, envs: VectorEnv[Any, Any, Any], seeds: Sequence[int]
+) -> Evaluation:
+    """Play one episode from each of fixed starts, in their order.
+
+    Whatever the number of environments, episode `i` begins as `reset(seed=seeds[i])`
+    of one of them does, where equal seeds begin equally.
+
+    Args:
+        agent: As of `evaluate`.
+        envs: Likewise; every so many seeds all of them are reset.
+        seeds: At least one.
+    """
+    count, parts = envs.num_envs, []
+    for begin in range(0, len(seeds), count):
+        some = list(seeds[begin : begin + count])
+        reset = some + some[-1:] * (count - len(some))  # of which the rest plays none
+        parts.append(evaluate(agent, envs, len(some), reset))
+    if not parts:
+        raise ValueError("seeds are empty: name at least one")
+    return Evaluation.joined(parts)
 
 
 class Evaluator:

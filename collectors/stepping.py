@@ -45,7 +45,7 @@ class Stepper:
         self._entries = [(path, leaf, np.dtype(leaf.dtype)) for path, leaf in leaves]
         self._checks = False
 
-    def reset(self, seed: int | None) -> Any:
+    def reset(self, seed: int | list[int] | None) -> Any:
         """Begin new episodes everywhere; the first observations `[N, ...]`.
 
         Raises:

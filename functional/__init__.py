@@ -2,7 +2,7 @@
 
 from yieldrl.functional.clipping import clipped_gain
 from yieldrl.functional.gae import gae
-from yieldrl.functional.groups import centred, group_mean
+from yieldrl.functional.groups import centred, group_mean, share_above
 from yieldrl.functional.projection import project
 from yieldrl.functional.returns import (
     discounted_cumsum,
@@ -24,6 +24,7 @@ __all__ = [
     "linear",
     "n_step_returns",
     "project",
+    "share_above",
     "updates_due",
     "vtrace",
 ]

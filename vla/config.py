@@ -71,6 +71,16 @@ class VLAConfig(Checked):
     with a pass for each when acting. `auto` takes what the weights of `model_path` were
     trained with, which of OpenVLA is `autoregressive`, and `parallel` elsewhere."""
 
+    temperature: Annotated[float, Range(0, 100, above=True)] = 1.0
+    """What the logits of bins and choices are divided by, to act and to learn. Higher
+    explores more; the most likely action stays."""
+
+    top_k: Annotated[int, Range(1, 2**16)] | None = None
+    """Draw from so many of the most likely bins or choices; by default from all."""
+
+    centre_crop: Annotated[float, Range(0, 1, above=True)] = 1.0
+    """Share of an image's area that is seen, its centre; weights may want 0.9."""
+
     log_std_init: LogStd = -1.0
     """Logarithm of a Gaussian head's standard deviation at the start, in units of half
     an action's range. Higher explores more at first. Bins do not use it."""
@@ -154,7 +164,7 @@ class VLAConfig(Checked):
     def policy_options(self) -> dict[str, Any]:
         """What a `VLAPolicy` gets beside its model."""
         names = "observation_keys", "instruction", "log_prob_per", "chunk_length"
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*names, "centre_crop")}
 
     @property
     def alpha(self) -> float:

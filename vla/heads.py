@@ -1,6 +1,7 @@
 """Heads: from hidden states to a distribution over each token, and to a value."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -26,8 +27,10 @@ class BinsHead(nn.Module):
         bins: ActionBins,
         vocab_size: int,
         statistics: ActionStatistics | None = None,
+        distribution: Callable[[Tensor], Categorical] = Categorical,
     ) -> None:
         super().__init__()
+        self.distribution = distribution
         if bins.count > vocab_size:
             raise ValueError(
                 f"{bins.count} bins do not fit a vocabulary of {vocab_size}: choose"
@@ -57,7 +60,7 @@ class BinsHead(nn.Module):
         if self.forbidden is not None:
             here = self.forbidden[first : first + hidden.shape[1]]
             logits = logits.masked_fill(here, -torch.inf)
-        return Categorical(logits)
+        return self.distribution(logits)
 
     def tokens(self, action: Tensor) -> Tensor:
         """Chunks of actions `[B, L, D]` as bins `[B, K]`, int64."""

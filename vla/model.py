@@ -23,6 +23,7 @@ from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
 from yieldrl.vla.interface import Backbone, VLAOutput
 from yieldrl.vla.parallel import ParallelDecoding
 from yieldrl.vla.parameter_groups import FrozenInEval
+from yieldrl.vla.sampling import drawn_from
 from yieldrl.vla.statistics import (
     ActionStatistics,
     action_statistics,
@@ -143,7 +144,9 @@ class VLAModel(OnePassModule):
             bins = bins or ActionBins(config.action_bins)
             if layout.counts is not None:
                 bins = ActionBins(max(layout.counts), descending=bins.descending)
-            self.head = BinsHead(layout, bins, backbone.vocab_size, statistics)
+            sizes = layout, bins, backbone.vocab_size, statistics
+            drawn = drawn_from(config.temperature, config.top_k)
+            self.head = BinsHead(*sizes, drawn)
         if decoding is None and config.decoding == "autoregressive":
             decoding = AutoregressiveDecoding()
         elif decoding is None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.spaces import Path
 from yieldrl.vla.config import OBSERVATIONS
+from yieldrl.vla.crops import centre_cropped
 from yieldrl.vla.sources import Source
 
 
@@ -77,6 +78,7 @@ class ObservationReader(nn.Module):
         space: Of one observation of the environment.
         observation_keys: See `VLAConfig.observation_keys`.
         instruction: What to do, where observations hold no sentence.
+        centre_crop: See `VLAConfig.centre_crop`.
 
     Raises:
         ValueError: If the space lacks what the keys name, or has nothing to read.
@@ -89,8 +91,10 @@ class ObservationReader(nn.Module):
         space: Space[Any],
         observation_keys: Mapping[str, str],
         instruction: str = "",
+        centre_crop: float = 1.0,
     ) -> None:
         super().__init__()
+        self.centre_crop = centre_crop
         self.sources = sources(space, observation_keys)
         encoded = Utf8Text(max(1, len(instruction.encode()))).encode(instruction)
         self.register_buffer("instruction", torch.from_numpy(encoded), persistent=False)
@@ -103,6 +107,8 @@ class ObservationReader(nn.Module):
             read[path] = source.read(obs)
         if ("language",) not in self.sources:
             read["language"] = self.instruction.expand(batch, -1)
+        for kind in {"rgb", "depth"}.intersection(read.keys()):
+            read[kind] = centre_cropped(read[kind], self.centre_crop)
         return read
 
     def proprio(self, obs: Any) -> Tensor | None:

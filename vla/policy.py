@@ -35,6 +35,7 @@ class VLAPolicy(FrozenInEval, Policy):
             no tokens `[B]`), `chunk` their sum `[B]`, which is what PPO takes.
         chunk_length: `L`; by default the model's `chunk_length`, and without one the
             first of two axes of the action space.
+        centre_crop: See `VLAConfig.centre_crop`.
 
     Raises:
         TypeError: If the model lacks a method, or is no `nn.Module`.
@@ -53,12 +54,14 @@ class VLAPolicy(FrozenInEval, Policy):
         instruction: str = "",
         log_prob_per: Literal["token", "chunk"] = "token",
         chunk_length: int | None = None,
+        centre_crop: float = 1.0,
     ) -> None:
         super().__init__(observation_space, action_space)
         model_calls.check_model(model)
         self.model: Any = model
         keys = observation_keys or {}
-        self.reader = ObservationReader(observation_space, keys, instruction)
+        read = observation_space, keys, instruction, centre_crop
+        self.reader = ObservationReader(*read)
         length = chunk_length or getattr(model, "chunk_length", None)
         self.layout = action_layout(action_space, length)
         self.log_prob_per = log_prob_per

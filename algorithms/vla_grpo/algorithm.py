@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
+from yieldrl.functional import share_above
 from yieldrl.vla.parameter_groups import optimizer_groups
 
 from .config import Config
@@ -26,11 +27,7 @@ class Algorithm(grpo.Algorithm):
     config: Config
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """AdamW, with a learning rate for each of the model's parameter groups.
-
-        Raises:
-            ValueError: If a group that the model does not have is given a rate.
-        """
+        """AdamW, with a learning rate for each of the model's parameter groups."""
         options = {"eps": 1e-5, "weight_decay": self.config.weight_decay, "fused": True}
         return torch.optim.AdamW(optimizer_groups(self.model, self.config), **options)
 
@@ -38,6 +35,12 @@ class Algorithm(grpo.Algorithm):
         """Let learning rates fall linearly, from the end of the demonstrations on."""
         cloned = self.config.cloned_share
         super().anneal(max(0.0, (fraction_done - cloned) / (1 - cloned)))
+
+    def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
+        """GRPO's advantages `[K, G]`, but 0 in groups that `least_share` leaves out."""
+        share, least = share_above(returns, counted), self.config.least_share
+        kept = torch.minimum(share, 1 - share) > least - 1e-6
+        return super().relative(returns, counted) * kept
 
     def shared(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
         """As GRPO has them, and between its levels those of the D tokens of an action.

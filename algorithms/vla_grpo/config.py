@@ -20,8 +20,8 @@ class Config(VLAConfig, grpo.Config):
     value_learning_rate: ClassVar[None] = None  # there is no critic
 
     env_id: str = "yieldrl/GoToPixels-v1"
-    """Id of a registered environment with images, or whose observations
-    `observation_keys` names. Its rewards may be of successes alone."""
+    """Id of a registered environment, with images or with `observation_keys`. Its
+    rewards may be of successes alone."""
 
     env_kwargs: dict[str, Any] = field(
         default_factory=lambda: {"max_episode_steps": 16}
@@ -30,8 +30,8 @@ class Config(VLAConfig, grpo.Config):
     which a lower `max_episode_steps` shortens."""
 
     total_steps: int = 60_000
-    """Environment steps to train for, the expert's and GRPO's, counted over all
-    environments. The learning rate falls to zero over GRPO's."""
+    """Environment steps to train for, the expert's and GRPO's together. The learning
+    rate falls to zero over GRPO's."""
 
     demonstration_steps: int = 5_000
     """Environment steps of an expert that is cloned first; 0 begins without it. The
@@ -51,8 +51,7 @@ class Config(VLAConfig, grpo.Config):
 
     num_steps: int = 32
     """Chunks of actions that every environment executes for a rollout (T), in which a
-    group begins another episode only if the longest would still end. Choose at least
-    the longest episode's chunks."""
+    group begins another episode only if the longest would still end."""
 
     num_epochs: int = 2
     """Passes over each rollout. More learn more from it and move the policy further
@@ -69,6 +68,10 @@ class Config(VLAConfig, grpo.Config):
     weight_decay: Annotated[float, Range(0, 1_000)] = 0.0
     """Share of every weight that AdamW takes away per step, times the learning rate.
     Higher keeps weights smaller."""
+
+    least_share: Annotated[float, Range(0, 0.5)] = 0.0
+    """Leave out groups of which a smaller share succeeded, or failed. Higher learns
+    from what is neither too hard nor too easy yet, of fewer groups."""
 
     ratio_level: Literal["token", "action", "step", "sequence"] = "token"
     """What the ratio is of: each `token` by itself; the tokens of an `action` together;

@@ -1,11 +1,6 @@
 """The schedule of vla_grpo: clone an expert, then improve by GRPO."""
 
-from typing import Any
-
-from gymnasium.vector import VectorEnv
-
 from yieldrl.algorithms import grpo, vla_ppo
-from yieldrl.envs.wrappers import ActionChunks
 
 from .algorithm import Algorithm
 from .config import Config
@@ -30,10 +25,4 @@ class Trainer(grpo.Trainer):
     model_class = vla_ppo.Model
     algorithm_class = Algorithm
 
-    def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-        """Environments that take `chunk_length` actions at once."""
-        config, length = self.config, self.config.chunk_length
-        if length == 1:
-            return envs
-        options = {"execute": config.execute_steps, "gamma": config.gamma}
-        return ActionChunks(envs, length, **options)
+    wrap_envs = vla_ppo.Trainer.wrap_envs

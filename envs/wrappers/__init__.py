@@ -11,6 +11,8 @@ from yieldrl.envs.wrappers.groups import GroupStarts
 from yieldrl.envs.wrappers.hidden import HiddenParameters
 from yieldrl.envs.wrappers.judged import JudgedReward, find_judge
 from yieldrl.envs.wrappers.normalize import NormalizeObservation, NormalizeReward
+from yieldrl.envs.wrappers.success import SuccessReward
+from yieldrl.envs.wrappers.waiting import WaitingSteps
 
 __all__ = [
     "ActionChunks",
@@ -27,7 +29,9 @@ __all__ = [
     "RescaleAction",
     "SignReward",
     "Step",
+    "SuccessReward",
     "TimeLimit",
     "TorchToNumpy",
+    "WaitingSteps",
     "find_judge",
 ]

@@ -105,6 +105,19 @@ def test_of_a_success_each_chunk_has_the_episodes_advantage() -> None:
         assert round(float(row[0]), 3) in known
 
 
+def test_groups_that_are_too_hard_or_too_easy_are_left_out() -> None:
+    """Success rates of 1/4, 2/4, 3/4 and 4/4, and of one that does not count."""
+    returns = torch.tensor(
+        [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 1], [1, 1, 1, 1]], dtype=torch.float32
+    )
+    counted = torch.ones(4, 4, dtype=torch.bool)
+    usual = algorithm().relative(returns, counted)
+    assert (usual != 0).any(1).tolist() == [True, True, True, False]
+    for least, kept in ((0.25, [1, 1, 1, 0]), (0.3, [0, 1, 0, 0])):
+        found = algorithm(least_share=least).relative(returns, counted)
+        assert torch.equal(found, usual * torch.tensor(kept).unsqueeze(1))
+
+
 @pytest.mark.parametrize("level", ["token", "action", "step", "sequence"])
 def test_ratios_of_tokens_of_chunks_and_of_episodes(level: str) -> None:
     """By hand: what was not executed has no part, an episode's tokens weigh alike."""

@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from worlds import Counter, Idle
 
 from yieldrl.algorithms import ppo
-from yieldrl.collectors import Evaluator, evaluate, evaluation
+from yieldrl.collectors import Evaluator, evaluate, evaluate_in_order, evaluation
 from yieldrl.collectors.evaluation import successes
 from yieldrl.collectors.outcomes import Evaluation
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
@@ -255,3 +255,22 @@ def test_a_success_rate_has_an_interval(successes, count, low, high):
     said = np.arange(count) < successes
     found = Evaluation(np.zeros(count), np.ones(count), said).success_interval()
     assert found == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_fixed_starts_are_played_once_each_in_their_order(count):
+    """Whatever the number of environments: of five, the last batch is not full."""
+    seeds = [11, 3, 7, 3, 5]
+
+    class Drawn(Counter):
+        def reset(self, *, seed=None, options=None):
+            answer = super().reset(seed=seed)
+            self.length = int(self.np_random.integers(1, 50))
+            return answer
+
+    envs = SerialVectorEnv([lambda: Drawn(1)] * count)
+    found = evaluate_in_order(Idle(), envs, seeds)
+    wanted = [np.random.default_rng(seed).integers(1, 50) for seed in seeds]
+    assert found.lengths.tolist() == wanted
+    with pytest.raises(ValueError, match="seeds are empty"):
+        evaluate_in_order(Idle(), envs, [])

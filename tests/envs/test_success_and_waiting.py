@@ -1,0 +1,90 @@
+"""Rewards of success alone, and steps of waiting after a reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import yieldrl.envs  # noqa: F401
+from yieldrl.envs.wrappers import SuccessReward, WaitingSteps
+
+
+class Falling(gym.Env[Any, Any]):
+    """A height that falls by 1 a step to 0; rewards everywhere, success at the end."""
+
+    observation_space = Box(0, 99, (1,), np.float32)
+    action_space = Box(-1, 1, (2,))
+
+    def __init__(self, silent: bool = False) -> None:
+        self.silent, self.actions = silent, []
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.height = 5.0
+        return np.array([self.height], np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.actions.append(action)
+        self.height -= 1
+        ended = self.height == 0
+        info = {} if self.silent else {"success": bool(ended and action[0] > 0)}
+        return np.array([self.height], np.float32), 7.0, ended, False, info
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_only_an_end_in_success_is_rewarded(mode: AutoresetMode) -> None:
+    envs = SuccessReward(SyncVectorEnv([Falling, Falling], autoreset_mode=mode))
+    envs.reset(seed=0)
+    actions = np.array([[1.0, 0.0], [-1.0, 0.0]], np.float32)
+    rewards = [envs.step(actions)[1].tolist() for _ in range(5)]
+    assert rewards == [[0, 0]] * 4 + [[1, 0]]
+
+
+def test_tensors_are_rewarded_likewise() -> None:
+    go = gym.make_vec("yieldrl/GoTo-v1", num_envs=32, wrong_reward=-0.5)
+    envs = SuccessReward(go)
+    envs.reset(seed=0)
+    generator, seen = torch.Generator().manual_seed(0), set()
+    for _ in range(30):
+        action = torch.randint(4, (32,), generator=generator)
+        _, reward, terminated, _, info = envs.step(action)
+        assert torch.equal(reward, (info["success"] & terminated).float())
+        seen |= set(reward.tolist())
+    assert seen == {0.0, 1.0}
+
+
+def test_who_does_not_say_what_a_success_is_is_refused() -> None:
+    envs = SuccessReward(SyncVectorEnv([lambda: Falling(silent=True)]))
+    envs.reset(seed=0)
+    actions = np.zeros((1, 2), np.float32)
+    for _ in range(4):
+        assert envs.step(actions)[1].tolist() == [0]
+    with pytest.raises(ValueError, match="does not say in its info what a success is"):
+        envs.step(actions)
+
+
+def test_it_waits_after_every_reset_and_nobody_counts() -> None:
+    inside = Falling()
+    env = gym.wrappers.TimeLimit(WaitingSteps(inside, steps=3), 2)
+    for _ in range(2):
+        obs, _ = env.reset(seed=0)
+        assert obs.tolist() == [2.0]
+        assert [a.tolist() for a in inside.actions[-3:]] == [[0.0, 0.0]] * 3
+        *_, truncated, _ = env.step(np.ones(2))
+        assert not truncated
+    assert len(inside.actions) == 8
+    obs, _ = WaitingSteps(Falling(), steps=0).reset()
+    assert obs.tolist() == [5.0]
+    with pytest.raises(RuntimeError, match="ended within 5 steps of waiting"):
+        WaitingSteps(Falling(), steps=5).reset()
+    chooses = Falling()
+    chooses.action_space = Discrete(3)
+    with pytest.raises(TypeError, match="name the action that waits"):
+        WaitingSteps(chooses, steps=1)
+    assert WaitingSteps(chooses, steps=1, action=2).waiting == 2

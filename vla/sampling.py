@@ -1,0 +1,51 @@
+"""What tokens are drawn from: the model's distribution, sharper, flatter, or cut."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from yieldrl.networks import Categorical
+
+
+class TopK(Categorical):
+    """One choice out of the `k` most likely of `logits [..., A]`.
+
+    The log-probability of a choice that is none of them, as one that was drawn from an
+    older policy may be, is that among them and itself: finite, with a gradient.
+
+    >>> policy = TopK(torch.tensor([[0.0, 2.0, 1.0, 0.0]]), k=2)
+    >>> policy.log_prob(torch.tensor([1])).exp()  # 1 / (1 + e^-1)
+    tensor([0.7311])
+    """
+
+    def __init__(self, logits: Tensor, k: int) -> None:
+        super().__init__(logits)
+        least = logits.topk(min(k, logits.shape[-1])).values[..., -1:]
+        self.kept = logits.masked_fill(logits < least, -torch.inf)
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        return Categorical(self.kept).sample(generator)
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        index = action.long().unsqueeze(-1)
+        own = self.logits.gather(-1, index)
+        return Categorical(self.kept.scatter(-1, index, own)).log_prob(action)
+
+    def entropy(self) -> Tensor:
+        return Categorical(self.kept).entropy()
+
+
+def drawn_from(
+    temperature: float, top_k: int | None
+) -> Callable[[Tensor], Categorical]:
+    """What makes distributions of logits `[..., A]`, which acting and learning share.
+
+    Holtzman et al. 2020, arXiv:1904.09751, section 4: `softmax(logits / temperature)`,
+    of the `top_k` largest. The most likely choice is the model's.
+    """
+    if temperature == 1 and top_k is None:
+        return Categorical
+    kind = Categorical if top_k is None else partial(TopK, k=top_k)
+    return lambda logits: kind(logits / temperature)
