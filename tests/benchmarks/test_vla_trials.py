@@ -19,6 +19,7 @@ from yieldrl.benchmarks.claims.vla import (
     imports,
     learning,
     phases,
+    seeing,
 )
 from yieldrl.benchmarks.claims.vla.obedience import Misled, obedience
 from yieldrl.benchmarks.claims.vla.policies import POLICIES, make_trainer
@@ -85,6 +86,14 @@ def waited(sync: float, success: float = 0.8) -> list[dict[str, Any]]:
     ]
 
 
+def critics(gain: float = 0.2) -> list[dict[str, Any]]:
+    ends = {"step": 9, "entropy": 1.0, "informative": 0.5, "seconds": 3.0}
+    side = {"begin": ends, "end": ends, "curve": [(9, 0.5), (99, 0.7)]}
+    side |= {"improved": {"success": 0.5 + gain}}
+    both = dict.fromkeys(seeing.SIDES, side)
+    return [{"seed": n, "cloned": {"success": 0.5}, **both} for n in (1, 2)]
+
+
 def started(loaded: list[str]) -> list[dict[str, Any]]:
     side = {"seconds": 1.0, "mebibytes": 200.0, "loaded": []}
     return [
@@ -104,6 +113,7 @@ RUNS = {
     "reacher": arms(0.2),
     "chunks": sides_of(chunks.SIDES),
     "adapters": sides_of(adapters.SIDES),
+    "seeing": critics(),
     "elsewhere": waited(19.0),
     "imports": started([]),
 }
@@ -240,6 +250,24 @@ def test_both_kinds_of_ratio_go_on_from_one_clone(
     assert [run["side"] for run in runs] == ["1", "4, chunk", "4, token"]
     assert runs[1]["cloned"] == runs[2]["cloned"]
     assert [step for step, *_ in runs[1]["curve"]] == [64, 128]
+
+
+def test_with_and_without_a_critic_go_on_from_one_clone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clone = {"total_steps": 128, "demonstration_steps": 64, "clone_steps": 2}
+    tried = {"total_steps": 256, "eval_every": 128, "eval_episodes": 4}
+    monkeypatch.setattr(seeing, "CLONE", {**clone, "eval_every": 0})
+    monkeypatch.setattr(seeing, "BOTH", {**seeing.BOTH, **tried})
+    monkeypatch.setattr(seeing, "WORLD", {**seeing.WORLD, "num_envs": 16})
+    monkeypatch.setattr(learning, "EPISODES", 4)
+    run = seeing.train(1)
+    assert run["ppo"]["end"]["informative"] == 0 < run["grpo"]["end"]["informative"]
+    for side in seeing.SIDES:
+        steps = [row[0] for row in run[side]["curve"]]
+        assert steps == [128, 256]
+        assert 0 < run[side]["begin"]["seconds"] < run[side]["end"]["seconds"]
+    assert not any(v.holds for v in judged("seeing", critics(0.0))[:1])
 
 
 def test_both_sides_go_on_from_one_clone(
