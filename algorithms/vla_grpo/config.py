@@ -7,6 +7,9 @@ from yieldrl.algorithms import grpo
 from yieldrl.foundations import Count, LearningRate, Range
 from yieldrl.vla.config import VLAConfig
 
+SMALL = {"height": 3, "width": 3, "num_objects": 1, "max_episode_steps": 4}
+"""A grid on which hundreds of updates take a minute."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config(VLAConfig, grpo.Config):
@@ -23,17 +26,15 @@ class Config(VLAConfig, grpo.Config):
     """Id of a registered environment, with images or with `observation_keys`. Its
     rewards may be of successes alone."""
 
-    env_kwargs: dict[str, Any] = field(
-        default_factory=lambda: {"max_episode_steps": 16}
-    )
+    env_kwargs: dict[str, Any] = field(default_factory=lambda: {**SMALL})
     """Arguments of the environment. Members of a group wait for the longest episode,
     which a lower `max_episode_steps` shortens."""
 
-    total_steps: int = 60_000
+    total_steps: int = 40_000
     """Environment steps to train for, the expert's and GRPO's together. The learning
     rate falls to zero over GRPO's."""
 
-    demonstration_steps: int = 5_000
+    demonstration_steps: int = 1_024
     """Environment steps of an expert that is cloned first; 0 begins without it. The
     clone has to succeed now and then: where all of a group fail, nothing is learned."""
 
@@ -41,23 +42,26 @@ class Config(VLAConfig, grpo.Config):
     """Transitions of each gradient step of cloning. Larger batches have less noise, and
     take more memory."""
 
-    clone_steps: int | None = None
-    """Gradient steps of cloning, in place of `clone_epochs`; by default as many as
+    clone_steps: int | None = 150
+    """Gradient steps of cloning, in place of `clone_epochs`; None takes as many as
     these take."""
 
-    num_envs: int = 64
+    num_envs: int = 256
     """Number of environments stepped side by side, a multiple of `group_size`. More
     give more groups for each update, which is less noisy."""
 
-    num_steps: int = 32
+    num_steps: int = 4
     """Chunks of actions that every environment executes for a rollout (T), in which a
     group begins another episode only if the longest would still end."""
+
+    num_minibatches: int = 2
+    """Minibatches of episodes in each pass, and gradient steps. More are noisier."""
 
     num_epochs: int = 2
     """Passes over each rollout. More learn more from it and move the policy further
     from the one that acted; `clip_coef` limits that."""
 
-    learning_rate: float = 1e-4
+    learning_rate: float = 5e-4
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
     higher learns faster, too high forgets what was known before."""
 
