@@ -42,7 +42,7 @@ class Config(VLAConfig, grpo.Config):
     """Transitions of each gradient step of cloning. Larger batches have less noise, and
     take more memory."""
 
-    clone_steps: int | None = 150
+    clone_steps: int | None = 100
     """Gradient steps of cloning, in place of `clone_epochs`; None takes as many as
     these take."""
 
