@@ -45,8 +45,9 @@ class Stepper:
         self._entries = [(path, leaf, np.dtype(leaf.dtype)) for path, leaf in leaves]
         self._checks = False
 
-    def reset(self, seed: int | list[int] | None) -> Any:
-        """Begin new episodes everywhere; the first observations `[N, ...]`.
+    def reset(self, seed: Any) -> Any:
+        """Begin new episodes everywhere, by a seed or one of each; the first
+        observations `[N, ...]`.
 
         Raises:
             ValueError: If the reset fails, or the observations do not fit their space.

@@ -31,11 +31,6 @@ class Algorithm(grpo.Algorithm):
         options = {"eps": 1e-5, "weight_decay": self.config.weight_decay, "fused": True}
         return torch.optim.AdamW(optimizer_groups(self.model, self.config), **options)
 
-    def anneal(self, fraction_done: float) -> None:
-        """Let learning rates fall linearly, from the end of the demonstrations on."""
-        cloned = self.config.cloned_share
-        super().anneal(max(0.0, (fraction_done - cloned) / (1 - cloned)))
-
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
         """GRPO's advantages `[K, G]`, but 0 in groups that `least_share` leaves out."""
         share, least = share_above(returns, counted), self.config.least_share

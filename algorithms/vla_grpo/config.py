@@ -21,6 +21,11 @@ class Config(VLAConfig, grpo.Config):
     precision: ClassVar[str] = "float32"  # the model's own is `dtype`
     actor_obs: ClassVar[tuple[str, ...]] = ()  # it reads what `observation_keys` says
     value_learning_rate: ClassVar[None] = None  # there is no critic
+    d_model: ClassVar[int] = 128  # these are of models that write
+    num_layers: ClassVar[int] = 4
+    num_heads: ClassVar[int] = 4
+    template: ClassVar[str] = "{}"
+    tempered_learning: ClassVar[bool] = True
 
     env_id: str = "yieldrl/GoToPixels-v1"
     """Id of a registered environment, with images or with `observation_keys`. Its

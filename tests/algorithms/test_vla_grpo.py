@@ -64,6 +64,7 @@ def episodes(own: vla_grpo.Algorithm) -> TensorDict:
         "advantage": torch.tensor([[1.0, 1.0], [-2.0, -2.0]]),
         "valid": torch.tensor([[True, True], [True, False]]),
     }
+    data["used"] = data["valid"]
     return TensorDict(data, list(size))
 
 
@@ -122,7 +123,7 @@ def test_groups_that_are_too_hard_or_too_easy_are_left_out() -> None:
 def test_ratios_of_tokens_of_chunks_and_of_episodes(level: str) -> None:
     """By hand: what was not executed has no part, an episode's tokens weigh alike."""
     own = algorithm(ratio_level=level, clip_coef=0.2)
-    loss, logs = own.loss(episodes(own))
+    loss, logs = own.loss(own.measured(episodes(own)))
     loss = loss.detach()
     moved = np.linspace(-0.5, 0.4, 12)
     rows = [[moved[:3], moved[3:4]], [moved[6:8]]]
