@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
-from yieldrl.foundations.plain import MOST_DIGITS
+from yieldrl.foundations.plain import MAX_DIGITS
 
 _PLAIN = (type(None), bool, int, float, str, list, tuple, set, dict)
 _KINDS = "biufcSU"  # NumPy's kinds of numbers and of text
@@ -90,4 +90,4 @@ def _is_odd(value: Any) -> bool:
     """Whether it is a value that cannot be read, of a class that can."""
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.kind not in _KINDS
-    return isinstance(value, int) and abs(value) >= 10**MOST_DIGITS
+    return isinstance(value, int) and abs(value) >= 10**MAX_DIGITS

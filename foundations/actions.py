@@ -16,15 +16,8 @@ class ActionTransform:
 
     Actions for a Box are clipped to its bounds, in its precision, so that no rounding
     leaves it; and rounded if it holds whole numbers. A Discrete space that does not
-    start at zero is shifted.
-
-    Args:
-        space: Space of one action.
-        device: Where actions live.
-        unit_box: Actions for a Box lie in [-1, 1], to be stretched to its bounds.
-
-    Raises:
-        ValueError: If there is nothing to stretch to.
+    start at zero is shifted. With `unit_box` actions for a Box lie in [-1, 1], and are
+    stretched to its bounds: ValueError if it has none.
     """
 
     def __init__(
@@ -38,12 +31,9 @@ class ActionTransform:
         if isinstance(space, Box):
             precision = _precision(space, device)
             if unit_box:
-                middle, half = _stretched(space)
                 like = {"dtype": precision, "device": device}
-                self._stretch = (
-                    torch.as_tensor(middle, **like),
-                    torch.as_tensor(half, **like),
-                )
+                center, half = (torch.as_tensor(x, **like) for x in _stretched(space))
+                self._stretch = center, half
             if np.isfinite(space.low).any() or np.isfinite(space.high).any():
                 low, high = _bounds_inside(space, precision)
                 self._bounds = low.to(device), high.to(device)
@@ -84,12 +74,7 @@ class ActionTransform:
 
 
 class TextTransform:
-    """Converts the tokens of a policy that writes to the bytes of its answers.
-
-    Args:
-        space: Of one answer.
-        tokenizer: Knows both, as `yieldrl.language.Tokenizer` says.
-    """
+    """Converts a policy's tokens to the bytes of answers, by its `tokenizer`."""
 
     def __init__(self, space: Utf8Text, tokenizer: Any) -> None:
         self._length, self._tokenizer = space.max_bytes, tokenizer
@@ -104,7 +89,7 @@ class TextTransform:
 
 
 def _precision(space: Box, device: torch.device) -> torch.dtype:
-    """In which numbers to clip: such as hold those of the Box, where there are any."""
+    """The dtype to clip in, which holds the numbers of the Box if there is one."""
     narrow = space.dtype.itemsize < 4 or space.dtype == np.float32
     return torch.float32 if narrow or device.type == "mps" else torch.float64
 
@@ -116,11 +101,10 @@ def _bounds_inside(space: Box, precision: torch.dtype) -> tuple[Tensor, Tensor]:
     # Python compares whole numbers and fractions exactly, NumPy rounds them first.
     below = (low.astype(object) < space.low.astype(object)).astype(bool)
     above = (high.astype(object) > space.high.astype(object)).astype(bool)
-    infinity = np.array(np.inf, dtype)
-    # Where it must be alone: the largest number of all has none after it.
-    low = np.nextafter(low, infinity, out=low, where=below)
-    high = np.nextafter(high, -infinity, out=high, where=above)
-    return torch.from_numpy(np.asarray(low)), torch.from_numpy(np.asarray(high))
+    # Only there: the largest number of all has none after it.
+    np.nextafter(low, dtype.type(np.inf), out=low, where=below)
+    np.nextafter(high, dtype.type(-np.inf), out=high, where=above)
+    return torch.from_numpy(low), torch.from_numpy(high)
 
 
 def _stretched(space: Box) -> tuple[np.ndarray, np.ndarray]:
@@ -130,6 +114,6 @@ def _stretched(space: Box) -> tuple[np.ndarray, np.ndarray]:
             " [-1, 1] have nothing to be stretched to. Give it bounds"
             " (gymnasium.wrappers.TransformAction), or take PPO, which needs none"
         )
-    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-    low, high = low / 2, high / 2  # before the sum, which might overflow
+    # Halved before the sum, which might overflow.
+    low, high = space.low.astype(np.float64) / 2, space.high.astype(np.float64) / 2
     return high + low, high - low

@@ -1,7 +1,4 @@
-"""Config fields by the names of other libraries (SB3, CleanRL), in files with blocks.
-
-`ALIASES` is the table. `to_fields` reads the blocks of a file, by those names or ours.
-"""
+"""Config fields by the names of other libraries (SB3, CleanRL) in files with blocks."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -16,7 +13,7 @@ from yieldrl.foundations.config_blocks import (
     keys,
     nearest,
 )
-from yieldrl.foundations.validation import FieldError, shown
+from yieldrl.foundations.validation import FieldError, truncated_repr
 
 Look = Callable[[str], int]
 """Field -> its value in the file, or its default; a whole number."""
@@ -100,11 +97,9 @@ class _Given(NamedTuple):
 
 
 def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, Any]:
-    """The fields of a config that stand in the blocks of a file, by our names.
+    """The fields of a config in the blocks of a file, by our names.
 
-    Raises:
-        ValueError: If a block or key is unknown, or two say the same. The message names
-            the block, the key and what was probably meant.
+    ValueError, with what was probably meant, if a key is unknown, or two say the same.
     """
     given = _given(values, config_class)
 
@@ -132,27 +127,26 @@ def named_as_in_file(
     given = _given(values, config_class).get(error.field)
     if given is None:
         return error
-    said = f"block {given.block!r}: {given.key} = {shown(given.value)}"
     ours = f", our {error.field} = {error.value}" if given.key != error.field else ""
-    return ValueError(f"{said}{ours}: {error.remedy}")
+    return ValueError(
+        f"block {given.block!r}: {given.key} = {truncated_repr(given.value)}{ours}:"
+        f" {error.remedy}"
+    )
 
 
 def _given(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, _Given]:
     known = _fields(config_class)
-    for name in values:
-        ours = _alias("", name, known).field
-        if name not in BLOCKS and ours in known:
+    for name in [name for name in values if name not in BLOCKS]:
+        if (ours := _alias("", name, known).field) in known:
             said = f"{name!r} stands beside the blocks: it goes into {home(ours)!r}"
             raise ValueError(said)
-        if name not in BLOCKS:
-            raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
+        raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
     found: dict[str, _Given] = {}
     for block in BLOCKS[:-1]:
         for key, value in keys(block, values.get(block), known).items():
             alias = _alias(block, key, known)
             _check(block, key, alias.field, config_class)
-            if alias.field in found:
-                other = found[alias.field]
+            if (other := found.get(alias.field)) is not None:
                 raise ValueError(
                     f"{other.key!r} of the block {other.block!r} and {key!r} of the"
                     f" block {block!r} both say {alias.field!r}: leave one out"
@@ -185,11 +179,9 @@ def _check(block: str, key: Any, ours: str, config_class: type[Any]) -> None:
         means = "it means" if ours == key else f"it is our {ours!r}, which means"
         owner = config_class.__module__
         raise ValueError(f"{start}{means} nothing to {owner}, leave it out")
-    known = set(here)
-    for name, alias in ALIASES.items():
-        owner, _, last = name.rpartition(".")
-        if owner in ("", block) and alias.field in here:
-            known.add(last)
+    theirs = [(name.rpartition("."), alias.field) for name, alias in ALIASES.items()]
+    known = {key for (of, _, key), it in theirs if of in ("", block) and it in here}
+    known |= here
     if block == "env" and not close_to(key, known):
         raise ValueError(f"{start}arguments of the environment go into 'env_kwargs'")
     raise ValueError(start + nearest(key, known))

@@ -24,17 +24,17 @@ CHECKSUMS, NOTES = "checksums.json", "yieldrl"
 def prepare() -> str:
     """Choose the folder, before the first function is compiled; a sentence about it.
 
-    Files in it whose contents are not those that were written are deleted, so that
-    PyTorch makes them anew. Where the folder is not safe, or cannot be written, it is
-    a temporary one, which is deleted when the process ends.
-
-    Raises:
-        OSError: If there is no temporary folder either.
+    Files that were changed are deleted, so that PyTorch makes them anew. Where it is
+    not safe, or cannot be written, it is a temporary one.
     """
     wanted = folder()
     if (reason := _unsafe(wanted)) is None:
         os.environ[VARIABLE] = str(wanted)
-        _delete_damaged(wanted)
+        known, _ = _known(wanted)
+        for name, path in _files(wanted).items():
+            with suppress(OSError):
+                if known.get(name) not in (None, _checksum(path)):
+                    path.unlink(missing_ok=True)
         atexit.register(write_checksums)
         return f"its code is kept in {wanted}"
     own = tempfile.mkdtemp(prefix="yieldrl-")
@@ -58,8 +58,7 @@ def write_checksums() -> None:
     of = folder()
     with suppress(OSError):
         known, since = _known(of)
-        for path in _files(of):
-            name = str(path.relative_to(of))
+        for name, path in _files(of).items():
             if name not in known or path.stat().st_mtime_ns > since:
                 known[name] = _checksum(path)
         _write(of / CHECKSUMS, json.dumps(known))
@@ -79,10 +78,7 @@ def missing_compiler() -> str | None:
 
 
 def digest_of(classes: Iterable[type[Any]]) -> str:
-    """A digest of the code of classes and their bases, but for PyTorch's own.
-
-    It is of the files that define them; without a file, as in a notebook, of functions.
-    """
+    """A digest of the code of classes and their bases, but for PyTorch's own."""
     found = hashlib.sha256()
     for cls in dict.fromkeys(base for each in classes for base in each.__mro__):
         if cls.__module__.partition(".")[0] not in ("torch", "builtins", "abc"):
@@ -91,6 +87,7 @@ def digest_of(classes: Iterable[type[Any]]) -> str:
 
 
 def _source_of(cls: type[Any]) -> bytes:
+    """The file that defines it; without one, as in a notebook, its functions."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if file is not None:
         with suppress(OSError):
@@ -103,11 +100,7 @@ def _source_of(cls: type[Any]) -> bytes:
 
 
 def read_note(kind: str) -> dict[str, Any]:
-    """The notes of `write_note` for runs of this kind; empty without them.
-
-    By function: seconds gained per gradient step, and to load its code; or why there is
-    none.
-    """
+    """By function: seconds gained per step, and to load it; or why there is no code."""
     with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
         return {
             name: known if isinstance(known, str) else [float(x) for x in known]
@@ -152,14 +145,6 @@ def _open_to_others(wanted: Path) -> str | None:
     return None
 
 
-def _delete_damaged(of: Path) -> None:
-    known, _ = _known(of)
-    for path in _files(of):
-        with suppress(OSError):
-            if known.get(str(path.relative_to(of))) not in (None, _checksum(path)):
-                path.unlink(missing_ok=True)
-
-
 def _known(of: Path) -> tuple[dict[str, str], int]:
     """Checksums by file, and when they were written, in nanoseconds."""
     with suppress(OSError, ValueError):
@@ -170,10 +155,10 @@ def _known(of: Path) -> tuple[dict[str, str], int]:
     return {}, 0
 
 
-def _files(of: Path) -> list[Path]:
-    """PyTorch's files; notes are checked when they are read."""
-    found = [p for p in of.rglob("*") if p.is_file()]
-    return [p for p in found if p.name != CHECKSUMS and p.parent.name != NOTES]
+def _files(of: Path) -> dict[str, Path]:
+    """PyTorch's files, by their names; notes are checked when they are read."""
+    found = [p for p in of.rglob("*") if p.name != CHECKSUMS and p.parent.name != NOTES]
+    return {str(p.relative_to(of)): p for p in found if p.is_file()}
 
 
 def _checksum(path: Path) -> str:

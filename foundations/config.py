@@ -16,11 +16,8 @@ class Config(PlacesConfig):
     An algorithm's own config inherits these fields and adds its hyper-parameters. The
     docstring under a field is its help text on the command line. A variant that has no
     use for a field of its parent annotates it as a `ClassVar`: then it is a constant
-    that inherited code may read, and neither an argument nor an option.
-
-    Raises:
-        ValueError: If a value has the wrong type or range. The message names the
-            field, the value that was got and the remedy.
+    that inherited code may read, and neither an argument nor an option. ValueError,
+    with field, value and remedy, if a value has the wrong type or range.
     """
 
     uncompiled: ClassVar[str | None] = None
@@ -32,9 +29,8 @@ class Config(PlacesConfig):
     `my_module:MyEnv` is a class or function in it that makes environments."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict)
-    """Keyword arguments for the environment's constructor: None, bools, numbers, text,
-    and lists, tuples and mappings of them. A file says `{__tuple__: [3, 4]}` for a
-    tuple."""
+    """Keyword arguments of the environment: None, bools, numbers, text, and lists,
+    tuples and mappings of them. A file says `{__tuple__: [3, 4]}` for a tuple."""
 
     wrappers: tuple[str, ...] = ()
     """Wrappers to put around every environment, the innermost first, for example
@@ -67,17 +63,16 @@ class Config(PlacesConfig):
     speed: Literal["auto", "eager", "compile", "cudagraph"] = "auto"
     """How gradient steps are taken, and by PPO and its children actions too. `eager` is
     plain PyTorch; `compile` has `torch.compile` compile each function at its first
-    call, for up to half a minute, and keeps the code for later runs; `auto` goes by the
-    work ahead: a short run is eager, a longer one takes code that was kept, and one
-    that goes on for long enough has it compiled in a process beside the training. On a
-    GPU compiled code is recorded as a CUDA graph, with `cudagraph` and `auto`. Results
-    of these differ in their last digits."""
+    call, for up to half a minute, and keeps the code for later runs; `auto` is eager in
+    a short run, takes code that was kept in a longer one, and has it compiled in a
+    process beside the training in one that is long enough. On a GPU `cudagraph` and
+    `auto` record compiled code as a CUDA graph. Results differ in their last digits."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,
-    which GPUs from NVIDIA's Ampere on do many times faster, and CPUs that know
-    avx512_bf16 or amx_bf16 twice as fast: it pays for images and wide networks. On
-    other CPUs it is slower. Weights, optimizer and actions stay float32."""
+    which GPUs from NVIDIA's Ampere on do many times faster, CPUs with avx512_bf16 or
+    amx_bf16 twice as fast, and others slower: it pays for images and wide networks.
+    Weights, optimizer and actions stay float32."""
 
     threads: Annotated[int, Range(1, most_threads())] | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
@@ -89,9 +84,8 @@ class Config(PlacesConfig):
     leave less to the loop and to loggers, and change nothing else."""
 
     eval_every: StepsOrZero = 10_000
-    """Environment steps between evaluations; there is another one at the end, and 0
-    means none at all. A lower number shows progress in finer steps and takes more
-    time."""
+    """Environment steps between evaluations, with another one at the end; 0 means none.
+    A lower number shows progress in finer steps and takes more time."""
 
     eval_episodes: Annotated[int, Range(1, 10**6)] = 10
     """Episodes of each evaluation. More make the mean return less noisy and take
@@ -110,9 +104,8 @@ class Config(PlacesConfig):
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
         if self.speed in ("compile", "cudagraph") and self.uncompiled is not None:
-            raise self.error(
-                "speed", f"{self.uncompiled}: choose 'auto', which is 'eager' here"
-            )
+            remedy = f"{self.uncompiled}: choose 'auto', which is 'eager' here"
+            raise self.error("speed", remedy)
         self._check_folder("run_root")
         if self.run_name is not None:
             self._check_folder("run_name")

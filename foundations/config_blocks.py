@@ -13,19 +13,9 @@ HOMES = {
     ),
     "env": ("env_id", "env_kwargs", "wrappers", "num_envs", "vectorization"),
     "collector": (
-        "collection",
-        "max_policy_lag",
-        "when_stale",
-        "ray_address",
-        "rollout_workers",
-        "inference_actors",
-        "weight_transfer",
-        "learners",
-        "engine",
-        "zero_stage",
-        "learner_restarts",
-        "eval_actors",
-        "replay_actor",
+        *("collection", "max_policy_lag", "when_stale", "ray_address"),
+        *("rollout_workers", "inference_actors", "weight_transfer", "learners"),
+        *("engine", "zero_stage", "learner_restarts", "eval_actors", "replay_actor"),
     ),
 }
 """Block -> fields that `to_blocks` writes there; the others go into `algorithm`."""
@@ -63,11 +53,7 @@ def has_blocks(values: Mapping[str, Any]) -> bool:
 
 
 def part(block: str, values: Any, default: str = "") -> Part:
-    """A part as files write it: `name`, and beside it or in `cfg` its values.
-
-    Raises:
-        ValueError: If it is written otherwise.
-    """
+    """A part as files write it: `name`, beside its values or `cfg`; or ValueError."""
     values = {"name": values} if isinstance(values, str) else values
     rest = _mapping(block, values)
     name, cfg = rest.pop("name", default), _mapping(block, rest.pop("cfg", None))
@@ -87,10 +73,7 @@ def to_blocks(config: Any) -> dict[str, dict[str, Any]]:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a run's own file in one mapping, with or without blocks.
-
-    The fields stand beside `loggers`, and beside `policy` if that is not the default.
-    """
+    """The values of a run's own file in one mapping, with `policy` and `loggers`."""
     if not has_blocks(values):
         return dict(values)
     fields: dict[str, Any] = {}

@@ -35,8 +35,10 @@ class FromFiles(Checked):
         """Raise ValueError if a name is that of a field of earlier versions."""
         for name in names:
             if name in cls.retired and name not in cls.__dataclass_fields__:
-                said = f"{cls.__qualname__} has no field {name!r} any more"
-                raise ValueError(f"{said}: {cls.retired[name][1]}")
+                raise ValueError(
+                    f"{cls.__qualname__} has no field {name!r} any more:"
+                    f" {cls.retired[name][1]}"
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values that JSON, YAML and checkpoints can hold."""
@@ -46,27 +48,25 @@ class FromFiles(Checked):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The config that `to_dict` or a config file describes.
+        """The config that `to_dict` or a config file describes, with blocks or without.
 
-        Of a file with blocks it takes the fields, in our words or those that
-        `yieldrl.foundations.aliases` knows; models and loggers are no part of a config.
-
-        Raises:
-            ValueError: If a name is unknown (the nearest known one is proposed) or a
-                value does not fit its field.
+        Names may be those that `yieldrl.foundations.aliases` knows; models and loggers
+        are no part of a config. ValueError if a name is unknown (the nearest known one
+        is proposed) or a value does not fit its field.
         """
         said = cls._as_now(values)
         blocks = has_blocks(said)
         fields = to_fields(said, cls) if blocks else said
         hints = plain_hints(cls)
         known = {entry.name for entry in dataclasses.fields(cls)}
-        for name in fields:
-            if name not in known:
-                raise cls._unknown(name, known)
+        for name in [name for name in fields if name not in known]:
+            hint = close_to(name, known) or f"leave it out; known: {sorted(known)}"
+            if name in cls.__dataclass_fields__ or name in cls.absent:
+                hint = f"it means nothing to {cls.__module__}, leave it out"
+            raise ValueError(f"{cls.__qualname__} has no field {name!r}: {hint}")
+        given = {key: read(value, hints[key]) for key, value in fields.items()}
         try:
-            return cls(
-                **{key: read(value, hints[key]) for key, value in fields.items()}
-            )
+            return cls(**given)
         except FieldError as error:
             if not blocks:
                 raise
@@ -74,12 +74,7 @@ class FromFiles(Checked):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Load a JSON, YAML or TOML file of field names and values, or of blocks.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If the file is malformed or does not describe this config.
-        """
+        """Load a JSON, YAML or TOML file, with blocks or without; or ValueError."""
         return cls.from_dict(read_file(path))
 
     @classmethod
@@ -88,18 +83,8 @@ class FromFiles(Checked):
         now = dict(values)
         if isinstance(now.get("compile"), bool) and now.pop("compile"):
             now = {"speed": "compile", **now}  # it was a flag
-        for name in cls.retired.keys() & now.keys():
-            gone = name not in cls.__dataclass_fields__
-            if gone and now[name] == cls.retired[name][0]:
+        for name in cls.retired.keys() & now.keys() - cls.__dataclass_fields__.keys():
+            if now[name] == cls.retired[name][0]:
                 del now[name]
         cls.refuse_retired(now)
         return now
-
-    @classmethod
-    def _unknown(cls, name: Any, known: set[str]) -> ValueError:
-        """The error that proposes what to do about a name that is no field."""
-        if name in cls.__dataclass_fields__ or name in cls.absent:
-            hint = f"it means nothing to {cls.__module__}, leave it out"
-        else:
-            hint = close_to(name, known) or f"leave it out; known: {sorted(known)}"
-        return ValueError(f"{cls.__qualname__} has no field {name!r}: {hint}")

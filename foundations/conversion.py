@@ -11,13 +11,14 @@ from torch import Tensor
 
 from yieldrl.foundations import text
 from yieldrl.foundations.actions import ActionTransform, TextTransform
+from yieldrl.foundations.trees import map_tensors
 
 
 class ObservationActionAdapter:
     """Observations become batches of tensors; actions take the observations' form.
 
-    Its `actions` are an `ActionTransform`, which has `unit_box` too; or, of a policy
-    that writes its answers in tokens of a `tokenizer`, a `TextTransform`.
+    Its `actions` are an `ActionTransform` or, of a policy that writes its answers in
+    tokens of a `tokenizer`, a `TextTransform`.
     """
 
     def __init__(
@@ -38,14 +39,9 @@ class ObservationActionAdapter:
             self.actions = ActionTransform(action_space, device, unit_box=unit_box)
 
     def to_tensors(self, obs: Any, needed: tuple[str, ...] = ()) -> tuple[Any, bool]:
-        """Observations as tensors `[B, ...]`, and whether they had the batch axis.
+        """Observations as tensors `[B, ...]`, and whether they were a batch.
 
-        Sentences may be strings. Of a Dict the entries `needed` must be there, by
-        default all.
-
-        Raises:
-            ValueError: If they are neither one observation nor a batch of them, or an
-                entry is missing.
+        Sentences may be strings. ValueError and `needed` are those of `is_batched`.
         """
         obs = text.encoded(self._space, obs) if self._reads else obs
         tensors = to_tensor(obs, self._device)
@@ -76,8 +72,7 @@ def to_tensor(obs: Any, device: torch.device) -> Any:
         tensor = torch.from_numpy(obs)
         if device.type == "cpu":
             return tensor
-        if device.type == "cuda":
-            tensor = tensor.pin_memory()
+        tensor = tensor.pin_memory() if device.type == "cuda" else tensor
         return tensor.to(device, non_blocking=True)
     if isinstance(obs, Tensor):
         obs = obs.float() if obs.dtype == torch.float64 else obs
@@ -97,10 +92,8 @@ def holds_tensors(obs: Any) -> bool:
 def is_batched(space: Space[Any], obs: Any, needed: tuple[str, ...] = ()) -> bool:
     """Whether tensors carry a batch axis before the shape of `space`.
 
-    Of a Dict the entries `needed` must be there, by default all.
-
-    Raises:
-        ValueError: If it is neither one observation nor a batch, or lacks an entry.
+    ValueError if they are neither one observation nor a batch of them, or lack an entry
+    of those `needed` of a Dict, by default all.
     """
     if isinstance(space, Dict):
         if not hasattr(obs, "items"):
@@ -131,6 +124,4 @@ def batch_size(obs: Any) -> int:
 
 def add_batch_axis(obs: Any) -> Any:
     """A batch of one."""
-    if isinstance(obs, dict):
-        return {name: add_batch_axis(child) for name, child in obs.items()}
-    return obs.unsqueeze(0)
+    return map_tensors(lambda x: x.unsqueeze(0), obs)

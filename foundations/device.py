@@ -12,11 +12,7 @@ log = logging.getLogger("yieldrl.speed")
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device that a config's `device` names; `auto` takes a GPU if there is one.
-
-    Raises:
-        ValueError: If it is not a device, or this machine has none such.
-    """
+    """The device of a config's `device`; `auto` takes a GPU if there is one."""
     ranks()  # says which GPU this process means by "cuda"
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -24,12 +20,7 @@ def resolve_device(name: str) -> torch.device:
 
 
 def usable_device(name: str | torch.device) -> torch.device:
-    """The device of this name, with its number if it is a GPU.
-
-    Raises:
-        ValueError: If it is not a device, holds no numbers (`meta`), or this machine
-            has none such.
-    """
+    """The device of this name, a GPU with its number; ValueError if there is none."""
     try:
         device = torch.device(name)
         if device.type == "meta":
@@ -50,18 +41,17 @@ def set_threads(wanted: int | None, *, images: bool) -> str:
     """Set PyTorch's CPU threads for this process; say how many, and why.
 
     None stands for one where observations are vectors, because narrow networks are
-    slower on many threads, and for half of the cores where they are images: threads
-    wait for one another by spinning, so with as many as cores a single busy core slows
-    all of them down, tenfold at worst.
+    slower on many, and for half of the cores where they are images: threads wait for
+    one another by spinning, so with as many as cores a busy core slows all of them
+    down.
     """
     cores, why = usable_cores(), "as asked for"
     if wanted is None:
         beside = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # processes, by torchrun
         wanted = max(1, cores // (2 * beside)) if images else 1
-        why = f"for {'images' if images else 'vectors'}"
+        why = "for images" if images else "for vectors"
     torch.set_num_threads(wanted)
-    said = f"{wanted} of {cores} cores, {why}"
-    log.info("threads: %s", said)
+    log.info("threads: %s", said := f"{wanted} of {cores} cores, {why}")
     return said
 
 
@@ -69,8 +59,7 @@ def keep_freed_memory() -> None:
     """Have the C library keep memory that tensors gave back, up to half a gigabyte.
 
     By default glibc returns what is free at the top of its heap to the system, and the
-    next gradient step gets the same megabytes page by page: half of the time of some
-    steps. Elsewhere than with glibc nothing is done.
+    next gradient step gets it page by page: half of the time of some steps.
     """
     library = ctypes.CDLL(None) if os.name == "posix" else None
     if (mallopt := getattr(library, "mallopt", None)) is not None:

@@ -56,9 +56,7 @@ class Given(TorchFunctionMode):
     """Gives a function random numbers that were drawn before, in their order.
 
     They are as `Draw` draws them, each with its `Draw.kind`; what is drawn is removed.
-
-    Raises:
-        ValueError: Within it, if the function draws others.
+    ValueError within it if the function draws others.
     """
 
     def __init__(self, left: list[tuple[Tensor, Any]]) -> None:

@@ -21,10 +21,8 @@ def read_file(path: str | Path) -> dict[str, Any]:
     """Read a config file as a mapping of names to plain values.
 
     JSON may have `//` and `/* */` comments and trailing commas (json5.org).
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is no JSON, YAML or TOML, or holds no names and values.
+    FileNotFoundError if there is no such file, ValueError if it is no JSON, YAML or
+    TOML, or holds no names and values.
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:
@@ -32,22 +30,16 @@ def read_file(path: str | Path) -> dict[str, Any]:
         raise ValueError(f"{path}: a config file ends in {endings}")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such config file")
+    content = path.read_bytes()
+    utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        values = _parse(_text(path), path.suffix)
+        values = _parse(content.decode("utf-16" if utf16 else "utf-8-sig"), path.suffix)
     except (ValueError, yaml.YAMLError) as reason:
         raise ValueError(f"{path}: not a readable config file: {reason}") from reason
     values = {} if values is None else values
     if not isinstance(values, dict):
         raise ValueError(f"{path}: expected names and values, got {type(values)}")
     return values
-
-
-def _text(path: Path) -> str:
-    """A file in UTF-8, or in UTF-16 where it begins with its byte order mark."""
-    content = path.read_bytes()
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-16")
-    return content.decode("utf-8-sig")
 
 
 def _parse(text: str, suffix: str) -> Any:
@@ -63,7 +55,9 @@ def _parse(text: str, suffix: str) -> Any:
         return json5.loads(text)
 
 
-LONGEST = 240  # bytes of a run's name: of 255 that fit, for a number may come behind
+MAX_NAME_BYTES = (
+    240  # bytes of a run's name: of 255 that fit, for a number may come behind
+)
 _DEVICES = {"CON", "PRN", "AUX", "NUL"} | {
     f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10)
 }
@@ -94,8 +88,8 @@ def wrong_name(name: str) -> str | None:
             "a run lies below run_root: leave out '..', a drive, and a slash at the"
             " beginning, and say in run_root where runs lie"
         )
-    if len(os.fsencode(PurePath(name).name)) > LONGEST:
-        return f"the name of a run has at most {LONGEST} bytes"
+    if len(os.fsencode(PurePath(name).name)) > MAX_NAME_BYTES:
+        return f"the name of a run has at most {MAX_NAME_BYTES} bytes"
     for part in path.parts:
         if part.partition(".")[0].strip().upper() in _DEVICES:
             return f"Windows keeps {part!r} for a device: choose another name"

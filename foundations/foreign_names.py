@@ -39,10 +39,9 @@ def arguments_here(
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             name = function.__name__
             name = type(args[0]).__name__ if name == "__init__" else name
-            for word in kwargs:
-                if word in ours:
-                    said = f"{name}() takes no {word!r}: {ours[word]}"
-                    raise TypeError(f"{said}, as in {usage}")
+            for word in filter(ours.get, kwargs):
+                said = f"{name}() takes no {word!r}: {ours[word]}, as in {usage}"
+                raise TypeError(said)
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as reason:
@@ -56,10 +55,7 @@ def arguments_here(
 
 
 class CalledHere:
-    """In place of an attribute: reading it says what to do `instead`.
-
-    To `hasattr` it is not there, and an attribute of an object takes its place.
-    """
+    """In place of an attribute: reading it says what to do `instead`."""
 
     def __init__(self, instead: str) -> None:
         self.instead, self.name = instead, ""
@@ -68,7 +64,6 @@ class CalledHere:
         self.name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Raise AttributeError, of an object."""
         if instance is None:
             return self
         raise AttributeError(
@@ -86,11 +81,7 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
 
 
 def check_entries(names: Collection[Any]) -> None:
-    """Refuse a rollout in other words, some of which would be passed over in silence.
-
-    Raises:
-        ValueError: If an entry has one of those names, and ours is not there.
-    """
+    """ValueError if a rollout has an entry of another library's name without ours."""
     for word, ours in ENTRIES.items():
         if word in names and not set(ours.split(" and ")) <= set(names):
             raise ValueError(

@@ -10,6 +10,7 @@ import os
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 TUPLE, MAPPING = "__tuple__", "__mapping__"
 
-MOST_DIGITS = 600  # of a whole number: PyTorch reads no longer ones from checkpoints
+MAX_DIGITS = 600  # of a whole number: PyTorch reads no longer ones from checkpoints
 _DEEPEST = 32  # a list that holds itself has no end
 
 
@@ -29,11 +30,8 @@ def plain(value: Any, where: str = "", depth: int = 0) -> Any:
     """A copy of plain values, which a file gives back equal; it undoes `tagged` too.
 
     NumPy's numbers and text become Python's, numbers and text that are members of an
-    enumeration become what they are, paths become text. Messages say `where` a value
-    lies, for example at `['size'][0]`.
-
-    Raises:
-        NotPlainError: If a value is something else.
+    enumeration become what they are, paths become text. NotPlainError, which says
+    `where` a value lies, for example at `['size'][0]`, if it is something else.
 
     >>> plain({"rate": np.float64(0.5), "size": (np.int64(3), 4)})
     {'rate': 0.5, 'size': (3, 4)}
@@ -82,12 +80,12 @@ def read(value: Any, hint: Any) -> Any:
     kinds = typing.get_args(hint) if union else (hint,)
     tuples = [kind for kind in kinds if (typing.get_origin(kind) or kind) is tuple]
     if isinstance(value, list) and tuples:
-        return _as_tuple(value, typing.get_args(tuples[0]))
+        items = typing.get_args(tuples[0])
+        items = items[:1] * len(value) if items[1:] == (...,) else items
+        return tuple(map(read, value, items) if len(items) == len(value) else value)
     if isinstance(value, str) and float in kinds and str not in kinds:
-        try:
+        with suppress(ValueError):
             return float(value)
-        except ValueError:
-            return value
     return value
 
 
@@ -115,9 +113,9 @@ def _scalar(value: Any, where: str) -> Any:
     if value is None or isinstance(value, bool | np.bool_):
         return None if value is None else bool(value)
     if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
-        if abs(int(value)) >= 10**MOST_DIGITS:
+        if abs(int(value)) >= 10**MAX_DIGITS:
             raise NotPlainError(
-                f"the whole number{_at(where)} has more than {MOST_DIGITS} digits:"
+                f"the whole number{_at(where)} has more than {MAX_DIGITS} digits:"
                 " choose a smaller one"
             )
         return int(value)
@@ -133,39 +131,30 @@ def _scalar(value: Any, where: str) -> Any:
     if not isinstance(value, str):
         raise NotPlainError(_remedy(value, where))
     try:
-        value.encode()
+        return value.encode().decode()  # without the class of an enumeration
     except UnicodeEncodeError:
         raise NotPlainError(f"give text of valid Unicode{_at(where)}") from None
-    return str.__str__(value)
 
 
 def _remedy(value: Any, where: str) -> str:
     kind = type(value)
-    start = (
-        f"no file can hold the {kind.__module__}.{kind.__qualname__}{_at(where)}, and a"
-        " run goes on from files. "
+    remedy = (
+        "Give None, bools, numbers, text, and lists, tuples and mappings of them. An"
+        " environment that takes other objects is passed to the trainer as a function:"
+        " envs=lambda: MyEnv(...)"
     )
     if isinstance(value, Enum):
-        return f"{start}Give its value, {value.value!r}, or its name, {value.name!r}"
-    if hasattr(value, "tolist"):  # an array, or a tensor
-        return f"{start}Give numbers or lists, as its tolist() does"
+        remedy = f"Give its value, {value.value!r}, or its name, {value.name!r}"
+    elif hasattr(value, "tolist"):  # an array, or a tensor
+        remedy = "Give numbers or lists, as its tolist() does"
     return (
-        f"{start}Give None, bools, numbers, text, and lists, tuples and mappings of"
-        " them. An environment that takes other objects is passed to the trainer as a"
-        " function: envs=lambda: MyEnv(...)"
+        f"no file can hold the {kind.__module__}.{kind.__qualname__}{_at(where)}, and a"
+        f" run goes on from files. {remedy}"
     )
 
 
 def _at(where: str) -> str:
     return f" at {where}" if where else ""
-
-
-def _as_tuple(values: list[Any], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    if kinds[1:] == (...,):
-        kinds = kinds[:1] * len(values)
-    if len(kinds) != len(values):
-        return tuple(values)
-    return tuple(map(read, values, kinds))
 
 
 def _as_lists(value: Any) -> Any:

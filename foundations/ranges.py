@@ -1,7 +1,6 @@
 """Types of config fields that say which values a field takes.
 
-`gamma: UnitInterval = 0.99` is a float from 0 to 1. The base of every config checks it,
-in a union with None too (`Positive | None`) and for every number of a tuple.
+`gamma: UnitInterval = 0.99` is a float from 0 to 1; the base of every config checks it.
 """
 
 import inspect
@@ -40,7 +39,6 @@ class Range(Constraint):
     above: bool = False
 
     def remedy(self, value: Any) -> str | None:
-        """What to choose in place of a number that is out of range."""
         if not isinstance(value, int | float):
             return None
         enough = value > self.low if self.above else value >= self.low
@@ -54,7 +52,6 @@ class LayerWidths(Constraint):
     """Widths of hidden layers that have units, and whose weights machines can hold."""
 
     def remedy(self, value: Any) -> str | None:
-        """What to choose in place of such widths."""
         if any(isinstance(width, bool) or width < 1 for width in value):
             return "every width must be at least 1"
         if max(value, default=1) > MAX_WIDTH:
@@ -62,13 +59,13 @@ class LayerWidths(Constraint):
         if len(value) > MAX_LAYERS:
             return f"choose at most {MAX_LAYERS} layers"
         weights = sum(inputs * outputs for inputs, outputs in pairwise(value))
-        if weights <= MAX_WEIGHTS:
-            return None
-        return (
-            f"the weights between these layers take {4 * weights:,} bytes, and several"
-            " times that in training: choose widths whose weights take at most"
-            f" {4 * MAX_WEIGHTS:,} bytes"
-        )
+        if weights > MAX_WEIGHTS:
+            return (
+                f"the weights between these layers take {4 * weights:,} bytes, and"
+                " several times that in training: choose widths whose weights take at"
+                f" most {4 * MAX_WEIGHTS:,} bytes"
+            )
+        return None
 
 
 Count = Annotated[int, Range(1, 2**20)]
@@ -86,10 +83,7 @@ Widths = Annotated[tuple[int, ...], LayerWidths()]
 
 @lru_cache(maxsize=256)
 def constrained_fields(cls: type[Any]) -> dict[str, Any]:
-    """Field -> its type with constraints, of the nearest class that declares some.
-
-    A subclass that repeats a field as a plain `float` keeps its parent's constraints.
-    """
+    """Field -> its type with constraints, its parent's where it repeats it without."""
     found: dict[str, Any] = {}
     for base in cls.__mro__:
         for name, hint in inspect.get_annotations(base, eval_str=True).items():
@@ -102,10 +96,8 @@ def remedies(value: Any, hint: Any) -> Iterator[str]:
     """What to do about every constraint of a type that a value of it breaks."""
     kinds, origin = get_args(hint), get_origin(hint)
     if origin is Annotated:
-        for constraint in hint.__metadata__:
-            if isinstance(constraint, Constraint):
-                remedy = constraint.remedy(value)
-                yield from [] if remedy is None else [remedy]
+        own = [each for each in hint.__metadata__ if isinstance(each, Constraint)]
+        yield from filter(None, [each.remedy(value) for each in own])
         yield from remedies(value, kinds[0])
     elif origin in (typing.Union, types.UnionType):
         for kind in kinds:

@@ -1,7 +1,6 @@
 """Several processes that train one policy together, as `torchrun` starts them.
 
-Each has environments of its own and the same weights. They agree on gradients, on
-statistics, and on when to evaluate; the first one alone writes files.
+Each has environments of its own and the same weights; the first alone writes files.
 """
 
 import atexit
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from yieldrl.foundations.seeding import derive_seed
 
@@ -26,8 +25,7 @@ SMALL = 2**16
 class Ranks:
     """Which of how many processes this is.
 
-    Methods that take tensors or values are collective: call them in every process, in
-    the same order.
+    Methods of tensors or values are collective: call them on every rank, in one order.
     """
 
     rank: int = 0
@@ -40,10 +38,7 @@ class Ranks:
         return self.rank == 0
 
     def all_reduce_sum(self, x: Tensor) -> Tensor:
-        """The sum of all processes' tensors, of one shape; alone, the same tensor.
-
-        It can be traced and compiled like any operation on tensors.
-        """
+        """The sum of all processes' tensors, of one shape; it can be compiled."""
         if self.count == 1:
             return x
         if x.numel() * self.count <= SMALL:
@@ -77,22 +72,14 @@ class Ranks:
         """The first one's value, for all; any that can be pickled."""
         if self.count == 1:
             return value
-        from torch import distributed
-
         box = [value]
         distributed.broadcast_object_list(box, src=0)
         return box[0]
 
     def agree(self, facts: Mapping[str, Any]) -> None:
-        """Refuse to go on, in every process, where they differ.
-
-        Raises:
-            ValueError: If one of the `facts` is not that of the first process.
-        """
+        """ValueError, in every process, if a fact is not that of the first process."""
         if self.count == 1:
             return
-        from torch import distributed
-
         found: list[Any] = [None] * self.count
         distributed.all_gather_object(found, dict(facts))
         if (said := difference(found)) is not None:
@@ -110,9 +97,8 @@ class Ranks:
 def difference(found: Sequence[Mapping[str, Any]]) -> str | None:
     """The first difference between processes, as a sentence; None without one."""
     for name in dict.fromkeys(name for facts in found for name in facts):
-        own = found[0].get(name, "not there")
-        for rank, facts in enumerate(found):
-            other = facts.get(name, "not there")
+        own, *others = (facts.get(name, "not there") for facts in found)
+        for rank, other in enumerate(others, 1):
             if own != other:
                 return (
                     f"{len(found)} processes that train together differ in {name}: it"
@@ -138,8 +124,6 @@ def _join() -> Ranks:
 
     On GPUs each takes the one of its `LOCAL_RANK`, and they speak by NCCL, else Gloo.
     """
-    from torch import distributed
-
     if distributed.is_available() and distributed.is_initialized():
         return _all_of_them()
     started = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
@@ -158,12 +142,9 @@ def _join() -> Ranks:
 
 
 def _all_of_them() -> Ranks:
-    from torch import distributed
-
     # By its name: code that is compiled for the group itself would never let go of it.
     group: Any = distributed.group.WORLD
-    count = distributed.get_world_size()
-    return Ranks(distributed.get_rank(), count, group.group_name)
+    return Ranks(distributed.get_rank(), distributed.get_world_size(), group.group_name)
 
 
 def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,10 +17,10 @@ def combine_moments(
     more_var: Tensor,
     n: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean, variance and count of `count` values and `n` more, from those of each.
+    """Mean, variance and count of `count` values and `n` more; one may be empty.
 
     Chan, Golub & LeVeque 1979, "Updating Formulae and a Pairwise Algorithm for
-    Computing Sample Variances". One of the two may be empty, not both.
+    Computing Sample Variances".
     """
     total = count + n
     delta = more_mean - mean
@@ -40,10 +40,7 @@ def means(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean, variance and number of the rows of `batch [N, ...]` that `where [N]` picks.
-
-    `batch[where]` would wait for the device to know how many there are.
-    """
+    """Mean, variance and number of the rows of `batch [N, ...]` where `where [N]`."""
     mask = where.reshape(-1, *[1] * (batch.ndim - 1))
     n = where.sum()
     size = n.clamp(min=1)

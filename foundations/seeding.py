@@ -13,11 +13,7 @@ import torch
 
 
 def seed_everything(seed: int) -> None:
-    """Seed the global generators of Python, NumPy and PyTorch (of all devices).
-
-    The seed, below 2**32, is the config's own: every other generator gets one of
-    `derive_seed`, so that none draws the numbers of another.
-    """
+    """Seed the global generators of Python, NumPy and PyTorch, with less than 2**32."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
@@ -28,23 +24,16 @@ def derive_seed(seed: int, purpose: str) -> int:
 
     Two generators with one seed draw the same numbers. And environments are seeded
     `s, s + 1, ...`: were `s` the run's own seed, run 2 would train on almost the same
-    episodes as run 1. It is below 2**30, so that `s + i` stays below 2**31.
-
-    Args:
-        seed: The seed of the run, `config.seed`.
-        purpose: What the generator is for: `"envs"`, `"evaluation"`, `"exploration"`,
-            `"buffer"` (samples, the order of minibatches), or a name of your own.
+    episodes as run 1. It is below 2**30, so that `s + i` stays below 2**31. The
+    `purpose` is `"envs"`, `"evaluation"`, `"exploration"`, `"buffer"` (samples, the
+    order of minibatches), or a name of your own.
     """
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
     return int(sequence.generate_state(1)[0] >> 2)  # from 32 bits to 30
 
 
 def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
-    """Set a generator to the state, uint8, that a checkpoint holds.
-
-    A state fits one kind of device. On another kind (a GPU's checkpoint on a CPU) the
-    generator stays as it was seeded, and a warning says so.
-    """
+    """Set it to a saved state, uint8; with a warning not, on another kind of device."""
     if state.numel() == generator.get_state().numel():
         generator.set_state(state.cpu())
         return

@@ -7,11 +7,7 @@ from typing import Any
 
 
 class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
-    """A context in which Ctrl-C waits for the end of it.
-
-    For the few assignments that must all be made or none. Outside of the main thread,
-    where no signal arrives, there is nothing to do.
-    """
+    """Within it Ctrl-C waits for the end, so that assignments are all made or none."""
 
     __slots__ = ("_calls", "_handler")
 
@@ -23,13 +19,10 @@ class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
         handler = _signal.getsignal(_signal.SIGINT)
         if callable(handler):  # else it raises nothing
             self._handler = handler
-            _signal.signal(_signal.SIGINT, self._remember)
+            _signal.signal(_signal.SIGINT, lambda *call: self._calls.append(call))
 
     def __exit__(self, *_: object) -> None:
         if self._handler is not None:
             _signal.signal(_signal.SIGINT, self._handler)
             if self._calls:
                 self._handler(*self._calls[0])
-
-    def _remember(self, *call: Any) -> None:
-        self._calls.append(call)

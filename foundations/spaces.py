@@ -10,24 +10,19 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 
 from yieldrl.foundations import actions, conversion
 from yieldrl.foundations.text import Utf8Text
+from yieldrl.foundations.trees import Path
 
 ActionTransform = ActionBorder = actions.ActionTransform  # the second name is of before
 add_batch_axis, batch_size = conversion.add_batch_axis, conversion.batch_size
 holds_tensors, is_batched = conversion.holds_tensors, conversion.is_batched
 to_tensor = conversion.to_tensor
 
-Path = tuple[str, ...]  # where a leaf lies in a nested observation, or `()`
 UNBOUNDED = 2.0**31 - 1  # a bound from here on is none: a dtype's last, or infinity
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any]]]:
-    """All leaf spaces of a possibly nested `Dict` space, with their paths.
-
-    Raises:
-        TypeError: If a leaf is of a kind that has no fixed-size tensor, or holds
-            nothing; if a Dict has no entries, or keys that are no strings.
-    """
+    """All leaf spaces of a nested `Dict`, with paths; TypeError if one does not fit."""
     if isinstance(space, Dict):
         if not space.spaces:
             raise _unsupported(space, path, ", with an entry at least")
@@ -53,17 +48,12 @@ def _unsupported(space: Space[Any], path: Path, remedy: str) -> TypeError:
 
 
 def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
-    """The named entries of a Dict, in its order; without names all of any space.
-
-    Raises:
-        ValueError: If the space has no such entries.
-    """
+    """The named entries of a Dict, in its order, or ValueError; without names all."""
     entries = space.spaces if isinstance(space, Dict) else {}
     if unknown := [name for name in names if name not in entries]:
         there = f"choose of {list(entries)}" if entries else f"{space} is no Dict"
         raise ValueError(f"observations have no entries {unknown}: {there}")
-    chosen = [(name, entries[name]) for name in entries if name in names]
-    return Dict(chosen) if chosen else space
+    return Dict([x for x in entries.items() if x[0] in names]) if names else space
 
 
 def tensor_dtype(space: Space[Any]) -> torch.dtype:
@@ -95,23 +85,16 @@ def has_images(space: Space[Any]) -> bool:
 
 
 def channels_last(shape: tuple[int, ...]) -> bool:
-    """Whether an image is `[H, W, C]`, not `[C, H, W]`.
-
-    Most are square, so the axis that differs is channels. A cube is taken for
-    `[H, W, C]`, as Gymnasium's images are; otherwise channels are the fewest.
-    """
+    """Whether an image is `[H, W, C]`, as a cube is, and not `[C, H, W]`."""
     first, middle, last = shape
-    if first != middle and middle == last:
-        return False
-    return first == middle or last < first
+    return first == middle or (middle != last and last < first)
 
 
 def image_divisor(space: Box) -> np.ndarray:
     """The divisor that brings the numbers of an image into [-1, 1].
 
-    For each number the larger of its two bounds, and 1 at least. Where there are none
-    it is 255 for integers and 1 for floats. float64, a single number `[]` where all
-    are alike, else of the image's shape.
+    The larger of each number's two bounds, at least 1; without bounds 255 for integers
+    and 1 for floats. float64, `[]` where all are alike, else of the image's shape.
     """
     bounds = np.stack([space.low, space.high]).astype(np.float64)
     largest = np.abs(bounds).max(0)
@@ -124,8 +107,7 @@ def image_divisor(space: Box) -> np.ndarray:
 def quantities(space: Space[Any]) -> list[Path]:
     """Paths of the leaves whose numbers are quantities, which have a mean and a scale.
 
-    Boxes, but for images, sentences and flags: bits, integers of which each is one of
-    two neighbours, and masks of actions.
+    Not images, sentences, masks of actions, and bits (integers with two values each).
     """
     return [path for path, leaf in leaves(space) if _is_quantity(path, leaf)]
 
@@ -140,11 +122,7 @@ def _is_quantity(path: Path, leaf: Space[Any]) -> bool:
 
 
 def choices(space: Space[Any]) -> list[int]:
-    """How many options each choice of an action has: `[n]` for Discrete.
-
-    Raises:
-        TypeError: If actions of this space are no choices.
-    """
+    """The options of each choice of an action, `[n]` for Discrete; or TypeError."""
     if isinstance(space, Discrete):
         return [int(space.n)]
     if isinstance(space, MultiDiscrete):
@@ -158,12 +136,15 @@ def choices(space: Space[Any]) -> list[int]:
 
 
 class ChoiceRange(NamedTuple):
-    """Which values a leaf of choices may have: `low <= value < low + size`."""
+    """Which values a leaf of choices may have: `low <= value < low + size`.
+
+    Both are numbers, or arrays of the leaf's shape; `low` is None for zero.
+    """
 
     path: Path
     space: Space[Any]
-    low: Any  # a number, or an array of the leaf's shape; None for zero
-    size: Any  # a number, or an array of the leaf's shape
+    low: Any
+    size: Any
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Which of the arrays `values [N, ...]` are no choice of the space, bool."""

@@ -12,8 +12,7 @@ from torch import Tensor
 class Utf8Text(Box):
     """A sentence as its bytes in UTF-8, `[max_bytes]` uint8, with zeros after it.
 
-    So a sentence lies in buffers as every other observation does. `max_bytes` are those
-    of the longest; a letter without an accent takes one.
+    `max_bytes` are those of the longest; a letter without an accent takes one.
 
     >>> space = Utf8Text(8)
     >>> space.encode("go")
@@ -29,11 +28,7 @@ class Utf8Text(Box):
         self.max_bytes = max_bytes
 
     def encode(self, text: str | Sequence[str]) -> np.ndarray:
-        """A sentence `[max_bytes]`, or several `[B, max_bytes]`, as uint8.
-
-        Raises:
-            ValueError: If one is longer than the space holds.
-        """
+        """One `[max_bytes]`, several `[B, max_bytes]`, uint8; else ValueError."""
         if not isinstance(text, str):
             rows = [self.encode(str(one)) for one in text]
             return np.stack(rows) if rows else np.zeros((0, self.max_bytes), np.uint8)
@@ -52,10 +47,7 @@ class Utf8Text(Box):
 
 
 def decode(encoded: np.ndarray | Tensor) -> list[str]:
-    """The sentences in bytes `[B, S]` or `[S]`, uint8; what is no UTF-8 becomes U+FFFD.
-
-    Of tensors on a GPU this waits for the device.
-    """
+    """Sentences of bytes `[B, S]` or `[S]`, uint8; U+FFFD for what is no UTF-8."""
     array = encoded.cpu().numpy() if isinstance(encoded, Tensor) else encoded
     rows = array.reshape(-1, array.shape[-1])
     return [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in rows]
@@ -69,13 +61,7 @@ def has_text(space: Space[Any]) -> bool:
 
 
 def encoded(space: Space[Any], obs: Any) -> Any:
-    """An observation, or a batch, with bytes in place of strings where there is text.
-
-    What are bytes already stay so.
-
-    Raises:
-        ValueError: If a sentence is longer than its space holds.
-    """
+    """An observation, or a batch, with bytes in place of strings where it has text."""
     if isinstance(space, Dict) and (isinstance(obs, Mapping) or hasattr(obs, "items")):
         return {
             name: encoded(space[name], child) if name in space.spaces else child

@@ -1,9 +1,11 @@
-"""Functions of every tensor in dicts, lists and tuples."""
+"""Nested dicts, lists and tuples of tensors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor
+
+Path = tuple[str, ...]  # where a leaf lies in nested dicts, or `()`
 
 
 def map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
@@ -21,3 +23,23 @@ def map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
         parts = [map_tensors(function, part) for part in tree]
         return parts if isinstance(tree, list) else tuple(parts)
     return tree
+
+
+def nest(leaves: Iterable[tuple[Path, Any]]) -> dict[str, Any]:
+    """Leaves with their paths, such as `("obs", "camera")`, as a dict of dicts."""
+    tree: dict[str, Any] = {}
+    for path, tensor in leaves:
+        folder = tree
+        for name in path[:-1]:
+            folder = folder.setdefault(name, {})
+        folder[path[-1]] = tensor
+    return tree
+
+
+def flatten(tree: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Tensor]]:
+    """The leaves of a dict of dicts, with their paths: the inverse of `nest`."""
+    for name, child in tree.items():
+        if isinstance(child, Mapping):
+            yield from flatten(child, (*path, name))
+        else:
+            yield (*path, name), child

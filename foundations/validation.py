@@ -20,10 +20,7 @@ _ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not the first alone
 
 
 def most_threads() -> int:
-    """Most threads to ask for: four a core, and 256 on any machine.
-
-    A config also has to load on a smaller machine than the one that it was made on.
-    """
+    """Most threads to ask for, also on smaller machines that read the config."""
     return max(256, 4 * (os.cpu_count() or 1))
 
 
@@ -39,20 +36,18 @@ class FieldError(ValueError):
 class Checked:
     """A frozen dataclass that refuses values of a wrong type or out of range.
 
-    Subclasses call `_check_fields` in `__post_init__`. Every error names the field, the
-    value that was got and the remedy.
+    Subclasses call `_check_fields` in `__post_init__`.
     """
 
     def error(self, name: str, remedy: str) -> FieldError:
         """The error that says which field has which value, and what to do."""
-        value = shown(getattr(self, name))
+        value = truncated_repr(getattr(self, name))
         return FieldError(type(self).__qualname__, name, value, remedy)
 
     def _check_fields(self) -> None:
         """Make every value plain, so that files give it back equal, and check it.
 
-        Refuse values of a wrong type, numbers that are not finite, what no file can
-        hold, and what the type's constraints exclude (`foundations.ranges`).
+        Its type, that numbers are finite, and the constraints of `foundations.ranges`.
         """
         hints, constrained = plain_hints(type(self)), constrained_fields(type(self))
         names = [entry.name for entry in dataclasses.fields(self)]
@@ -81,12 +76,8 @@ class Checked:
     def _check_range(
         self, name: str, low: float, high: float = MAX_NUMBER, *, above: bool = False
     ) -> None:
-        """Refuse a number outside `[low, high]`, or `(low, high]` with `above`.
-
-        For bounds that depend on other fields; None, where it may be, is in range.
-        """
-        remedy = Range(low, high, above).remedy(getattr(self, name))
-        if remedy is not None:
+        """Refuse a number outside `[low, high]`, or `(low, high]` with `above`."""
+        if (remedy := Range(low, high, above).remedy(getattr(self, name))) is not None:
             raise self.error(name, remedy)
 
     def _check_folder(self, name: str) -> None:
@@ -104,7 +95,7 @@ def plain_hints(cls: type[Any]) -> dict[str, Any]:
     return hints
 
 
-def shown(value: Any) -> str:
+def truncated_repr(value: Any) -> str:
     """`repr` of a value, cut short where it would fill the screen."""
     try:
         text = repr(value)

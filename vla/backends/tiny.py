@@ -13,7 +13,7 @@ from gymnasium.spaces import Box, Dict
 from torch import nn
 
 from yieldrl.foundations.ranges import MAX_WIDTH, Range
-from yieldrl.foundations.validation import Checked, FieldError, shown
+from yieldrl.foundations.validation import Checked, FieldError, truncated_repr
 from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
@@ -51,7 +51,9 @@ class TinyConfig(Checked):
                 )
 
     def error(self, name: str, remedy: str) -> FieldError:
-        return FieldError("model_config", name, shown(getattr(self, name)), remedy)
+        return FieldError(
+            "model_config", name, truncated_repr(getattr(self, name)), remedy
+        )
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TinyConfig:
