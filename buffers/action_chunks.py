@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import torch
 from tensordict import TensorDict
-from torch import Generator, Tensor
+from torch import Tensor
 
+from yieldrl.buffers.minibatches import random_order
 from yieldrl.functional import discounted_returns
 
 
@@ -31,9 +32,7 @@ def look_ahead(rollout: TensorDict, gamma: float) -> Future:
     end = torch.where(terminated | truncated, row, steps - 1)
     end = end.flip(0).cummin(0).values.flip(0)  # the first end that is to come
     left = end - row + 1
-    valid = rollout.get("valid", None)
-    if valid is not None:  # every reset comes after an end
-        left = left * valid
+    left = left * rollout.get("valid", True)  # every reset comes after an end
     goes_on = ~terminated.gather(0, end)
     rewards = rollout["reward"], torch.zeros_like(rollout["reward"])
     returns = discounted_returns(*rewards, terminated, truncated, gamma)
@@ -48,9 +47,7 @@ def look_ahead(rollout: TensorDict, gamma: float) -> Future:
 
 
 class Windows:
-    """Minibatches of windows: the next L actions from each step of a rollout.
-
-    No window reaches into another episode, or beyond the last row.
+    """Minibatches of windows: the next L actions from each step of an episode.
 
     Args:
         rollout: Transitions `[T, N]`.
@@ -79,10 +76,7 @@ class Windows:
         return self._starts[whole]
 
     def num_minibatches(self, batch_size: int, *, whole: bool = False) -> int:
-        """Minibatches of an epoch of at most `batch_size` windows each.
-
-        RuntimeError, as of `minibatch`, if there is no window.
-        """
+        """Minibatches of an epoch, each of at most `batch_size`; or RuntimeError."""
         count = len(self.starts(whole=whole))
         if count == 0:
             raise RuntimeError(
@@ -137,9 +131,7 @@ class Windows:
         """Where the windows of an epoch begin, in its order: flat positions `[W]`."""
         if self._epoch is None or self._epoch[:2] != (epoch, whole):
             starts = self.starts(whole=whole)
-            generator = Generator(self._device).manual_seed(self.seed + epoch)
-            options = {"generator": generator, "device": self._device}
-            order = torch.randperm(len(starts), **options)
+            order = random_order(len(starts), self._device, self.seed + epoch)
             self._epoch = epoch, whole, starts[order]
         return self._epoch[2]
 

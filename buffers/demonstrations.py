@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 
 from yieldrl.buffers.action_chunks import Windows
-from yieldrl.buffers.spec import transition_spec
+from yieldrl.buffers.spec import check_at_least_one, transition_spec
 from yieldrl.buffers.storage import Storage
 
 
@@ -31,18 +31,14 @@ class Demonstrations:
     [1.75, 1.5, 1.0]
 
     Args:
-        num_steps: `T`, steps of every environment.
+        num_steps: `T`, steps of every environment, at least 1.
         observation_space: Space of one observation.
         action_space: Space of one action, not of a chunk of them.
         num_envs: `N`, environments that the expert acted in side by side.
-        chunk_length: `L`, actions of a window; None for single actions.
+        chunk_length: `L`, actions of a window, at least 1; None for single actions.
         gamma: Discount of the returns.
-        device: Where the tensors live.
+        device: Where the tensors live; MemoryError if less is free than they need.
         seed: Seed of the order of minibatches.
-
-    Raises:
-        ValueError: If `num_steps` or `chunk_length` is less than 1.
-        MemoryError: If the device has less memory free than the steps need.
     """
 
     def __init__(
@@ -57,10 +53,7 @@ class Demonstrations:
         device: torch.device | str = "cpu",
         seed: int = 0,
     ) -> None:
-        sizes = {"num_steps": num_steps, "chunk_length": chunk_length}
-        for name, number in sizes.items():
-            if number is not None and number < 1:
-                raise ValueError(f"{name} = {number}: choose at least 1")
+        check_at_least_one(num_steps=num_steps, chunk_length=chunk_length)
         self.observation_space, self.action_space = observation_space, action_space
         self.num_steps, self.num_envs = num_steps, num_envs
         self.chunk_length, self.gamma, self.seed = chunk_length, gamma, seed
@@ -85,15 +78,14 @@ class Demonstrations:
     def windows(self) -> Windows:
         """Minibatches of the transitions so far."""
         if self._windows is None:
-            options = self.chunk_length, self.gamma, self.seed
-            self._windows = Windows(self.rollout(), *options)
+            settings = self.chunk_length, self.gamma, self.seed
+            self._windows = Windows(self.rollout(), *settings)
         return self._windows
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
-        RuntimeError if it is full, ValueError if an entry does not fit: nothing is
-        counted then.
+        RuntimeError if full, ValueError if an entry does not fit: it is not counted.
         """
         if self.full:
             raise RuntimeError("all demonstrations are there: learn from them")
@@ -102,10 +94,7 @@ class Demonstrations:
         self._row += 1
 
     def extend(self, rollout: TensorDict) -> None:
-        """Write several steps at once, `[K, N]`.
-
-        KeyError if it lacks an entry, ValueError if it is too long or not as wide.
-        """
+        """Write several steps at once, `[K, N]`; KeyError or ValueError if unfit."""
         count, width = rollout.batch_size
         end = self._row + count
         if width != self.num_envs or end > self.num_steps:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from yieldrl.buffers.spec import Spec, check_memory, entry_bytes
 from yieldrl.foundations import spaces
+from yieldrl.foundations.trees import flatten
 
 VALID = ("valid",)
 """False marks steps that only reset an environment; where it is missing, it is True."""
@@ -26,14 +27,13 @@ class Leaf(NamedTuple):
 class Entries:
     """Tensors of batch shape `[rows, N]`, one for every leaf of a transition.
 
-    All rows have the same entries: those of `spec`, and the extras that the agent
-    returned with the first row. Only `valid` may come and go. MemoryError, which names
-    the config's `field` and its `value`, if the device has less free than they take and
-    the bytes that each transition takes `beside`, such as in a sum tree.
+    All rows have the entries of `spec`, and the extras that the agent returned with the
+    first row; only `valid` may come and go. MemoryError, which names the config's
+    `field` and `value`, if the device has less free than they and the bytes `beside`
+    each take.
     """
 
-    entries: frozenset[str]
-    """Names of what a row holds. A new set whenever it changes."""
+    entries: frozenset[str]  # names of what a row holds; a new set when it changes
 
     def __init__(
         self,
@@ -72,20 +72,14 @@ class Entries:
                 " that was cleared, or a new one, takes others)"
             )
         leaves = {p: f for p, f in self._leaves.items() if p[0] in got or not first}
-        for name, value in transition.items():
-            if name not in own:
-                leaves.update(self._new_leaves((name,), value))
+        extras = {name: x for name, x in transition.items() if name not in own}
+        leaves |= {path: self._new_leaf(path, x) for path, x in flatten(extras)}
         self._keep(leaves)
         if VALID in leaves and VALID[0] not in got:
             leaves[VALID].tensor[row] = True
 
-    def _new_leaves(self, path: spaces.Path, value: Any) -> dict[spaces.Path, Leaf]:
-        """Allocate the entries of one of the agent's extras at its first row."""
-        if isinstance(value, Mapping):
-            leaves = {}
-            for name, child in value.items():
-                leaves.update(self._new_leaves((*path, name), child))
-            return leaves
+    def _new_leaf(self, path: spaces.Path, value: Any) -> Leaf:
+        """Allocate an entry of the agent's extras at its first row."""
         tensor = self._tensor(path, value)
         if tensor.shape[:1] != (self.num_envs,):
             raise ValueError(
@@ -96,7 +90,7 @@ class Entries:
         double = tensor.dtype == torch.float64
         layout = tuple(tensor.shape[1:]), torch.float32 if double else tensor.dtype
         self._check_memory(entry_bytes({path: layout}))
-        return {path: self._leaf(path, *layout)}
+        return self._leaf(path, *layout)
 
     def _leaf(
         self, path: spaces.Path, shape: tuple[int, ...], dtype: torch.dtype
@@ -120,8 +114,8 @@ class Entries:
         }
         self._children: dict[spaces.Path, set[str]] = {}
         for path in leaves:
-            for depth in range(1, len(path)):
-                self._children.setdefault(path[:depth], set()).add(path[depth])
+            for depth, name in enumerate(path[1:], 1):
+                self._children.setdefault(path[:depth], set()).add(name)
         self.entries = frozenset(path[0] for path in leaves)
 
     def _tensor(self, path: spaces.Path, value: Any) -> Tensor:

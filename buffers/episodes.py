@@ -26,21 +26,14 @@ class EpisodeBuffer:
 
     How many that are is fixed beforehand: taking the first episodes that end would
     favour short ones. An environment that has done its share plays on, uncounted, until
-    the last one is done; then `clear`, and begin new episodes everywhere.
-
-    The memory doubles where episodes are longer than ever before. `full` is read on the
-    CPU, so on a GPU every step synchronizes.
+    the last one is done; then `clear`, and begin new episodes everywhere. The memory
+    doubles where episodes are longer than ever before. On a GPU every step
+    synchronizes.
 
     Args:
-        num_episodes: Episodes to collect, over all environments.
-        observation_space: Space of one observation.
-        action_space: Space of one action.
+        num_episodes: Episodes to collect, at least `num_envs`.
         num_envs: `N`, environments that play side by side.
-        device: Where the tensors live.
-
-    Raises:
-        ValueError: If there are more environments than episodes.
-        MemoryError: If the device has less memory free than the episodes need.
+        device: Where the tensors live; MemoryError if less is free than they need.
     """
 
     get = CalledHere("episodes() are [T, N]")
@@ -82,8 +75,7 @@ class EpisodeBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
 
-        RuntimeError if it is full, ValueError if an entry does not fit: nothing is
-        counted then.
+        RuntimeError if full, ValueError if an entry does not fit: it is not counted.
         """
         if add_rollout(self, transition):
             return
@@ -106,8 +98,7 @@ class EpisodeBuffer:
             return
         steps = self.episodes()
         ended = steps["terminated"] | steps["truncated"]
-        ends_to_come = ended.flip(0).cumsum(0).flip(0)
-        steps["valid"] &= ends_to_come > 0
+        steps["valid"] &= ended.flip(0).cumsum(0).flip(0) > 0  # an end is to come
         self._storage.truncate(len(self) - 1)  # no return includes later rewards
 
     def episodes(self) -> TensorDict:
@@ -120,11 +111,8 @@ class EpisodeBuffer:
 
     def state_dict(self) -> dict[str, Any]:
         """The steps so far, and how many episodes of each environment ended."""
-        return {
-            "storage": self._storage.state_dict(len(self)),
-            "row": len(self),
-            "ended": self._now.ended,
-        }
+        storage, (row, ended, _) = self._storage.state_dict(len(self)), self._now
+        return {"storage": storage, "row": row, "ended": ended}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""

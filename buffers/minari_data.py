@@ -27,17 +27,13 @@ def write_dataset(
 
     An episode that was under way at the end is written as truncated there. A folder
     below Minari's own, with a version in its name as `cartpole/expert-v0`, is what
-    `minari.load_dataset` finds under that name.
+    `minari.load_dataset` finds under that name. ImportError without Minari.
 
     Args:
-        folder: The new folder, which is returned.
+        folder: The new folder, which is returned; FileExistsError if it is there.
         demonstrations: The demonstrations.
         env_spec: Their environment, if it can be made again from its spec.
         algorithm_name: Name of the policy that acted.
-
-    Raises:
-        FileExistsError: If the folder exists.
-        ImportError: If Minari is not installed, as of `read_dataset`.
     """
     minari = _minari()
     from minari.data_collector import EpisodeBuffer
@@ -51,13 +47,14 @@ def write_dataset(
         place = Path(new, folder.name)
         place.mkdir()
         both = demonstrations.observation_space, demonstrations.action_space
-        spec = env_spec if _is_json(env_spec) else None
-        where = place / "data"
-        storage = MinariStorage.new(where, *both, spec, jpeg_encoding=False)  # lossless
+        parts = place / "data", *both, env_spec if _is_json(env_spec) else None
+        storage = MinariStorage.new(*parts, jpeg_encoding=False)  # lossless
         for number, episode in enumerate(demonstrations.episodes()):
             parts = _to_minari(episode, demonstrations.action_space)
             storage.update_episodes([EpisodeBuffer(id=number, **parts)])
-        names = {"dataset_id": _identity(folder.name), "algorithm_name": algorithm_name}
+        identity = re.sub(r"[^-\w]", "-", folder.name)
+        identity += "" if re.search(r"-v\d+$", identity) else "-v0"
+        names = {"dataset_id": identity, "algorithm_name": algorithm_name}
         storage.update_metadata({**names, "minari_version": minari.__version__})
         return place.rename(folder)
 
@@ -71,14 +68,11 @@ def read_dataset(
     """All episodes of a Minari data set, one after the other: `[T, 1]`.
 
     Args:
-        source: A folder, or the id of a data set that Minari holds on this machine.
-        observation_space: Space of one observation; by default the data set's.
-        action_space: Space of one action, likewise.
+        source: A folder, or the id of a data set that Minari holds on this machine;
+            FileNotFoundError if there is none, ValueError if it has no episode.
+        observation_space: Space of one observation, as the data set's; or ValueError.
+        action_space: Space of one action, likewise; by default the data set's.
         options: Arguments of `Demonstrations`: `chunk_length`, `gamma`, ...
-
-    Raises:
-        FileNotFoundError: If there is no such data set.
-        ValueError: If it has no episode, or its spaces are not these.
     """
     data = _open(source)
     observed = _agreed(source, "observation", data.observation_space, observation_space)
@@ -96,36 +90,34 @@ def _from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
     cpu, count = torch.device("cpu"), len(episode)
     seen = spaces.to_tensor(text.encoded(observed, episode.observations), cpu)
     obs = TensorDict({"obs": seen}, [count + 1])["obs"]
-    truncated = torch.as_tensor(episode.truncations).bool().clone()
-    terminated = torch.as_tensor(episode.terminations).bool()
-    truncated[-1] |= ~terminated[-1]  # the next row belongs to another episode
     steps = {
         "obs": obs[:-1],
         "next_obs": obs[1:],
         "action": spaces.to_tensor(np.asarray(episode.actions), cpu),
         "reward": torch.as_tensor(episode.rewards).float(),
-        "terminated": terminated,
-        "truncated": truncated,
+        "terminated": torch.as_tensor(episode.terminations).bool(),
+        "truncated": torch.as_tensor(episode.truncations).bool(),
     }
-    return TensorDict(steps, [count])
+    return _cut_at_the_end(TensorDict(steps, [count]))
 
 
 def _to_minari(episode: TensorDict, acted: gym.Space[Any]) -> dict[str, Any]:
-    """Transitions `[K]` as what Minari's `EpisodeBuffer` takes, K + 1 observations.
-
-    If nothing ends the last one, it is truncated.
-    """
-    episode = episode.cpu()
-    truncated = episode["truncated"].clone()
-    truncated[-1] |= ~episode["terminated"][-1]
-    obs, next_obs = episode["obs"], episode["next_obs"]
+    """Transitions `[K]` as what Minari's `EpisodeBuffer` takes, K + 1 observations."""
+    episode = _cut_at_the_end(episode.cpu())
     return {
-        "observations": torch.cat([obs, next_obs[-1:]]).numpy(),
+        "observations": torch.cat([episode["obs"], episode["next_obs"][-1:]]).numpy(),
         "actions": episode["action"].numpy().astype(acted.dtype),
         "rewards": episode["reward"].numpy(),
         "terminations": episode["terminated"].numpy(),
-        "truncations": truncated.numpy(),
+        "truncations": episode["truncated"].numpy(),
     }
+
+
+def _cut_at_the_end(episode: TensorDict) -> TensorDict:
+    """Transitions `[K]` of which the last one is truncated, if nothing else ends it."""
+    truncated = episode["truncated"].clone()
+    truncated[-1] |= ~episode["terminated"][-1]
+    return episode.copy().set("truncated", truncated)
 
 
 def _minari() -> Any:
@@ -188,9 +180,3 @@ def _is_json(spec: EnvSpec | None) -> bool:
         return spec is not None and bool(EnvSpec.from_json(spec.to_json()))
     except Exception:  # its arguments may be of any kind
         return False
-
-
-def _identity(name: str) -> str:
-    """A Minari id, which ends in a version."""
-    name = re.sub(r"[^-\w]", "-", name)
-    return name if re.search(r"-v\d+$", name) else f"{name}-v0"

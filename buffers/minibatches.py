@@ -10,6 +10,7 @@ import torch
 from tensordict import TensorDict
 from torch import Generator, Tensor
 
+from yieldrl.buffers.spec import check_at_least_one
 from yieldrl.foundations.foreign_names import Renamed
 
 
@@ -22,9 +23,9 @@ def transitions(rollout: TensorDict) -> TensorDict:
 def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
     """The sequences `[N, T]` of a rollout `[T, N]`, one for each environment.
 
-    Environments in which all steps only reset are left out; elsewhere such steps
-    (`valid` is False) stay. Entries named in `starts`, such as the state of a recurrent
-    network, are needed at the first step alone: they are expanded without a copy.
+    Environments in which all steps only reset (`valid` is False) are left out. Entries
+    named in `starts`, such as the state of a recurrent network, are needed at the first
+    step alone: they are expanded without a copy.
     """
     rest = rollout.exclude(*starts)
     rows = rest.transpose(0, 1).contiguous()
@@ -58,10 +59,7 @@ class Minibatches:
         *,
         sequences: bool = False,
     ) -> None:
-        given = {"num_epochs": num_epochs, "num_minibatches": num_minibatches}
-        for name, value in given.items():
-            if value < 1:
-                raise ValueError(f"{name} = {value}: choose at least 1")
+        check_at_least_one(num_epochs=num_epochs, num_minibatches=num_minibatches)
         self.pieces, self.seed, self.sequences = pieces, seed, sequences
         self.num_epochs, self._at_most = num_epochs, num_minibatches
         self.num_minibatches = min(num_minibatches, len(pieces))
@@ -76,10 +74,7 @@ class Minibatches:
     learned = Renamed("position")
 
     def minibatch(self) -> TensorDict:
-        """The current minibatch `[b]`, or `[T, n]` of sequences: copies.
-
-        RuntimeError, as of `advance`, if nothing is left.
-        """
+        """The current one `[b]`, or `[T, n]` of sequences, copies; or RuntimeError."""
         self._check_not_exhausted()
         number, position = divmod(self.position, self.num_minibatches)
         epoch = self._epoch
@@ -99,7 +94,10 @@ class Minibatches:
 
     def state_dict(self) -> dict[str, Any]:
         """The pieces, the arguments, and how far they were learned from."""
-        pieces = self.pieces.apply(_whole)
+        # Without the memory of the tensors that they may be parts of.
+        pieces = self.pieces.apply(
+            lambda x: x.clone() if x.untyped_storage().nbytes() > x.nbytes else x
+        )
         assert pieces is not None
         return {
             "pieces": pieces.to_dict(),
@@ -124,8 +122,7 @@ class Minibatches:
 
     def _order(self, epoch: int) -> Tensor:
         leaf = next(iter(self.pieces.values(include_nested=True, leaves_only=True)))
-        generator = Generator(leaf.device).manual_seed(self.seed + epoch)
-        return torch.randperm(len(self.pieces), generator=generator, device=leaf.device)
+        return random_order(len(self.pieces), leaf.device, self.seed + epoch)
 
     def _cut(self, order: Tensor) -> tuple[TensorDict, ...]:
         """One gather an epoch; the minibatches are views of it."""
@@ -144,14 +141,15 @@ class Minibatches:
             )
 
 
+def random_order(count: int, device: torch.device | None, seed: int) -> Tensor:
+    """The numbers below `count`, shuffled, int64 `[count]`."""
+    generator = Generator(device or "cpu").manual_seed(seed)
+    return torch.randperm(count, generator=generator, device=device)
+
+
 def _gathered(leaf: Tensor, order: Tensor) -> Tensor:
     """Pieces in an order; a leaf that is expanded over time stays expanded."""
     if leaf.ndim > 1 and leaf.stride(1) == 0:
         first = leaf[:, :1].index_select(0, order)
         return first.expand(-1, *leaf.shape[1:])
     return leaf.index_select(0, order)
-
-
-def _whole(leaf: Tensor) -> Tensor:
-    """A leaf that is saved without the memory of the tensor that it is a part of."""
-    return leaf.clone() if leaf.untyped_storage().nbytes() > leaf.nbytes else leaf

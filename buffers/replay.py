@@ -8,7 +8,12 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.spec import check_memory, entry_bytes, transition_spec
+from yieldrl.buffers.spec import (
+    check_at_least_one,
+    check_memory,
+    entry_bytes,
+    transition_spec,
+)
 from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations import restore_generator
 from yieldrl.foundations.foreign_names import CalledHere
@@ -21,21 +26,13 @@ class ReplayBuffer:
     and Teaching"; Mnih et al. 2015. Images stay uint8.
 
     Args:
-        capacity: Transitions to keep, over all environments (rounded down to rows).
-        observation_space: Space of one observation.
-        action_space: Space of one action.
+        capacity: Transitions to keep, over all environments (rounded down to rows): at
+            least one row.
         num_envs: `N`, environments that write side by side.
         gamma: Discount; samples carry it as `discount`, unless their transitions
             brought one of their own.
-        device: Where the tensors live.
-        seed: Seed of the sampling.
-
-    Attributes:
-        generator: What the sampling draws from.
-
-    Raises:
-        ValueError: If the capacity does not hold one row.
-        MemoryError: If the device has less memory free than the buffer needs.
+        device: Where the tensors live; MemoryError if less is free than they need.
+        seed: Seed of the sampling, of the attribute `generator`.
     """
 
     horizon: int = 1
@@ -98,10 +95,8 @@ class ReplayBuffer:
     def sample(self, batch_size: int) -> TensorDict:
         """A batch `[B]` drawn uniformly with replacement, with its `discount`.
 
-        Raises:
-            RuntimeError: If nothing was added yet, or nothing but resets.
-            ValueError: If the batch size is less than 1.
-            MemoryError: If the device has less memory free than the batch needs.
+        RuntimeError if nothing was added yet, or nothing but resets; ValueError if the
+        batch size is less than 1, MemoryError if the batch takes more than is free.
         """
         if not 0 < batch_size <= self._checked_size:
             self.check_batch(batch_size)
@@ -111,8 +106,7 @@ class ReplayBuffer:
 
     def check_batch(self, batch_size: int) -> None:
         """Raise as `sample` does if it is less than 1 or does not fit into memory."""
-        if batch_size < 1:
-            raise ValueError(f"batch_size = {batch_size}: choose at least 1")
+        check_at_least_one(batch_size=batch_size)
         size = {"field": "batch_size", "value": batch_size}
         check_memory(batch_size, self._sample_bytes, self.device, **size)
         self._checked_size = batch_size
@@ -133,10 +127,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, into a ring of its size or a larger one.
-
-        ValueError if it does not fit.
-        """
+        """Restore what `state_dict` returned, into a ring of its size or more."""
         self._begun = self._written = 0
         self._storage.load_state_dict(state["storage"])
         begun, written, rows = state["begun"], state["written"], state["rows"]

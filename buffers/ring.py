@@ -94,8 +94,7 @@ class CircularBuffer(RolloutBuffer):
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, and hand over what waits until `full`.
 
-        In a full ring it replaces the oldest segment, as `write` does, unless `rollout`
-        has returned that one: then the one after it.
+        A full ring gives up its oldest segment that `rollout` did not return.
         """
         if add_rollout(self, transition):
             return
@@ -104,10 +103,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.hand_all_over)
 
     def write(self, transition: Mapping[str, Any]) -> None:
-        """Write one step of all environments, which waits to be handed over.
-
-        ValueError if an entry does not fit; the row is not counted then.
-        """
+        """Write a step, which waits to be handed over; ValueError if it is unfit."""
         counted = False
         while not counted:
             now = self._change(RingPositions.open_segment)
@@ -124,10 +120,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.end_episodes)
 
     def claim(self) -> int:
-        """Keep the next row from being overwritten; its number.
-
-        RuntimeError, here and below, if none waits, or the segment is full.
-        """
+        """Claim the next row and return its number; RuntimeError if none waits."""
         now = self._change(RingPositions.claim_row)
         return now.claimed * self.num_steps + now.row
 
@@ -149,10 +142,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.discard)
 
     def set_aside(self) -> None:
-        """Remove what was handed over from the rollout that the reader sees.
-
-        The rest can still be handed over, but is no whole rollout: `clear` gives it up.
-        """
+        """Remove the rows handed over from the rollout; `clear` gives up the rest."""
         self._change(RingPositions.set_aside)
 
     def rollout(self) -> TensorDict:
@@ -178,10 +168,7 @@ class CircularBuffer(RolloutBuffer):
     def _change(
         self, action: Callable[[RingPositions], None] | None = None, **values: Any
     ) -> RingPositions:
-        """Change a copy of the positions, which then replaces them.
-
-        An exception anywhere, such as Ctrl-C, changes nothing and frees the lock.
-        """
+        """Replace the positions by a changed copy; Ctrl-C leaves the old ones."""
         try:
             with _LOCK:
                 now = self._progress.copy()

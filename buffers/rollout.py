@@ -11,7 +11,7 @@ import torch
 from tensordict import TensorDict
 
 from yieldrl.buffers.minibatches import Minibatches
-from yieldrl.buffers.spec import entry_bytes, transition_spec
+from yieldrl.buffers.spec import check_at_least_one, entry_bytes, transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations.foreign_names import CalledHere
 
@@ -67,15 +67,10 @@ class RolloutBuffer:
     ...     buffer.passes.advance()
 
     Args:
-        num_steps: `T`, steps of a rollout.
-        observation_space: Space of one observation.
-        action_space: Space of one action.
+        num_steps: `T`, steps of a rollout, at least 1.
         num_envs: `N`, environments.
-        device: Where the tensors live.
-
-    Raises:
-        ValueError: If `num_steps` is less than 1.
-        MemoryError: If a rollout and the shuffled copy of an epoch do not fit.
+        device: Where the tensors live; MemoryError if less is free than a rollout and
+            the shuffled copy of an epoch need.
     """
 
     num_segments: int = 1  # rollouts that the memory holds
@@ -93,8 +88,7 @@ class RolloutBuffer:
         num_envs: int,
         device: torch.device | str = "cpu",
     ) -> None:
-        if num_steps < 1:
-            raise ValueError(f"num_steps = {num_steps}: choose at least 1")
+        check_at_least_one(num_steps=num_steps)
         self.num_steps, self.num_envs = num_steps, num_envs
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
@@ -151,7 +145,9 @@ class RolloutBuffer:
     def row_to_write(self) -> dict[str, Any] | None:
         """The next row as tensors to write into, before `count_row`; None for `add`."""
         row = self._progress.row
-        return self._storage.views(row) if 0 < row < self.num_steps else None
+        if not 0 < row < self.num_steps:
+            return None
+        return self._storage.nested(lambda leaf: leaf.tensor[row])
 
     def count_row(self) -> None:
         """Count the row of `row_to_write` as written."""

@@ -1,14 +1,12 @@
-"""What a transition holds, how its leaves nest, and whether so many fit in memory."""
+"""What a transition holds, and whether so many fit in memory."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import psutil
 import torch
-from torch import Tensor
 
 from yieldrl.foundations import Utf8Text, spaces
 
@@ -46,26 +44,11 @@ def entry_bytes(spec: Spec) -> int:
     return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
 
 
-def nest(leaves: Iterable[tuple[spaces.Path, Any]]) -> dict[str, Any]:
-    """Leaves with their paths, such as `("obs", "camera")`, as a dict of dicts."""
-    tree: dict[str, Any] = {}
-    for path, tensor in leaves:
-        folder = tree
-        for name in path[:-1]:
-            folder = folder.setdefault(name, {})
-        folder[path[-1]] = tensor
-    return tree
-
-
-def flatten(
-    tree: Mapping[str, Any], path: spaces.Path = ()
-) -> Iterator[tuple[spaces.Path, Tensor]]:
-    """The leaves of a dict of dicts, with their paths: the inverse of `nest`."""
-    for name, child in tree.items():
-        if isinstance(child, Mapping):
-            yield from flatten(child, (*path, name))
-        else:
-            yield (*path, name), child
+def check_at_least_one(**sizes: int | None) -> None:
+    """Raise ValueError if an argument, given by its name, is less than 1."""
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{name} = {size}: choose at least 1")
 
 
 def check_memory(
@@ -73,8 +56,7 @@ def check_memory(
 ) -> None:
     """Raise MemoryError, which names what would fit, if the device has less free.
 
-    `count` transitions of `entry` bytes are to be held, as many as the config's `field`
-    says by its `value`.
+    `count` transitions of `entry` bytes are what the config's `field` means by `value`.
     """
     needed, free = count * entry, free_memory(device)
     if needed <= free:

@@ -19,13 +19,8 @@ class StepBuffer:
     a step of nothing else the buffer is still empty.
 
     Args:
-        observation_space: Space of one observation.
-        action_space: Space of one action.
         num_envs: `N`, environments.
         device: Where the tensors live.
-
-    Raises:
-        MemoryError: If the device has less memory free than the buffer needs.
     """
 
     get = CalledHere("transitions() are [N]")
@@ -52,8 +47,7 @@ class StepBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
-        RuntimeError if the step before was not learned from, ValueError if an entry
-        does not fit: the step is not counted then.
+        RuntimeError if the one before is there, ValueError if an entry does not fit.
         """
         if self.full:
             raise RuntimeError("the step is not learned from: learn and clear() first")
@@ -68,11 +62,7 @@ class StepBuffer:
             self._storage.truncate(0)
 
     def transitions(self) -> TensorDict:
-        """The step's transitions `[N]`, sharing the buffer's memory.
-
-        `valid`, if there, is False for steps that only reset. RuntimeError if it is
-        empty.
-        """
+        """The step's `[N]`, in the buffer's memory; RuntimeError if it is empty."""
         if not self.full:
             raise RuntimeError("the step buffer is empty: collect first")
         return self._transitions

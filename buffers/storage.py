@@ -11,9 +11,9 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.entries import Entries, Leaf
-from yieldrl.buffers.spec import flatten, nest
 from yieldrl.foundations import spaces
 from yieldrl.foundations.foreign_names import check_entries
+from yieldrl.foundations.trees import flatten, nest
 
 
 class Storage(Entries):
@@ -23,10 +23,8 @@ class Storage(Entries):
         """Copy a transition into a row, each entry `[N, ...]`, nested or not.
 
         If it is the `first` that is kept, the agent's extras may be others than before.
-        An exception leaves the row incomplete: only count it after this returns.
-
-        Raises:
-            ValueError: If an entry is missing, is new, or has another shape.
+        ValueError if an entry is missing, is new, or has another shape: an exception
+        leaves the row incomplete, so only count it after this returns.
         """
         if transition.keys() != self.entries:
             self._settle(row, transition, first)
@@ -45,26 +43,19 @@ class Storage(Entries):
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
         """Rows up to `end` as a TensorDict `[rows, N]` that shares the memory."""
         end = self.rows if end is None else end
-        nested = self._nested(lambda leaf: leaf.tensor[begin:end])
+        nested = self.nested(lambda leaf: leaf.tensor[begin:end])
         return self._batch(nested, [end - begin, self.num_envs])
 
     def row(self, row: int) -> dict[str, Any]:
         """A row, nested as observations are: views, arrays on a CPU, else tensors."""
-        return self._nested(
+        return self.nested(
             lambda leaf: (leaf.tensor if leaf.array is None else leaf.array)[row]
         )
-
-    def views(self, row: int) -> dict[str, Any]:
-        """A row as tensors `[N, ...]` that share its memory."""
-        return self._nested(lambda leaf: leaf.tensor[row])
 
     def gather(
         self, index: Tensor, elsewhere: Mapping[str, Tensor] | None = None
     ) -> TensorDict:
-        """Copies of the entries at flat positions `t * N + n`: a batch `[B]`.
-
-        `elsewhere` names entries that are read at other positions, and those.
-        """
+        """Copies at flat positions `t * N + n`, `[B]`; entries `elsewhere` at those."""
         others = elsewhere or {}
         nested = nest(
             (path, leaf.flat.index_select(0, others.get(path[0], index)))
@@ -73,11 +64,7 @@ class Storage(Entries):
         return self._batch(nested, [len(index)])
 
     def _batch(self, nested: Any, size: list[int]) -> TensorDict:
-        """Entries on the device as one TensorDict.
-
-        By default TensorDict sets a global flag while it moves tensors. Ctrl-C at that
-        moment would leave the flag set, and every later TensorDict would be refused.
-        """
+        """One TensorDict, made without a global flag that Ctrl-C could leave set."""
         return TensorDict(nested, size, device=self.device, non_blocking=False)
 
     def truncate(self, row: int) -> None:
@@ -99,23 +86,27 @@ class Storage(Entries):
         """The tensors, nested as observations are: the first rows, those, or all."""
         if isinstance(rows, list):
             index = torch.tensor(rows, dtype=torch.int64, device=self.device)
-            return self._nested(lambda leaf: leaf.tensor[index])
+            return self.nested(lambda leaf: leaf.tensor[index])
+        if rows in (None, self.rows):
+            return self.nested(lambda leaf: leaf.tensor)
         # A slice would save the memory of the whole tensor: copy it.
-        whole = rows in (None, self.rows)
-        return self._nested(
-            lambda leaf: leaf.tensor if whole else leaf.tensor[:rows].clone()
-        )
+        return self.nested(lambda leaf: leaf.tensor[:rows].clone())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Copy saved rows back in place, or raise ValueError if they do not fit."""
         saved = dict(flatten(state))
         leaves = {path: self._leaves[path] for path in self._spec}
         for path, own in leaves.items():
-            if not self._fits(saved.get(path), own.tensor):
+            got, like = saved.get(path), own.tensor
+            if (
+                got is None
+                or len(got) > self.rows
+                or (got.shape[1:], got.dtype) != (like.shape[1:], like.dtype)
+            ):
                 raise ValueError(
-                    f"buffer entry {'.'.join(path)!r} is {_layout(own.tensor)}, the"
-                    f" checkpoint's {_layout(saved.get(path))}: the config or the"
-                    " environment differs"
+                    f"buffer entry {'.'.join(path)!r} is {_layout(like)}, the"
+                    f" checkpoint's {_layout(got)}: the config or the environment"
+                    " differs"
                 )
         for path, tensor in saved.items():
             if path not in leaves:
@@ -123,13 +114,19 @@ class Storage(Entries):
             leaves[path].tensor[: len(tensor)].copy_(tensor)
         self._keep(leaves)
 
-    def _nested(self, read: Callable[[Leaf], Any]) -> dict[str, Any]:
+    def nested(self, read: Callable[[Leaf], Any]) -> dict[str, Any]:
+        """What is read of each entry, nested as observations are."""
         return nest((path, read(leaf)) for path, leaf in self._leaves.items())
 
     def _write(self, row: int, path: spaces.Path, value: Any) -> None:
         leaf = self._leaves.get(path)
         if leaf is None:
-            self._write_nested(row, path, value)
+            if not isinstance(value, Mapping):
+                raise self._misfit(path, f"one {type(value).__name__}")
+            if set(value.keys()) != self._children.get(path):
+                raise self._misfit(path, f"the entries {sorted(value.keys())}")
+            for name, child in value.items():
+                self._write(row, (*path, name), child)
             return
         array = leaf.array if type(value) is np.ndarray else None
         value = self._tensor(path, value) if array is None else value
@@ -140,14 +137,6 @@ class Storage(Entries):
         else:
             array[row] = value
 
-    def _write_nested(self, row: int, path: spaces.Path, value: Any) -> None:
-        if not isinstance(value, Mapping):
-            raise self._misfit(path, f"one {type(value).__name__}")
-        if set(value.keys()) != self._children.get(path):
-            raise self._misfit(path, f"the entries {sorted(value.keys())}")
-        for name, child in value.items():
-            self._write(row, (*path, name), child)
-
     def _fits(self, saved: Tensor | None, own: Tensor) -> bool:
         if saved is None or len(saved) > self.rows:
             return False
@@ -155,10 +144,7 @@ class Storage(Entries):
 
 
 def add_rollout(buffer: Any, data: Mapping[str, Any]) -> bool:
-    """Add a rollout `[T, N]` row by row; False, and nothing is done, for a single step.
-
-    ValueError if entries of the rollout have names of other libraries.
-    """
+    """Add a rollout `[T, N]` row by row; False for a single step, not added."""
     if not isinstance(data, TensorDict) or data.batch_dims < 2:
         return False
     check_entries(set(data.keys()))

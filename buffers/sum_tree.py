@@ -61,8 +61,7 @@ class SumTree:
     def find(self, value: Tensor) -> Tensor:
         """Where the running sum of all numbers passes `value [B]`: positions `[B]`.
 
-        A value drawn evenly from `[0, total)` finds each in proportion to its number,
-        and never one whose number is zero.
+        A value drawn evenly from `[0, total)` finds each in proportion to its number.
         """
         self._repair()
         node = torch.zeros_like(value, dtype=torch.int64)
