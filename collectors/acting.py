@@ -59,20 +59,15 @@ class Acting:
         return self.ring.room and self.finished < self.limit
 
     def step(self) -> None:
-        """Take the newest weights over, step all environments, write it down.
-
-        An agent of `one_policy` takes them only where a segment begins.
-        """
-        ring = self.ring
-        between = ring.next_written % ring.num_steps == 0
+        """Take the newest weights, with `one_policy` once a segment; step and write."""
+        between = self.ring.next_written % self.ring.num_steps == 0
         due = between or not (self.whole and self._begun)
         version = self.weights.take() if due else None
         if version is not None:
             self.actor.sign(version)
             self._begun = True
-        stream, released = self._stream, self.released
-        if stream is not None and released is not None:
-            stream.wait_event(released)
+        if self._stream is not None and self.released is not None:
+            self._stream.wait_event(self.released)
         logs: dict[str, Any] = {}
         try:
             logs |= self.inner.step()
@@ -101,10 +96,9 @@ class Acting:
             self.rows[end - 1] = Row(self.actor.version, logs, event)
             self.finished = end
         if dropped > self._dropped:
-            self._dropped = dropped
-            there, steps = ring.slots, ring.num_steps
+            self._dropped, there = dropped, ring.slots
             rows = list(self.rows.items())  # at once: the reader takes some out
-            self.rows = {n: row for n, row in rows if n // steps in there}
+            self.rows = {n: row for n, row in rows if n // ring.num_steps in there}
 
     def state_dict(self) -> dict[str, Any]:
         """Where it stands, between two steps."""
@@ -132,15 +126,14 @@ class Signed:
 
     @property
     def sample_step(self) -> int:
-        """Environment steps that it took."""
         return self.agent.sample_step
 
     def sign(self, version: int) -> None:
         """Act with the weights of another version from now on."""
         self.version = self.agent.policy_version = version
-        versions, device = np.full(self.num_envs, version), self.agent.device
-        on_cpu = device.type == "cpu"
-        self._versions = versions if on_cpu else torch.as_tensor(versions).to(device)
+        self._versions: Any = np.full(self.num_envs, version)
+        if self.agent.device.type != "cpu":
+            self._versions = torch.as_tensor(self._versions).to(self.agent.device)
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
         """What the agent does, and its `policy_version [N]` among the extras."""
@@ -148,5 +141,4 @@ class Signed:
         return action, {"policy_version": self._versions, **extras}
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
-        """Tell the agent where episodes begin."""
         self.agent.begin_episode(where, exploring=exploring)

@@ -63,8 +63,7 @@ class AsyncCollector(Collector):
         actor = agent.actor()
         self._weights = Weights(agent.model, actor.model)
         options = {"drops": self.drops, "seed": seed, "report_every": report_every}
-        acting = Acting(envs, actor, self.ring, self._weights, **options)
-        self._acting = acting
+        self._acting = acting = Acting(envs, actor, self.ring, self._weights, **options)
         self._background = Background(acting.step, acting.ready, acting.stream)
         weakref.finalize(self, self._background.stop)
         self._lag = PolicyLag(agent.policy_version)
@@ -105,10 +104,10 @@ class AsyncCollector(Collector):
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
-        Meanwhile, and while the caller learns from it, the thread runs ahead by
-        `max_policy_lag` rollouts of this length (of the buffer's, if that is shorter),
-        with which the next `collect` goes on; with `reset` they are dropped.
-        RuntimeError if half a rollout of the buffer was handed over already.
+        Meanwhile the thread runs ahead by `max_policy_lag` rollouts of this length (of
+        the buffer's, if that is shorter), with which the next `collect` goes on; with
+        `reset` they are dropped. RuntimeError if half a rollout of the buffer was
+        handed over.
         """
         if self.buffer is not self.ring:
             self.buffer.end_episodes()

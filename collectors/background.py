@@ -20,8 +20,8 @@ class Background:
     """Repeats `work` in a daemon thread whenever it is `ready`.
 
     An exception of the work ends the thread; the caller's next `check` raises it, and
-    `start` begins another thread. Ctrl-C may come between any two instructions of the
-    caller: so the threads use events, which cannot leave a lock held.
+    `start` begins another thread. The threads use events, so that Ctrl-C between any
+    two instructions of the caller cannot leave a lock held.
 
     Args:
         work: One step; the thread stops before or after it.
@@ -159,10 +159,7 @@ class _Worker:
 
 
 class _Event:
-    """An event that wakes one waiting thread and is cleared by that.
-
-    Unlike `threading.Event` it is one call of C code that holds no lock.
-    """
+    """Wakes one waiting thread, by one call of C code that holds no lock."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[None] = SimpleQueue()

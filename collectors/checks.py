@@ -14,16 +14,12 @@ from yieldrl.foundations import spaces
 
 
 def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
-    """Raise ValueError if observations hold a value that their dtype cannot hold.
-
-    Leaves are paths, spaces and dtypes. Arrays of that dtype need no check. Tensors are
-    checked at resets alone, because on a GPU it waits for the device.
-    """
+    """ValueError if observations hold what the dtypes of their leaves cannot hold."""
     for path, space, dtype in leaves:
         leaf = reduce(getitem, path, obs)
         if _holds(leaf, dtype):
             continue
-        array = _as_array(leaf)
+        array = as_array(leaf)
         try:
             in_dtype(array, dtype)
         except MisfitError:
@@ -70,17 +66,17 @@ def _holds(leaf: Any, dtype: np.dtype[Any]) -> bool:
     return leaf.dtype == torch.from_numpy(np.empty(0, dtype)).dtype
 
 
-def _as_array(leaf: Any) -> np.ndarray:
-    if not isinstance(leaf, Tensor):
-        return np.asarray(leaf)
-    leaf = leaf.detach().cpu()
-    return (leaf.float() if leaf.dtype == torch.bfloat16 else leaf).numpy()
+def as_array(values: Any) -> np.ndarray:
+    """Values as an array in the CPU's memory."""
+    if not isinstance(values, Tensor):
+        return np.asarray(values)
+    values = values.detach().cpu()
+    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
 
 
 def check_action(action: Any, reason: Exception | None = None) -> None:
     """Raise FloatingPointError if an action is not finite: the policy is the cause."""
-    values = action.detach().cpu().numpy() if isinstance(action, Tensor) else action
-    values = np.asarray(values)
+    values = as_array(action)
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
     where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
@@ -93,10 +89,9 @@ def check_action(action: Any, reason: Exception | None = None) -> None:
 
 
 def check_finite(name: str, values: np.ndarray, when: str) -> None:
-    """Raise ValueError if any value is not finite, naming the first.
+    """Raise ValueError, which names the first, if a value is not finite.
 
-    The environment is the last axis of rewards `[N]` or `[K, N]`, the first one of
-    observations `[N, ...]`.
+    Environments are the last axis of rewards `[..., N]`, the first of observations.
     """
     where = np.argwhere(~np.isfinite(values))
     if len(where) == 0:

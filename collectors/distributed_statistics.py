@@ -7,11 +7,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.collectors.checks import named_leaves
-from yieldrl.collectors.statistics import (
-    ArrayStatistics,
-    TensorStatistics,
-    mean_logs,
-)
+from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics, mean_logs
 from yieldrl.collectors.stepping import Step
 from yieldrl.foundations import ranks, spaces
 
@@ -19,8 +15,8 @@ from yieldrl.foundations import ranks, spaces
 class DistributedStatistics:
     """Sums the episode statistics of all processes, every `report_every` steps.
 
-    All processes report the same logs at the same step, so that a loop which stops
-    because of them stops in every process. `own` are the statistics of this one.
+    All report the same logs at the same step, so that a loop which stops because of
+    them stops in every process. `own` are the statistics of this one.
     """
 
     def __init__(self, own: Any, report_every: int, device: torch.device) -> None:
@@ -33,7 +29,6 @@ class DistributedStatistics:
         return self._reduce(self.own.update(step))
 
     def next_row(self) -> dict[str, Tensor]:
-        """Where to write rewards and ends of the next step of tensor environments."""
         return self.own.next_row()
 
     def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
@@ -64,7 +59,6 @@ class DistributedStatistics:
         return {**self.own.state_dict(), "unreported": self._sums.clone()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Restore what `state_dict` returned, also that of a single process."""
         self.own.load_state_dict(state)
         if "unreported" in state:
             self._sums.copy_(state["unreported"])
@@ -73,24 +67,18 @@ class DistributedStatistics:
 def make_statistics(
     obs: Any, num_envs: int, report_every: int, device: torch.device
 ) -> Any:
-    """The statistics for environments with such observations, arrays or tensors.
-
-    `device` is that of collective operations.
-    """
+    """Statistics for such observations; collective operations are on `device`."""
+    own: Any = ArrayStatistics(num_envs)
     if spaces.holds_tensors(obs):
         _, leaf = named_leaves(obs, "")[0]
         own = TensorStatistics(num_envs, leaf.device, report_every)
-    else:
-        own = ArrayStatistics(num_envs)
-    if ranks().count == 1:
-        return own
-    return DistributedStatistics(own, report_every, device)
+    return (
+        own if ranks().count == 1 else DistributedStatistics(own, report_every, device)
+    )
 
 
 def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The logs of several steps as one: the mean over all of their episodes.
-
-    Other entries are those of the latest step that has them.
+    """The logs of several steps as one, with the mean over all of their episodes.
 
     >>> few = {"episode_return": 1.0, "episode_length": 1.0, "episodes": 1.0}
     >>> more = {"episode_return": 4.0, "episode_length": 5.0, "episodes": 3.0}

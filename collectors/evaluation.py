@@ -9,10 +9,10 @@ from gymnasium import Env
 from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
+from yieldrl.collectors.checks import as_array
 from yieldrl.collectors.outcomes import (
     Episode,
     Evaluation,
-    array,
     successes,
     task_names,
 )
@@ -20,7 +20,6 @@ from yieldrl.collectors.stepping import Stepper
 from yieldrl.foundations import Config, derive_seed
 
 MAX_EPISODE_STEPS = 200_000
-
 OBJECTS = (Env, VectorEnv)
 
 
@@ -32,6 +31,7 @@ def evaluate(
     Environment `i` plays a number of episodes that is fixed beforehand: counting the
     first ones that end would favour short episodes. A success is what `success` or
     `is_success` says in the info of the step that ends an episode, and `task` its task.
+    RuntimeError if an episode does not end within 200 000 steps.
 
     Args:
         agent: Anything with `predict(obs) -> action`; if it `has_memory`, its
@@ -39,10 +39,6 @@ def evaluate(
         envs: A vector environment in any autoreset mode; it is reset with `seed`.
         episodes: How many episodes to play, at least 1.
         seed: Seed of the environments, or one for each.
-
-    Raises:
-        ValueError: If `episodes` is less than 1.
-        RuntimeError: If an episode does not end within 200 000 steps.
     """
     if episodes < 1:
         raise ValueError(f"episodes = {episodes}: play at least one")
@@ -61,9 +57,9 @@ def evaluate(
         obs = step.obs
         if has_memory:
             agent.begin_episode(step.begins)
-        running += array(step.reward)
-        length += 1 if step.valid is None else array(step.valid)
-        ended = array(step.terminated) | array(step.truncated)
+        running += as_array(step.reward)
+        length += 1 if step.valid is None else as_array(step.valid)
+        ended = as_array(step.terminated) | as_array(step.truncated)
         if ended.any():
             found = successes(step.info, count)
             known |= found is not None
@@ -79,8 +75,7 @@ def evaluate(
                 f"an evaluation episode did not end in {MAX_EPISODE_STEPS:,} steps:"
                 " give the environment a time limit, max_episode_steps say"
             )
-    episodes_played = [episode for done in played for episode in done]
-    return Evaluation.of(episodes_played, known)
+    return Evaluation.of([episode for done in played for episode in done], known)
 
 
 def evaluate_in_order(
@@ -159,8 +154,7 @@ class Evaluator:
         self, agent: Any, episodes: int, seed: int | None = None
     ) -> dict[str, float]:
         """Play whole episodes with `agent.predict`; returns and lengths to log."""
-        seed = self.seed if seed is None else seed
-        return self.play(agent, episodes, seed).logs()
+        return self.play(agent, episodes, self.seed if seed is None else seed).logs()
 
     def play(self, agent: Any, episodes: int, seed: int) -> Evaluation:
         """Play so many episodes of each task."""

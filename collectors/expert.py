@@ -21,10 +21,7 @@ Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
 
 
 def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
-    """What `Config.demonstrations` stands for; None if it is a data set.
-
-    ValueError if there is no such `module:function`, or no expert of the environments.
-    """
+    """The rule of `Config.demonstrations`, None if it is a data set; or ValueError."""
     if name == "expert":
         ask = environments.find_expert(envs)
         return lambda envs, obs: ask()
@@ -41,17 +38,12 @@ def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
 
 
 def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """The environments that an expert acts in: those inside of `ActionChunks`.
-
-    Raises:
-        ValueError: If there is a wrapper around the chunks.
-    """
+    """Those inside of `ActionChunks`; ValueError if there is a wrapper around it."""
     if isinstance(envs, ActionChunks):
         return envs.env
     inside = envs
     while isinstance(inside, VectorWrapper):
-        inside = inside.env
-        if isinstance(inside, ActionChunks):
+        if isinstance(inside := inside.env, ActionChunks):
             raise ValueError(
                 f"{envs} is around ActionChunks: put the chunks around it, because the"
                 " expert acts step by step, in the environments inside of them"
@@ -60,11 +52,7 @@ def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
 
 
 class Expert:
-    """Acts by a rule, to a collector as an agent does; counts and draws as another.
-
-    `noise` is the probability of executing a random action, by the agent's generator.
-    What is written down is the rule's all the same.
-    """
+    """Acts by a rule, or with probability `noise` at random, in place of an agent."""
 
     def __init__(
         self, rule: Rule, envs: VectorEnv[Any, Any, Any], agent: Any, noise: float
@@ -80,7 +68,6 @@ class Expert:
 
     @property
     def sample_step(self) -> int:
-        """Environment steps so far."""
         return self.agent.sample_step
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:

@@ -1,14 +1,16 @@
 """Acting, stepping, writing down and adding up as one compiled function."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeGuard
 
 import torch
+from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs.batched import fused
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.speed import CompiledCall
 
 
@@ -16,13 +18,8 @@ class FusedCollector(SyncCollector):
     """A `SyncCollector` for worlds of tensors that takes a step in one piece.
 
     Until there is compiled code, and wherever something is unusual, a step is that of
-    `SyncCollector`: the two do the same with the same random numbers.
-
-    Args:
-        envs: Worlds of tensors; `fits` says which.
-        agent: Has `acting`, as PPO's.
-        buffer: A `RolloutBuffer`.
-        options: What a `SyncCollector` takes.
+    `SyncCollector`: the two do the same with the same random numbers. `fits` says of
+    which `envs`; the agent has `acting`, as PPO's, and the buffer is a `RolloutBuffer`.
     """
 
     envs: Any
@@ -69,17 +66,14 @@ class FusedCollector(SyncCollector):
     def collect_step(
         self, inputs: dict[str, Any], generator: torch.Generator
     ) -> dict[str, Any]:
-        """All of a step as a function of nested tensors.
-
-        It writes into `inputs`, the rows of buffer and statistics.
-        """
+        """All of a step as a function of nested tensors, written into those of rows."""
         agent, obs = self.agent, inputs["obs"]
         chosen = agent.acting.function({"obs": obs}, generator)
         action = agent.border.actions.to_env(chosen["action"])
         found = fused.step(self.envs, inputs["world"], action)
         flags = {k: found.pop(k) for k in ("reward", "terminated", "truncated")}
         seen = {"obs": inputs["seen"], "next_obs": found["next_obs"]}
-        _write(inputs["row"], {**seen, **flags, **chosen})
+        tree_map(Tensor.copy_, inputs["row"], {**seen, **flags, **chosen})
         inputs["sums"]["reward"].copy_(flags["reward"])
         inputs["sums"]["ended"].copy_(flags["terminated"] | flags["truncated"])
         return {**found, "action": action}
@@ -96,12 +90,14 @@ class FusedCollector(SyncCollector):
         if row is None:
             return None
         packed = {k: fused.packed(self.envs, row[k]) for k in ("obs", "next_obs")}
+        # To a compiler each row, which begins elsewhere in a larger tensor, is another
+        # case; its `data` is a tensor of its own, in the same memory.
         inputs = {
             "obs": self.obs,
             "seen": fused.packed(self.envs, self.obs),
             "world": fused.inputs(self.envs),
-            "row": _whole_tensors({**row, **packed}),
-            "sums": _whole_tensors(self.statistics.next_row()),
+            "row": tree_map(lambda x: x.data, {**row, **packed}),
+            "sums": tree_map(lambda x: x.data, self.statistics.next_row()),
         }
         with _in_compiled_form():
             return call.by_code(inputs, self.agent.generator)
@@ -112,23 +108,3 @@ def _in_compiled_form() -> Iterator[None]:
     """What every call of `collect_step` needs around it."""
     with torch.no_grad(), fused.in_compiled_form():
         yield
-
-
-def _whole_tensors(rows: Mapping[str, Any]) -> dict[str, Any]:
-    """Rows of larger tensors as tensors of their own, in the same memory.
-
-    To a compiler each row, which begins elsewhere in its whole, is another case.
-    """
-    return {
-        name: _whole_tensors(row) if isinstance(row, Mapping) else row.data
-        for name, row in rows.items()
-    }
-
-
-def _write(places: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Copy nested tensors into others that are nested alike."""
-    for name, place in places.items():
-        if isinstance(place, Mapping):
-            _write(place, values[name])
-        else:
-            place.copy_(values[name])

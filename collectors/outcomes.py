@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from torch import Tensor
 
+from yieldrl.collectors.checks import as_array
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.single_answers import SUCCESS, said_of_success
 
@@ -27,8 +27,8 @@ class Evaluation:
     def logs(self) -> dict[str, float]:
         """Mean return, its spread and extremes, mean length, number of episodes.
 
-        And `success_rate`, in [0, 1], if the environments say what a success is;
-        `success_rate/NAME` of each task, if they say which task it was.
+        And `success_rate`, in [0, 1], and `success_rate/NAME` of each task, if the
+        environments say it.
         """
         rate = {}
         if self.successes is not None:
@@ -76,22 +76,26 @@ class Evaluation:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Several evaluations as one, in their order."""
-        returns = np.concatenate([part.returns for part in parts])
-        lengths = np.concatenate([part.lengths for part in parts])
-        successes = tasks = None
-        if any(part.successes is not None for part in parts):
-            successes = np.concatenate([_or(p.successes, p, False) for p in parts])
-        if any(part.tasks is not None for part in parts):
-            tasks = np.concatenate([_or(p.tasks, p, "") for p in parts])
-        return cls(returns, lengths, successes, tasks)
+
+        def column(name: str, missing: Any = None) -> Any:
+            values = [getattr(part, name) for part in parts]
+            if all(value is None for value in values):
+                return None
+            sizes = [len(part.returns) for part in parts]
+            pairs = zip(values, sizes, strict=True)
+            return np.concatenate(
+                [np.full(n, missing) if x is None else x for x, n in pairs]
+            )
+
+        columns = column("returns"), column("lengths")
+        return cls(*columns, column("successes", missing=False), column("tasks", ""))
 
 
 def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
     """Which of the episodes that a step ended were a success, bool `[N]`.
 
-    Gymnasium's vector environments put that into `final_info` if they reset within the
-    step: merged into arrays, or, before Gymnasium 1.0, as one info for each. It is
-    meaningless where the episode goes on, and None if no info says anything.
+    It is meaningless where the episode goes on, and None if no info says anything.
+    SAME_STEP environments have `final_info`, of arrays or, of old, one for each.
     """
     final = info.get("final_info")
     if final is not None and not isinstance(final, Mapping):
@@ -106,7 +110,7 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
     else:
         values = None if final is None else said_of_success(final)
         values = said_of_success(info) if values is None else values
-    return None if values is None else array(values).reshape(num_envs).astype(bool)
+    return None if values is None else as_array(values).reshape(num_envs).astype(bool)
 
 
 def task_names(info: Mapping[str, Any], num_envs: int) -> list[str]:
@@ -123,12 +127,3 @@ def task_names(info: Mapping[str, Any], num_envs: int) -> list[str]:
     if said is None or isinstance(said, Mapping):
         return [""] * num_envs
     return ["" if name is None else str(name) for name in said]
-
-
-def array(values: Any) -> np.ndarray:
-    """Values as an array in the CPU's memory."""
-    return values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
-
-
-def _or(values: np.ndarray | None, part: Evaluation, other: Any) -> np.ndarray:
-    return np.full(len(part.returns), other) if values is None else values

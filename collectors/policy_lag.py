@@ -9,10 +9,7 @@ MAX_VERSIONS = 4096  # how many versions are remembered
 
 
 class PolicyLag:
-    """Counts how many policies were handed over since the one of a transition.
-
-    `version` is the `policy_version` that acts first.
-    """
+    """Counts the policies handed over since that of a transition, from `version` on."""
 
     def __init__(self, version: int) -> None:
         self.newest = version  # what was handed over last
@@ -44,7 +41,6 @@ class PolicyLag:
         return {"versions": versions, "numbers": numbers, "pending": pending}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
         versions, numbers = state["versions"], state["numbers"]
         self._numbers = dict(zip(versions, numbers, strict=True))
         self.newest = versions[-1]
@@ -79,7 +75,6 @@ class LagLimit:
         self._until, self._length = self.ring.next_row + num_steps, num_steps
 
     def end(self) -> None:
-        """End the `collect`."""
         self._until = None
 
     @property
@@ -91,10 +86,7 @@ class LagLimit:
         return self._until + self.max_lag * min(self._length, size)
 
     def stale(self, row: Row) -> bool:
-        """Whether the next row is too old: by its lag, or the agent's `learns_since`.
-
-        The first row of a segment decides for all of them.
-        """
+        """Whether the next row is too old; the first one decides for a segment."""
         if self._until is None and self.ring.next_row % self.ring.num_steps > 0:
             return False
         if row.version < getattr(self.agent, "learns_since", 0):

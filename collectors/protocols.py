@@ -83,8 +83,8 @@ class Collector(Protocol):
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
-        With `reset` it begins with new episodes. Those that end in it are reported in
-        an attribute `logs`, as `step` reports them.
+        With `reset` it begins with new episodes. An attribute `logs` reports those that
+        ended in it, as `step` does.
         """
         raise NotImplementedError(f"{type(self).__name__} collects step by step")
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.checks import check_action, check_finite, named_leaves
+from yieldrl.collectors.checks import as_array, check_action, check_finite, named_leaves
 from yieldrl.collectors.stepping import Step
 
 
@@ -31,8 +31,7 @@ class ArrayStatistics:
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; the means over the episodes that it ended, if any.
 
-        ValueError if a reward or an observation is not finite, FloatingPointError if
-        the action is not either.
+        ValueError, or FloatingPointError for an action, if a value is not finite.
         """
         reward, obs = step.reward, step.next_obs
         # A sum of squares is the cheapest check: NaN and infinity stay in it.
@@ -78,11 +77,7 @@ class ArrayStatistics:
 
 
 class TensorStatistics:
-    """For environments of tensors: rewards and flags are copied and read in blocks.
-
-    Every `report_every` steps the episodes that ended are found from the whole block
-    `[K, N]`, with one synchronisation.
-    """
+    """For environments of tensors, which are read every `report_every` steps."""
 
     def __init__(self, num_envs: int, device: torch.device, report_every: int) -> None:
         self.report_every = report_every
@@ -91,7 +86,7 @@ class TensorStatistics:
         size = (report_every, num_envs)
         self._reward = torch.zeros(size, dtype=torch.float32, device=device)
         self._ended = torch.zeros(size, dtype=torch.bool, device=device)
-        self._valid = torch.ones(size, dtype=torch.bool, device=device)
+        self._valid = torch.ones_like(self._ended)
         blocks = self._reward, self._ended, self._valid
         self._rows = list(zip(*(block.unbind() for block in blocks), strict=True))
         self._row = 0  # how many of them are written
@@ -122,8 +117,35 @@ class TensorStatistics:
         count, self._row = self._row, 0
         if count == 0:
             return {}
-        own = self._reward[:count], self._ended[:count], self._valid[:count]
-        return self._report(*own, {} if next_obs is None else next_obs, action)
+        reward, ended = self._reward[:count], self._ended[:count]
+        total = reward.cumsum(0) + self.returns
+        length = self._valid[:count].float().cumsum(0) + self.lengths
+        # The sums up to when the environment's previous episode ended.
+        row = torch.arange(1, count + 1, device=reward.device).unsqueeze(1)
+        index = torch.where(ended, row, 0).cummax(0).values
+        previous = torch.cat([torch.zeros_like(index[:1]), index[:-1]])
+        return_before, length_before = (
+            torch.where(previous > 0, x.gather(0, (previous - 1).clamp(min=0)), 0)
+            for x in (total, length)
+        )
+        next_obs = {} if next_obs is None else next_obs
+        leaves = [leaf for _, leaf in named_leaves(next_obs, "")]
+        sums = torch.stack(
+            [
+                ended.sum().float(),
+                ((total - return_before) * ended).sum(),
+                ((length - length_before) * ended).sum(),
+                reward.sum() + sum(x.sum() for x in leaves if x.is_floating_point()),
+            ]
+        )
+        last = index[-1]
+        for own, x in ((self.returns, total), (self.lengths, length)):
+            at_last = x.gather(0, (last - 1).clamp(min=0).unsqueeze(0)).squeeze(0)
+            own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
+        episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
+        if not math.isfinite(total_sum):
+            _check(reward, next_obs, action, "the latest steps")
+        return mean_logs(episodes, return_sum, length_sum)
 
     def state_dict(self) -> dict[str, Any]:
         """Episodes under way, and the steps not reported yet."""
@@ -148,43 +170,11 @@ class TensorStatistics:
                 x.copy_(value)
         self._row = len(pending)
 
-    def _report(
-        self, reward: Tensor, ended: Tensor, valid: Tensor, next_obs: Any, action: Any
-    ) -> dict[str, float]:
-        total = reward.cumsum(0) + self.returns
-        length = valid.float().cumsum(0) + self.lengths
-        # The sums up to when the environment's previous episode ended.
-        row = torch.arange(1, len(reward) + 1, device=reward.device).unsqueeze(1)
-        index = torch.where(ended, row, 0).cummax(0).values
-        previous = torch.cat([torch.zeros_like(index[:1]), index[:-1]])
-        return_before, length_before = (
-            torch.where(previous > 0, x.gather(0, (previous - 1).clamp(min=0)), 0)
-            for x in (total, length)
-        )
-        leaves = named_leaves(next_obs, "")
-        floats = [leaf for _, leaf in leaves if leaf.is_floating_point()]
-        sums = torch.stack(
-            [
-                ended.sum().float(),
-                ((total - return_before) * ended).sum(),
-                ((length - length_before) * ended).sum(),
-                reward.sum() + sum(x.sum() for x in floats),
-            ]
-        )
-        last = index[-1]
-        for own, x in ((self.returns, total), (self.lengths, length)):
-            at_last = x.gather(0, (last - 1).clamp(min=0).unsqueeze(0)).squeeze(0)
-            own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
-        episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
-        if not math.isfinite(total_sum):
-            _check(reward, next_obs, action, "the latest steps")
-        return mean_logs(episodes, return_sum, length_sum)
-
 
 def _check(reward: Any, obs: Any, action: Any, when: str) -> None:
     """Say which value is not finite; that of the action comes first, as the cause."""
     check_action(action)
     for name, values in [("reward", reward), *named_leaves(obs, "observation")]:
-        array = values.cpu().numpy() if isinstance(values, Tensor) else values
+        array = as_array(values)
         if array.dtype.kind == "f":
             check_finite(name, array, when)

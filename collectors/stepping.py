@@ -10,12 +10,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from yieldrl.collectors.checks import check_action, check_rewards, check_values
 from yieldrl.envs import TorchVectorEnv
-from yieldrl.envs.arrays import copied, replaced
+from yieldrl.envs.arrays import copied, leaves, replaced
 from yieldrl.envs.autoreset import Step, StepReader
-from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import spaces
-from yieldrl.foundations.spaces import ChoiceRange, choice_ranges
 
 __all__ = ["Step", "Stepper"]
 
@@ -26,32 +24,24 @@ class Stepper:
     In DISABLED mode it resets the environments whose episodes ended. The observations
     that it returns are never overwritten; rewards and flags are valid until the next
     step. Environments get copies of actions, because some write into them.
-
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
         self.envs = envs
         self.reader = StepReader(envs)
         self.mode = self.reader.mode
-        self.resets: Any = (
-            None  # NEXT_STEP mode: which the next step resets, bool `[N]`
-        )
+        self.resets: Any = None  # NEXT_STEP: which the next step resets, bool `[N]`
         self.steps = 0  # since the latest `reset`
         self._resets_here = self.mode is AutoresetMode.DISABLED
-        self._choices: list[ChoiceRange] = []  # to check, where it is cheap
+        self._choices: list[spaces.ChoiceRange] = []  # to check, where it is cheap
         # SerialVectorEnv copies actions and checks observations itself.
         self._careful = isinstance(envs, SerialVectorEnv) and self.reader.new_memory
-        leaves = [] if self._careful else spaces.leaves(envs.single_observation_space)
-        self._entries = [(path, leaf, np.dtype(leaf.dtype)) for path, leaf in leaves]
+        there = [] if self._careful else spaces.leaves(envs.single_observation_space)
+        self._entries = [(path, leaf, np.dtype(leaf.dtype)) for path, leaf in there]
         self._checks = False
 
     def reset(self, seed: Any) -> Any:
-        """Begin new episodes everywhere, by a seed or one of each; the first
-        observations `[N, ...]`.
-
-        Raises:
-            ValueError: If the reset fails, or the observations do not fit their space.
-        """
+        """Begin new episodes, by a seed or one of each; the first observations `[N, ...]`, or ValueError."""
         self.resets, self.steps = None, 0
         space = self.envs.single_observation_space
         try:
@@ -69,9 +59,8 @@ class Stepper:
         tensors = spaces.holds_tensors(obs)
         check_values(self.envs, self._entries, obs, 0)
         self._checks = not tensors
-        self._choices = [] if tensors else choice_ranges(space)
-        if self._choices:
-            self._check_choices(obs)
+        self._choices = [] if tensors else spaces.choice_ranges(space)
+        self._check_choices(obs)
         if tensors and _may_write_again(self.envs, obs):
             self.reader.new_memory = False
         return obs if self.reader.new_memory else copied(obs)
@@ -79,10 +68,8 @@ class Stepper:
     def step(self, action: Any) -> Step:
         """Take one step in every environment.
 
-        Raises:
-            FloatingPointError: If the environment failed and the action was not finite.
-            ValueError: If an observation lies outside of its space of choices, or the
-                last observation of an episode is missing.
+        FloatingPointError if it failed because of the action; ValueError if an
+        observation is outside of its space of choices, or an episode's last is missing.
         """
         try:
             copy = copied if hasattr(action, "dtype") else deepcopy
@@ -137,18 +124,12 @@ class Stepper:
 
 
 def _may_write_again(envs: Any, obs: Any) -> bool:
-    """Whether a custom environment returns its state's memory as observations.
-
-    Dynamics that change their state in place would change what was observed before.
-    """
+    """Whether a custom environment returns its state's memory as observations."""
     own = type(envs).__module__.startswith("yieldrl.")
     if own or not isinstance(envs, TorchVectorEnv):
         return False
-    return bool(_storages(obs) & _storages(envs.state))
-
-
-def _storages(tree: Any) -> set[int]:
-    """Addresses of the memory of a tree's tensors."""
-    found: set[int] = set()
-    tree_map(lambda tensor: found.add(tensor.untyped_storage().data_ptr()), tree)
-    return found
+    seen, state = (
+        {tensor.untyped_storage().data_ptr() for tensor in leaves(tree)}
+        for tree in (obs, envs.state)
+    )
+    return bool(seen & state)

@@ -7,12 +7,14 @@ import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
+from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.distributed_statistics import make_statistics, mean_episode
 from yieldrl.collectors.protocols import Collector, check_parts, collects, made_of_parts
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import spaces
 
 
@@ -59,8 +61,7 @@ class SyncCollector(Collector):
     def step(self) -> dict[str, Any]:
         """Step all environments once; logs of the episodes that ended, if any.
 
-        After an error or Ctrl-C within it the next call begins new episodes, and those
-        under way count as truncated.
+        After an error or Ctrl-C within it the episodes under way count as truncated.
         """
         if self.obs is None:
             self._begin()
@@ -138,7 +139,7 @@ class SyncCollector(Collector):
             return
         self._reset_envs(self.seed)  # what the agent remembers was restored with it
         restore(state["envs"])
-        self.obs = _like(state["obs"], self.obs)
+        self.obs = tree_map(_like, state["obs"], self.obs)
         resets = state["resets"]
         if resets is not None and not spaces.holds_tensors(self.obs):
             resets = resets.numpy()
@@ -163,10 +164,7 @@ class SyncCollector(Collector):
 
 
 def collect(collector: Any, num_steps: int) -> TensorDict:
-    """Let a collector take `num_steps` steps into a rollout `[T, N]` of its own.
-
-    What it reports of episodes on the way is in its `logs` then.
-    """
+    """Let a collector take `num_steps` steps into a rollout `[T, N]` of its own."""
     envs, agent, buffer = collector.envs, collector.agent, collector.buffer
     both = envs.single_observation_space, envs.single_action_space
     device = getattr(agent, "device", "cpu")
@@ -188,10 +186,8 @@ def collect(collector: Any, num_steps: int) -> TensorDict:
             agent.acted_version = acted
 
 
-def _like(saved: Any, current: Any) -> Any:
-    """Saved tensors in the environment's form: arrays, or tensors on a device."""
-    if hasattr(saved, "items"):
-        return {name: _like(saved[name], current[name]) for name in saved}
+def _like(saved: Tensor, current: Any) -> Any:
+    """A saved tensor in the environment's form: an array, or a tensor on a device."""
     if isinstance(current, np.ndarray):
         return saved.numpy().astype(current.dtype)
     return saved.to(current.device, current.dtype)

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 class Weights:
     """A mailbox: the learner puts its newest weights in, the actor takes them out.
 
-    Both copy under one lock, so that weights are complete. Weights that were not taken
-    are replaced by newer ones. Parameters that both models share are skipped.
+    Both copy under one lock. Parameters that both models share are skipped.
     """
 
     def __init__(self, learner: nn.Module, actor: nn.Module) -> None:
@@ -29,10 +28,7 @@ class Weights:
 
     @torch.no_grad()
     def put(self, version: int) -> None:
-        """Put the learner's weights in, from its thread, between two gradient steps.
-
-        RuntimeError if the model has other tensors than the copy that acts.
-        """
+        """Put the learner's weights in, between two gradient steps; or RuntimeError."""
         learned = self._learned()
         with self._lock:
             self._version = None  # until they are whole

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.collectors.outcomes import array, successes, task_names
+from yieldrl.collectors.checks import as_array
+from yieldrl.collectors.outcomes import successes, task_names
 from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.distributed.stats import End
 
@@ -19,7 +20,7 @@ class NotingStepper(Stepper):
     def step(self, action: Any) -> Step:
         """Take one step in every environment."""
         step = super().step(action)
-        ended = np.flatnonzero(array(step.ended))
+        ended = np.flatnonzero(as_array(step.ended))
         count = self.envs.num_envs
         said = successes(step.info, count) if len(ended) else None
         if said is not None:
